@@ -1,0 +1,18 @@
+"""The errors that end a run, and the exit status of each kind."""
+
+EXIT_HEALTHY = 0
+EXIT_FINDINGS = 1
+EXIT_USAGE = 2
+EXIT_NO_VERDICT = 3
+
+
+class GpudoctorError(Exception):
+    """The tool itself could not do its work."""
+
+    exit_status = EXIT_NO_VERDICT
+
+
+class UsageError(GpudoctorError):
+    """The command line, the configuration or an input is wrong: one line that names what and where."""
+
+    exit_status = EXIT_USAGE

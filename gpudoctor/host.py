@@ -1,0 +1,55 @@
+"""Where facts come from: the machine itself, or a folder in which one was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the questions of a run depend on.
+
+    interpreter: path of the Python whose environment is diagnosed; None for the one that runs gpudoctor.
+    directory: working directory, whose project is looked at.
+    timeout_seconds: for each question.
+    """
+
+    environ: Mapping[str, str]
+    directory: Path
+    interpreter: str | None = None
+    fast: bool = False
+    timeout_seconds: float = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One thing to ask a machine: a worker to run in a process of its own, with its arguments.
+
+    worker: name of a module in gpudoctor/probes/workers that has `collect(arguments) -> facts`, both JSON.
+    fresh: run it in an interpreter started anew (the one of the setting), not in a copy of this process.
+    """
+
+    name: str
+    worker: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    fresh: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came back. `state` is "ok", "absent", "failed" or "timed-out"; `facts` are {} without an answer."""
+
+    state: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    detail: str = ""
+    seconds: float = 0.0
+
+
+class Host(Protocol):
+    """Answers questions about one machine."""
+
+    def ask(self, questions: Iterable[Question], setting: Setting) -> dict[str, Answer]:
+        """Return the answer to each question by its name. Never raises for what a worker did."""

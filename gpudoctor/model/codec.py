@@ -1,0 +1,94 @@
+"""Model values to JSON and back, driven by the types of their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
+
+T = TypeVar("T")
+_VERSIONS = (CudaVersion, DriverVersion, ComputeCapability, PackageVersion)
+
+
+def to_json(value: Any) -> Any:
+    """Return `value` as lists, dicts and scalars. Unknown fields (None) are left out, versions become text."""
+    if isinstance(value, _VERSIONS):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {name: to_json(item) for name, item in pairs if item is not None}
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(kind: type[T], data: Any, where: str = "") -> T:
+    """Return the `kind` that `to_json` wrote as `data`. Names that `kind` does not know are passed over.
+
+    Raises:
+        ValueError: the data does not fit; the message names the place.
+    """
+    return typing.cast("T", _read(kind, data, where or kind.__name__))
+
+
+@cache
+def _field_types(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _read(kind: Any, data: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if kind is Any:
+        return data
+    if origin in (types.UnionType, typing.Union):
+        choices = [choice for choice in typing.get_args(kind) if choice is not type(None)]
+        return None if data is None else _read(choices[0], data, where)
+    if origin is tuple:
+        _expect(data, list, where)
+        item = typing.get_args(kind)[0]
+        return tuple(_read(item, entry, f"{where}[{n}]") for n, entry in enumerate(data))
+    if origin is not None and issubclass(origin, Mapping):
+        _expect(data, dict, where)
+        item = typing.get_args(kind)[1]
+        return {str(key): _read(item, entry, f"{where}.{key}") for key, entry in data.items()}
+    if kind is PackageVersion:
+        return PackageVersion(_expect(data, str, where))
+    if kind in _VERSIONS:
+        return _parse(kind, _expect(data, str, where), where)
+    if dataclasses.is_dataclass(kind):
+        return _read_dataclass(typing.cast("type", kind), _expect(data, dict, where), where)
+    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    return _expect(data, kind, where)
+
+
+def _read_dataclass(kind: type, data: dict[str, Any], where: str) -> Any:
+    hints = _field_types(kind)
+    known = {name: _read(hints[name], item, f"{where}.{name}") for name, item in data.items() if name in hints}
+    try:
+        return kind(**known)
+    except TypeError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _parse(kind: Any, text: str, where: str) -> Any:
+    try:
+        return kind.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _expect(data: Any, kind: type, where: str) -> Any:
+    if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
+        raise ValueError(f"{where}: expected {kind.__name__}, found {type(data).__name__}")
+    return data

@@ -1,0 +1,82 @@
+"""What a check answers: findings with evidence and remedies, and the result of a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Any
+
+
+class Severity(IntEnum):
+    """How much a finding matters. `INFO` never changes the verdict."""
+
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Outcome(str, Enum):
+    """How one check ended."""
+
+    PASSED = "passed"
+    FOUND = "found"
+    SKIPPED = "skipped"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One fact that a finding rests on, with its value and where it was read."""
+
+    fact: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """One way to mend a finding.
+
+    commands: ready to paste, in order, quoted for the shell of the machine diagnosed; the last one verifies.
+    needs: what the user must have or do besides: "root", "restart" (of the program or service), "reboot".
+    """
+
+    summary: str
+    commands: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a check found.
+
+    summary: one sentence with both values in it, no line break, no advice.
+    facts: dotted paths of the facts it rests on; the runner looks their values up and fills `evidence`.
+    remedies: best first.
+    caused_by: id of the check whose finding explains this one; set by the diagnosis.
+    """
+
+    severity: Severity
+    summary: str
+    subject: str = ""
+    facts: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    check_id: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    caused_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """How one check ended, with what it found or why it was skipped."""
+
+    check_id: str
+    outcome: Outcome
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""

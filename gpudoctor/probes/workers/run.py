@@ -1,0 +1,57 @@
+"""Run one worker in this process and write its facts to standard output as one JSON object.
+
+    python run.py WORKER.py < arguments.json
+
+Standard library only, from Python 3.8 on: it runs under the interpreter that is diagnosed. Whatever a library prints
+goes to standard error, and the process leaves through `os._exit`, so that a crash during teardown cannot take the
+answer with it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from typing import Any, Callable, Mapping
+
+Collect = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the worker's `collect` found, or how it failed."""
+    try:
+        return {"facts": collect(arguments)}
+    except BaseException as error:  # a library may raise SystemExit or worse on import
+        last = traceback.format_exception_only(type(error), error)[-1].strip()
+        return {"error": last, "traceback": traceback.format_exc()[-4000:]}
+
+
+def deliver(collect: Collect, arguments: Mapping[str, Any]) -> None:
+    """Write the answer of `collect` to the standard output of now, and leave the process."""
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    json.dump(answer(collect, arguments), channel, default=str)
+    channel.flush()
+    os._exit(0)
+
+
+def load(path: str) -> Collect:
+    """Return the `collect` of the worker in the file at `path`.
+
+    Raises:
+        ImportError: the file cannot be loaded.
+    """
+    spec = importlib.util.spec_from_file_location("gpudoctor_worker", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    collect: Collect = module.collect
+    return collect
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # this folder: what is imported from here on must come from the interpreter diagnosed
+    deliver(load(sys.argv[1]), json.load(sys.stdin))

@@ -1,0 +1,114 @@
+"""The catalog of checks: every module in the package gpudoctor.checks registers one."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from gpudoctor.model import SECTIONS, Finding
+
+T = TypeVar("T")
+CheckFunction = Callable[..., Iterator[Finding]]
+_registered: dict[str, Check] = {}
+
+FAMILIES = (
+    "driver",
+    "device",
+    "multi-gpu",
+    "container",
+    "cuda",
+    "python",
+    "torch",
+    "cupy",
+    "memory",
+    "precision",
+    "vendor",
+    "tool",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A registered check.
+
+    sections: snapshot sections that it reads; an unknown one skips it.
+    explains: ids of checks whose findings follow from this one's; they vanish when this one is mended.
+    """
+
+    id: str
+    family: str
+    sections: tuple[str, ...]
+    explains: tuple[str, ...]
+    function: CheckFunction
+
+    @property
+    def title(self) -> str:
+        """The first line of the docstring: the problem in one sentence."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def page(self) -> str:
+        """The whole docstring: what it finds, why it matters, what passes on purpose, the source."""
+        return inspect.getdoc(self.function) or ""
+
+
+class Skip(Exception):
+    """A check cannot or need not answer; the message says why."""
+
+
+def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunction], CheckFunction]:
+    """Register a check. Its id is its function's name, its sections are the names of its parameters.
+
+    Raises:
+        ValueError: a parameter is no section, the family is unknown, or the id is taken by another module.
+    """
+
+    def register(function: CheckFunction) -> CheckFunction:
+        check_id = function.__name__.replace("_", "-")
+        code = function.__code__
+        sections = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        unknown = [name for name in sections if name not in (*SECTIONS, "reports")]
+        if unknown or family not in FAMILIES:
+            raise ValueError(f"check {check_id}: no such section or family: {', '.join(unknown) or family}")
+        taken = _registered.get(check_id)
+        if taken is not None and taken.function.__module__ != function.__module__:
+            raise ValueError(f"check {check_id} is in {taken.function.__module__} and in {function.__module__}")
+        _registered[check_id] = Check(
+            id=check_id, family=family, sections=sections, explains=explains, function=function
+        )
+        return function
+
+    return register
+
+
+def known(value: T | None, fact: str) -> T:
+    """Return `value`, or skip the check because `fact` is unknown.
+
+    Raises:
+        Skip: the value is None.
+    """
+    if value is None:
+        raise Skip(f"{fact} is unknown")
+    return value
+
+
+def applies(condition: Any, reason: str) -> None:
+    """Skip the check for `reason` unless `condition` holds: the question does not arise on this machine.
+
+    Raises:
+        Skip: the condition is false.
+    """
+    if not condition:
+        raise Skip(reason)
+
+
+def load_checks() -> tuple[Check, ...]:
+    """Return every check, in the order of families and ids."""
+    package = importlib.import_module("gpudoctor.checks")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return tuple(sorted(_registered.values(), key=lambda c: (FAMILIES.index(c.family), c.id)))

@@ -1,0 +1,82 @@
+"""Checks and a snapshot in, a report out."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gpudoctor import __version__
+from gpudoctor.diagnosis import diagnose
+from gpudoctor.model import CheckResult, Evidence, Fact, Finding, Outcome, Snapshot, look_up
+from gpudoctor.model.codec import to_json
+from gpudoctor.model.report import Report
+from gpudoctor.registry import Check, Skip
+
+
+def run_checks(checks: Sequence[Check], snapshot: Snapshot, ignored: Mapping[str, str] | None = None) -> Report:
+    """Return the report of `checks` on `snapshot`.
+
+    ignored: check id → reason; such a check is not run and is shown as skipped with that reason.
+    """
+    ignored = ignored or {}
+    results = tuple(
+        _skipped(check, ignored[check.id]) if check.id in ignored else run_one(check, snapshot) for check in checks
+    )
+    found = [finding for result in results for finding in result.findings]
+    findings = diagnose(found, {check.id: check for check in checks})
+    return Report(version=__version__, snapshot=snapshot, results=results, findings=findings)
+
+
+def run_one(check: Check, snapshot: Snapshot) -> CheckResult:
+    """Return how `check` ends on `snapshot`. A check that raises is a crash of its own, never of the run."""
+    for section in check.sections:
+        if getattr(snapshot, section) is None:
+            return _skipped(check, _why_unknown(section, snapshot))
+    try:
+        sections = {section: getattr(snapshot, section) for section in check.sections}
+        findings = tuple(_complete(finding, check, snapshot) for finding in check.function(**sections))
+    except Skip as skip:
+        return _skipped(check, str(skip))
+    except Exception as error:
+        reason = f"crashed, which is a fault of gpudoctor: {type(error).__name__}: {error}"
+        return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=reason)
+    return CheckResult(check_id=check.id, outcome=Outcome.FOUND if findings else Outcome.PASSED, findings=findings)
+
+
+def _skipped(check: Check, reason: str) -> CheckResult:
+    return CheckResult(check_id=check.id, outcome=Outcome.SKIPPED, reason=reason)
+
+
+def _why_unknown(section: str, snapshot: Snapshot) -> str:
+    report = snapshot.report(section)
+    if report is None:
+        return f"{section}: not known"
+    first_line = report.detail.strip().partition("\n")[0]
+    return f"{section}: {report.state}" + (f" ({first_line})" if first_line else "")
+
+
+def _complete(finding: Finding, check: Check, snapshot: Snapshot) -> Finding:
+    evidence = tuple(_evidence(fact, snapshot) for fact in finding.facts)
+    return replace(finding, check_id=check.id, evidence=evidence)
+
+
+def _evidence(fact: str, snapshot: Snapshot) -> Evidence:
+    return Evidence(fact=fact, value=to_json(look_up(snapshot, fact)), source=_source(fact, snapshot))
+
+
+def _source(fact: str, snapshot: Snapshot) -> str:
+    """Return where `fact` was read: its own source on a live machine, else that of its section's report."""
+    section, _, rest = fact.replace("[", ".").partition(".")
+    report = snapshot.report(section)
+    if report is not None and report.source:
+        return report.source
+    value = getattr(snapshot, section)
+    owner = type(value[0]) if isinstance(value, tuple) and value else type(value)
+    hint = (
+        typing.get_type_hints(owner, include_extras=True).get(rest.split(".")[-1])
+        if hasattr(owner, "__dataclass_fields__")
+        else None
+    )
+    facts = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Fact)]
+    return facts[0].source if facts and facts[0].source else section

@@ -1,0 +1,18 @@
+"""For tests of checks, those of plugins too: run one check on facts written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpudoctor.model import CheckResult, Snapshot
+from gpudoctor.registry import load_checks
+from gpudoctor.runner import run_one
+
+
+def run_check(check_id: str, **sections: Any) -> CheckResult:
+    """Return how the check ends on a machine of which only `sections` are known.
+
+    Raises:
+        KeyError: there is no such check.
+    """
+    return run_one({check.id: check for check in load_checks()}[check_id], Snapshot(**sections))
