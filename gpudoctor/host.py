@@ -1,8 +1,8 @@
-"""Where facts come from: the machine itself, or a folder in which one was recorded."""
+"""Where facts come from: questions put to a machine, and the answers that came back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,9 @@ from typing import Any, Protocol
 class Setting:
     """What the questions of a run depend on.
 
+    environ: the environment variables under which programs run on the machine.
+    home: home directory of the user, replaced by "~" in the snapshot.
+    host_name: name of the machine, replaced by "host" in the snapshot.
     interpreter: path of the Python whose environment is diagnosed; None for the one that runs gpudoctor.
     directory: working directory, whose project is looked at.
     timeout_seconds: for each question.
@@ -19,6 +22,8 @@ class Setting:
 
     environ: Mapping[str, str]
     directory: Path
+    home: str = ""
+    host_name: str = ""
     interpreter: str | None = None
     fast: bool = False
     timeout_seconds: float = 30.0
@@ -40,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back. `state` is "ok", "absent", "failed" or "timed-out"; `facts` are {} without an answer."""
+    """What came back. `state` is "ok", "failed" or "timed-out"; `facts` are {} without an answer."""
 
     state: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -51,5 +56,13 @@ class Answer:
 class Host(Protocol):
     """Answers questions about one machine."""
 
-    def ask(self, questions: Iterable[Question], setting: Setting) -> dict[str, Answer]:
-        """Return the answer to each question by its name. Never raises for what a worker did."""
+    @property
+    def setting(self) -> Setting:
+        """What the questions depend on."""
+
+    @property
+    def taken_at(self) -> str:
+        """UTC time of the answers in ISO 8601."""
+
+    def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
+        """Put the questions. The function returned waits for the answers and gives them by their question's name."""

@@ -36,12 +36,14 @@ class Check:
     """A registered check.
 
     sections: snapshot sections that it reads; an unknown one skips it.
+    optional: sections that it reads where they are known: its parameters with the default None.
     explains: ids of checks whose findings follow from this one's; they vanish when this one is mended.
     """
 
     id: str
     family: str
     sections: tuple[str, ...]
+    optional: tuple[str, ...]
     explains: tuple[str, ...]
     function: CheckFunction
 
@@ -63,6 +65,8 @@ class Skip(Exception):
 def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check. Its id is its function's name, its sections are the names of its parameters.
 
+    Besides sections, a parameter may be `reports` (how the probes went) or `taken_at` (when).
+
     Raises:
         ValueError: a parameter is no section, the family is unknown, or the id is taken by another module.
     """
@@ -70,15 +74,21 @@ def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunc
     def register(function: CheckFunction) -> CheckFunction:
         check_id = function.__name__.replace("_", "-")
         code = function.__code__
-        sections = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        unknown = [name for name in sections if name not in (*SECTIONS, "reports")]
+        parameters = code.co_varnames[: code.co_argcount]
+        unknown = [name for name in parameters if name not in (*SECTIONS, "reports", "taken_at")]
         if unknown or family not in FAMILIES:
             raise ValueError(f"check {check_id}: no such section or family: {', '.join(unknown) or family}")
         taken = _registered.get(check_id)
         if taken is not None and taken.function.__module__ != function.__module__:
             raise ValueError(f"check {check_id} is in {taken.function.__module__} and in {function.__module__}")
+        needed = len(parameters) - len(function.__defaults__ or ())
         _registered[check_id] = Check(
-            id=check_id, family=family, sections=sections, explains=explains, function=function
+            id=check_id,
+            family=family,
+            sections=parameters[:needed],
+            optional=parameters[needed:],
+            explains=explains,
+            function=function,
         )
         return function
 

@@ -34,7 +34,7 @@ def run_one(check: Check, snapshot: Snapshot) -> CheckResult:
         if getattr(snapshot, section) is None:
             return _skipped(check, _why_unknown(section, snapshot))
     try:
-        sections = {section: getattr(snapshot, section) for section in check.sections}
+        sections = {section: getattr(snapshot, section) for section in (*check.sections, *check.optional)}
         findings = tuple(_complete(finding, check, snapshot) for finding in check.function(**sections))
     except Skip as skip:
         return _skipped(check, str(skip))

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 SCHEMA = "gpudoctor/snapshot/1"
+STATES = ("failed", "timed-out", "not-run", "absent", "ok")
 
 
 class Fact(NamedTuple):
@@ -494,10 +495,11 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReport:
-    """How the gathering of one section went. `state` is "ok", "absent", "failed", "timed-out" or "not-run"."""
+    """How one probe of a section went."""
 
     section: str
-    state: str
+    state: Annotated[str, Fact('"ok", "absent" (no such thing here), "failed", "timed-out" or "not-run"')]
+    probe: Annotated[str, Fact('name of the question asked: "nvml"')] = ""
     source: Annotated[str, Fact('where its facts come from: "NVML", "import torch"')] = ""
     detail: Annotated[str, Fact("why it failed, with the last lines of its standard error")] = ""
     seconds: float = 0.0
@@ -523,8 +525,9 @@ class Snapshot:
     reports: tuple[ProbeReport, ...] = ()
 
     def report(self, section: str) -> ProbeReport | None:
-        """Return how the gathering of `section` went, None where nobody tried."""
-        return next((report for report in self.reports if report.section == section), None)
+        """Return how the gathering of `section` went, the worst of its probes first; None where nobody tried."""
+        reports = [report for report in self.reports if report.section == section]
+        return min(reports, key=lambda report: STATES.index(report.state), default=None)
 
 
 SECTIONS = tuple(f.name for f in dataclasses.fields(Snapshot) if f.name not in ("taken_at", "reports"))

@@ -29,10 +29,11 @@ def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deliver(collect: Collect, arguments: Mapping[str, Any]) -> None:
-    """Write the answer of `collect` to the standard output of now, and leave the process."""
+    """Write the answer of `collect` as one line to the standard output of now, and leave the process."""
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     json.dump(answer(collect, arguments), channel, default=str)
+    channel.write("\n")
     channel.flush()
     os._exit(0)
 

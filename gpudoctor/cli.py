@@ -1,0 +1,204 @@
+"""The command line: parse, call, print, exit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from gpudoctor import __version__
+from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, UsageError
+from gpudoctor.files import write_whole
+from gpudoctor.host import Setting
+from gpudoctor.model import Report, Severity
+from gpudoctor.probes import begin_snapshot
+from gpudoctor.probes.local_host import LocalHost
+from gpudoctor.registry import Check, load_checks
+from gpudoctor.reporters import json_report, table, terminal
+from gpudoctor.runner import run_checks
+from gpudoctor.selection import named, select
+
+FORMATS = ("table", "json")
+FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "never": None}
+
+
+def main() -> NoReturn:
+    """Run the command line; a user's mistake is one line on standard error, never a traceback."""
+    debug = "--debug" in sys.argv
+    try:
+        sys.exit(cli.main(prog_name="gpudoctor", standalone_mode=False))
+    except click.ClickException as error:
+        command = getattr(getattr(error, "ctx", None), "command_path", "gpudoctor")
+        _end(f"{command}: {error.format_message()}", EXIT_USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        _end("gpudoctor: interrupted", EXIT_NO_VERDICT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_NO_VERDICT)
+    except GpudoctorError as error:
+        _end(f"gpudoctor: {error}", error.exit_status)
+    except Exception as error:
+        if debug:
+            raise
+        _end(
+            f"gpudoctor failed, which is its own fault: {type(error).__name__}: {error} (see --debug)", EXIT_NO_VERDICT
+        )
+
+
+def _end(message: str, status: int) -> NoReturn:
+    print(terminal.clean(message.replace("\n", " ")), file=sys.stderr)
+    sys.exit(status)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gpudoctor")
+def cli() -> None:
+    """Why is my GPU not used, and the exact command that fixes it."""
+
+
+def _environment_options(command: Any) -> Any:
+    """Add the options that say which environment is looked at, and for how long."""
+    command = click.option(
+        "--python",
+        "interpreter",
+        metavar="PATH",
+        help="Diagnose the environment of this interpreter instead of my own.",
+    )(command)
+    command = click.option(
+        "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds for each probe."
+    )(command)
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself."
+    )(command)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[ID or FAMILY]...")
+@click.option("--select", "selected", multiple=True, metavar="ID|FAMILY", help="Run these checks only; repeatable.")
+@click.option("--ignore", "ignored", multiple=True, metavar="ID|FAMILY", help="Leave these checks out; repeatable.")
+@click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--fail-on", type=click.Choice(list(FAIL_ON)), default="error", show_default=True,
+              help="Lowest severity that makes the exit status 1.")  # fmt: skip
+@click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
+@_environment_options
+def check(
+    names: tuple[str, ...],
+    selected: tuple[str, ...],
+    ignored: tuple[str, ...],
+    format_name: str,
+    output: Path | None,
+    fail_on: str,
+    fast: bool,
+    interpreter: str | None,
+    timeout: float,
+) -> NoReturn:
+    """Diagnose this machine: the root cause first, with evidence and the command that fixes it.
+
+    Exit status: 0 nothing at or above --fail-on; 1 findings at or above it; 2 the command line is wrong; 3 no verdict.
+    """
+    began = time.monotonic()
+    host = LocalHost(setting=_setting(interpreter, timeout, fast=fast))
+    report = replace(_diagnose(host, (*names, *selected), ignored), duration_s=round(time.monotonic() - began, 3))
+    _write(_render(report, format_name, output), output)
+    sys.exit(_exit_status(report, FAIL_ON[fail_on]))
+
+
+def _diagnose(host: LocalHost, names: tuple[str, ...], ignored: tuple[str, ...]) -> Report:
+    """Return the report on `host`. The machine is asked before the checks are loaded: both take a while."""
+    if not names and not ignored:
+        wait = begin_snapshot(host)
+        return run_checks(load_checks(), wait())
+    checks = load_checks()
+    chosen = select(checks, names)
+    left_out = {check.id: "ignored on the command line" for name in ignored for check in named(checks, name)}
+    wait = begin_snapshot(host, _sections(check for check in chosen if check.id not in left_out))
+    return run_checks(chosen, wait(), left_out)
+
+
+def _sections(checks: Iterable[Check]) -> set[str]:
+    return {section for check in checks for section in (*check.sections, *check.optional)}
+
+
+def _setting(interpreter: str | None, timeout: float, *, fast: bool) -> Setting:
+    return Setting(
+        environ=dict(os.environ),
+        directory=Path.cwd(),
+        home=os.path.expanduser("~"),  # noqa: PTH111 - as text, and no error where there is none
+        host_name=os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
+        interpreter=None if interpreter is None else _executable(interpreter),
+        fast=fast,
+        timeout_seconds=timeout,
+    )
+
+
+def _executable(interpreter: str) -> str:
+    """Return the path of the interpreter named, links not resolved: a link is what makes a virtual environment.
+
+    Raises:
+        UsageError: there is no such program.
+    """
+    found = shutil.which(interpreter)
+    if found is None:
+        raise UsageError(f"--python: {interpreter} is no program that can be run")
+    return os.path.abspath(found)  # noqa: PTH100 - Path.resolve would follow the links
+
+
+def _render(report: Report, format_name: str, output: Path | None) -> str:
+    if format_name == "json":
+        return json_report.render(report)
+    color = output is None and terminal.use_color(sys.stdout, os.environ)
+    return table.render(report, color=color, width=terminal.width(os.environ, sys.stdout))
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_whole(output, text)
+
+
+def _exit_status(report: Report, fail_on: Severity | None) -> int:
+    if report.verdict is None:
+        return EXIT_NO_VERDICT
+    failed = fail_on is not None and any(finding.severity >= fail_on for finding in report.findings)
+    return EXIT_FINDINGS if failed else EXIT_HEALTHY
+
+
+@cli.command("list")
+@click.argument("names", nargs=-1, metavar="[ID or FAMILY]...")
+def list_checks(names: tuple[str, ...]) -> None:
+    """List the checks: id, family and the problem that each one finds."""
+    from gpudoctor.reporters import catalog
+
+    click.echo(catalog.render_list(select(load_checks(), names), width=terminal.width(os.environ, sys.stdout)))
+
+
+@cli.command()
+@click.argument("name", metavar="ID")
+def explain(name: str) -> None:
+    """Explain one check: what it finds, why it matters, what passes on purpose, the source."""
+    from gpudoctor.reporters import catalog
+
+    page = next((check for check in named(load_checks(), name) if check.id == name), None)
+    if page is None:
+        raise UsageError(f"explain: {name!r} is a family: gpudoctor list {name} shows its checks")
+    click.echo(catalog.render_page(page, width=terminal.width(os.environ, sys.stdout)))
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_environment_options
+def record(folder: Path, interpreter: str | None, timeout: float) -> None:
+    """Keep what the probes read, masked, in FOLDER: attach it to a report of a bug, and it becomes a test."""
+    from gpudoctor import recording
+
+    recording.record(LocalHost(setting=_setting(interpreter, timeout, fast=False)), folder)
+    click.echo(f"Recorded this machine in {folder}. Look through it before you publish it.", err=True)

@@ -1,0 +1,127 @@
+"""Ask a host everything, side by side, and put the sections together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpudoctor.host import Answer, Host, Question, Setting
+from gpudoctor.model import SECTIONS, ProbeReport, Snapshot
+from gpudoctor.privacy import mask
+from gpudoctor.probes import (
+    container_engines,
+    cuda_driver,
+    cupy_build,
+    cupy_runtime,
+    driver,
+    driver_files,
+    environment,
+    kernel_log,
+    nvml,
+    project,
+    python_environment,
+    system,
+    toolkit,
+    torch_build,
+    torch_runtime,
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """How the answer to one question fills one section. Several parts of a section are merged in their order."""
+
+    section: str
+    question: str
+    parse: Callable[[Mapping[str, Any]], Any]
+
+
+ASKED = (
+    torch_runtime.question,
+    cupy_runtime.question,
+    python_environment.question,
+    nvml.question,
+    cuda_driver.question,
+    system.question,
+    driver_files.question,
+    kernel_log.question,
+    toolkit.question,
+    container_engines.question,
+    project.question,
+)
+IMPORTING = {"torch-runtime", "cupy-runtime"}
+
+PARTS = (
+    Part("system", "system", system.parse_system),
+    Part("driver", "nvml", nvml.parse_nvml_driver),
+    Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),
+    Part("driver", "driver-files", driver_files.parse_driver_files),
+    Part("driver", "kernel-log", kernel_log.parse_kernel_log),
+    Part("devices", "nvml", nvml.parse_devices),
+    Part("toolkit", "toolkit", toolkit.parse_toolkit),
+    Part("container", "container", container_engines.parse_container),
+    Part("project", "project", project.parse_project),
+    Part("python", "python", python_environment.parse_python),
+    Part("torch", "python", torch_build.parse_torch),
+    Part("torch_runtime", "torch-runtime", torch_runtime.parse_torch_runtime),
+    Part("cupy", "python", cupy_build.parse_cupy),
+    Part("cupy_runtime", "cupy-runtime", cupy_runtime.parse_cupy_runtime),
+)
+
+
+def take_snapshot(host: Host) -> Snapshot:
+    """Return the facts about `host`."""
+    return begin_snapshot(host)()
+
+
+def begin_snapshot(host: Host, sections: Collection[str] = SECTIONS) -> Callable[[], Snapshot]:
+    """Start gathering the facts about `host` that fill `sections`. The function returned waits for them.
+
+    Raises:
+        OSError: the interpreter of the setting cannot be started.
+    """
+    wait = host.ask(questions(host.setting, sections))
+    return lambda: assemble(wait(), host)
+
+
+def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
+    """Return the snapshot that the answers give. An answer that cannot be read is a failed probe, no exception."""
+    values: dict[str, list[Any]] = {}
+    reports: list[ProbeReport] = []
+    for part in PARTS:
+        value, report = _read(part, answers.get(part.question))
+        reports.append(report)
+        if value is not None:
+            values.setdefault(part.section, []).append(value)
+    sections: dict[str, Any] = {section: found[0] for section, found in values.items()}
+    if "driver" in values:
+        sections["driver"] = driver.merge_driver(*values["driver"])
+    sections["environment"] = environment.parse_environment(mask(dict(host.setting.environ), host.setting))
+    return Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections)
+
+
+def questions(setting: Setting, sections: Collection[str] = SECTIONS) -> tuple[Question, ...]:
+    """Return what to ask in this setting to fill `sections`, what takes longest first."""
+    needed = {part.question for part in PARTS if part.section in sections}
+    if setting.fast:
+        needed -= IMPORTING
+    return tuple(question for question in (ask(setting) for ask in ASKED) if question.name in needed)
+
+
+def _read(part: Part, answer: Answer | None) -> tuple[Any, ProbeReport]:
+    """Return the part's value, None where there is none, and how it went."""
+
+    def report(state: str, detail: str) -> ProbeReport:
+        seconds = round(answer.seconds, 3) if answer else 0.0
+        return ProbeReport(section=part.section, state=state, probe=part.question, detail=detail, seconds=seconds)
+
+    if answer is None:
+        return None, report("not-run", "not asked: --fast, or no selected check needs it")
+    if answer.state != "ok":
+        return None, report(answer.state, answer.detail)
+    try:
+        value = part.parse(answer.facts)
+    except Exception as error:  # whatever is on the machine, one odd text must not end the run
+        return None, report("failed", f"its answer could not be read: {type(error).__name__}: {error}")
+    return value, report("absent" if value is None else "ok", "")

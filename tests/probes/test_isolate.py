@@ -1,0 +1,120 @@
+"""Workers that misbehave: each ends in a named outcome, on time, and takes nothing else with it."""
+
+import os
+import time
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from gpudoctor.host import Answer, Question, Setting
+from gpudoctor.probes import isolate
+
+WELL = "def collect(arguments):\n    return {'sum': arguments['a'] + arguments['b']}\n"
+
+
+class Ask(Protocol):
+    def __call__(self, worker: str, timeout_seconds: float = 20.0, **arguments: object) -> Answer: ...
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Return a function that runs the text of a worker in a fresh interpreter."""
+    workers = tmp_path / "workers"
+    workers.mkdir()
+    (workers / "run.py").symlink_to(isolate.WORKERS / "run.py")
+    monkeypatch.setattr(isolate, "WORKERS", workers)
+
+    def ask(worker: str, timeout_seconds: float = 20.0, **arguments: object) -> Answer:
+        (workers / "worker.py").write_text(worker)
+        setting = Setting(environ=dict(os.environ), directory=tmp_path)
+        question = Question(name="it", worker="worker", arguments=arguments, fresh=True)
+        return isolate.collect(isolate.start([question], setting), timeout_seconds)["it"]
+
+    return ask
+
+
+def test_facts_come_back(ask: Ask) -> None:
+    answer = ask(WELL, a=1, b=2)
+    assert (answer.state, answer.facts, answer.detail) == ("ok", {"sum": 3}, "")
+    assert answer.seconds > 0
+
+
+def test_what_a_library_prints_does_not_spoil_the_answer(ask: Ask) -> None:
+    worker = "import os\ndef collect(arguments):\n    print('banner'); os.system('echo child')\n    return {}\n"
+    assert ask(worker).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("body", "state", "detail"),
+    [
+        pytest.param("import nowhere", "failed", "ModuleNotFoundError: No module named 'nowhere'", id="missing module"),
+        pytest.param("raise SystemExit(3)", "failed", "SystemExit: 3", id="exits"),
+        pytest.param("os._exit(9)", "failed", "ended with exit status 9 and no answer", id="exits hard"),
+        pytest.param("os.kill(os.getpid(), 11)", "failed", "killed by SIGSEGV", id="crashes"),
+        pytest.param("os.abort()", "failed", "killed by SIGABRT", id="aborts"),
+    ],
+)
+def test_a_worker_that_fails_says_how(ask: Ask, body: str, state: str, detail: str) -> None:
+    answer = ask(f"import os\ndef collect(arguments):\n    {body}\n    return {{}}\n")
+    assert (answer.state, answer.detail.partition("\n")[0]) == (state, detail)
+
+
+def test_a_crash_keeps_the_last_words(ask: Ask) -> None:
+    answer = ask("import os\ndef collect(arguments):\n    os.write(2, b'told you so\\n'); os.abort()\n")
+    assert "told you so" in answer.detail
+
+
+def test_a_worker_that_hangs_is_killed_with_its_children(ask: Ask, tmp_path: Path) -> None:
+    worker = (
+        "import subprocess, time\n"
+        "def collect(arguments):\n"
+        "    child = subprocess.Popen(['sleep', '60'])\n"
+        "    open(arguments['note'], 'w').write(str(child.pid))\n"
+        "    time.sleep(60)\n"
+    )
+    before = time.monotonic()
+    answer = ask(worker, timeout_seconds=1.0, note=str(tmp_path / "pid"))
+    assert (answer.state, answer.detail) == ("timed-out", "no answer in 1 s")
+    assert time.monotonic() - before < 3
+    child = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
+    assert not child.exists() or child.read_text().split()[2] == "Z"
+
+
+def test_a_child_left_behind_is_not_waited_for(ask: Ask) -> None:
+    worker = "import subprocess\ndef collect(arguments):\n    subprocess.Popen(['sleep', '20'])\n    return {}\n"
+    before = time.monotonic()
+    assert ask(worker).state == "ok"
+    assert time.monotonic() - before < 5
+
+
+def test_a_crash_during_teardown_does_not_take_the_answer(ask: Ask) -> None:
+    worker = "import atexit, os\ndef collect(arguments):\n    atexit.register(os.abort)\n    return {'it': 1}\n"
+    assert ask(worker).facts == {"it": 1}
+
+
+def test_the_workers_folder_hides_no_library(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "workers" / "secrets.py").write_text("raise RuntimeError('wrong module')")
+    assert ask("def collect(arguments):\n    import secrets\n    return {'file': secrets.__file__}\n").state == "ok"
+
+
+def test_workers_run_side_by_side(tmp_path: Path) -> None:
+    setting = Setting(environ=dict(os.environ), directory=tmp_path)
+    questions = [
+        Question(name=str(n), worker="read_host", arguments={"commands": {"sleep": ["sleep", "0.5"]}}) for n in range(6)
+    ]
+    before = time.monotonic()
+    answers = isolate.collect(isolate.start(questions, setting), 20.0)
+    assert {answer.state for answer in answers.values()} == {"ok"}
+    assert time.monotonic() - before < 2.5
+
+
+def test_a_copy_of_this_process_answers_as_an_interpreter_does(tmp_path: Path) -> None:
+    setting = Setting(environ=dict(os.environ), directory=tmp_path)
+    listing = {"files": ["/proc/version"]}
+    questions = [
+        Question(name="fork", worker="read_host", arguments=listing),
+        Question(name="fresh", worker="read_host", arguments=listing, fresh=True),
+    ]
+    answers = isolate.collect(isolate.start(questions, setting), 20.0)
+    assert answers["fork"].facts == answers["fresh"].facts != {}
