@@ -1,4 +1,4 @@
-"""Findings → root cause first, what it explains after it."""
+"""Findings in, the same findings out: root cause first, what it explains after it."""
 
 from __future__ import annotations
 
@@ -13,36 +13,62 @@ def diagnose(findings: Iterable[Finding], checks: Mapping[str, Check]) -> tuple[
     """Return the findings in the order in which to fix them.
 
     A finding that another one explains gets `caused_by`, becomes `INFO` (one fault is one error) and stands right
-    after its cause. Causes are ordered by severity, then by how deep their family lies: driver before torch.
+    after its cause, which takes over the severity. Causes are ordered by severity, then by how deep their family lies:
+    driver before torch.
     """
     ranked = sorted(findings, key=lambda finding: _rank(finding, checks))
-    causes = {id(finding): _cause(finding, ranked, checks) for finding in ranked}
+    causes = _find_causes(ranked, checks)
     ordered: list[Finding] = []
-    for finding in ranked:
-        if causes[id(finding)] is None:
-            _place(finding, ranked, causes, ordered)
+    for root in sorted(_roots(ranked, causes), key=lambda pair: _rank(pair[0], checks)):
+        ordered.extend(root)
     return tuple(ordered)
 
 
-def _rank(finding: Finding, checks: Mapping[str, Check]) -> tuple[int, int]:
-    return -finding.severity, FAMILIES.index(checks[finding.check_id].family)
+def _rank(finding: Finding, checks: Mapping[str, Check]) -> tuple[int, int, str, str]:
+    depth = FAMILIES.index(checks[finding.check_id].family)
+    return -finding.severity, depth, finding.check_id, finding.summary
 
 
-def _cause(finding: Finding, ranked: Sequence[Finding], checks: Mapping[str, Check]) -> Finding | None:
-    """Return the first finding that explains `finding`; advice explains nothing, and nothing explains its own cause."""
-    for other in ranked:
-        if other.severity is Severity.INFO or other.check_id == finding.check_id:
-            continue
-        if finding.check_id in checks[other.check_id].explains:
-            return other
-    return None
+def _find_causes(ranked: Sequence[Finding], checks: Mapping[str, Check]) -> list[int | None]:
+    """Return for each finding the index of the first one that explains it. Advice explains nothing."""
+    causes: list[int | None] = [None] * len(ranked)
+    for n, finding in enumerate(ranked):
+        for m, other in enumerate(ranked):
+            explains = finding.check_id in checks[other.check_id].explains and other.check_id != finding.check_id
+            if explains and other.severity is not Severity.INFO and not _leads_to(n, m, causes):
+                causes[n] = m
+                break
+    return causes
 
 
-def _place(
-    finding: Finding, ranked: Sequence[Finding], causes: Mapping[int, Finding | None], ordered: list[Finding]
-) -> None:
-    cause = causes[id(finding)]
-    ordered.append(finding if cause is None else replace(finding, severity=Severity.INFO, caused_by=cause.check_id))
-    for other in ranked:
-        if causes[id(other)] is finding:
-            _place(other, ranked, causes, ordered)
+def _leads_to(start: int, end: int, causes: Sequence[int | None]) -> bool:
+    """Tell whether `start` is among the causes of `end`, so that two checks that explain each other make no circle."""
+    cause: int | None = end
+    while cause is not None:
+        if cause == start:
+            return True
+        cause = causes[cause]
+    return False
+
+
+def _roots(ranked: Sequence[Finding], causes: Sequence[int | None]) -> list[list[Finding]]:
+    """Return each root cause, with the highest severity of what it explains, followed by that."""
+    groups = []
+    for n, cause in enumerate(causes):
+        if cause is None:
+            explained = _explained(n, ranked, causes)
+            severity = max(finding.severity for finding in (ranked[n], *(ranked[m] for m in explained)))
+            consequences = [
+                replace(ranked[m], severity=Severity.INFO, caused_by=ranked[causes[m] or 0].check_id) for m in explained
+            ]
+            groups.append([replace(ranked[n], severity=severity), *consequences])
+    return groups
+
+
+def _explained(root: int, ranked: Sequence[Finding], causes: Sequence[int | None]) -> list[int]:
+    """Return the findings that `root` explains, directly or not, each after its own cause."""
+    found: list[int] = []
+    for n, cause in enumerate(causes):
+        if cause == root:
+            found += [n, *_explained(n, ranked, causes)]
+    return found

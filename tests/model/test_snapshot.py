@@ -1,0 +1,45 @@
+"""Facts are looked up by their dotted path."""
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import Device, Environment, ProbeReport, Snapshot, Torch, look_up
+
+MACHINE = Snapshot(
+    devices=(Device(nvml_index=0, name="A10"), Device(nvml_index=1, name="L4")),
+    torch=Torch(build="cpu", architectures=("sm_80", "sm_90")),
+    environment=Environment(variables={"CUDA_HOME": "/opt/cuda"}),
+    reports=(
+        ProbeReport(section="driver", state="ok", probe="driver-files"),
+        ProbeReport(section="driver", state="timed-out", probe="nvml"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("torch.build", "cpu"),
+        ("torch.version", None),
+        ("devices[1].name", "L4"),
+        ("torch.architectures[1]", "sm_90"),
+        ("environment.CUDA_HOME", "/opt/cuda"),
+        ("environment.CUDA_PATH", None),
+    ],
+)
+def test_a_fact_by_its_path(fact: str, value: Any) -> None:
+    assert look_up(MACHINE, fact) == value
+
+
+@pytest.mark.parametrize("fact", ["torch.colour", "devices[2].name", "nothing", "cupy.version", "devices[x].name"])
+def test_what_is_no_fact(fact: str) -> None:
+    with pytest.raises(KeyError, match="."):
+        look_up(MACHINE, fact)
+
+
+def test_the_report_of_a_section_is_its_worst() -> None:
+    report = MACHINE.report("driver")
+    assert report is not None
+    assert report.probe == "nvml"
+    assert MACHINE.report("torch") is None

@@ -1,0 +1,75 @@
+"""The root cause comes first, and what it explains after it."""
+
+from gpudoctor.diagnosis import diagnose
+from gpudoctor.model import Finding, Severity
+from gpudoctor.registry import Check
+
+
+def catalog(*checks: tuple[str, str, tuple[str, ...]]) -> dict[str, Check]:
+    return {
+        check_id: Check(
+            id=check_id, family=family, sections=(), optional=(), explains=explains, function=lambda: iter(())
+        )
+        for check_id, family, explains in checks
+    }
+
+
+def finding(check_id: str, severity: Severity = Severity.ERROR) -> Finding:
+    return Finding(check_id=check_id, severity=severity, summary=check_id)
+
+
+CHECKS = catalog(
+    ("driver-gone", "driver", ("torch-blind", "cupy-blind")),
+    ("torch-blind", "torch", ("slow",)),
+    ("cupy-blind", "cupy", ()),
+    ("slow", "precision", ()),
+    ("disk-full", "tool", ()),
+)
+
+
+def order(*findings: Finding) -> list[tuple[str, str | None]]:
+    return [(found.check_id, found.caused_by) for found in diagnose(findings, CHECKS)]
+
+
+def test_a_cause_stands_before_what_it_explains() -> None:
+    assert order(finding("slow"), finding("cupy-blind"), finding("torch-blind"), finding("driver-gone")) == [
+        ("driver-gone", None),
+        ("torch-blind", "driver-gone"),
+        ("slow", "torch-blind"),
+        ("cupy-blind", "driver-gone"),
+    ]
+
+
+def test_one_fault_is_one_error() -> None:
+    found = diagnose([finding("torch-blind"), finding("driver-gone"), finding("cupy-blind")], CHECKS)
+    assert [item.severity for item in found] == [Severity.ERROR, Severity.INFO, Severity.INFO]
+
+
+def test_independent_findings_stand_by_severity_then_by_depth() -> None:
+    found = [finding("disk-full", Severity.WARNING), finding("cupy-blind"), finding("torch-blind")]
+    assert order(*found) == [("torch-blind", None), ("cupy-blind", None), ("disk-full", None)]
+
+
+def test_advice_explains_nothing() -> None:
+    found = [finding("torch-blind"), finding("driver-gone", Severity.INFO)]
+    assert order(*found) == [("torch-blind", None), ("driver-gone", None)]
+
+
+def test_two_checks_that_explain_each_other_lose_no_finding() -> None:
+    checks = catalog(("hen", "driver", ("egg",)), ("egg", "torch", ("hen",)))
+    found = diagnose([finding("egg"), finding("hen")], checks)
+    assert sorted(item.check_id for item in found) == ["egg", "hen"]
+    assert [item.caused_by is None for item in found] == [True, False]
+
+
+def test_a_cause_takes_over_the_severity_of_what_it_explains() -> None:
+    found = diagnose([finding("driver-gone", Severity.WARNING), finding("torch-blind")], CHECKS)
+    assert [(item.check_id, item.severity) for item in found] == [
+        ("driver-gone", Severity.ERROR),
+        ("torch-blind", Severity.INFO),
+    ]
+
+
+def test_the_order_does_not_depend_on_the_order_found() -> None:
+    found = [finding("cupy-blind"), finding("torch-blind"), finding("driver-gone"), finding("slow")]
+    assert order(*found) == order(*reversed(found))

@@ -1,0 +1,32 @@
+"""A file is written whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.errors import UsageError
+from gpudoctor.files import write_whole
+
+
+def test_the_file_holds_the_text_and_nothing_lies_beside_it(tmp_path: Path) -> None:
+    write_whole(tmp_path / "report.json", "{}\n")
+    assert (tmp_path / "report.json").read_text() == "{}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_it_can_be_read_like_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    write_whole(tmp_path / "report", "")
+    assert (tmp_path / "report").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot write .*/nowhere/report: No such file or directory"):
+        write_whole(tmp_path / "nowhere" / "report", "")
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "report").mkdir()
+    with pytest.raises(UsageError, match="cannot write"):
+        write_whole(tmp_path / "report", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
