@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
+from gpudoctor.model.record import record
 
-@dataclass(frozen=True, kw_only=True)
+
+@record
 class Setting:
     """What the questions of a run depend on.
 
@@ -29,7 +31,7 @@ class Setting:
     timeout_seconds: float = 30.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Question:
     """One thing to ask a machine: a worker to run in a process of its own, with its arguments.
 
@@ -43,7 +45,7 @@ class Question:
     fresh: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Answer:
     """What came back. `state` is "ok", "failed" or "timed-out"; `facts` are {} without an answer."""
 

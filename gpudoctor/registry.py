@@ -6,10 +6,10 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gpudoctor.model import SECTIONS, Finding
+from gpudoctor.model.record import record
 
 T = TypeVar("T")
 CheckFunction = Callable[..., Iterator[Finding]]
@@ -31,7 +31,7 @@ FAMILIES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Check:
     """A registered check.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum
 from typing import Any
+
+from gpudoctor.model.record import record
 
 
 class Severity(IntEnum):
@@ -28,7 +30,7 @@ class Outcome(str, Enum):
     CRASHED = "crashed"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Evidence:
     """One fact that a finding rests on, with its value and where it was read."""
 
@@ -37,7 +39,7 @@ class Evidence:
     source: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Remedy:
     """One way to mend a finding.
 
@@ -51,7 +53,7 @@ class Remedy:
     reference: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Finding:
     """What a check found.
 
@@ -72,7 +74,7 @@ class Finding:
     caused_by: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class CheckResult:
     """How one check ended, with what it found or why it was skipped."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpudoctor.model.finding import CheckResult, Finding, Outcome, Severity
+from gpudoctor.model.record import record
 from gpudoctor.model.snapshot import Snapshot
 
 SCHEMA = "gpudoctor/report/1"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Report:
     """What was found on one machine.
 

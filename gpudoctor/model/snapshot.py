@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, NamedTuple
 
+from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 SCHEMA = "gpudoctor/snapshot/1"
@@ -26,7 +27,7 @@ class Fact(NamedTuple):
     source: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PciGpu:
     """A display or compute controller on the PCI bus, driver or not."""
 
@@ -39,7 +40,7 @@ class PciGpu:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class System:
     """The operating system and the limits that it sets."""
 
@@ -82,7 +83,7 @@ class System:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class DeviceFile:
     """A device node of the driver."""
 
@@ -92,7 +93,7 @@ class DeviceFile:
     error: Annotated[str, Fact('why it cannot be opened: "Operation not permitted"')] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Xid:
     """An error that the driver wrote to the kernel log."""
 
@@ -101,7 +102,7 @@ class Xid:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Driver:
     """The NVIDIA driver: kernel module, user-space libraries and what they answer."""
 
@@ -157,7 +158,7 @@ class Driver:
     kernel_messages: Annotated[tuple[str, ...] | None, Fact("last lines of the driver (NVRM) in the kernel log")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class DeviceProcess:
     """A process that holds memory of a device."""
 
@@ -166,7 +167,7 @@ class DeviceProcess:
     used_bytes: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Device:
     """One NVIDIA GPU as NVML reports it. A field is unknown where NVML says "not supported" or "no permission"."""
 
@@ -227,7 +228,7 @@ class Device:
     fabric_status: Annotated[str | None, Fact("result of joining the fabric; empty for success")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ToolkitInstall:
     """A CUDA toolkit found on this machine."""
 
@@ -236,7 +237,7 @@ class ToolkitInstall:
     has_nvcc: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SharedLibrary:
     """A shared library that a loader finds."""
 
@@ -244,7 +245,7 @@ class SharedLibrary:
     path: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Toolkit:
     """CUDA toolkits, compilers, and the libraries that the loader's path puts before those of wheels."""
 
@@ -270,7 +271,7 @@ class Toolkit:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Package:
     """An installed Python distribution that bears on GPUs."""
 
@@ -280,7 +281,7 @@ class Package:
     location: Annotated[str, Fact("folder it is installed in")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Python:
     """The interpreter and environment diagnosed."""
 
@@ -303,7 +304,7 @@ class Python:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Torch:
     """PyTorch as it lies on disk, read without importing it."""
 
@@ -334,7 +335,7 @@ class Torch:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PrecisionResult:
     """A small product in one precision on one device, compared with the float64 result."""
 
@@ -344,7 +345,7 @@ class PrecisionResult:
     error: Annotated[str, Fact("exception raised instead of a result; empty for none")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class TorchRuntime:
     """What PyTorch answered when it was imported in a process of its own."""
 
@@ -384,7 +385,7 @@ class TorchRuntime:
     precision_results: Annotated[tuple[PrecisionResult, ...] | None, Fact("products compared with float64")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Cupy:
     """CuPy as it lies on disk, read without importing it."""
 
@@ -403,7 +404,7 @@ class Cupy:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class LibraryCall:
     """A call into one of the libraries that CuPy uses, compared with NumPy."""
 
@@ -413,7 +414,7 @@ class LibraryCall:
     error: Annotated[str, Fact("exception raised instead of a result; empty for none")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class CupyRuntime:
     """What CuPy answered when it was imported in a process of its own."""
 
@@ -439,7 +440,7 @@ class CupyRuntime:
     warnings: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Container:
     """The container engines on this machine, as files tell without asking an engine."""
 
@@ -454,7 +455,7 @@ class Container:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Environment:
     """The environment variables that bear on GPUs; nothing else of the environment is read."""
 
@@ -467,7 +468,7 @@ class Environment:
         return self.variables.get(name)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Requirement:
     """A package that the working directory's project asks for."""
 
@@ -476,7 +477,7 @@ class Requirement:
     source: Annotated[str, Fact('where it stands: "requirements.txt line 3"')] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Project:
     """What the project in the working directory asks for."""
 
@@ -493,7 +494,7 @@ class Project:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ProbeReport:
     """How one probe of a section went."""
 
@@ -505,7 +506,7 @@ class ProbeReport:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Snapshot:
     """All facts about one machine. A section that could not be gathered is None."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gpudoctor.host import Answer, Question, Setting
+from gpudoctor.model.record import record
 from gpudoctor.privacy import mask, mask_text
 from gpudoctor.probes import isolate
 
@@ -15,7 +16,7 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class LocalHost:
     """Answers by workers, each in a process of its own on this machine. Answers name no person and no host."""
 

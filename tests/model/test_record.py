@@ -1,0 +1,47 @@
+"""A record is a frozen, keyword-only dataclass, and cheap to define."""
+
+from dataclasses import FrozenInstanceError, field, fields, replace
+
+import pytest
+
+from gpudoctor.model.record import record
+
+
+@record
+class Point:
+    """A point."""
+
+    x: int
+    y: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+def test_values_and_defaults() -> None:
+    assert (Point(x=1).x, Point(x=1).y, Point(x=1).tags) == (1, 0, {})
+    assert Point(x=1).tags is not Point(x=1).tags
+
+
+def test_it_compares_by_value() -> None:
+    assert Point(x=1) == Point(x=1, y=0)
+    assert Point(x=1) != Point(x=2)
+    assert Point(x=1) != "Point"
+
+
+def test_it_is_a_dataclass_to_others() -> None:
+    assert [item.name for item in fields(Point)] == ["x", "y", "tags"]
+    assert replace(Point(x=1), y=3) == Point(x=1, y=3)
+    assert repr(Point(x=1, y=2)) == "Point(x=1, y=2, tags={})"
+
+
+def test_it_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Point(x=1).x = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del Point(x=1).x
+
+
+def test_a_missing_or_misspelt_field_is_refused() -> None:
+    with pytest.raises(TypeError, match="Point: x is missing"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Point has no field z"):
+        Point(x=1, z=2)  # type: ignore[call-arg]
