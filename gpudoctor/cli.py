@@ -18,8 +18,8 @@ from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_
 from gpudoctor.files import write_whole
 from gpudoctor.host import Setting
 from gpudoctor.model import Report, Severity
-from gpudoctor.probes import begin_snapshot
 from gpudoctor.probes.local_host import LocalHost
+from gpudoctor.probes.snapshot import begin_snapshot
 from gpudoctor.registry import Check, load_checks
 from gpudoctor.reporters import json_report, table, terminal
 from gpudoctor.runner import run_checks

@@ -24,7 +24,8 @@ def test_values_and_defaults() -> None:
 def test_it_compares_by_value() -> None:
     assert Point(x=1) == Point(x=1, y=0)
     assert Point(x=1) != Point(x=2)
-    assert Point(x=1) != "Point"
+    other: object = "Point"
+    assert Point(x=1) != other
 
 
 def test_it_is_a_dataclass_to_others() -> None:
