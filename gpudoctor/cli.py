@@ -8,14 +8,12 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from gpudoctor import __version__
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, UsageError
-from gpudoctor.files import write_whole
 from gpudoctor.host import Setting
 from gpudoctor.model import Report, Severity
 from gpudoctor.probes.local_host import LocalHost
@@ -84,7 +82,7 @@ def _environment_options(command: Any) -> Any:
 @click.option("--select", "selected", multiple=True, metavar="ID|FAMILY", help="Run these checks only; repeatable.")
 @click.option("--ignore", "ignored", multiple=True, metavar="ID|FAMILY", help="Leave these checks out; repeatable.")
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--fail-on", type=click.Choice(list(FAIL_ON)), default="error", show_default=True,
               help="Lowest severity that makes the exit status 1.")  # fmt: skip
 @click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
@@ -94,7 +92,7 @@ def check(
     selected: tuple[str, ...],
     ignored: tuple[str, ...],
     format_name: str,
-    output: Path | None,
+    output: str | None,
     fail_on: str,
     fast: bool,
     interpreter: str | None,
@@ -130,8 +128,8 @@ def _sections(checks: Iterable[Check]) -> set[str]:
 def _setting(interpreter: str | None, timeout: float, *, fast: bool) -> Setting:
     return Setting(
         environ=dict(os.environ),
-        directory=Path.cwd(),
-        home=os.path.expanduser("~"),  # noqa: PTH111 - as text, and no error where there is none
+        directory=os.getcwd(),
+        home=os.path.expanduser("~"),
         host_name=os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
         interpreter=None if interpreter is None else _executable(interpreter),
         fast=fast,
@@ -148,21 +146,31 @@ def _executable(interpreter: str) -> str:
     found = shutil.which(interpreter)
     if found is None:
         raise UsageError(f"--python: {interpreter} is no program that can be run")
-    return os.path.abspath(found)  # noqa: PTH100 - Path.resolve would follow the links
+    return os.path.abspath(found)
 
 
-def _render(report: Report, format_name: str, output: Path | None) -> str:
+def _render(report: Report, format_name: str, output: str | None) -> str:
     if format_name == "json":
         return json_report.render(report)
     color = output is None and terminal.use_color(sys.stdout, os.environ)
     return table.render(report, color=color, width=terminal.width(os.environ, sys.stdout))
 
 
-def _write(text: str, output: Path | None) -> None:
+def _write(text: str, output: str | None) -> None:
     if output is None:
-        click.echo(text, nl=not text.endswith("\n"))
+        _print(text)
     else:
-        write_whole(output, text)
+        from pathlib import Path
+
+        from gpudoctor.files import write_whole
+
+        write_whole(Path(output), text)
+
+
+def _print(text: str) -> None:
+    """Write `text` to standard output, in what its encoding can say."""
+    sys.stdout.write(terminal.encodable(text, sys.stdout.encoding))
+    sys.stdout.flush()
 
 
 def _exit_status(report: Report, fail_on: Severity | None) -> int:
@@ -178,7 +186,7 @@ def list_checks(names: tuple[str, ...]) -> None:
     """List the checks: id, family and the problem that each one finds."""
     from gpudoctor.reporters import catalog
 
-    click.echo(catalog.render_list(select(load_checks(), names), width=terminal.width(os.environ, sys.stdout)))
+    _print(catalog.render_list(select(load_checks(), names), width=terminal.width(os.environ, sys.stdout)))
 
 
 @cli.command()
@@ -190,15 +198,17 @@ def explain(name: str) -> None:
     page = next((check for check in named(load_checks(), name) if check.id == name), None)
     if page is None:
         raise UsageError(f"explain: {name!r} is a family: gpudoctor list {name} shows its checks")
-    click.echo(catalog.render_page(page, width=terminal.width(os.environ, sys.stdout)))
+    _print(catalog.render_page(page, width=terminal.width(os.environ, sys.stdout)))
 
 
 @cli.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=click.Path(file_okay=False))
 @_environment_options
-def record(folder: Path, interpreter: str | None, timeout: float) -> None:
+def record(folder: str, interpreter: str | None, timeout: float) -> None:
     """Keep what the probes read, masked, in FOLDER: attach it to a report of a bug, and it becomes a test."""
+    from pathlib import Path
+
     from gpudoctor import recording
 
-    recording.record(LocalHost(setting=_setting(interpreter, timeout, fast=False)), folder)
+    recording.record(LocalHost(setting=_setting(interpreter, timeout, fast=False)), Path(folder))
     click.echo(f"Recorded this machine in {folder}. Look through it before you publish it.", err=True)

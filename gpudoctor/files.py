@@ -23,11 +23,11 @@ def write_whole(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101 - mkstemp made it private
-        os.replace(temporary, path)  # noqa: PTH105
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp made it private
+        os.replace(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
+            os.unlink(temporary)
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 

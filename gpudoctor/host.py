@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from pathlib import Path
 from typing import Any, Protocol
 
 from gpudoctor.model.record import record
@@ -23,7 +23,7 @@ class Setting:
     """
 
     environ: Mapping[str, str]
-    directory: Path
+    directory: str | os.PathLike[str]
     home: str = ""
     host_name: str = ""
     interpreter: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -119,6 +119,8 @@ def applies(condition: Any, reason: str) -> None:
 def load_checks() -> tuple[Check, ...]:
     """Return every check, in the order of families and ids."""
     package = importlib.import_module("gpudoctor.checks")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for folder in package.__path__:
+        for name, extension in map(os.path.splitext, sorted(os.listdir(folder))):
+            if extension == ".py" and name != "__init__":
+                importlib.import_module(f"{package.__name__}.{name}")
     return tuple(sorted(_registered.values(), key=lambda c: (FAMILIES.index(c.family), c.id)))

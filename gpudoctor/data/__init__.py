@@ -1,0 +1,74 @@
+"""What is known about drivers, devices, builds and packages: tables with their sources, and lookups.
+
+A lookup returns None where the table does not know, never a guess; what is newer than the table is not known.
+"""
+
+from gpudoctor.data.capabilities import (
+    Features,
+    features,
+    first_toolkit,
+    last_driver_branch,
+    last_toolkit,
+    runs_on,
+    toolkit_architectures,
+)
+from gpudoctor.data.cupy_packages import CupyPackage, CupyRelease, cupy_package, cupy_packages, cupy_release
+from gpudoctor.data.drivers import (
+    driver_can_run,
+    driver_for,
+    end_of_life,
+    minimum_driver,
+    offered_cuda_can_run,
+    supported_cuda,
+)
+from gpudoctor.data.environment_variables import EnvironmentVariable, environment_variables
+from gpudoctor.data.errors import XidMeaning, cuda_error_name, cuda_error_text, xid_meaning
+from gpudoctor.data.gpu_names import capability_of
+from gpudoctor.data.peaks import DevicePeak, device_peak
+from gpudoctor.data.rocm import RocmRelease, rocm_builds
+from gpudoctor.data.torch_builds import (
+    Companions,
+    TorchBuild,
+    TorchRelease,
+    torch_builds,
+    torch_companions,
+    torch_releases,
+)
+
+__all__ = [
+    "Companions",
+    "CupyPackage",
+    "CupyRelease",
+    "DevicePeak",
+    "EnvironmentVariable",
+    "Features",
+    "RocmRelease",
+    "TorchBuild",
+    "TorchRelease",
+    "XidMeaning",
+    "capability_of",
+    "cuda_error_name",
+    "cuda_error_text",
+    "cupy_package",
+    "cupy_packages",
+    "cupy_release",
+    "device_peak",
+    "driver_can_run",
+    "driver_for",
+    "end_of_life",
+    "environment_variables",
+    "features",
+    "first_toolkit",
+    "last_driver_branch",
+    "last_toolkit",
+    "minimum_driver",
+    "offered_cuda_can_run",
+    "rocm_builds",
+    "runs_on",
+    "supported_cuda",
+    "toolkit_architectures",
+    "torch_builds",
+    "torch_companions",
+    "torch_releases",
+    "xid_meaning",
+]

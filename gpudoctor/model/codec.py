@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 T = TypeVar("T")
+NOT_FINITE = ("nan", "inf", "-inf")  # JSON has no such numbers
 _VERSIONS = (CudaVersion, DriverVersion, ComputeCapability, PackageVersion)
 
 
@@ -29,6 +31,8 @@ def to_json(value: Any) -> Any:
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
@@ -68,6 +72,8 @@ def _read(kind: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return _read_dataclass(typing.cast("type", kind), _expect(data, dict, where), where)
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if kind is float and data in NOT_FINITE:
         return float(data)
     return _expect(data, kind, where)
 

@@ -18,12 +18,11 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import IO, Any, Protocol
 
 from gpudoctor.host import Answer, Question, Setting
 
-WORKERS = Path(__file__).with_name("workers")
+WORKERS = os.path.join(os.path.dirname(__file__), "workers")
 MAXIMUM_ANSWER_BYTES = 64 * 2**20
 STDERR_BYTES_KEPT = 4000
 GRACE_SECONDS = 2.0  # a process that waits inside the driver ignores SIGKILL: it is left behind after this long
@@ -89,7 +88,7 @@ def _needs_interpreter(question: Question) -> bool:
 
 def _spawn(question: Question, setting: Setting) -> Running:
     interpreter = setting.interpreter if question.fresh and setting.interpreter else sys.executable
-    script = [str(WORKERS / "run.py"), str(WORKERS / f"{question.worker}.py")]
+    script = [os.path.join(WORKERS, "run.py"), os.path.join(WORKERS, f"{question.worker}.py")]
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in _dismiss, when the worker has ended
     process = subprocess.Popen(
         [interpreter, "-X", "faulthandler", *script],

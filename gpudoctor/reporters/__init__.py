@@ -1,0 +1,1 @@
+"""The formats that a report is written in, one module each."""

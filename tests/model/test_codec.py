@@ -1,6 +1,7 @@
 """Facts survive the way to JSON and back, and data that does not fit is refused with its place."""
 
 import json
+import math
 
 import pytest
 
@@ -13,6 +14,7 @@ from gpudoctor.model import (
     DriverVersion,
     Environment,
     PackageVersion,
+    PrecisionResult,
     ProbeReport,
     Snapshot,
     System,
@@ -46,6 +48,12 @@ def test_unknown_is_left_out_and_a_known_absence_is_kept() -> None:
     assert "nvml_code" not in written
     assert written["libcuda_error"] == ""
     assert from_json(Snapshot, {"devices": []}).devices == ()
+
+
+@pytest.mark.parametrize("error", [math.inf, -math.inf])
+def test_a_number_that_json_does_not_have(error: float) -> None:
+    result = PrecisionResult(device="cuda:0", precision="fp16", relative_error=error)
+    assert from_json(PrecisionResult, json.loads(json.dumps(to_json(result), allow_nan=False))) == result
 
 
 def test_a_name_that_this_version_does_not_know_is_passed_over() -> None:

@@ -22,8 +22,8 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Return a function that runs the text of a worker in a fresh interpreter."""
     workers = tmp_path / "workers"
     workers.mkdir()
-    (workers / "run.py").symlink_to(isolate.WORKERS / "run.py")
-    monkeypatch.setattr(isolate, "WORKERS", workers)
+    (workers / "run.py").symlink_to(Path(isolate.WORKERS, "run.py"))
+    monkeypatch.setattr(isolate, "WORKERS", str(workers))
 
     def ask(worker: str, timeout_seconds: float = 20.0, **arguments: object) -> Answer:
         (workers / "worker.py").write_text(worker)

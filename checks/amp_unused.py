@@ -1,0 +1,66 @@
+"""Mixed precision, on devices that gain from it."""
+
+from collections.abc import Iterator
+
+from gpudoctor.data import features
+from gpudoctor.model import Finding, PackageVersion, Remedy, Severity, TorchRuntime
+from gpudoctor.registry import Skip, applies, check
+from gpudoctor.usable_devices import TorchDevice, described, is_minor_turing, usable_devices
+
+
+@check(family="precision")
+def amp_unused(torch_runtime: TorchRuntime) -> Iterator[Finding]:
+    """The device multiplies half precision on tensor cores, which float32 programs leave idle.
+
+    Why: autocast runs products and convolutions in bf16 or fp16, several times faster than float32, and halves the
+    memory of their activations; the weights stay in float32. bf16 has the range of float32, fp16 needs a GradScaler.
+    Exception: this is advice: gpudoctor does not see whether a program uses autocast already. Devices without tensor
+    cores gain little or nothing and pass, the GeForce GTX 16 series among them.
+    Reference: https://docs.pytorch.org/docs/stable/amp.html
+    """
+    devices = usable_devices(torch_runtime)
+    version = torch_runtime.version
+    applies(version is None or version.release >= (1, 10), f"PyTorch {version} has no torch.autocast")
+    best = {device.cuda_index: _best_precision(device) for device in devices}
+    if all(precision is None for precision in best.values()):
+        raise Skip(f"what {described(devices)} gains is not known")
+    for precision in ("bf16", "fp16"):
+        gaining = [device for device in devices if best[device.cuda_index] == precision]
+        if gaining:
+            yield Finding(
+                severity=Severity.INFO,
+                summary=f"Float32 programs without autocast leave the {precision} tensor cores of "
+                f"{described(gaining)} idle",
+                subject="torch.autocast",
+                facts=tuple(fact for device in gaining for fact in _facts(device, precision)),
+                remedies=(_autocast(precision, version),),
+            )
+
+
+def _best_precision(device: TorchDevice) -> str | None:
+    """Return the half precision that the device gains most from, "" for none, None where that is not known."""
+    known_features = features(device.capability)
+    if known_features is None:
+        return None
+    if known_features.bf16 == "native" and device.computes("bf16"):
+        return "bf16"
+    tensor_cores = known_features.tensor_cores and not is_minor_turing(device.name)
+    return "fp16" if tensor_cores and known_features.fp16 == "native" and device.computes("fp16") else ""
+
+
+def _facts(device: TorchDevice, precision: str) -> tuple[str, str]:
+    return device.capability_fact, device.error_fact(precision)
+
+
+def _autocast(precision: str, version: PackageVersion | None) -> Remedy:
+    # torch.amp.GradScaler came with PyTorch 2.3; torch.cuda.amp.GradScaler is deprecated from 2.4 on.
+    scaler = "torch.cuda.amp.GradScaler()" if version and version.release < (2, 3) else 'torch.amp.GradScaler("cuda")'
+    dtype, besides = (
+        ("torch.bfloat16", "; it needs no GradScaler")
+        if precision == "bf16"
+        else ("torch.float16", f", and scale the loss with {scaler}")
+    )
+    return Remedy(
+        summary=f'Run the forward pass and the loss inside: with torch.autocast("cuda", dtype={dtype}){besides}',
+        reference="https://docs.pytorch.org/docs/stable/notes/amp_examples.html",
+    )

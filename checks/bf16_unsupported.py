@@ -1,0 +1,107 @@
+"""bf16 on devices that have none."""
+
+from collections.abc import Iterable, Iterator
+
+from gpudoctor.data import features
+from gpudoctor.devices import capability as capability_by_product
+from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, TorchRuntime
+from gpudoctor.registry import Skip, applies, check
+from gpudoctor.symptoms import text_with
+from gpudoctor.usable_devices import described, is_minor_turing
+
+# Source: torch/amp/autocast_mode.py of torch 2.14; vllm/platforms/cuda.py; transformers/training_args.py.
+REFUSALS = (
+    "does not support bfloat16",
+    "bfloat16 is only supported on gpus",
+    "bf16 is only supported on",
+    "your setup doesn't support bf16",
+)
+
+
+@check(family="precision")
+def bf16_unsupported(
+    torch_runtime: TorchRuntime | None = None, devices: tuple[Device, ...] | None = None
+) -> Iterator[Finding]:
+    """The device has no bf16 arithmetic.
+
+    Why: a program that asks for bf16 is refused, or computes it by way of float32, without any gain in speed;
+    torch.cuda.is_bf16_supported() counts that emulation as support.
+    Exception: it is advice as long as no program was refused. Devices from compute capability 8.0 on pass.
+    Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
+    """
+    found = _capabilities(torch_runtime, devices)
+    refusal = text_with(*REFUSALS, torch_runtime=torch_runtime)
+    emulating = {fact: value for fact, value in found.items() if _bf16(value[1]) == "emulated"}
+    if refusal:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f"bf16 was asked of a device that has none: {refusal[1]}",
+            subject="bf16",
+            facts=(refusal[0], *emulating),
+            remedies=_remedies(tuple(emulating.values())),
+        )
+        return
+    if torch_runtime is None and devices is None:
+        raise Skip("torch_runtime.device_capabilities is unknown")
+    applies(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
+    applies(found or devices != (), "no NVIDIA GPU is there")
+    if all(_bf16(capability) is None for _, capability in found.values()):
+        raise Skip("whether the device has bf16 is not known")
+    if emulating:
+        yield Finding(
+            severity=Severity.INFO,
+            summary=f"{_text(emulating.values())} computes bf16 by way of float32, native bf16 starts at "
+            "compute capability 8.0",
+            subject="bf16",
+            facts=tuple(emulating),
+            remedies=_remedies(tuple(emulating.values())),
+        )
+
+
+def _capabilities(
+    torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None
+) -> dict[str, tuple[str, ComputeCapability]]:
+    """Return the name and compute capability of each device, by the fact that gives the latter."""
+    capabilities = torch_runtime.device_capabilities or () if torch_runtime is not None else ()
+    names = torch_runtime.device_names or () if torch_runtime is not None else ()
+    if capabilities:
+        return {
+            f"torch_runtime.device_capabilities[{n}]": (names[n] if n < len(names) else f"cuda:{n}", capability)
+            for n, capability in enumerate(capabilities)
+        }
+    return {
+        f"devices[{n}].{'name' if device.compute_capability is None else 'compute_capability'}": (
+            device.name or f"device {n}",
+            number,
+        )
+        for n, device in enumerate(devices or ())
+        if (number := capability_by_product(device)) is not None
+    }
+
+
+def _bf16(capability: ComputeCapability) -> str | None:
+    """Return "native" or "emulated", None where that is not known. Every device from 8.0 on has it natively."""
+    if capability >= ComputeCapability(8, 0):
+        return "native"
+    known_features = features(capability)
+    return known_features.bf16 if known_features is not None else None
+
+
+def _text(devices: Iterable[tuple[str, ComputeCapability]]) -> str:
+    return described(f"{name} (compute capability {capability})" for name, capability in devices)
+
+
+def _remedies(devices: tuple[tuple[str, ComputeCapability], ...]) -> tuple[Remedy, ...]:
+    """Return what to use instead: fp16 where it is fast and sound on every device, float32 elsewhere."""
+    fp16 = Remedy(
+        summary="Use float16 (fp16=True, dtype=torch.float16, --dtype half), with a GradScaler in training",
+        reference="https://docs.pytorch.org/docs/stable/notes/amp_examples.html",
+    )
+    fp32 = Remedy(summary="Use float32: leave out bf16 and autocast, or set both to False")
+    slow = any(is_minor_turing(name) or _fp16(capability) != "native" for name, capability in devices)
+    return (fp32,) if slow else (fp16, fp32)
+
+
+def _fp16(capability: ComputeCapability) -> str | None:
+    known_features = features(capability)
+    return known_features.fp16 if known_features is not None else None

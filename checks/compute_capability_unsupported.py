@@ -1,0 +1,90 @@
+"""Devices that current PyTorch builds, toolkits and drivers have left behind."""
+
+from collections.abc import Iterator
+
+from gpudoctor.data import TorchBuild, features, last_driver_branch, last_toolkit, runs_on, torch_builds
+from gpudoctor.data.capabilities import TEGRA
+from gpudoctor.devices import capability, label, reachable
+from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, Torch
+from gpudoctor.registry import Skip, check
+
+
+@check(family="device")
+def compute_capability_unsupported(devices: tuple[Device, ...], torch: Torch | None = None) -> Iterator[Finding]:
+    """Current releases of PyTorch and CUDA have no code for a device of this compute capability any more.
+
+    Why: "no kernel image is available for execution on the device" after the next update, or at once.
+    Exception: where an older release has code for the device, or the PyTorch installed has, this is advice only. Jetson
+    devices pass, for their builds of PyTorch come from NVIDIA.
+    Reference: https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html
+    """
+    unknown: list[str] = []
+    seen: set[ComputeCapability] = set()
+    for path, device in reachable(devices):
+        number = capability(device)
+        if number is None:
+            unknown.append(f"{path}.compute_capability is unknown")
+        elif features(number) is None:
+            unknown.append(f"compute capability {number} is not in the tables")
+        elif number not in seen:
+            seen.add(number)
+            yield from _findings(path, device, number, torch)
+    if not seen:
+        raise Skip(unknown[0])
+
+
+def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch | None) -> Iterator[Finding]:
+    builds = [build for build in torch_builds() if _supports(build, number)]
+    newest = torch_builds()[-1].release
+    if (number.major, number.minor) in TEGRA or any(build.release == newest for build in builds):
+        return
+    runs = bool(builds) or _installed_runs(torch, number)
+    facts = (f"{path}.compute_capability",) if device.compute_capability is not None else (f"{path}.name",)
+    yield Finding(
+        severity=Severity.INFO if runs else Severity.WARNING,
+        summary=f"{label(device)} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
+        subject=label(device),
+        facts=facts,
+        remedies=(Remedy(summary=_advice(builds, runs)),),
+        details={
+            "compute_capability": str(number),
+            "last_torch": builds[-1].version if builds else None,
+            "last_toolkit": str(last_toolkit(number) or "") or None,
+            "last_driver_branch": last_driver_branch(number),
+        },
+    )
+
+
+def _supports(build: TorchBuild, number: ComputeCapability) -> bool:
+    platforms = (build.architectures, *build.platform_architectures.values())
+    return build.available is not False and any(runs_on(names, number, build.cuda) for names in platforms)
+
+
+def _installed_runs(torch: Torch | None, number: ComputeCapability) -> bool:
+    return torch is not None and runs_on(torch.architectures or (), number, torch.cuda_version)
+
+
+def _last(builds: list[TorchBuild], newest: str) -> str:
+    if not builds:
+        return "for which no known build of PyTorch has code"
+    return f"for which PyTorch {builds[-1].version} ({_variants(builds)}) was the last with code and {newest} has none"
+
+
+def _variants(builds: list[TorchBuild]) -> str:
+    """Return the variants of the last release among `builds`."""
+    return ", ".join(build.variant for build in builds if build.release == builds[-1].release)
+
+
+def _limits(number: ComputeCapability) -> str:
+    toolkit, branch = last_toolkit(number), last_driver_branch(number)
+    parts = [f"CUDA {toolkit} the last toolkit"] if toolkit is not None else []
+    parts += [f"{branch} the last driver branch"] if branch is not None else []
+    return f"; {' and '.join(parts)}" if parts else ""
+
+
+def _advice(builds: list[TorchBuild], runs: bool) -> str:
+    if builds:
+        return f"Keep PyTorch at {builds[-1].version} or older, as a build with code for the GPU: {_variants(builds)}"
+    if runs:
+        return "Keep the PyTorch that is installed"
+    return "Use a newer GPU, or compile PyTorch from source with an old enough toolkit"

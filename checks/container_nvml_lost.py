@@ -1,0 +1,110 @@
+"""A container that had the GPU and lost it."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import DeviceFile, Driver, Finding, Remedy, Severity, System
+from gpudoctor.registry import Skip, applies, check
+from gpudoctor.symptoms import (
+    NVML_NO_PERMISSION,
+    NVML_UNKNOWN,
+    gpu_nodes,
+    in_container,
+    in_wsl,
+    nvml_error,
+)
+
+TROUBLESHOOTING = (
+    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
+    "#containers-losing-access-to-gpus-with-error-failed-to-initialize-nvml-unknown-error"
+)
+
+
+@check(
+    family="container",
+    explains=(
+        "torch-cuda-unavailable",
+        "cupy-unusable",
+        "cuda-init-unknown-error-999",
+        "cuda-visible-devices-hides-gpu",
+        "gpu-hardware-xid-ecc",
+    ),
+)
+def container_nvml_lost(driver: Driver, system: System | None = None) -> Iterator[Finding]:
+    """The container has lost access to the GPU.
+
+    Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
+    containers and forgets those that a hook of the NVIDIA runtime added: NVML then says "Unknown Error", and opening
+    /dev/nvidiactl fails with "Operation not permitted". SELinux gives "Insufficient Permissions" instead.
+    Exception: outside containers the same text has other causes.
+    Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
+    """
+    applies(system is None or system.container != "", "this is not a container")
+    applies(not in_wsl(system), "WSL has no device rules for the GPU")
+    lost = nvml_error(NVML_UNKNOWN, driver)
+    forbidden = nvml_error(NVML_NO_PERMISSION, driver) if in_container(system) else None
+    refused = _refused(driver) if in_container(system) else None
+    if not lost and not forbidden and refused is None:
+        if driver.nvml_code is None and driver.nvml_error is None:
+            raise Skip("driver.nvml_code is unknown")
+        return
+    reported = lost or forbidden
+    text = f"NVML fails ({' '.join((driver.nvml_error or str(driver.nvml_code)).split())})" if reported else ""
+    opening = f"{refused.path} cannot be opened ({refused.error or 'refused'})" if refused is not None else ""
+    yield Finding(
+        severity=Severity.ERROR,
+        summary=f"The container has lost the GPU: {' and '.join(part for part in (text, opening) if part)}",
+        subject=f"{system.container} container" if system is not None and system.container else "container",
+        facts=(
+            *((reported,) if reported else ()),
+            *(
+                (f"driver.device_files[{(driver.device_files or ()).index(refused)}].accessible",)
+                if refused is not None
+                else ()
+            ),
+        ),
+        remedies=(_selinux(),) if forbidden else (_restart(system), _prevent(system)),
+    )
+
+
+def _refused(driver: Driver) -> DeviceFile | None:
+    """Return the first device node that is there and cannot be opened, if no GPU's node can be."""
+    nodes = gpu_nodes(driver) or ()
+    refused = [node for node in nodes if node.accessible is False]
+    usable = [node for node in nodes if node.path[-1].isdigit() and node not in refused]
+    shared = [node for node in refused if not node.path[-1].isdigit()]
+    return refused[0] if refused and (shared or not usable) else None
+
+
+def _restart(system: System | None) -> Remedy:
+    if system is not None and system.container == "kubernetes":
+        return Remedy(
+            summary="Delete the pod: a new one gets the GPU again",
+            commands=("kubectl delete pod POD",),
+            needs=("restart",),
+        )
+    engine = "podman" if system is not None and system.container == "podman" else "docker"
+    return Remedy(
+        summary="On the host restart the container: it gets the GPU again",
+        commands=(f"{engine} restart CONTAINER", f"{engine} exec CONTAINER nvidia-smi"),
+        needs=("restart",),
+    )
+
+
+def _prevent(system: System | None) -> Remedy:
+    engine = "podman" if system is not None and system.container == "podman" else "docker"
+    start = f"{engine} run --device nvidia.com/gpu=all IMAGE nvidia-smi"
+    return Remedy(
+        summary="Against the next loss use CDI, which tells the engine of the devices: they survive a daemon-reload",
+        commands=("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml", start),
+        needs=("root",),
+        reference=TROUBLESHOOTING,
+    )
+
+
+def _selinux() -> Remedy:
+    return Remedy(
+        summary="SELinux refuses the devices: start the container without its labels, or with a policy for them",
+        commands=("docker run --security-opt=label=disable --gpus all IMAGE nvidia-smi",),
+        needs=("restart",),
+        reference="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html",
+    )

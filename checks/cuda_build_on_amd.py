@@ -1,0 +1,72 @@
+"""A CUDA build of PyTorch and an AMD GPU."""
+
+from collections.abc import Iterator
+
+from gpudoctor.data import rocm_builds
+from gpudoctor.model import Device, Finding, Python, Remedy, Severity, System, Torch
+from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies import python_command
+from gpudoctor.symptoms import gpu_name, nvidia_gpus
+
+# A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
+FALLBACK_RELEASE = "2.13"
+INSTALL = "https://pytorch.org/get-started/locally/"
+
+
+@check(family="vendor", explains=("torch-cuda-unavailable", "no-nvidia-gpu"))
+def cuda_build_on_amd(
+    torch: Torch, system: System, devices: tuple[Device, ...] | None = None, python: Python | None = None
+) -> Iterator[Finding]:
+    """PyTorch is built for NVIDIA's CUDA, and the GPU is of AMD.
+
+    Why: a build of PyTorch is for one vendor; an AMD GPU needs a ROCm build, which is on PyTorch's own index only.
+    Exception: a machine that has an NVIDIA GPU too passes, and so does an AMD GPU for which no ROCm build has code,
+    such as most graphics parts inside processors. Where the GPU's gfx target is unknown it is a warning.
+    Reference: https://pytorch.org/get-started/locally/
+    """
+    build = known(torch.build, "torch.build")
+    applies(build == "cuda", "PyTorch is not a CUDA build")
+    gpus = known(system.pci_gpus, "system.pci_gpus") if not system.amd_gfx_targets else system.pci_gpus or ()
+    amd = [gpu for gpu in gpus if gpu.vendor == "amd"]
+    if devices or nvidia_gpus(system) or not (amd or system.amd_gfx_targets):
+        return
+    if system.amd_gfx_targets and not _release_for(torch, system.amd_gfx_targets):
+        return
+    name = gpu_name(amd[0]) if amd else f"an AMD GPU ({(system.amd_gfx_targets or ('',))[0]})"
+    yield Finding(
+        severity=Severity.ERROR if system.amd_gfx_targets else Severity.WARNING,
+        summary=f"PyTorch {torch.version or ''} is built for CUDA {torch.cuda_version or ''}".strip().replace("  ", " ")
+        + f", and the GPU is {name}",
+        subject="PyTorch",
+        facts=("torch.build", "system.amd_gfx_targets" if system.amd_gfx_targets else "system.pci_gpus"),
+        remedies=(_install(torch, system, python),),
+    )
+
+
+def _release_for(torch: Torch, targets: tuple[str, ...]) -> str | None:
+    """Return the PyTorch release whose ROCm build has code for one of `targets`: that installed, else a newer one."""
+    installed = torch.version.minor_release if torch.version is not None else ""
+    for release in (installed, FALLBACK_RELEASE):
+        builds = rocm_builds(release)
+        if builds is not None and builds.variants and set(builds.gfx_targets or ()) & set(targets):
+            return release
+    return None
+
+
+def _install(torch: Torch, system: System, python: Python | None) -> Remedy:
+    release = _release_for(torch, system.amd_gfx_targets or ())
+    release = release or (torch.version.minor_release if torch.version is not None else FALLBACK_RELEASE)
+    builds = rocm_builds(release) or rocm_builds(FALLBACK_RELEASE)
+    if system.os not in (None, "linux") or builds is None or not builds.variants:
+        return Remedy(summary="Install a ROCm build of PyTorch, which is for Linux (or WSL)", reference=INSTALL)
+    variant = builds.variants[-1]
+    index = f"https://download.pytorch.org/whl/{variant}"
+    return Remedy(
+        summary=f"Install PyTorch {builds.release} built for {variant}",
+        commands=(
+            python_command(python, "-m", "pip", "uninstall", "--yes", "torch", "torchvision", "torchaudio"),
+            python_command(python, "-m", "pip", "install", f"torch=={builds.release}.*", "--index-url", index),
+            python_command(python, "-c", "import torch; print(torch.version.hip, torch.cuda.is_available())"),
+        ),
+        reference=INSTALL,
+    )

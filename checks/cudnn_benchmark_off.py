@@ -1,0 +1,37 @@
+"""cuDNN's choice of convolution algorithms."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Remedy, Severity, TorchRuntime
+from gpudoctor.registry import applies, check, known
+from gpudoctor.usable_devices import usable_devices
+
+
+@check(family="precision")
+def cudnn_benchmark_off(torch_runtime: TorchRuntime) -> Iterator[Finding]:
+    """cuDNN chooses convolution algorithms by a heuristic, not by trying them.
+
+    Why: with torch.backends.cudnn.benchmark the first call of each convolution tries the algorithms on the real shapes
+    and keeps the fastest, which helps networks of convolutions whose input shapes stay the same.
+    Exception: this is advice. Where shapes change from step to step each new one costs a search, networks without
+    convolutions gain nothing, and the algorithm chosen, with its rounding, may differ from run to run.
+    Reference: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark
+    """
+    usable_devices(torch_runtime)
+    applies(known(torch_runtime.cudnn_version, "torch_runtime.cudnn_version"), "PyTorch has no cuDNN")
+    if known(torch_runtime.cudnn_benchmark, "torch_runtime.cudnn_benchmark"):
+        return
+    yield Finding(
+        severity=Severity.INFO,
+        summary="torch.backends.cudnn.benchmark is False: cuDNN chooses convolution algorithms without trying them",
+        subject="torch.backends.cudnn",
+        facts=("torch_runtime.cudnn_benchmark", "torch_runtime.cudnn_version"),
+        remedies=(
+            Remedy(
+                summary="Write torch.backends.cudnn.benchmark = True at the start of a program whose convolutions keep "
+                "their input shapes",
+                needs=("restart",),
+                reference="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+            ),
+        ),
+    )

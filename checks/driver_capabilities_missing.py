@@ -1,0 +1,85 @@
+"""Which libraries of the driver a container was given."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Device, Driver, Environment, Finding, Severity, System, TorchRuntime
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies import start_container_with_gpu
+from gpudoctor.symptoms import NVML_LIBRARY_NOT_FOUND, gpu_nodes, in_wsl, no_driver_reported, nvml_error
+
+VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
+# Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+DEFAULT = "utility,compute"
+
+
+@check(
+    family="container",
+    explains=("torch-cuda-unavailable", "cupy-unusable", "driver-missing", "libcuda-not-on-linker-path"),
+)
+def driver_capabilities_missing(
+    system: System,
+    driver: Driver | None = None,
+    environment: Environment | None = None,
+    devices: tuple[Device, ...] | None = None,
+    torch_runtime: TorchRuntime | None = None,
+) -> Iterator[Finding]:
+    """The container has the GPU, but not all of the driver's libraries: compute or utility is left out.
+
+    Why: NVIDIA_DRIVER_CAPABILITIES says which libraries the container runtime mounts: without "compute" there is no
+    libcuda and CUDA fails although nvidia-smi works; without "utility" there is neither nvidia-smi nor NVML.
+    Exception: unset means compute and utility. What works passes, as with CDI, which mounts every library.
+    Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+    """
+    applies(known(system.container, "system.container"), "this is not a container")
+    applies(not in_wsl(system), "WSL mounts every library of the driver")
+    nodes = gpu_nodes(driver)
+    if nodes == () and not devices:
+        return
+    value = environment.get(VARIABLE) if environment is not None else None
+    granted = {name.strip() for name in (value or DEFAULT).lower().split(",")}
+    no_compute = _missing_libcuda(driver, devices, torch_runtime)
+    if no_compute is None and not granted & {"compute", "all"} and not _cuda_works(driver):
+        no_compute = f"environment.{VARIABLE}"
+    no_utility = nvml_error(NVML_LIBRARY_NOT_FOUND, driver)
+    if no_compute:
+        severity, missing, fact = Severity.ERROR, "libcuda (compute)", no_compute
+    elif no_utility and nodes:
+        severity, missing, fact = Severity.WARNING, "NVML and nvidia-smi (utility)", no_utility
+    else:
+        if driver is None or (driver.libcuda_path is None and driver.cuda_init_code is None and value is None):
+            raise Skip("driver.libcuda_path is unknown")
+        return
+    state = f"{VARIABLE}={value}" if value else f"{VARIABLE} is unset"
+    yield Finding(
+        severity=severity,
+        summary=f"The container has the GPU but not {missing}: {state}",
+        subject=f"{system.container} container",
+        facts=(
+            fact,
+            *((f"environment.{VARIABLE}",) if value and not fact.startswith("environment") else ()),
+            *(("driver.device_files",) if nodes else ()),
+        ),
+        remedies=(
+            start_container_with_gpu(
+                system=system,
+                summary="Start the container with the capabilities compute and utility",
+                options=f"--gpus all -e {VARIABLE}=compute,utility",
+            ),
+        ),
+    )
+
+
+def _cuda_works(driver: Driver | None) -> bool:
+    return driver is not None and (driver.cuda_init_code == 0 or bool(driver.libcuda_path))
+
+
+def _missing_libcuda(
+    driver: Driver | None, devices: tuple[Device, ...] | None, torch_runtime: TorchRuntime | None
+) -> str | None:
+    """Return the fact that shows a GPU without libcuda in this container."""
+    has_gpu = bool(gpu_nodes(driver) or devices or (driver is not None and driver.version is not None))
+    if not has_gpu or _cuda_works(driver):
+        return None
+    if driver is not None and driver.libcuda_path == "" and not driver.libcuda_files:
+        return "driver.libcuda_path"
+    return no_driver_reported(torch_runtime) if driver is None or driver.libcuda_path is None else None

@@ -1,0 +1,136 @@
+"""A driver that is installed, and a kernel that has not loaded it."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, System
+from gpudoctor.registry import Skip, applies, check
+from gpudoctor.remedies import load_driver
+from gpudoctor.symptoms import NVML_DRIVER_NOT_LOADED, in_container, in_wsl, nvidia_gpus, nvml_error, works
+
+
+@check(
+    family="driver",
+    explains=(
+        "torch-cuda-unavailable",
+        "cupy-unusable",
+        "cuda-init-unknown-error-999",
+        "device-permissions-missing",
+        "fabric-manager-not-running",
+        "cuda-visible-devices-hides-gpu",
+    ),
+)
+def driver_not_loaded(
+    driver: Driver, system: System | None = None, devices: tuple[Device, ...] | None = None
+) -> Iterator[Finding]:
+    """The NVIDIA driver is installed, but its kernel module is not loaded.
+
+    Why: libcuda talks to the GPU through the kernel module nvidia; without it nvidia-smi "couldn't communicate with
+    the NVIDIA driver". The usual reasons: nouveau holds the GPU, Secure Boot refuses an unsigned module, or no module
+    was built for a kernel that was upgraded.
+    Exception: driver libraries on a machine without an NVIDIA GPU pass, as do containers and WSL, where the host loads
+    the module.
+    Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
+    """
+    applies(not in_container(system), "the kernel module is loaded by the container's host")
+    applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
+    reported = nvml_error(NVML_DRIVER_NOT_LOADED, driver)
+    if driver.installed is False or nvidia_gpus(system) == () or works(driver, devices):
+        return
+    if not reported:
+        if driver.module_loaded is None and driver.nvml_code is None:
+            raise Skip("driver.module_loaded is unknown")
+        if driver.module_loaded is not False or not (driver.installed or driver.library_version):
+            return
+    reason, facts, remedies = _reason(driver, system)
+    yield Finding(
+        severity=Severity.ERROR,
+        summary=f"The NVIDIA driver{_version(driver)} is installed, but its kernel module is not loaded{reason}",
+        subject="kernel module nvidia",
+        facts=(
+            *((reported,) if reported else ()),
+            *(("driver.module_loaded",) if driver.module_loaded is not None else ()),
+            *facts,
+        ),
+        remedies=remedies,
+    )
+
+
+def _version(driver: Driver) -> str:
+    version = driver.library_version or driver.version
+    return f" {version}" if version else ""
+
+
+def _reason(driver: Driver, system: System | None) -> tuple[str, tuple[str, ...], tuple[Remedy, ...]]:
+    """Return why the module is not loaded, as the end of a sentence, the facts that say so, and what helps."""
+    load = load_driver(system=system, driver=driver)
+    bound = {gpu.bound_driver for gpu in nvidia_gpus(system) or ()}
+    if bound == {"vfio-pci"}:
+        return ": vfio-pci holds the GPU for a virtual machine", ("system.pci_gpus",), (_unbind(),)
+    if driver.module_built_for_kernel is False:
+        kernel = f" {system.kernel}" if system is not None and system.kernel else ""
+        facts = ("driver.module_built_for_kernel",)
+        return f": none is built for the running kernel{kernel}", facts, (_build(system),)
+    if "nouveau" in bound:
+        return ": nouveau holds the GPU", ("system.pci_gpus",), (_without_nouveau(system),)
+    if driver.nouveau_loaded:
+        return ": nouveau is loaded instead", ("driver.nouveau_loaded",), (_without_nouveau(system),)
+    if system is not None and system.secure_boot:
+        reason = ", and Secure Boot is on, which refuses an unsigned module"
+        return reason, ("system.secure_boot",), (_sign(system), load)
+    if driver.module_built_for_kernel and driver.nouveau_loaded is False:
+        return "", (), (load,)
+    return "", (), (load, _build(system), _without_nouveau(system), _sign(system))
+
+
+def _is_of_debian(system: System | None) -> bool:
+    return system is None or system.distribution in (None, "ubuntu", "debian", "linuxmint", "pop")
+
+
+def _build(system: System | None) -> Remedy:
+    headers = (
+        'sudo apt-get install "linux-headers-$(uname -r)"'
+        if _is_of_debian(system)
+        else 'sudo dnf install "kernel-devel-$(uname -r)"'
+    )
+    return Remedy(
+        summary="Build the kernel module for the running kernel; where DKMS does not have its source, reinstall the "
+        "driver's package instead",
+        commands=(headers, "sudo dkms autoinstall", "sudo modprobe nvidia", "nvidia-smi"),
+        needs=("root",),
+        reference="https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/",
+    )
+
+
+def _without_nouveau(system: System | None) -> Remedy:
+    rebuild = "sudo update-initramfs -u" if _is_of_debian(system) else "sudo dracut --force"
+    return Remedy(
+        summary="Keep nouveau from taking the GPU, and reboot",
+        commands=(
+            "echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf",
+            rebuild,
+            "sudo reboot",
+            "nvidia-smi",
+        ),
+        needs=("root", "reboot"),
+        reference="https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/",
+    )
+
+
+def _sign(system: System | None) -> Remedy:
+    key = "/var/lib/shim-signed/mok/MOK.der" if _is_of_debian(system) else "/etc/pki/akmods/certs/public_key.der"
+    return Remedy(
+        summary="With Secure Boot on, enrol the key that the module is signed with (a menu asks for it on the next "
+        "start), or turn Secure Boot off in the firmware",
+        commands=("mokutil --sb-state", f"sudo mokutil --import {key}", "sudo reboot", "nvidia-smi"),
+        needs=("root", "reboot"),
+        reference="https://wiki.debian.org/SecureBoot",
+    )
+
+
+def _unbind() -> Remedy:
+    return Remedy(
+        summary="Remove the GPU's PCI id from the options of vfio-pci, or use the GPU in the virtual machine it is for",
+        commands=("grep -rs vfio-pci /etc/modprobe.d /etc/default/grub",),
+        needs=("root", "reboot"),
+        reference="https://docs.kernel.org/driver-api/vfio.html",
+    )

@@ -1,0 +1,227 @@
+"""Signs of a fault in the hardware: Xid errors of the driver, memory errors, a device that is lost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gpudoctor.data import xid_meaning
+from gpudoctor.devices import label
+from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, System, TorchRuntime, Xid
+from gpudoctor.registry import Skip, check
+from gpudoctor.remedies import reboot
+from gpudoctor.remedies.commands import with_sudo
+from gpudoctor.symptoms import text_with
+
+CATALOG = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
+MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html"
+# Immediate actions of NVIDIA's catalogue after which the device is not used before a reset.
+RESET_ACTIONS = (
+    "RESET_GPU",
+    "RESTART_BM",
+    "RESTART_VM",
+    "WORKFLOW_XID_48",
+    "WORKFLOW_NVLINK_ERR",
+    "WORKFLOW_NVLINK5_ERR",
+)
+# Uncorrectable errors in memory that come with Xid 48, and a PCIe timeout: the catalogue names no action for them.
+FATAL = (167, 171, 172)
+# Faults of memory, power or a link that the driver survives: row remapping, power not connected, many corrected errors,
+# a contained memory error, the chip-to-chip link, less memory than there was.
+LASTING = (54, 63, 92, 94, 121, 157, 168)
+RECOVERY_ACTION = 154  # "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+TESTS = (106, 107)
+# Texts of cudaGetErrorString for 214 and 220, in lower case.
+REPORTED = ("uncorrectable ecc error encountered", "uncorrectable nvlink error detected")
+LOST = ("lost", "reset", "restart", "fallen off")  # NVML's texts: "GPU is lost", "GPU requires restart"
+
+
+@dataclass
+class _Symptoms:
+    """What one device shows: sentences, the facts they rest on, and what it takes."""
+
+    severity: Severity = Severity.WARNING
+    texts: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    xids: list[Xid] = field(default_factory=list)
+    replace: bool = False
+    lost: bool = False
+
+    def add(self, severity: Severity, text: str, fact: str) -> None:
+        """Note one more symptom."""
+        self.severity = max(self.severity, severity)
+        self.facts.append(fact)
+        if text not in self.texts:
+            self.texts.append(text)
+
+
+@check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999"))
+def gpu_hardware_xid_ecc(
+    driver: Driver | None = None,
+    devices: tuple[Device, ...] | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    cupy_runtime: CupyRuntime | None = None,
+    system: System | None = None,
+) -> Iterator[Finding]:
+    """The driver logged a fault of the hardware, memory has uncorrectable errors, or a device is lost.
+
+    Why: programs die with "uncorrectable ECC error", "unspecified launch failure" or hang, and no change in software
+    helps; a device off the bus comes back by a restart at the earliest.
+    Exception: Xid errors that the catalogue lays to a program (13, 31, 43, 45 and others) are advice only, and so are
+    numbers that it does not have. Errors in the device's whole life count for nothing while the present is clean.
+    Reference: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+    """
+    logged = driver.xids if driver is not None else None
+    by_device = {device.nvml_index: _of_device(number, device) for number, device in enumerate(devices or ())}
+    elsewhere: dict[str, _Symptoms] = {}
+    harmless: list[tuple[int, Xid]] = []
+    for number, xid in enumerate(logged or ()):
+        severity = _severity(xid)
+        if severity is None:
+            if xid.number not in TESTS:
+                harmless.append((number, xid))
+            continue
+        owner = _owner(xid, devices or ())
+        symptoms = by_device[owner] if owner is not None else elsewhere.setdefault(xid.pci_address, _Symptoms())
+        symptoms.add(severity, _text(xid), f"driver.xids[{number}]")
+        symptoms.xids.append(xid)
+        symptoms.lost = symptoms.lost or _action(xid) == "RESTART_BM"
+    for fact, text in _reported(driver, torch_runtime, cupy_runtime):
+        if not any(symptoms.texts for symptoms in (*by_device.values(), *elsewhere.values())):
+            elsewhere.setdefault("", _Symptoms()).add(Severity.ERROR, f'the error "{text}"', fact)
+    findings = [_finding(label(d), by_device[d.nvml_index], d, system) for d in devices or ()]
+    findings += [_finding(address or "GPU", symptoms, None, system) for address, symptoms in elsewhere.items()]
+    found = [finding for finding in findings if finding is not None]
+    yield from found
+    if harmless:
+        yield _of_programs(harmless)
+    elif not found and logged is None and not any(_has_counters(device) for device in devices or ()):
+        raise Skip("driver.xids and the memory errors of the devices are unknown")
+
+
+def _reported(
+    driver: Driver | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the fault as NVML, PyTorch or CuPy report it, without a word on which device it is."""
+    if driver is not None and "is lost" in (driver.nvml_error or ""):
+        yield "driver.nvml_error", driver.nvml_error or ""
+    found = text_with(*REPORTED, torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
+    if found is not None:
+        yield found[0], next(phrase for phrase in REPORTED if phrase in found[1].lower())
+
+
+def _of_device(number: int, device: Device) -> _Symptoms:
+    """Return what NVML says about one device."""
+    symptoms = _Symptoms()
+    path = f"devices[{number}]"
+    if any(word in device.error.lower() for word in LOST):
+        symptoms.add(Severity.ERROR, f'the error "{device.error}"', f"{path}.error")
+        symptoms.lost = True
+    if device.ecc_uncorrected_volatile:
+        count = device.ecc_uncorrected_volatile
+        text = f"{count} uncorrected memory error{'' if count == 1 else 's'} since the driver was loaded"
+        symptoms.add(Severity.ERROR, text, f"{path}.ecc_uncorrected_volatile")
+    if device.remapped_rows_failed:
+        symptoms.add(Severity.ERROR, "a memory row that could not be remapped", f"{path}.remapped_rows_failed")
+        symptoms.replace = True
+    if device.remapped_rows_pending:
+        text = "a row remapping that waits for a reset"
+        symptoms.add(Severity.WARNING, text, f"{path}.remapped_rows_pending")
+    if device.retired_pages_pending:
+        text = "memory pages that wait for a reboot to be retired"
+        symptoms.add(Severity.WARNING, text, f"{path}.retired_pages_pending")
+    return symptoms
+
+
+def _has_counters(device: Device) -> bool:
+    facts = (device.ecc_uncorrected_volatile, device.remapped_rows_failed, device.retired_pages_pending)
+    return any(fact is not None for fact in facts)
+
+
+def _severity(xid: Xid) -> Severity | None:
+    """Return how much an Xid matters; None where it is laid to a program, or nobody knows."""
+    if _action(xid) in RESET_ACTIONS or xid.number in FATAL:
+        return Severity.ERROR
+    if xid.number == RECOVERY_ACTION and "required" in xid.text.lower().rpartition(" to ")[2]:
+        return Severity.ERROR
+    return Severity.WARNING if xid.number in LASTING or _action(xid) == "CHECK_MECHANICALS" else None
+
+
+def _action(xid: Xid) -> str:
+    meaning = xid_meaning(xid.number)
+    return meaning.action if meaning is not None else ""
+
+
+def _text(xid: Xid) -> str:
+    meaning = xid_meaning(xid.number)
+    return f"Xid {xid.number} ({meaning.description if meaning is not None else 'not in the catalogue'})"
+
+
+def _owner(xid: Xid, devices: tuple[Device, ...]) -> int | None:
+    """Return the NVML index of the device that an Xid is about; None where its address is no device's."""
+    address = _bus_address(xid.pci_address)
+    owners = (device.nvml_index for device in devices if address and _bus_address(device.pci_address or "") == address)
+    return next(owners, None)
+
+
+def _bus_address(address: str) -> str:
+    """Return "1:c1:00" of "PCI:0001:C1:00", "00000001:C1:00.0" and the like: the kernel log leaves out the function."""
+    parts = address.lower().removeprefix("pci:").partition(".")[0].split(":")
+    return ":".join([parts[0].lstrip("0") or "0", *parts[1:]]) if len(parts) == 3 else ""
+
+
+def _finding(subject: str, symptoms: _Symptoms, device: Device | None, system: System | None) -> Finding | None:
+    if not symptoms.texts:
+        return None
+    return Finding(
+        severity=symptoms.severity,
+        summary=f"{subject} shows {', '.join(symptoms.texts)}",
+        subject=subject,
+        facts=tuple(dict.fromkeys(symptoms.facts)),
+        remedies=tuple(_remedies(symptoms, device, system)),
+        details={"xids": [_row(xid) for xid in symptoms.xids]},
+    )
+
+
+def _row(xid: Xid) -> dict[str, object]:
+    meaning = xid_meaning(xid.number)
+    row: dict[str, object] = {"number": xid.number, "pci_address": xid.pci_address, "text": xid.text}
+    if meaning is not None:
+        row |= {"mnemonic": meaning.mnemonic, "action": meaning.action, "investigation": meaning.investigation}
+    return row
+
+
+def _remedies(symptoms: _Symptoms, device: Device | None, system: System | None) -> Iterator[Remedy]:
+    again = "and if it comes again, ask the vendor for a new one"
+    if symptoms.replace:
+        yield Remedy(summary="Have the device replaced: its spare memory is used up", reference=MEMORY_ERRORS)
+    if system is not None and system.container:
+        yield Remedy(summary=f"Reset the GPU or reboot, on the host: a container cannot; {again}", reference=CATALOG)
+        return
+    resettable = device is not None and not symptoms.lost and system is not None and system.os == "linux"
+    if device is not None and resettable and not (system is not None and system.wsl):
+        yield Remedy(
+            summary=f"Stop every program on the device and reset it, {again}",
+            commands=(
+                with_sudo(f"nvidia-smi --gpu-reset -i {device.nvml_index}", system),
+                f"nvidia-smi -i {device.nvml_index} -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER",
+            ),
+            needs=("root",),
+            reference=MEMORY_ERRORS,
+        )
+    yield reboot(system=system, summary=f"Restart the machine, with the power off in between if it can be, {again}")
+
+
+def _of_programs(harmless: list[tuple[int, Xid]]) -> Finding:
+    texts = list(dict.fromkeys(_text(xid) for _, xid in harmless))
+    return Finding(
+        severity=Severity.INFO,
+        summary=f"The driver logged {', '.join(texts)}, for which NVIDIA asks no reset of the device",
+        subject="kernel log",
+        facts=tuple(f"driver.xids[{number}]" for number, _ in harmless),
+        remedies=(
+            Remedy(
+                summary="Look for an illegal memory access in the program that ran then (compute-sanitizer finds it)",
+                reference=CATALOG,
+            ),
+        ),
+        details={"xids": [_row(xid) for _, xid in harmless]},
+    )

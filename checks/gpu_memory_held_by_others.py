@@ -1,0 +1,81 @@
+"""Device memory that other programs hold."""
+
+from collections.abc import Iterator
+
+from gpudoctor.devices import known_facts, label, reachable, settled
+from gpudoctor.model import Device, DeviceProcess, Finding, Remedy, Severity, System
+from gpudoctor.registry import check
+from gpudoctor.remedies import set_variable
+
+HELD_SHARE = 0.5  # a desktop holds some hundred MiB; a job that holds half leaves the next one short
+SHOWN = 3
+
+
+@check(family="memory")
+def gpu_memory_held_by_others(devices: tuple[Device, ...], system: System | None = None) -> Iterator[Finding]:
+    """Other programs hold more than half of a device's memory.
+
+    Why: what they hold is missing to yours: "CUDA out of memory" on a device that should have enough, often by a
+    forgotten notebook or a process left behind by a crash.
+    Exception: a desktop and small jobs pass, and so does what gpudoctor itself uses.
+    Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-gpu-memory-isn-t-freed-properly
+    """
+    answering = reachable(devices)
+    held = [(path, device) for path, device in answering if _held_share(device) > HELD_SHARE]
+    free = [device for _, device in answering if device.memory_used_bytes is not None and _held_share(device) < 0.1]
+    findings = (_finding(path, device, free, system) for path, device in held)
+    yield from settled(findings, answering, "memory_total_bytes", "memory_used_bytes")
+
+
+def _held_share(device: Device) -> float:
+    if not device.memory_total_bytes:
+        return 0.0
+    by_processes = sum(process.used_bytes or 0 for process in device.processes or ())
+    return max(device.memory_used_bytes or 0, by_processes) / device.memory_total_bytes
+
+
+def _finding(path: str, device: Device, free: list[Device], system: System | None) -> Finding:
+    processes = sorted(device.processes or (), key=lambda process: -(process.used_bytes or 0))
+    total = device.memory_total_bytes or 0
+    used = round(_held_share(device) * total)
+    shown = ", ".join(_describe(process) for process in processes[:SHOWN])
+    more = f" and {len(processes) - SHOWN} more" if len(processes) > SHOWN else ""
+    who = f": {shown}{more}" if processes else ", by programs that are not visible from here"
+    return Finding(
+        severity=Severity.WARNING,
+        summary=f"{_gib(used)} of {_gib(total)} of {label(device)} are in use{who}",
+        subject=label(device),
+        facts=known_facts(path, device, "memory_used_bytes", "memory_total_bytes", "processes"),
+        remedies=tuple(_remedies(device, processes, free, system)),
+    )
+
+
+def _describe(process: DeviceProcess) -> str:
+    size = "" if process.used_bytes is None else f" {_gib(process.used_bytes)}"
+    name = process.name.replace("\\", "/").rpartition("/")[2]
+    return f"{name or 'process'} (pid {process.pid}){size}"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _remedies(
+    device: Device, processes: list[DeviceProcess], free: list[Device], system: System | None
+) -> Iterator[Remedy]:
+    query = f"nvidia-smi -i {device.nvml_index} --query-compute-apps=pid,process_name,used_memory --format=csv"
+    commands: tuple[str, ...] = (query,)
+    inside = system is not None and bool(system.container or system.wsl)
+    if processes and system is not None and system.os == "linux" and not inside:
+        pids = ",".join(str(process.pid) for process in processes[:SHOWN])
+        commands = (f"ps -o user,pid,etime,args -p {pids}", query)
+    where = ", on the host and in its other containers" if inside else ""
+    yield Remedy(summary=f"See which programs these are{where}, and end those that nobody needs", commands=commands)
+    for other in free[:1]:
+        value = other.uuid or str(other.nvml_index)
+        yield set_variable(
+            system=system,
+            name="CUDA_VISIBLE_DEVICES",
+            value=value,
+            summary=f"Use {label(other)}, whose memory is free",
+        )

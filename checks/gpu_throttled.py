@@ -1,0 +1,75 @@
+"""Why the clocks of a device are held down now."""
+
+from collections.abc import Iterator, Sequence
+
+from gpudoctor.devices import known_facts, label, reachable, settled
+from gpudoctor.model import Device, Finding, Remedy, Severity
+from gpudoctor.registry import check
+
+HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
+POWER = ("hw_power_brake_slowdown",)
+# "May be also reported during PState or clock change": not by itself a sign on a device that goes idle.
+# Source: DCGM field constants, DCGM_CLOCKS_THROTTLE_REASON_HW_SLOWDOWN.
+EITHER = ("hw_slowdown",)
+REFERENCE = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"
+
+
+@check(family="device")
+def gpu_throttled(devices: tuple[Device, ...]) -> Iterator[Finding]:
+    """The clocks of a device are held down by heat or by its power supply.
+
+    Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use.
+    Exception: a power cap (sw_power_cap) is how a GPU under full load works, an idle device lowers its clocks on
+    purpose, and a plain hw_slowdown is reported during clock changes too, so on an idle device it passes.
+    Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
+    """
+    answering = reachable(devices)
+    findings = (finding for path, device in answering for finding in _findings(path, device))
+    yield from settled(findings, answering, "throttle_reasons")
+
+
+def _findings(path: str, device: Device) -> Iterator[Finding]:
+    reasons = device.throttle_reasons or ()
+    active = [reason for reason in reasons if reason in (*HEAT, *POWER)]
+    if "gpu_idle" not in reasons:
+        active += [reason for reason in reasons if reason in EITHER]
+    if not active:
+        return
+    yield Finding(
+        severity=Severity.WARNING,
+        summary=f"Clocks of {label(device)} are held down by {' and '.join(active)}{_state(device)}",
+        subject=label(device),
+        facts=known_facts(
+            path,
+            device,
+            "throttle_reasons",
+            "temperature_celsius",
+            "temperature_slowdown_celsius",
+            "clock_sm_mhz",
+            "clock_sm_max_mhz",
+            "power_draw_watts",
+        ),
+        remedies=(_remedy(device, active),),
+    )
+
+
+def _state(device: Device) -> str:
+    state = ""
+    if device.temperature_celsius is not None:
+        state += f" at {device.temperature_celsius} °C"
+    if device.clock_sm_mhz is not None and device.clock_sm_max_mhz is not None:
+        state += f", with the SM clock at {device.clock_sm_mhz} of {device.clock_sm_max_mhz} MHz"
+    return state
+
+
+def _remedy(device: Device, active: Sequence[str]) -> Remedy:
+    heat = "Cool the GPU: clean fans and filters, let more air through, do without neighbours in the next slot"
+    power = "Look at the power supply and its cables: it asks the GPU to draw less (on a laptop: the charger)"
+    if any(reason in POWER for reason in active):
+        summary = power
+    elif any(reason in HEAT for reason in active):
+        summary = heat
+    else:
+        summary = f"{heat}; if it is cool: {power[0].lower()}{power[1:]}"
+    command = f"nvidia-smi -i {device.nvml_index} -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
+    return Remedy(summary=summary, commands=(command,), reference=REFERENCE)

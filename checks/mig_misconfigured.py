@@ -1,0 +1,147 @@
+"""Multi-Instance GPU: instances, and how devices are addressed."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Device, Driver, Environment, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.registry import Skip, check
+from gpudoctor.remedies import set_variable
+from gpudoctor.symptoms import text_with
+
+GUIDE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"
+# From R570 on, with CUDA 12, one process may use one instance of each GPU instance; before, one in all.
+# Source: "Device Enumeration", https://docs.nvidia.com/datacenter/tesla/mig-user-guide/mig-device-names.html
+FIRST_BRANCH_WITH_SEVERAL = 570
+# An assertion of PyTorch's allocator, which counted more devices than the process may use.
+TOO_MANY_DEVICES = ("device >= 0 && device < num_gpus", "device < num_devices, invalid device")
+
+
+@check(
+    family="multi-gpu",
+    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu", "out-of-memory"),
+)
+def mig_misconfigured(
+    devices: tuple[Device, ...] | None = None,
+    driver: Driver | None = None,
+    environment: Environment | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    system: System | None = None,
+) -> Iterator[Finding]:
+    """MIG is on without an instance, or devices are addressed in a way that MIG does not allow.
+
+    Why: a GPU in MIG mode computes only through its instances; without one CUDA finds no device. Instances are named by
+    their own UUID (MIG-...): the index or UUID of the GPU does not reach them, and one process uses one instance.
+    Exception: index 0 passes, and so does everything that CUDA accepted.
+    Reference: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
+    """
+    reported = _several_reported(torch_runtime)
+    if reported:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary="PyTorch counts several MIG instances, and a process may use one only",
+            subject="MIG",
+            facts=(reported, "torch_runtime.device_names"),
+            remedies=(_one_instance(system, devices or ()),),
+        )
+        return
+    if devices is None:
+        raise Skip("devices is unknown")
+    partitioned = [device for device in devices if device.mig_enabled]
+    empty = [device for device in partitioned if device.mig_uuids == ()]
+    if empty:
+        yield _no_instance(empty, devices)
+    if partitioned and environment is not None and len(empty) < len(partitioned):
+        yield from _addresses(environment.get("CUDA_VISIBLE_DEVICES"), partitioned, devices, driver, system)
+
+
+def _several_reported(torch_runtime: TorchRuntime | None) -> str | None:
+    """Return the fact that shows PyTorch fail over several MIG instances."""
+    names = (torch_runtime.device_names or ()) if torch_runtime is not None else ()
+    found = text_with(*TOO_MANY_DEVICES, torch_runtime=torch_runtime)
+    return found[0] if found and any("MIG" in name for name in names) else None
+
+
+def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
+    first = empty[0]
+    name = first.name or f"device {first.nvml_index}"
+    count = f" (and of {len(empty) - 1} more)" if len(empty) > 1 else ""
+    create = Remedy(
+        summary="Create an instance on it: list the profiles, then create one with its compute instance",
+        commands=(
+            f"nvidia-smi mig -i {first.nvml_index} -lgip",
+            f"sudo nvidia-smi mig -i {first.nvml_index} -cgi PROFILE_ID -C",
+            "nvidia-smi -L",
+        ),
+        needs=("root",),
+        reference=GUIDE,
+    )
+    turn_off = Remedy(
+        summary="Turn MIG off, to use the GPU as a whole",
+        commands=(f"sudo nvidia-smi -i {first.nvml_index} -mig 0", "nvidia-smi -L"),
+        needs=("root", "restart"),
+        reference=GUIDE,
+    )
+    return Finding(
+        severity=Severity.ERROR if len(empty) == len(devices) else Severity.WARNING,
+        summary=f"MIG is on for {name}{count}, and no MIG instance exists",
+        subject=name,
+        facts=(f"devices[{devices.index(first)}].mig_enabled", f"devices[{devices.index(first)}].mig_uuids"),
+        remedies=(create, turn_off),
+    )
+
+
+def _addresses(
+    value: str | None,
+    partitioned: list[Device],
+    devices: tuple[Device, ...],
+    driver: Driver | None,
+    system: System | None,
+) -> Iterator[Finding]:
+    """Yield a finding where CUDA_VISIBLE_DEVICES does not reach the instances that it means."""
+    entries = [entry.strip() for entry in (value or "").split(",") if entry.strip()]
+    accepted = driver.cuda_device_count if driver is not None else None
+    if not entries or (accepted is not None and accepted >= len(entries)):
+        return
+    instances = [entry for entry in entries if entry.startswith("MIG-")]
+    wrong = next((entry for entry in entries if _means_whole_gpu(entry, partitioned, devices)), None)
+    if wrong is not None:
+        summary = f"CUDA_VISIBLE_DEVICES names {wrong}, a GPU in MIG mode, and not one of its MIG instances"
+    elif len(instances) > 1 and not _allows_several(driver):
+        summary = f"CUDA_VISIBLE_DEVICES names {len(instances)} MIG instances, and a process may use one only"
+    else:
+        return
+    yield Finding(
+        severity=Severity.ERROR if accepted == 0 else Severity.WARNING,
+        summary=summary,
+        subject="CUDA_VISIBLE_DEVICES",
+        facts=("environment.CUDA_VISIBLE_DEVICES", f"devices[{devices.index(partitioned[0])}].mig_uuids"),
+        remedies=(_one_instance(system, tuple(partitioned)),),
+    )
+
+
+def _means_whole_gpu(entry: str, partitioned: list[Device], devices: tuple[Device, ...]) -> bool:
+    if entry.startswith("GPU-"):
+        return any((device.uuid or "").startswith(entry) for device in partitioned)
+    if not entry.isdigit() or entry == "0":
+        return False
+    return any(device.nvml_index == int(entry) for device in partitioned) or len(partitioned) == len(devices)
+
+
+def _allows_several(driver: Driver | None) -> bool:
+    return driver is None or driver.version is None or driver.version.parts[0] >= FIRST_BRANCH_WITH_SEVERAL
+
+
+def _one_instance(system: System | None, devices: tuple[Device, ...]) -> Remedy:
+    uuids = [uuid for device in devices for uuid in device.mig_uuids or ()]
+    if uuids:
+        return set_variable(
+            system=system,
+            name="CUDA_VISIBLE_DEVICES",
+            value=uuids[0],
+            summary="Name one MIG instance per process by its own UUID",
+        )
+    return Remedy(
+        summary="Set CUDA_VISIBLE_DEVICES to the UUID of one MIG instance (MIG-...), another one for each process",
+        commands=("nvidia-smi -L",),
+        needs=("restart",),
+        reference=GUIDE,
+    )

@@ -1,0 +1,83 @@
+"""Whether the machine has an NVIDIA GPU at all."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Cupy, Device, Driver, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies import python_command
+from gpudoctor.symptoms import asks_for_cuda, no_driver_reported, nvidia_gpus, works
+
+
+@check(
+    family="driver",
+    explains=(
+        "torch-cuda-unavailable",
+        "cupy-unusable",
+        "driver-missing",
+        "driver-not-loaded",
+        "libcuda-not-on-linker-path",
+        "cuda-init-unknown-error-999",
+        "cuda-visible-devices-hides-gpu",
+    ),
+)
+def no_nvidia_gpu(
+    system: System,
+    driver: Driver | None = None,
+    devices: tuple[Device, ...] | None = None,
+    torch: Torch | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    cupy: Cupy | None = None,
+    python: Python | None = None,
+) -> Iterator[Finding]:
+    """There is no NVIDIA GPU to use.
+
+    Why: a CUDA build of PyTorch or CuPy runs on an NVIDIA GPU only; without one PyTorch works on the CPU and CuPy
+    not at all. Where nothing asks for CUDA this is advice, no fault: a CPU build on such a machine is right.
+    Exception: WSL and the boards of the Jetson family have no GPU on the PCI bus; macOS never has one of NVIDIA.
+    Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu
+    """
+    applies(system.os != "darwin", "macOS has no NVIDIA GPUs")
+    applies(not system.wsl, "WSL shows no PCI bus")
+    applies("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
+    gpus = known(nvidia_gpus(system), "system.pci_gpus")
+    if gpus or devices or works(driver, devices):
+        return
+    # A build for the CPU does not look for a driver.
+    asked = asks_for_cuda(torch, cupy) or no_driver_reported(torch_runtime)
+    yield Finding(
+        severity=Severity.WARNING if asked else Severity.INFO,
+        summary=f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(torch, cupy)}",
+        subject="GPU",
+        facts=("system.pci_gpus", *(("torch.build",) if torch is not None and torch.build else ())),
+        remedies=_remedies(python) if asked else (),
+    )
+
+
+def _others(system: System) -> str:
+    """Return which other GPUs are there: an AMD or Intel one runs no CUDA."""
+    vendors = {"amd": "AMD", "intel": "Intel"}
+    others = sorted({vendors.get(gpu.vendor, "another vendor") for gpu in system.pci_gpus or ()})
+    return f", only GPUs of {' and '.join(others)}" if others else ""
+
+
+def _user(torch: Torch | None, cupy: Cupy | None) -> str:
+    if torch is not None and torch.build == "cuda":
+        return f", and PyTorch {torch.version or ''} is a CUDA build".replace("  ", " ")
+    if cupy is not None and asks_for_cuda(None, cupy):
+        return ", and CuPy is installed"
+    if torch is not None and torch.build == "cpu":
+        return "; PyTorch is a CPU build, as it should be"
+    return ""
+
+
+def _remedies(python: Python | None) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            summary="Run on the CPU: PyTorch's CUDA build does so by itself where the program asks for no device",
+            commands=(python_command(python, "-c", "import torch; print(torch.ones(2, device='cpu').sum())"),),
+        ),
+        Remedy(
+            summary="Run on a machine with an NVIDIA GPU; in a virtual machine, attach one (PCI passthrough or vGPU)",
+            reference="https://docs.nvidia.com/cuda/cuda-installation-guide-linux/",
+        ),
+    )

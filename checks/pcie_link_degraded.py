@@ -1,0 +1,73 @@
+"""The PCIe link of a device against what device and slot can do."""
+
+from collections.abc import Iterator
+
+from gpudoctor.devices import known_facts, label, reachable, settled
+from gpudoctor.model import Device, Finding, Remedy, Severity
+from gpudoctor.registry import check
+
+REFERENCE = "https://docs.nvidia.com/deploy/nvidia-smi/index.html"
+
+
+@check(family="device")
+def pcie_link_degraded(devices: tuple[Device, ...]) -> Iterator[Finding]:
+    """The PCIe link of a device has fewer lanes or a lower generation than device and slot can do.
+
+    Why: copies between main memory and the device take that much longer: half the lanes, half the bandwidth.
+    Exception: an idle device lowers the generation of its link on purpose, and some lower its width too
+    ("may be reduced when the GPU is not in use"): a lower generation counts only on a busy device, and fewer lanes on
+    an idle one are advice only.
+    Reference: https://docs.nvidia.com/deploy/nvidia-smi/index.html
+    """
+    answering = reachable(devices)
+    findings = (finding for path, device in answering for finding in _findings(path, device))
+    yield from settled(findings, answering, "pcie_width", "pcie_width_max", "pcie_generation", "pcie_generation_max")
+
+
+def _findings(path: str, device: Device) -> Iterator[Finding]:
+    busy = _is_busy(device)
+    narrow = _is_below(device.pcie_width, device.pcie_width_max)
+    slow = busy and _is_below(device.pcie_generation, device.pcie_generation_max)
+    if not narrow and not slow:
+        return
+    parts = []
+    if narrow:
+        parts.append(f"{device.pcie_width} of {device.pcie_width_max} lanes")
+    if slow:
+        parts.append(f"generation {device.pcie_generation} of {device.pcie_generation_max}")
+    fields = "pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,pstate"
+    yield Finding(
+        severity=Severity.WARNING if busy else Severity.INFO,
+        summary=f"The PCIe link of {label(device)} has {' and '.join(parts)}{'' if busy else ' while it is idle'}",
+        subject=label(device),
+        facts=known_facts(
+            path,
+            device,
+            "pcie_width",
+            "pcie_width_max",
+            "pcie_generation",
+            "pcie_generation_max",
+            "performance_state",
+            "utilization_percent",
+        ),
+        remedies=(
+            Remedy(
+                summary="Look again while a program computes on it; if the link stays so, reseat the card, try another "
+                "slot or riser, and look at the slot's setting in the firmware",
+                commands=(f"nvidia-smi -i {device.nvml_index} --query-gpu={fields} --format=csv",),
+                reference=REFERENCE,
+            ),
+        ),
+    )
+
+
+def _is_below(now: int | None, most: int | None) -> bool:
+    return now is not None and most is not None and 0 < now < most
+
+
+def _is_busy(device: Device) -> bool:
+    """Return whether the device is known to work now, so that its link has no reason to be slow."""
+    if "gpu_idle" in (device.throttle_reasons or ()):
+        return False
+    in_high_state = device.performance_state is not None and device.performance_state <= 2
+    return in_high_state or bool(device.utilization_percent)

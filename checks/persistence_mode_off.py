@@ -1,0 +1,57 @@
+"""Persistence mode of the driver."""
+
+from collections.abc import Iterator
+
+from gpudoctor.devices import label, ranges, reachable, settled
+from gpudoctor.model import Device, Finding, Remedy, Severity, System
+from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies.commands import with_sudo
+
+# A display server holds the device open, so the driver stays initialised without persistence mode.
+DISPLAY_SERVERS = ("xorg", "xwayland", "gnome-shell", "kwin", "sway", "hyprland", "weston", "mutter")
+REFERENCE = "https://docs.nvidia.com/deploy/driver-persistence/index.html"
+
+
+@check(family="device")
+def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterator[Finding]:
+    """Persistence mode is off, so the driver shuts the device down when its last program ends.
+
+    Why: the first CUDA call of every program then waits until the device is initialised again, and settings such as
+    power limits are lost in between.
+    Exception: a device on which a display server runs stays initialised anyway; Windows and WSL have no such mode, and
+    in a container it is the host's setting.
+    Reference: https://docs.nvidia.com/deploy/driver-persistence/index.html
+    """
+    applies(known(system.os, "system.os") == "linux", f"{system.os} has no persistence mode")
+    applies(not system.wsl, "WSL has no persistence mode")
+    applies(not system.container, "in a container it is the host's setting")
+    answering = reachable(devices)
+    off = [(path, d) for path, d in answering if d.persistence_enabled is False and not _drives_display(d)]
+    yield from settled((_finding(off, system) for _ in off[:1]), answering, "persistence_enabled")
+
+
+def _finding(off: list[tuple[str, Device]], system: System) -> Finding:
+    devices = [device for _, device in off]
+    subject = label(devices[0]) if len(devices) == 1 else f"GPUs {ranges(d.nvml_index for d in devices)}"
+    return Finding(
+        severity=Severity.INFO,
+        summary=f"Persistence mode is off on {subject}",
+        subject=subject,
+        facts=tuple(f"{path}.persistence_enabled" for path, _ in off),
+        remedies=(
+            Remedy(
+                summary="Turn it on until the next reboot, or for good with the service nvidia-persistenced",
+                commands=(
+                    with_sudo("nvidia-smi -pm 1", system),
+                    "nvidia-smi --query-gpu=index,persistence_mode --format=csv",
+                ),
+                needs=("root",),
+                reference=REFERENCE,
+            ),
+        ),
+    )
+
+
+def _drives_display(device: Device) -> bool:
+    names = (process.name.lower() for process in device.processes or ())
+    return any(server in name for name in names for server in DISPLAY_SERVERS)

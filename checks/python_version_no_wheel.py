@@ -1,0 +1,146 @@
+"""The interpreter and platform against the wheels of PyTorch."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpudoctor.data import TorchRelease, torch_releases
+from gpudoctor.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
+from gpudoctor.model import (
+    Cupy,
+    Device,
+    Driver,
+    Finding,
+    PackageVersion,
+    Project,
+    Python,
+    Remedy,
+    Requirement,
+    System,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies.commands import quote
+
+PLATFORMS = {
+    ("linux", "x86_64"): "linux_x86_64",
+    ("linux", "aarch64"): "linux_aarch64",
+    ("windows", "x86_64"): "windows_amd64",
+    ("darwin", "aarch64"): "macos_arm64",
+    ("darwin", "x86_64"): "macos_x86_64",
+}
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+REFERENCE = "https://pypi.org/project/torch/#files"
+
+
+@check(family="torch", explains=("torch-not-installed",))
+def python_version_no_wheel(
+    python: Python,
+    system: System,
+    torch: Torch | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    project: Project | None = None,
+    cupy: Cupy | None = None,
+    driver: Driver | None = None,
+    devices: tuple[Device, ...] | None = None,
+) -> Iterator[Finding]:
+    """PyTorch has no wheel for this Python version or platform.
+
+    Why: pip ends with "No matching distribution found for torch". A new Python gets wheels months after its release, an
+    old one loses them, and there are none for musl (Alpine), 32-bit or other processors.
+    Exception: an environment in which PyTorch is installed passes. A Python newer than the table may have wheels by now.
+    Reference: https://pypi.org/project/torch/#files
+    """
+    applies(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
+    version = known(python.version, "python.version")
+    machine = known(system.machine, "system.machine").lower()
+    platform = PLATFORMS.get((known(system.os, "system.os"), MACHINES.get(machine, machine)))
+    if system.os == "linux" and system.glibc == "":
+        platform = None
+    here = Machine(python=python, system=system, driver=driver, devices=devices)
+    tag = version.minor_release + ("t" if python.free_threaded else "")
+    requirement = required(project, "torch")
+    releases = tuple(release for release in torch_releases() if _asked_for(release, requirement))
+    applies(releases, "the requirement on torch names no release in the table")
+    if platform is not None and any(tag in release.pythons.get(platform, ()) for release in releases):
+        return
+    if version.release[:2] > _newest(torch_releases()) and platform is not None:
+        raise Skip(f"Python {version.minor_release} is newer than the table of wheels")
+    asked = f"{requirement.name}{requirement.specifier}" if requirement and requirement.specifier else "PyTorch"
+    on = "Linux without glibc (musl)" if system.glibc == "" else f"{system.os} on {system.machine}"
+    has = _offered(platform, releases)
+    yield Finding(
+        severity=severity_without_torch(project, here.gpu(), cupy, python),
+        summary=f"{asked} has no wheel for Python {tag} on {on}{f': it has wheels for {has}' if has else ''}",
+        subject=f"Python {version}",
+        facts=(
+            "python.version",
+            "system.machine",
+            *(("system.glibc",) if system.glibc == "" else ()),
+            *(("project.requirements",) if requirement else ()),
+            torch_fact("installed", torch, torch_runtime),
+        ),
+        remedies=(_remedy(here, platform, releases, requirement),),
+    )
+
+
+def _asked_for(release: TorchRelease, requirement: Requirement | None) -> bool:
+    """Return whether the requirement allows a version of the release."""
+    if requirement is None or not requirement.specifier:
+        return True
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        specifier = SpecifierSet(requirement.specifier.partition("+")[0])
+    except InvalidSpecifier:
+        return True
+    return any(specifier.contains(version) for version in release.versions)
+
+
+def _newest(releases: tuple[TorchRelease, ...]) -> tuple[int, ...]:
+    tags = {tag for release in releases for tags in release.pythons.values() for tag in tags}
+    return max(PackageVersion(tag).release for tag in tags)
+
+
+def _tags(platform: str | None, releases: tuple[TorchRelease, ...]) -> list[str]:
+    found = {tag for release in releases for tag in release.pythons.get(platform or "", ())}
+    return sorted((tag for tag in found if not tag.endswith("t")), key=lambda tag: PackageVersion(tag).release)
+
+
+def _offered(platform: str | None, releases: tuple[TorchRelease, ...]) -> str:
+    tags = _tags(platform, releases)
+    return f"{tags[0]} to {tags[-1]}" if len(tags) > 1 else "".join(tags)
+
+
+def _remedy(
+    here: Machine, platform: str | None, releases: tuple[TorchRelease, ...], requirement: Requirement | None
+) -> Remedy:
+    tags = _tags(platform, releases)
+    if not tags:
+        return Remedy(
+            summary="Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64, or Windows on "
+            "x86_64; conda-forge has builds for further ones",
+            reference=REFERENCE,
+        )
+    wanted = tags[-1]
+    python = here.python or Python()
+    windows = platform == "windows_amd64"
+    new = ".venv\\Scripts\\python.exe" if windows else ".venv/bin/python"
+    if python.installer == "uv":
+        create = f"uv venv --python {wanted} .venv"
+    elif windows:
+        create = f"py -{wanted} -m venv .venv"
+    else:
+        create = f"python{wanted} -m venv .venv"
+    inside = Python(version=PackageVersion(wanted), executable=new, environment="venv", installer=python.installer)
+    install = replace(here, python=inside).install_torch()
+    if requirement is not None and requirement.specifier:
+        tool = f"uv pip install --python {new}" if python.installer == "uv" else f"{new} -m pip install"
+        commands: tuple[str, ...] = (f"{tool} {quote(requirement.name + requirement.specifier, windows)}",)
+    else:
+        commands = install.commands
+    return Remedy(
+        summary=f"Make an environment with Python {wanted}, which has a wheel, and install PyTorch in it",
+        commands=(create, *commands) if commands else (),
+        reference=REFERENCE,
+    )

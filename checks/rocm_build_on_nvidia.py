@@ -1,0 +1,44 @@
+"""A ROCm build of PyTorch and an NVIDIA GPU."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Device, Driver, Finding, Python, Severity, System, Torch
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies import install_torch
+from gpudoctor.symptoms import gpu_name, nvidia_gpus
+
+
+@check(family="vendor", explains=("torch-cuda-unavailable", "torch-cpu-build", "rocm-unsupported-gfx"))
+def rocm_build_on_nvidia(
+    torch: Torch,
+    system: System | None = None,
+    devices: tuple[Device, ...] | None = None,
+    driver: Driver | None = None,
+    python: Python | None = None,
+) -> Iterator[Finding]:
+    """PyTorch is built for AMD's ROCm, and the GPU is of NVIDIA.
+
+    Why: a build of PyTorch is for one vendor; torch.cuda.is_available() is False on the other's GPU.
+    Exception: a machine that has an AMD GPU too passes.
+    Reference: https://pytorch.org/get-started/locally/
+    """
+    build = known(torch.build, "torch.build")
+    applies(build == "rocm", "PyTorch is not a ROCm build")
+    gpus = nvidia_gpus(system) or ()
+    if system is not None and system.amd_gfx_targets:
+        return
+    if gpus and any(gpu.vendor == "amd" for gpu in (system.pci_gpus if system is not None else None) or ()):
+        return
+    if not gpus and not devices:
+        if system is None or system.pci_gpus is None:
+            raise Skip("system.pci_gpus is unknown")
+        return
+    name = gpu_name(gpus[0]) if gpus else (devices[0].name if devices and devices[0].name else "an NVIDIA GPU")
+    yield Finding(
+        severity=Severity.ERROR,
+        summary=f"PyTorch {torch.version or ''} is built for ROCm {torch.hip_version or ''}".strip().replace("  ", " ")
+        + f", and the GPU is {name} of NVIDIA",
+        subject="PyTorch",
+        facts=("torch.build", "system.pci_gpus" if gpus else "devices[0].nvml_index"),
+        remedies=(install_torch(python=python, system=system, driver=driver, devices=devices, torch=torch),),
+    )

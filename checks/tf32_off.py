@@ -1,0 +1,65 @@
+"""TF32 for float32 products, on devices that have it."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Environment, Finding, PackageVersion, Remedy, Severity, System, TorchRuntime
+from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies import unset_variable
+from gpudoctor.usable_devices import TorchDevice, described, usable_devices
+
+REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
+
+
+@check(family="precision")
+def tf32_off(
+    torch_runtime: TorchRuntime, environment: Environment | None = None, system: System | None = None
+) -> Iterator[Finding]:
+    """Float32 products do not use TF32 on a device that has it.
+
+    Why: tensor cores multiply float32 matrices several times faster in TF32, which keeps the range of float32 and
+    rounds the factors to 10 bits after the point instead of 23. PyTorch leaves it off by default from 1.12 on. Training
+    mostly does not notice; solvers and comparisons with results of a CPU may.
+    Exception: this is advice and never changes the verdict. Devices below compute capability 8.0 have no TF32.
+    Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
+    """
+    usable = usable_devices(torch_runtime)
+    devices = [device for device in usable if device.computes("tf32")]
+    applies(devices, f"{described(usable)}: no TF32")
+    if known(torch_runtime.matmul_tf32, "torch_runtime.matmul_tf32"):
+        return
+    yield Finding(
+        severity=Severity.INFO,
+        summary=f"Float32 products do not use TF32, which {described(devices)} can multiply in: "
+        f"its relative error here is {_error(devices[0], 'tf32')} instead of {_error(devices[0], 'fp32')}",
+        subject="torch.backends.cuda.matmul",
+        facts=(
+            "torch_runtime.matmul_tf32",
+            *(device.capability_fact for device in devices),
+            *(devices[0].error_fact(precision) for precision in ("tf32", "fp32")),
+        ),
+        remedies=tuple(_remedies(torch_runtime.version, environment, system)),
+    )
+
+
+def _error(device: TorchDevice, precision: str) -> str:
+    return f"{device.results[precision][1].relative_error:.1e}"
+
+
+def _remedies(
+    version: PackageVersion | None, environment: Environment | None, system: System | None
+) -> Iterator[Remedy]:
+    if environment is not None and environment.get("NVIDIA_TF32_OVERRIDE") == "0":
+        yield unset_variable(
+            system=system,
+            name="NVIDIA_TF32_OVERRIDE",
+            summary="Remove NVIDIA_TF32_OVERRIDE=0 first: it forbids TF32 whatever the program sets",
+        )
+    # This switch keeps the older and the newer API in step; setting fp32_precision alone makes reading the older one
+    # fail. Source: https://github.com/pytorch/pytorch/issues/173731
+    older = version is not None and version.release < (1, 12)
+    switch = "torch.backends.cuda.matmul.allow_tf32 = True" if older else 'torch.set_float32_matmul_precision("high")'
+    yield Remedy(
+        summary=f"Write {switch} at the start of a program that does not need all 23 bits",
+        needs=("restart",),
+        reference=REFERENCE,
+    )

@@ -1,0 +1,183 @@
+"""torchvision and torchaudio against the installed PyTorch."""
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.data import torch_companions, torch_releases
+from gpudoctor.data.torch_builds import INDEX
+from gpudoctor.installed import Machine, package, torch_fact, whole_torch
+from gpudoctor.model import (
+    CudaVersion,
+    Device,
+    Driver,
+    Finding,
+    PackageVersion,
+    Python,
+    Remedy,
+    Severity,
+    System,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.model.record import record
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies import install_packages
+from gpudoctor.remedies.commands import environment_of
+
+COMPANIONS = ("torchvision", "torchaudio")
+# torchaudio uses PyTorch's stable ABI from 2.11 on and asks for no version of it.
+# Source: metadata of its wheels on PyPI, read 2026-11-21.
+FIRST_INDEPENDENT_TORCHAUDIO = (2, 11)
+
+
+@record
+class _Mismatch:
+    """A companion that does not belong to this PyTorch. `right`: the version that does, "" where it is not known."""
+
+    name: str
+    fact: str
+    version: PackageVersion
+    right: str
+    severity: Severity = Severity.ERROR
+
+
+@check(family="torch")
+def torchvision_mismatch(
+    python: Python,
+    torch: Torch | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    system: System | None = None,
+    driver: Driver | None = None,
+    devices: tuple[Device, ...] | None = None,
+) -> Iterator[Finding]:
+    """torchvision or torchaudio was built for another release or another CUDA than the installed PyTorch.
+
+    Why: the import ends with "operator torchvision::nms does not exist" or "compiled with different CUDA major
+    versions", and a CPU build of torchvision has no kernels for tensors on the GPU.
+    Exception: wheels of PyPI do not say in their metadata for which CUDA they are, so only their release is compared.
+    Patch releases differ freely, and so do the minor versions of CUDA for torchvision.
+    Reference: https://github.com/pytorch/vision#installation
+    """
+    whole = whole_torch(torch, torch_runtime)
+    applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    known(python.packages, "python.packages")
+    found = {name: there for name in COMPANIONS if (there := package(python, name)) is not None}
+    applies(found, "neither torchvision nor torchaudio is installed")
+    version = known(whole.version, "torch.version")
+    if not _is_release(version):
+        raise Skip(f"{version} is no release of PyTorch")
+    mismatches = tuple(
+        mismatch
+        for name, (fact, companion) in found.items()
+        if (mismatch := _mismatch(name, fact, companion, version, whole)) is not None
+    )
+    machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    if mismatches:
+        named = " and ".join(f"{mismatch.name} {mismatch.version}" for mismatch in mismatches)
+        verb = "does" if len(mismatches) == 1 else "do"
+        right = " and ".join(f"{mismatch.name} {mismatch.right}" for mismatch in mismatches if mismatch.right)
+        yield Finding(
+            severity=max(mismatch.severity for mismatch in mismatches),
+            summary=f"{named} {verb} not belong to PyTorch {version}"
+            + (f", to which {right} belongs" if right else ""),
+            subject=named,
+            facts=(torch_fact("version", torch, torch_runtime), *(mismatch.fact for mismatch in mismatches)),
+            remedies=(_remedy(mismatches, whole, machine),),
+        )
+
+
+def _is_release(version: PackageVersion) -> bool:
+    return re.fullmatch(r"\d+(\.\d+)+", version.public) is not None
+
+
+def _mismatch(
+    name: str, fact: str, companion: PackageVersion, version: PackageVersion, whole: Torch
+) -> _Mismatch | None:
+    if not _is_release(companion) or (name == "torchaudio" and companion.release >= FIRST_INDEPENDENT_TORCHAUDIO):
+        return None
+    expected = _expected(name, version)
+    right = f"{expected}{f'+{_variant(whole)}' if companion.local and _variant(whole) else ''}" if expected else ""
+    if expected:
+        of_other_release = PackageVersion(expected).minor_release != companion.minor_release
+    else:
+        releases = _releases_for(name, companion)
+        of_other_release = bool(releases) and version.minor_release not in releases
+    if of_other_release:
+        return _Mismatch(name=name, fact=fact, version=companion, right=right)
+    severity = _variant_severity(name, companion.local, whole)
+    if severity is None:
+        return None
+    return _Mismatch(name=name, fact=fact, version=companion, right=right, severity=severity)
+
+
+def _expected(name: str, version: PackageVersion) -> str | None:
+    """Return the version of the companion that belongs to this PyTorch, None where the table does not know it."""
+    companions = torch_companions(version.public)
+    return getattr(companions, name) if companions is not None else None
+
+
+def _releases_for(name: str, companion: PackageVersion) -> set[str]:
+    """Return the releases of PyTorch that the table gives for the companion's release."""
+    return {
+        release.release
+        for release in torch_releases()
+        for version in release.versions
+        if (expected := _expected(name, PackageVersion(version))) is not None
+        and PackageVersion(expected).minor_release == companion.minor_release
+    }
+
+
+def _variant(whole: Torch) -> str:
+    """Return the name of PyTorch's build in local versions: "cu130", "cpu"; "" where it is not known."""
+    if whole.build == "cuda":
+        return whole.cuda_version.tag if whole.cuda_version else ""
+    return "cpu" if whole.build == "cpu" else ""
+
+
+def _variant_severity(name: str, local: str, whole: Torch) -> Severity | None:
+    """Return how much it matters that the companion is another variant than PyTorch; None for nothing or unknown.
+
+    torchvision compares the CUDA major version on import, torchaudio the whole one, and neither minds a CPU build,
+    which lacks the kernels for CUDA: those of torchvision are common, those of torchaudio are few.
+    Source: torchvision/extension.py, torchaudio/_extension/utils.py.
+    """
+    match = re.fullmatch(r"cu(\d{2,3})", local)
+    if local == "cpu" and whole.build == "cuda":
+        return Severity.ERROR if name == "torchvision" else Severity.WARNING
+    if match is None or whole.build not in ("cpu", "cuda"):
+        return None
+    if whole.build == "cpu":
+        return Severity.ERROR
+    cuda = CudaVersion(int(match[1][:-1]), int(match[1][-1]))
+    if whole.cuda_version is None:
+        return None
+    differs = cuda.major != whole.cuda_version.major if name == "torchvision" else cuda != whole.cuda_version
+    return Severity.ERROR if differs else None
+
+
+def _remedy(mismatches: tuple[_Mismatch, ...], whole: Torch, machine: Machine) -> Remedy:
+    known_versions = all(mismatch.right for mismatch in mismatches)
+    variant = _variant(whole)
+    names = " and ".join(f"{mismatch.name} {mismatch.right}" for mismatch in mismatches)
+    verify = f"import torch, {', '.join(mismatch.name for mismatch in mismatches)}; print(torch.__version__)"
+    summary = f"Install {names}, which belongs to PyTorch {whole.version}"
+    environment = environment_of(machine.python, machine.system)
+    if known_versions and whole.conda_build and environment.conda_prefix:
+        requirements = [f"{mismatch.name}={mismatch.right.partition('+')[0]}" for mismatch in mismatches]
+        pinned = f"pytorch={whole.version.public}" if whole.version else "pytorch"
+        commands = (environment.conda("install", [pinned, *requirements]), environment.run(verify))
+        return Remedy(summary=summary, commands=commands)
+    on_mac = machine.system is not None and machine.system.os == "darwin"
+    if known_versions and (variant or on_mac):
+        local = "" if on_mac else f"+{variant}"
+        requirements = [f"{mismatch.name}=={mismatch.right.partition('+')[0]}{local}" for mismatch in mismatches]
+        index = [] if on_mac else ["--index-url", f"{INDEX}/{variant}"]
+        return install_packages(
+            python=machine.python, requirements=(*index, *requirements), summary=summary, verify=verify
+        )
+    if whole.build == "cpu":
+        return Remedy(
+            summary=f"Install the torchvision and torchaudio that belong to PyTorch {whole.version}",
+            reference="https://pytorch.org/get-started/previous-versions/",
+        )
+    return machine.install_torch(whole)

@@ -1,0 +1,123 @@
+"""Compute capabilities: what runs on them, what they can do, and how long they are supported."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.versions import ComputeCapability, CudaVersion
+
+# Jetson and DRIVE: "binary compatibility between desktop and Tegra is not supported", nor between Tegra parts.
+# Source: CUDA C++ Programming Guide, "Binary Compatibility"; 10.1 is the name of 11.0 (Thor) in CUDA 12.8 and 12.9.
+TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
+# From CUDA 13.2 on, desktop machine code of major 8 runs on Orin (8.7).
+# Source: torch/cuda/__init__.py of torch 2.14.1.
+_ORIN_RUNS_DESKTOP_CODE = CudaVersion(13, 2)
+
+
+class Features(NamedTuple):
+    """What devices of one compute capability do natively.
+
+    Each precision is "native", "emulated" (computed in fp32), "slow" (own arithmetic, far below the fp32 rate),
+    "none", or None for not verified. tf32, int8, fp8 and fp4 are input types of the tensor cores.
+    """
+
+    capability: ComputeCapability
+    architecture: str
+    fp16: str | None
+    bf16: str | None
+    tf32: str | None
+    int8: str | None
+    fp8: str | None
+    fp4: str | None
+    tensor_cores: bool | None
+    note: str
+    source: str
+
+
+def runs_on(architectures: Iterable[str], capability: ComputeCapability, cuda: CudaVersion | None = None) -> bool:
+    """Return whether code built for `architectures` ("sm_80", "compute_90", "sm_90a") runs on a device.
+
+    Machine code runs on the same major with the same or a higher minor, PTX on the same or any newer capability; the
+    suffix "a" ties both to exactly one capability, "f" ties PTX to its major.
+
+    cuda: toolkit that the code was built with; from 13.2 on, desktop code runs on Orin too.
+    """
+    return any(_runs_on(architecture, capability, cuda) for architecture in architectures)
+
+
+def _runs_on(architecture: str, device: ComputeCapability, cuda: CudaVersion | None) -> bool:
+    match = re.fullmatch(r"(sm|compute)_(\d{1,2})(\d)([af]?)", architecture)
+    if match is None:
+        return False  # a gfx target of ROCm, or text that is no architecture
+    built = ComputeCapability(int(match[2]), int(match[3]))
+    if match[4] == "a":
+        return built == device
+    if match[1] == "compute":
+        return built <= device and (match[4] != "f" or built.major == device.major)
+    if built == device:
+        return True
+    if built.major != device.major or built.minor > device.minor or is_tegra(built):
+        return False
+    return not is_tegra(device) or (
+        device == ComputeCapability(8, 7) and cuda is not None and cuda >= _ORIN_RUNS_DESKTOP_CODE
+    )
+
+
+def is_tegra(capability: ComputeCapability) -> bool:
+    """Return whether devices of `capability` are Jetson or DRIVE."""
+    return (capability.major, capability.minor) in TEGRA
+
+
+def features(capability: ComputeCapability) -> Features | None:
+    """Return what devices of `capability` do natively; None for one outside the table."""
+    row = _rows().get(str(capability))
+    if row is None:
+        return None
+    return Features(
+        capability=capability,
+        architecture=row["architecture"] or "",
+        fp16=row["fp16"],
+        bf16=row["bf16"],
+        tf32=row["tf32"],
+        int8=row["int8"],
+        fp8=row["fp8"],
+        fp4=row["fp4"],
+        tensor_cores=row["tensor_cores"],
+        note=row["note"],
+        source=source_of(load_table("capabilities"), row),
+    )
+
+
+def last_driver_branch(capability: ComputeCapability) -> str | None:
+    """Return the last driver branch that supports the device ("R580"); None while support goes on, or unknown."""
+    row = _rows().get(str(capability))
+    return None if row is None else row["last_driver"]
+
+
+def last_toolkit(capability: ComputeCapability) -> CudaVersion | None:
+    """Return the last CUDA toolkit that compiles for the device; None while support goes on, or unknown."""
+    row = _rows().get(str(capability))
+    return None if row is None or row["last_toolkit"] is None else CudaVersion.parse(row["last_toolkit"])
+
+
+def first_toolkit(capability: ComputeCapability) -> CudaVersion | None:
+    """Return the first CUDA toolkit that compiles for the device; None where it is not verified."""
+    row = _rows().get(str(capability))
+    return None if row is None or row["first_toolkit"] is None else CudaVersion.parse(row["first_toolkit"])
+
+
+def toolkit_architectures(cuda: CudaVersion) -> tuple[str, ...] | None:
+    """Return what NVRTC of the toolkit compiles for: "sm_75", ...; None for a toolkit outside the table."""
+    for row in load_table("capabilities")["toolkits"]:
+        if row["cuda"] == str(cuda):
+            return tuple(row["architectures"])
+    return None
+
+
+@functools.cache
+def _rows() -> Mapping[str, Mapping[str, Any]]:
+    return {row["capability"]: row for row in load_table("capabilities")["capabilities"]}

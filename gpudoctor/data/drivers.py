@@ -1,0 +1,99 @@
+"""Drivers and the CUDA versions that they run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gpudoctor.data.tables import load_table
+from gpudoctor.model.versions import CudaVersion, DriverVersion
+
+if TYPE_CHECKING:
+    import datetime
+
+# Windows numbers run ahead of the branch: 474 is of R470, 616.41 of R615; in the table never by more than 4.
+_NUMBERS_PER_BRANCH = 5
+
+
+def minimum_driver(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | None:
+    """Return the oldest driver that runs programs built with `cuda`; None where the table does not know.
+
+    From CUDA 11 on, minor-version compatibility makes this one version for the whole major (13.x: 580); for older
+    ones it is the driver of the toolkit itself.
+    """
+    column = "windows" if os == "windows" else "linux"
+    floor = _floors().get(cuda.major)
+    if floor is not None:
+        return DriverVersion.parse(floor[column])
+    drivers = [row[column] for row in _toolkits() if row["cuda"] == str(cuda) and row[column]]
+    return min(map(DriverVersion.parse, drivers), default=None)
+
+
+def supported_cuda(driver: DriverVersion) -> CudaVersion | None:
+    """Return the highest CUDA version that `driver` offers, by its branch; None for one outside the table."""
+    number = driver.parts[0]
+    if number >= max(_offered_by_branch()) + _NUMBERS_PER_BRANCH:
+        return None
+    return next((cuda for branch, cuda in _offered_by_branch().items() if branch <= number), None)
+
+
+def driver_can_run(driver: DriverVersion, cuda: CudaVersion, os: str | None = "linux") -> bool | None:
+    """Return whether `driver` runs programs built with `cuda`; None where the table does not know.
+
+    The CUDA number that nvidia-smi prints is no ceiling: within a major from 11 on, minor-version compatibility
+    holds, and every driver runs what older ones run. The forward-compatibility package is left out.
+    """
+    offered = supported_cuda(driver)
+    if offered is not None and cuda <= offered:
+        return True
+    needed = minimum_driver(cuda, os)
+    if needed is not None:
+        return driver >= needed
+    if offered is not None and cuda.major > max(_floors()):
+        return False  # a major newer than the table, on a driver whose branch the table knows
+    return None
+
+
+def offered_cuda_can_run(offered: CudaVersion, cuda: CudaVersion) -> bool:
+    """Return whether a driver that offers `offered` runs programs built with `cuda`, by minor-version compatibility."""
+    return cuda <= offered or (cuda.major == offered.major and cuda.major in _floors())
+
+
+def driver_for(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | None:
+    """Return the driver that corresponds to the first release of the toolkit `cuda`; None where it is not verified."""
+    column = "windows" if os == "windows" else "linux"
+    drivers = [row[column] for row in _toolkits() if row["cuda"] == str(cuda) and row[column]]
+    return min(map(DriverVersion.parse, drivers), default=None)
+
+
+def end_of_life(driver: DriverVersion) -> datetime.date | None:
+    """Return the last day of support of the driver's branch; None where no date was published or verified."""
+    import datetime
+
+    row = _branch_rows().get(driver.branch)
+    if row is None or row["end_of_life"] is None:
+        return None
+    return datetime.date.fromisoformat(row["end_of_life"])
+
+
+@functools.cache
+def _floors() -> Mapping[int, Mapping[str, Any]]:
+    return {row["major"]: row for row in load_table("drivers")["floors"]}
+
+
+def _toolkits() -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = load_table("drivers")["toolkits"]
+    return rows
+
+
+@functools.cache
+def _branch_rows() -> Mapping[str, Mapping[str, Any]]:
+    return {row["branch"]: row for row in load_table("drivers")["branches"]}
+
+
+@functools.cache
+def _offered_by_branch() -> Mapping[int, CudaVersion]:
+    """Return branch number → the CUDA version that it offers, newest branch first."""
+    pairs = ((int(name[1:]), CudaVersion.parse(row["cuda"])) for name, row in _branch_rows().items())
+    return dict(sorted(pairs, reverse=True))

@@ -1,0 +1,63 @@
+"""Compute capabilities of products, for reports of machines whose driver did not answer."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from gpudoctor.data.tables import load_table
+from gpudoctor.model.versions import ComputeCapability
+
+# Form factor, memory and instance at the end of a name: "A100-SXM4-40GB", "GTX 1060 6GB", "H100 80GB HBM3 MIG 1g.10gb".
+_SUFFIX = r" (?:(?:sxm|pcie|nvl|hbm)\d*e?|\d+ ?gb?|with max q design|laptop gpu|(?:mig )?\dg\.\d+gb|mig|lc)$"
+
+
+def capability_of(name: str | None = None, pci_device_id: str | None = None) -> ComputeCapability | None:
+    """Return the compute capability of a product by its name or PCI device id; None where the table does not know.
+
+    name: as NVML or a report prints it; "NVIDIA", "GeForce", "Tesla" and a form factor may be there or not.
+    pci_device_id: four hex digits, such as "2684"; it wins over the name.
+    """
+    if pci_device_id:
+        number = pci_device_id.removeprefix("0x").upper()
+        found = _by_pci_id().get(number) or _by_pci_family().get(number[:2] if len(number) == 4 else "")
+        if found is not None:
+            return found
+    return _by_name(name) if name else None
+
+
+def _by_name(name: str) -> ComputeCapability | None:
+    plain = _plain(name)
+    while plain:
+        found = _names().get(plain)
+        if found is not None:
+            return found
+        shorter = re.sub(_SUFFIX, "", plain)
+        if shorter == plain:
+            return None
+        plain = shorter
+    return None
+
+
+def _plain(name: str) -> str:
+    words = re.sub(r"[-_\s()\[\]]+", " ", name.casefold()).strip().split(" ")
+    return " ".join(word for word in words if word not in ("nvidia", "geforce", "tesla", "quadro", "corporation"))
+
+
+@functools.cache
+def _names() -> Mapping[str, ComputeCapability]:
+    rows = load_table("gpu_names")["gpus"]
+    return {_plain(row["name"]): ComputeCapability.parse(row["capability"]) for row in rows}
+
+
+@functools.cache
+def _by_pci_id() -> Mapping[str, ComputeCapability]:
+    rows = load_table("gpu_names")["gpus"]
+    return {number: ComputeCapability.parse(row["capability"]) for row in rows for number in row.get("pci", ())}
+
+
+@functools.cache
+def _by_pci_family() -> Mapping[str, ComputeCapability]:
+    rows = load_table("gpu_names")["pci_families"]
+    return {row["prefix"]: ComputeCapability.parse(row["capability"]) for row in rows}

@@ -1,0 +1,34 @@
+"""The ROCm builds of PyTorch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gpudoctor.data.tables import load_table, source_of
+
+
+class RocmRelease(NamedTuple):
+    """The ROCm builds of one PyTorch release; None where not verified.
+
+    variants: "rocm7.1", ...; each is an index of its own. gfx_targets: device code inside, by the build scripts.
+    """
+
+    release: str
+    variants: tuple[str, ...] | None
+    gfx_targets: tuple[str, ...] | None
+    source: str
+
+
+def rocm_builds(release: str) -> RocmRelease | None:
+    """Return the ROCm builds of a PyTorch release such as "2.13"; None for one outside the table."""
+    table = load_table("rocm")
+    for row in table["torch"]:
+        if row["release"] == release:
+            variants, targets = row["variants"], row["gfx_targets"]
+            return RocmRelease(
+                release=release,
+                variants=None if variants is None else tuple(variants),
+                gfx_targets=None if targets is None else tuple(targets),
+                source=source_of(table, row),
+            )
+    return None

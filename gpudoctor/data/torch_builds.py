@@ -1,0 +1,136 @@
+"""The CUDA builds of PyTorch: which exist, for which devices, Pythons and platforms, and what belongs to them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.versions import CudaVersion
+
+INDEX = "https://download.pytorch.org/whl"
+
+
+class TorchRelease(NamedTuple):
+    """A release of PyTorch on PyPI.
+
+    versions: every patch version, oldest first.
+    pythons: platform → Python versions with a wheel ("3.13", "3.13t" for free-threaded).
+    default: platform → the build that PyPI carries: "cu130" or "cpu".
+    """
+
+    release: str
+    versions: tuple[str, ...]
+    pythons: Mapping[str, tuple[str, ...]]
+    default: Mapping[str, str | None]
+    source: str
+
+
+class TorchBuild(NamedTuple):
+    """One CUDA build of a PyTorch release.
+
+    version: the newest patch version.
+    architectures: machine code inside, on Linux x86_64; `platform_architectures` has the others.
+    available: None where only a build script names it and no index was seen with it.
+    minimum_glibc: (2, 28), by the manylinux tag of the wheels.
+    """
+
+    release: str
+    version: str
+    variant: str
+    cuda: CudaVersion
+    architectures: tuple[str, ...]
+    platform_architectures: Mapping[str, tuple[str, ...]]
+    pypi_default: bool
+    available: bool | None
+    experimental: bool
+    pythons: Mapping[str, tuple[str, ...]]
+    minimum_glibc: tuple[int, ...]
+    source: str
+
+    @property
+    def index_url(self) -> str:
+        """The package index that holds this build."""
+        return f"{INDEX}/{self.variant}"
+
+
+class Companions(NamedTuple):
+    """The versions of torchvision and torchaudio that belong to one version of torch; None where not verified.
+
+    torchaudio_variants: builds that exist of this torchaudio; None for those of torch.
+    """
+
+    torchvision: str | None
+    torchaudio: str | None
+    torchaudio_variants: tuple[str, ...] | None
+    source: str
+
+
+def torch_releases() -> tuple[TorchRelease, ...]:
+    """Return every release in the table, oldest first."""
+    return tuple(_releases().values())
+
+
+def torch_builds(release: str | None = None) -> tuple[TorchBuild, ...]:
+    """Return the CUDA builds of a release such as "2.13", or of all, oldest release and lowest CUDA first."""
+    return tuple(build for build in _builds() if release is None or build.release == release)
+
+
+def torch_companions(version: str) -> Companions | None:
+    """Return what belongs to the torch version "2.13.0"; None for one outside the table."""
+    table = load_table("torch_builds")
+    for row in table["companions"]:
+        if row["torch"] == version:
+            variants = row.get("torchaudio_variants")
+            return Companions(
+                torchvision=row["torchvision"],
+                torchaudio=row["torchaudio"],
+                torchaudio_variants=None if variants is None else tuple(variants),
+                source=source_of(table, row),
+            )
+    return None
+
+
+@functools.cache
+def _releases() -> Mapping[str, TorchRelease]:
+    table = load_table("torch_builds")
+    return {
+        row["release"]: TorchRelease(
+            release=row["release"],
+            versions=tuple(row["versions"]),
+            pythons={platform: tuple(tags) for platform, tags in row["pythons"].items()},
+            default=row["default"],
+            source=source_of(table, row),
+        )
+        for row in table["releases"]
+    }
+
+
+@functools.cache
+def _builds() -> tuple[TorchBuild, ...]:
+    table = load_table("torch_builds")
+    return tuple(_build(table, row) for row in table["builds"])
+
+
+def _build(table: Mapping[str, Any], row: Mapping[str, Any]) -> TorchBuild:
+    release = _releases()[row["release"]]
+    lists = {
+        "linux_x86_64": row["architectures"],
+        "windows_amd64": row.get("windows", row["architectures"]),
+        "linux_aarch64": row.get("aarch64"),
+    }
+    return TorchBuild(
+        release=row["release"],
+        version=release.versions[-1],
+        variant=row["variant"],
+        cuda=CudaVersion.parse(row["cuda"]),
+        architectures=tuple(row["architectures"]),
+        platform_architectures={platform: tuple(listed) for platform, listed in lists.items() if listed},
+        pypi_default=release.default["linux_x86_64"] == row["variant"],
+        available=row.get("available", True),
+        experimental=row.get("experimental", False),
+        pythons=release.pythons,
+        minimum_glibc=tuple(int(part) for part in row["glibc"].split(".")),
+        source=source_of(table, row),
+    )

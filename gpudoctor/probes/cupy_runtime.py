@@ -1,0 +1,25 @@
+"""CuPy, imported in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.model import CupyRuntime
+from gpudoctor.model.codec import from_json
+from gpudoctor.probes.untrusted import cleaned
+
+
+def question(_setting: Setting) -> Question:
+    """Return the question; its worker runs under the interpreter that is diagnosed."""
+    return Question(name="cupy-runtime", worker="cupy_runtime", fresh=True)
+
+
+def parse_cupy_runtime(facts: Mapping[str, Any]) -> CupyRuntime:
+    """Return the section that the worker's `facts` give.
+
+    Raises:
+        ValueError: a fact is no such value; the message names it.
+    """
+    return from_json(CupyRuntime, cleaned(dict(facts)), "cupy_runtime")

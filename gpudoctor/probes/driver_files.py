@@ -1,0 +1,220 @@
+"""The NVIDIA driver as files tell of it: libraries, kernel modules, device nodes, fabric manager."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.model.snapshot import DeviceFile, Driver
+from gpudoctor.model.versions import DriverVersion
+from gpudoctor.parsers.ldconfig import parse_ldconfig
+from gpudoctor.parsers.pci_uevent import BRIDGE
+from gpudoctor.parsers.proc_driver_version import KernelModule, parse_proc_driver_version
+from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
+from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value
+from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
+
+# The folder compat/ of a toolkit is none of these: its libcuda is newer than the driver on purpose.
+LIBRARY_FOLDERS = (
+    "/usr/lib/wsl/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+    "/usr/lib/x86_64-linux-gnu/nvidia/current",  # Debian
+    "/usr/lib/aarch64-linux-gnu/nvidia",  # Jetson Linux 36
+    "/usr/lib/aarch64-linux-gnu/tegra",  # Jetson Linux 35 and older
+    "/usr/lib64/nvidia",
+    "/usr/local/nvidia/lib64",  # Kubernetes of Google, and older container runtimes
+    "/run/opengl-driver/lib",  # NixOS
+)
+LIBRARIES = ("libcuda.so", "libnvidia-ml.so")
+MODULE_FILES = (
+    "/lib/modules/*/updates/**/nvidia*.ko*",
+    "/lib/modules/*/extra/**/nvidia*.ko*",
+    "/lib/modules/*/weak-updates/**/nvidia*.ko*",
+    "/lib/modules/*/extramodules/nvidia*.ko*",  # Arch Linux
+    "/lib/modules/*/misc/nvidia*.ko*",
+    "/lib/modules/*/video/nvidia*.ko*",
+    "/lib/modules/*/kernel/drivers/video/nvidia*.ko*",  # the .run installer
+    "/lib/modules/*/kernel/nvidia-*/nvidia*.ko*",  # Ubuntu's linux-modules-nvidia
+)
+# "nvidia-current.ko" and "nvidia-tesla-470-current.ko" are Debian's; nvidia-drm, -modeset, -uvm, -peermem come besides
+_MODULE = r"nvidia(?:-current|-open|-tesla|-legacy|-\d+(?:xx)?)*\.ko(?:\.\w+)?"
+_VERSIONED = r"lib(?:cuda|nvidia-ml)\.so\.(\d{3,4}(?:\.\d+)+)"
+DEVICE_NODES = (
+    "/dev/nvidia[0-9]*",
+    "/dev/nvidiactl*",
+    "/dev/nvidia-uvm*",
+    "/dev/nvidia-modeset*",
+    "/dev/nvidia-caps/*",
+    "/dev/dx[g]",  # WSL
+)
+WINDOWS_LIBRARY = "C:\\Windows\\System32\\nvcuda.dll"
+FABRIC_MANAGER = "nv-fabricmanager"
+FABRIC_MANAGER_UNIT = "/lib/systemd/system/nvidia-fabricmanager.service"
+
+
+def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywhere
+    """Return what to read for the section."""
+    libraries = [f"{folder}/{library}" for library in LIBRARIES for folder in LIBRARY_FOLDERS]
+    reading_list = {
+        "files": [
+            "/proc/driver/nvidia/version",
+            "/sys/module/nvidia/version",
+            "/proc/modules",
+            PCI_UEVENTS,
+            *CONTAINER_SIGNS["files"],
+        ],
+        "listings": [
+            *(f"{library}*" for library in libraries),
+            *MODULE_FILES,
+            "/lib/modules/*",
+            "/var/lib/dkms/nvidia*",
+            "/sys/bus/pci/devices",
+            "/sys/bus/*",
+            WINDOWS_LIBRARY,
+            FABRIC_MANAGER_UNIT,
+            *CONTAINER_SIGNS["listings"],
+        ],
+        "links": [f"{library}.*" for library in libraries],
+        "nodes": list(DEVICE_NODES),
+        "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], "fabric-manager": [FABRIC_MANAGER, "--version"]},
+        "values": ["uname", f"running:{FABRIC_MANAGER}", *CONTAINER_SIGNS["values"]],
+        "which": [FABRIC_MANAGER],
+    }
+    return Question(name="driver-files", worker="read_host", arguments=reading_list)
+
+
+def parse_driver_files(facts: Facts) -> Driver:
+    """Return the part of the section that files tell."""
+    if not is_linux(facts):
+        library = listed(facts, WINDOWS_LIBRARY)
+        return Driver(installed=bool(library) if value(facts, "platform") == "win32" else None)
+    libraries = _libraries(facts)
+    module = _kernel_module(facts)
+    loaded = True if module else _is_loaded(facts, "nvidia")
+    module_files = _module_files(facts)
+    return Driver(
+        installed=bool(libraries or module_files or loaded),
+        module_version=module.version if module else _version(file_text(facts, "/sys/module/nvidia/version")),
+        module_flavor=module.flavor if module else None,
+        library_version=_library_version(facts, libraries),
+        module_loaded=loaded,
+        uvm_loaded=_is_loaded(facts, "nvidia_uvm"),
+        nouveau_loaded=_is_loaded(facts, "nouveau"),
+        module_built_for_kernel=_built_for_kernel(facts, module_files),
+        dkms=_has_dkms(facts),
+        libcuda_files=tuple(path for path in libraries if file_name(path).startswith("libcuda.")),
+        device_files=_device_files(facts),
+        **_fabric(facts),
+    )
+
+
+def _libraries(facts: Facts) -> tuple[str, ...]:
+    """Return the driver's libraries in the loader's cache and in the usual folders, the loader's own first."""
+    cached = [
+        library.path for library in _loader_cache(facts) if library.soname in ("libcuda.so.1", "libnvidia-ml.so.1")
+    ]
+    folders = [
+        path
+        for library in LIBRARIES
+        for folder in LIBRARY_FOLDERS
+        for path in listed(facts, f"{folder}/{library}*") or ()
+    ]
+    return tuple(
+        dict.fromkeys(path for path in (*cached, *folders) if "/compat/" not in path and "/stubs/" not in path)
+    )
+
+
+def _loader_cache(facts: Facts) -> tuple[Any, ...]:
+    with contextlib.suppress(ValueError):
+        return parse_ldconfig(output(facts, "ldconfig") or "")
+    return ()
+
+
+def _library_version(facts: Facts, libraries: tuple[str, ...]) -> DriverVersion | None:
+    """Return the version in the name of the file that libcuda.so.1 or libnvidia-ml.so.1 leads to.
+
+    Names alone do not tell: an image saved from a container with a GPU keeps empty files of that host's version.
+    """
+    linked = [path for path in libraries if path.endswith(".so.1")]
+    for path in (*linked, *libraries):
+        match = re.fullmatch(_VERSIONED, file_name(link_target(facts, path) or path))
+        if match:
+            return _version(match[1])
+    return None
+
+
+def _version(text: str | None) -> DriverVersion | None:
+    with contextlib.suppress(ValueError):
+        return DriverVersion.parse(text or "")
+    return None
+
+
+def _kernel_module(facts: Facts) -> KernelModule | None:
+    with contextlib.suppress(ValueError):
+        return parse_proc_driver_version(file_text(facts, "/proc/driver/nvidia/version") or "")
+    return None
+
+
+def _is_loaded(facts: Facts, module: str) -> bool | None:
+    text = file_text(facts, "/proc/modules")
+    return None if text is None else any(line.startswith(f"{module} ") for line in text.splitlines())
+
+
+def _module_files(facts: Facts) -> tuple[str, ...]:
+    paths = (path for pattern in MODULE_FILES for path in listed(facts, pattern) or ())
+    return tuple(path for path in paths if re.fullmatch(_MODULE, file_name(path)))
+
+
+def _built_for_kernel(facts: Facts, module_files: tuple[str, ...]) -> bool | None:
+    """Tell whether a module lies in the running kernel's folder; unknown without it, as in a container."""
+    folder = f"/lib/modules/{(value(facts, 'uname') or {}).get('release')}"
+    if any(path.startswith(f"{folder}/") for path in module_files):
+        return True
+    if folder not in (listed(facts, "/lib/modules/*") or ()) or _is_loaded(facts, "nvidia"):
+        return None
+    return False
+
+
+def _has_dkms(facts: Facts) -> bool | None:
+    sources = listed(facts, "/var/lib/dkms/nvidia*")
+    return None if sources is None else bool(sources)
+
+
+def _device_files(facts: Facts) -> tuple[DeviceFile, ...]:
+    nodes = facts.get("nodes", {})
+    return tuple(
+        DeviceFile(
+            path=path,
+            mode=node["mode"],
+            accessible=node["accessible"],
+            error=node["error"].partition(" ")[2],  # without the name of the errno
+        )
+        for path, node in nodes.items()
+        if node.get("mode")
+    )
+
+
+def _fabric(facts: Facts) -> dict[str, Any]:
+    devices = pci_devices(facts)
+    switches = None if devices is None else sum(device.kind == BRIDGE and device.vendor == "10DE" for device in devices)
+    match = re.search(r"Fabric Manager version is\s*:\s*(\S+)", output(facts, "fabric-manager") or "")
+    return {
+        "nvswitches": switches,
+        "fabric_manager": _fabric_manager(facts),
+        "fabric_manager_version": _version(match[1]) if match else None,
+    }
+
+
+def _fabric_manager(facts: Facts) -> str | None:
+    """Return its state; unknown in a container, from which the host's processes and files are not seen."""
+    if value(facts, f"running:{FABRIC_MANAGER}"):
+        return "running"
+    if container_engine(facts) or value(facts, f"running:{FABRIC_MANAGER}") is None:
+        return None
+    installed = found(facts, FABRIC_MANAGER) or listed(facts, FABRIC_MANAGER_UNIT)
+    return "not-running" if installed else "not-installed"

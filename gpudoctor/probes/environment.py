@@ -1,0 +1,16 @@
+"""The environment variables that bear on GPUs, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.model.snapshot import Environment
+
+LONGEST_VALUE = 4096
+
+
+def parse_environment(environ: Mapping[str, str]) -> Environment:
+    """Return those variables of `environ` that are in the project's table, long values cut."""
+    names = sorted(variable.name for variable in environment_variables())
+    return Environment(variables={name: environ[name][:LONGEST_VALUE] for name in names if name in environ})

@@ -1,0 +1,24 @@
+"""What the NVIDIA driver wrote to the kernel log since the machine was started."""
+
+from __future__ import annotations
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.model.snapshot import Driver
+from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
+from gpudoctor.probes.reading import Facts
+
+XIDS = 50
+MESSAGES = 20
+
+
+def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywhere
+    """Return what to read for the part of the section."""
+    return Question(name="kernel-log", worker="read_kernel_log")
+
+
+def parse_kernel_log(facts: Facts) -> Driver:
+    """Return the last Xid errors and messages; unknown where the log may not be read."""
+    lines = facts.get("kernel_log", {}).get("lines")
+    if lines is None:
+        return Driver()
+    return Driver(xids=parse_xids(lines)[-XIDS:], kernel_messages=driver_messages(lines, MESSAGES))

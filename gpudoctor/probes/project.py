@@ -1,0 +1,70 @@
+"""What the project in the working directory asks for. Only this folder is read, not those above it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.model.snapshot import Project, Requirement
+from gpudoctor.probes.reading import Facts, value
+
+FILES = (
+    "requirements*.txt",
+    "requirements/*.txt",
+    "pyproject.toml",
+    "setup.cfg",
+    "environment.yml",
+    "environment.yaml",
+)
+MOST_FILES = 50
+MOST_REQUIREMENTS = 2000
+PLATFORMS = {
+    "linux": {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
+    "darwin": {"sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix"},
+    "win32": {"sys_platform": "win32", "platform_system": "Windows", "os_name": "nt"},
+}
+
+
+def question(setting: Setting) -> Question:
+    """Return what to read for the section."""
+    folder = re.sub(r"([*?[])", r"[\1]", str(setting.directory))
+    reading_list = {"files": [f"{folder}/{name}" for name in FILES], "values": ["platform", "uname"]}
+    return Question(name="project", worker="read_host", arguments=reading_list)
+
+
+def parse_project(facts: Facts) -> Project:
+    """Return the section. A file or line that cannot be read is passed over."""
+    files = facts.get("files", {})
+    texts = {path: files[path]["text"] for path in sorted(files) if "text" in files[path]}
+    platform = _platform(facts)
+    found = [
+        requirement
+        for path in list(texts)[:MOST_FILES]
+        for requirement in _requirements(PurePath(path), texts[path], platform)
+    ]
+    return Project(requirements=tuple(dict.fromkeys(found))[:MOST_REQUIREMENTS])
+
+
+def _platform(facts: Facts) -> Mapping[str, str]:
+    """Return the values of those markers that the machine decides."""
+    machine = (value(facts, "uname") or {}).get("machine")
+    platform = PLATFORMS.get(value(facts, "platform") or "", {})
+    return {**platform, "platform_machine": machine} if machine else platform
+
+
+def _requirements(path: PurePath, text: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:
+    from gpudoctor.parsers import conda_environment, requirements_files
+
+    name = f"requirements/{path.name}" if path.parent.name == "requirements" else path.name
+    try:
+        if path.suffix == ".txt":
+            return requirements_files.parse_requirements_txt(text, name, platform)
+        if path.name == "pyproject.toml":
+            return requirements_files.parse_pyproject(text, platform)
+        if path.name == "setup.cfg":
+            return requirements_files.parse_setup_cfg(text, platform)
+        return conda_environment.parse_conda_environment(text, name, platform)
+    except ValueError:
+        return ()

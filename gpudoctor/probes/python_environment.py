@@ -1,0 +1,83 @@
+"""The Python environment that is diagnosed: which it is, what manages it, and what is installed in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.model import Package, PackageVersion, Python
+from gpudoctor.parsers.conda_records import torch_record
+from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
+
+
+def question(setting: Setting) -> Question:
+    """Return the question that the sections python, torch and cupy are read from."""
+    return Question(
+        name="python",
+        worker="python_environment",
+        arguments={"directory": str(setting.directory)},
+        fresh=setting.interpreter is not None,
+    )
+
+
+def parse_python(facts: Mapping[str, Any]) -> Python:
+    """Return the section that the worker's facts give.
+
+    Raises:
+        ValueError: they are not the worker's.
+    """
+    read = parse_environment_facts(facts)
+    interpreter = read.interpreter
+    return Python(
+        version=PackageVersion(interpreter.version),
+        executable=interpreter.executable,
+        prefix=interpreter.prefix,
+        environment=_environment(read),
+        active_environment=interpreter.virtual_env or interpreter.conda_prefix,
+        installer=_installer(read),
+        externally_managed=interpreter.externally_managed,
+        free_threaded=interpreter.free_threaded,
+        platform_tag=re.sub(r"[-.]", "_", interpreter.platform),
+        packages=_packages(read),
+        shadowed_modules=read.shadowing,
+    )
+
+
+def _environment(read: EnvironmentFacts) -> str:
+    """Return the kind of environment. One made by venv from conda's Python is a venv."""
+    interpreter = read.interpreter
+    if interpreter.pyvenv_cfg is not None or interpreter.prefix != interpreter.base_prefix:
+        return "venv"
+    return "system" if read.conda is None else "conda"
+
+
+def _installer(read: EnvironmentFacts) -> str:
+    """Return the tool whose commands change this environment.
+
+    uv writes a line `uv = VERSION` into pyvenv.cfg, and leaves pip out. In conda's environments pip may have
+    installed PyTorch; the tool that installed it has to replace it.
+    """
+    torch = next(iter(read.distributions_named("torch")), None)
+    installer = torch.installer if torch else ""
+    if re.search(r"(?m)^\s*uv\s*=", read.interpreter.pyvenv_cfg or "") or (
+        installer == "uv" and not read.interpreter.pip
+    ):
+        return "uv"
+    if _environment(read) == "conda":
+        from_conda = installer == "conda" or (not installer and torch_record(read.conda_records) is not None)
+        return "conda" if from_conda or not read.interpreter.pip else "pip"
+    return "pip"
+
+
+def _packages(read: EnvironmentFacts) -> tuple[Package, ...]:
+    """Return the distributions, then conda's packages that are no Python distributions: cuda-version, cpuonly."""
+    packages = [package_of(distribution) for distribution in read.distributions]
+    names = {package.name for package in packages} | {"pytorch", "python"}
+    folder = f"{read.interpreter.prefix}/conda-meta"
+    for record in read.conda_records:
+        if record.name not in names:
+            version = PackageVersion(record.version)
+            packages.append(Package(name=record.name, version=version, installer="conda", location=folder))
+    return tuple(packages)

@@ -1,0 +1,227 @@
+"""The operating system: what it is, what it runs in, its limits, and the GPUs on its PCI bus."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.model.snapshot import PciGpu, System
+from gpudoctor.parsers.cgroup import cpu_limit, memory_limit_bytes
+from gpudoctor.parsers.kfd_properties import parse_gfx_target
+from gpudoctor.parsers.os_release import parse_os_release
+from gpudoctor.parsers.pci_uevent import ACCELERATOR, DISPLAY, PciDevice, parse_pci_uevent
+from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
+from gpudoctor.probes.reading import (
+    Facts,
+    file_text,
+    file_texts,
+    is_linux,
+    listed,
+    unreadable,
+    value,
+)
+
+OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+# EFI_GLOBAL_VARIABLE of the UEFI specification
+SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+PCI_UEVENTS = "/sys/bus/pci/devices/*/uevent"
+IOMMU_TYPES = "/sys/bus/pci/drivers/{}/*/iommu_group/type"
+KFD_NODES = "/sys/class/kfd/kfd/topology/nodes/*/properties"
+SYSTEMS = {"linux": "linux", "win32": "windows", "cygwin": "windows", "darwin": "darwin"}
+VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
+
+
+def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywhere
+    """Return what to read for the section."""
+    reading_list = {
+        "files": [
+            *OS_RELEASE,
+            "/proc/meminfo",
+            SECURE_BOOT,
+            PCI_UEVENTS,
+            KFD_NODES,
+            *(IOMMU_TYPES.format(driver) for driver in ("nvidia", "nouveau", "amdgpu")),
+            *CONTAINER_SIGNS["files"],
+        ],
+        "listings": [
+            "/sys/bus/pci/devices",
+            "/sys/bus/*",
+            "/sys/class/iommu",
+            "/sys/class/iommu/*",
+            "/dev/dxg",
+            "/proc/sys/fs/binfmt_misc/WSLInterop*",
+            *CONTAINER_SIGNS["listings"],
+        ],
+        "values": [
+            "platform",
+            "uname",
+            "libc",
+            "euid",
+            "groups",
+            "cpu_affinity",
+            "memlock",
+            "memory",
+            "statvfs:/dev/shm",
+            "cgroup_limits",
+            *CONTAINER_SIGNS["values"],
+        ],
+    }
+    return Question(name="system", worker="read_host", arguments=reading_list)
+
+
+def parse_system(facts: Facts) -> System:
+    """Return the section. What is specific to Linux is unknown elsewhere."""
+    uname = value(facts, "uname") or {}
+    common: dict[str, Any] = {
+        "os": SYSTEMS.get(value(facts, "platform") or ""),
+        "machine": uname.get("machine"),
+        "kernel": uname.get("release"),
+        "user_is_root": _is_zero(value(facts, "euid")),
+        "cpu_count": value(facts, "cpu_affinity"),
+        "memory_total_bytes": _memory_total_bytes(facts),
+    }
+    return System(**common, **(_linux(facts, uname.get("release")) if is_linux(facts) else {}))
+
+
+def _linux(facts: Facts, kernel: str | None) -> dict[str, Any]:
+    release = _os_release(facts)
+    shm = value(facts, "statvfs:/dev/shm") or {}
+    groups = value(facts, "groups")
+    memlock = value(facts, "memlock")
+    pci_gpus = _pci_gpus(facts)
+    return {
+        "distribution": release.get("ID"),
+        "distribution_version": release.get("VERSION_ID"),
+        "distribution_name": release.get("PRETTY_NAME"),
+        "glibc": _glibc(facts),
+        "wsl": _wsl(facts, kernel),
+        "container": container_engine(facts),
+        "user_groups": None if groups is None else tuple(groups),
+        "shm_total_bytes": shm.get("total_bytes"),
+        "shm_free_bytes": shm.get("free_bytes"),
+        **_limits(facts),
+        "memlock_limit_bytes": None if memlock is None else max(memlock, 0),
+        "secure_boot": _secure_boot(facts),
+        "iommu": _iommu(facts),
+        "pci_gpus": pci_gpus,
+        "amd_gfx_targets": _amd_gfx_targets(facts, pci_gpus),
+    }
+
+
+def _is_zero(number: int | None) -> bool | None:
+    return None if number is None else number == 0
+
+
+def _os_release(facts: Facts) -> dict[str, str]:
+    for path in OS_RELEASE:
+        with contextlib.suppress(ValueError):
+            return parse_os_release(file_text(facts, path) or "")
+    return {}
+
+
+def _glibc(facts: Facts) -> str | None:
+    """Return the version of glibc; "" where the C library has no such name, as musl."""
+    answer = facts.get("values", {}).get("libc", {})
+    if "value" not in answer:
+        return None
+    name, _, version = (answer["value"] or "").partition(" ")
+    return version if name == "glibc" else ""
+
+
+def _wsl(facts: Facts, kernel: str | None) -> int | None:
+    """Return 1 or 2 inside WSL, 0 outside."""
+    if kernel is None:
+        return None
+    if kernel.endswith("-Microsoft"):  # "4.4.0-19041-Microsoft"; WSL 2 is "5.15.90.1-microsoft-standard-WSL2"
+        return 1
+    # a kernel of the user's own has another name, the interoperability with Windows stays
+    interop = listed(facts, "/proc/sys/fs/binfmt_misc/WSLInterop*")
+    return 2 if "microsoft" in kernel.lower() or (interop and listed(facts, "/dev/dxg")) else 0
+
+
+def _memory_total_bytes(facts: Facts) -> int | None:
+    match = re.search(r"^MemTotal:\s+(\d+) kB$", file_text(facts, "/proc/meminfo") or "", re.MULTILINE)
+    if match:
+        return int(match[1]) * 1024
+    memory: int | None = value(facts, "memory")
+    return memory
+
+
+def _limits(facts: Facts) -> dict[str, Any]:
+    """Return the limits of the control groups; unknown where none of their files could be read."""
+    texts = value(facts, "cgroup_limits")
+    limits: dict[str, Any] = {}
+    if texts:
+        with contextlib.suppress(ValueError):
+            limits["memory_limit_bytes"] = memory_limit_bytes(texts)
+        with contextlib.suppress(ValueError):
+            limits["cpu_limit"] = cpu_limit(texts)
+    return limits
+
+
+def _secure_boot(facts: Facts) -> bool | None:
+    """Return the fifth byte of the variable, which follows four of attributes."""
+    text = file_text(facts, SECURE_BOOT)
+    return text[4] == "\x01" if text is not None and len(text) == 5 else None
+
+
+def _iommu(facts: Facts) -> bool | None:
+    """Tell whether an IOMMU translates for the GPUs: in pass-through mode ("identity") it is there and does not."""
+    types = file_texts(facts, IOMMU_TYPES.format("*"))
+    if types:
+        return any(text.strip() != "identity" for text in types.values())
+    units = listed(facts, "/sys/class/iommu/*")
+    return bool(units) if units is not None and listed(facts, "/sys/class/iommu") else None
+
+
+def pci_devices(facts: Facts) -> tuple[PciDevice, ...] | None:
+    """Return the devices on the PCI bus; None where the bus cannot be read."""
+    if not listed(facts, "/sys/bus/pci/devices"):
+        # without the folder there is no bus, unless sysfs is not there at all
+        return () if listed(facts, "/sys/bus/*") else None
+    devices = []
+    for text in file_texts(facts, PCI_UEVENTS).values():
+        with contextlib.suppress(ValueError):
+            devices.append(parse_pci_uevent(text))
+    return None if not devices and unreadable(facts, PCI_UEVENTS) else tuple(devices)
+
+
+def _pci_gpus(facts: Facts) -> tuple[PciGpu, ...] | None:
+    devices = pci_devices(facts)
+    return None if devices is None else tuple(_gpu(device) for device in devices if _is_gpu(device))
+
+
+def _is_gpu(device: PciDevice) -> bool:
+    return device.kind in DISPLAY or (device.kind == ACCELERATOR and device.vendor in VENDORS)
+
+
+def _gpu(device: PciDevice) -> PciGpu:
+    vendor = VENDORS.get(device.vendor, device.vendor.lower())
+    return PciGpu(
+        address=device.address,
+        vendor=vendor,
+        device_id=device.device,
+        name=_name_of(device) if vendor == "nvidia" else "",
+        bound_driver=device.driver,
+    )
+
+
+def _name_of(device: PciDevice) -> str:
+    """Return the product's name; "" where the table has none, or several under this number."""
+    from gpudoctor.data.tables import load_table
+
+    names = {row["name"] for row in load_table("gpu_names")["gpus"] if device.device in row.get("pci", ())}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _amd_gfx_targets(facts: Facts, gpus: tuple[PciGpu, ...] | None) -> tuple[str, ...] | None:
+    """Return the targets by node; none without an AMD GPU on the bus, unknown where its driver is not loaded."""
+    targets = []
+    for text in file_texts(facts, KFD_NODES).values():
+        with contextlib.suppress(ValueError):
+            targets.append(parse_gfx_target(text))
+    if any(targets):
+        return tuple(target for target in targets if target)
+    return () if gpus is not None and not any(gpu.vendor == "amd" for gpu in gpus) else None

@@ -1,0 +1,398 @@
+"""Read what a reading list names: files, folders, links, device nodes, small commands and values of this machine.
+
+Standard library only, from Python 3.8 on. Nothing here judges and nothing blocks: only regular files are read, device
+nodes are opened without waiting, each command has its own time limit, and everything is bounded.
+
+A reading list, and the answer, which always has these keys and no others:
+
+    files      paths or globs      {path: {"text": ..., "truncated": true} or {"error": "EACCES Permission denied"}}
+    listings   paths or globs      {glob: {"paths": [...], "error": ...}}, the error of a folder that cannot be listed
+    links      paths or globs      {path: {"target": ...} or {"error": ...}}, links resolved
+    nodes      paths or globs      {path: {"mode": "666", "accessible": true, "error": ""}}
+    commands   {name: argv}        {name: {"argv": ..., "status": 0 or null, "stdout": ..., "stderr": ..., "error":
+                                   why there is no status}}
+    values     names               {name: {"value": ...} or {"error": ...}}
+    which      names               {name: {"path": ..., "target": ...} or null}
+
+In a glob, `**` stands for any number of folders, and a folder that is not there matches nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from itertools import islice
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+
+FILE_BYTES = 256 * 1024
+ALL_FILES_BYTES = 16 * 2**20
+OUTPUT_BYTES = 1024 * 1024
+MATCHES = 4096
+FOLDER_ENTRIES = 20_000
+FOLDER_DEPTH = 6
+COMMAND_SECONDS = 5.0
+LIMIT_FILES = {
+    "": ("cgroup.controllers", "memory.max", "cpu.max"),
+    "memory": ("memory.limit_in_bytes",),
+    "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
+}
+
+Facts = Dict[str, Any]
+
+
+def collect(arguments: Mapping[str, Any]) -> Facts:
+    """Return the answer to the reading list `arguments`."""
+    running = {name: _Command(argv) for name, argv in (arguments.get("commands") or {}).items()}
+    return {
+        "files": _read_files(arguments),
+        "listings": {pattern: _list(pattern) for pattern in arguments.get("listings") or ()},
+        "links": _each(arguments, "links", _resolve),
+        "nodes": _each(arguments, "nodes", _try_node),
+        "values": {name: _value(name) for name in arguments.get("values") or ()},
+        "which": {name: _which(name) for name in arguments.get("which") or ()},
+        "commands": {name: command.finish() for name, command in running.items()},
+    }
+
+
+def _each(arguments: Mapping[str, Any], kind: str, read: Callable[[str], Facts]) -> Facts:
+    """Return what `read` says of each path; a glob over a folder that cannot be listed has its error."""
+    answer: Facts = {}
+    for pattern in arguments.get(kind) or ():
+        paths, error = _expand(pattern)
+        if error:
+            answer[pattern] = {"error": error}
+        for path in paths:
+            answer[path] = read(path)
+    return answer
+
+
+def _error(error: BaseException) -> str:
+    """Return "EACCES Permission denied": the name of the errno is the same in every language and on every system."""
+    number = getattr(error, "errno", None)
+    if number is None:
+        return "%s %s" % (type(error).__name__, error)
+    return "%s %s" % (errno.errorcode.get(number, str(number)), os.strerror(number))
+
+
+def _expand(pattern: str) -> tuple[List[str], Optional[str]]:
+    """Return the paths that match, sorted, and why a folder on the way could not be listed. A plain path is itself."""
+    plain = _unescape(pattern)
+    if plain is not None:
+        return [plain], None
+    errors: List[str] = []
+    drive, rest = os.path.splitdrive(pattern.replace(os.sep, "/"))
+    paths = [drive + "/" if rest.startswith("/") else drive]
+    for part in filter(None, rest.split("/")):
+        paths = list(islice(_step(paths, part, errors), MATCHES))
+    return sorted({path for path in paths if os.path.lexists(path)}), errors[0] if errors else None
+
+
+def _unescape(pattern: str) -> Optional[str]:
+    """Return the path that a pattern without a wildcard names ("[[]" is a bracket); None where there is a wildcard."""
+    rest = re.sub(r"\[[*?[]\]", "", pattern)
+    return None if re.search(r"[*?[]", rest) else re.sub(r"\[([*?[])\]", r"\1", pattern)
+
+
+def _step(folders: Iterable[str], part: str, errors: List[str]) -> Iterator[str]:
+    plain = _unescape(part)
+    for folder in folders:
+        if plain is not None:
+            yield os.path.join(folder, plain)
+        elif part == "**":
+            yield from _folders_below(folder, FOLDER_DEPTH, errors)
+        else:
+            names = [entry.name for entry in _scan(folder, errors)]
+            yield from (os.path.join(folder, name) for name in names if _matches(name, part))
+
+
+def _matches(name: str, part: str) -> bool:
+    return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
+
+
+def _folders_below(folder: str, depth: int, errors: List[str]) -> Iterator[str]:
+    yield folder
+    if depth:
+        for entry in _scan(folder, errors):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _folders_below(os.path.join(folder, entry.name), depth - 1, errors)
+
+
+def _scan(folder: str, errors: List[str]) -> List[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder or ".") as entries:
+            return sorted(islice(entries, FOLDER_ENTRIES), key=lambda entry: entry.name)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            errors.append(_error(error))
+        return []
+
+
+def _list(pattern: str) -> Facts:
+    plain = _unescape(pattern)
+    if plain is None:
+        found, failure = _expand(pattern)
+        paths = [path for path in found if os.path.exists(path)]
+        return {"paths": paths, "error": failure} if failure else {"paths": paths}
+    try:
+        os.stat(plain)
+        return {"paths": [plain]}
+    except (OSError, ValueError) as error:
+        missing = getattr(error, "errno", None) in (errno.ENOENT, errno.ENOTDIR)
+        return {"paths": []} if missing else {"paths": [], "error": _error(error)}
+
+
+def _resolve(path: str) -> Facts:
+    try:
+        os.lstat(path)
+        return {"target": os.path.realpath(path)}
+    except (OSError, ValueError) as error:
+        return {"error": _error(error)}
+
+
+def _which(name: str) -> Optional[Facts]:
+    path = shutil.which(name)
+    return None if path is None else {"path": path, "target": os.path.realpath(path)}
+
+
+def _read_files(arguments: Mapping[str, Any]) -> Facts:
+    left = ALL_FILES_BYTES
+
+    def read(path: str) -> Facts:
+        nonlocal left
+        if left <= 0:
+            return {"error": "not read: the files before it hold more than %d bytes" % ALL_FILES_BYTES}
+        answer = _read_file(path)
+        left -= len(answer.get("text", ""))
+        return answer
+
+    return _each(arguments, "files", read)
+
+
+def _read_file(path: str) -> Facts:
+    try:
+        # looked at before it is opened: opening a pipe waits for its writer, opening a device may start something
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return {"error": "not a regular file"}
+        content = _read_bytes(path)
+    except (OSError, ValueError) as error:
+        return {"error": _error(error)}
+    text = content[:FILE_BYTES].decode("utf-8", "replace")
+    return {"text": text, "truncated": True} if len(content) > FILE_BYTES else {"text": text}
+
+
+def _read_bytes(path: str) -> bytes:
+    """Return up to one byte more than the limit."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        chunks: List[bytes] = []
+        wanted = FILE_BYTES + 1
+        while wanted > 0:
+            chunk = os.read(descriptor, wanted)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            wanted -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def _try_node(path: str) -> Facts:
+    """Say whether this user can open a device; for reading only where its mode lets nobody write (nvidia-caps)."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        return {"mode": "", "accessible": False, "error": _error(error)}
+    mode = "%o" % stat.S_IMODE(status.st_mode)
+    if not stat.S_ISCHR(status.st_mode):
+        return {"mode": mode, "accessible": False, "error": "not a device"}
+    access = os.O_RDWR if status.st_mode & 0o222 else os.O_RDONLY
+    try:
+        os.close(os.open(path, access | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError as error:
+        return {"mode": mode, "accessible": False, "error": _error(error)}
+    return {"mode": mode, "accessible": True, "error": ""}
+
+
+class _Command:
+    """A command at work. Its output is read to the end, and the start of it kept."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.argv = list(argv)
+        self.deadline = time.monotonic() + COMMAND_SECONDS
+        self.failure: Optional[str] = None
+        self.outputs: Dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+        self.threads: List[threading.Thread] = []
+        self.process: Optional[subprocess.Popen[bytes]] = None
+        try:
+            self.process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(os.environ, LC_ALL="C"),  # the parsers read English
+            )
+        except (OSError, ValueError) as error:
+            self.failure = _error(error)
+            return
+        for name, pipe in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
+            thread = threading.Thread(target=_drain, args=(pipe, self.outputs[name]), daemon=True)
+            thread.start()
+            self.threads.append(thread)
+
+    def finish(self) -> Facts:
+        """Wait for the end or the time limit."""
+        status = None if self.process is None else self._wait(self.process)
+        texts = {name: bytes(output).decode("utf-8", "replace") for name, output in self.outputs.items()}
+        answer: Facts = {"argv": self.argv, "status": status, **texts}
+        if self.failure:
+            answer["error"] = self.failure
+        return answer
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> Optional[int]:
+        status: Optional[int] = None
+        try:
+            status = process.wait(max(0.0, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.failure = "no answer in %g s" % COMMAND_SECONDS
+        for thread in self.threads:  # what it has started and left behind may hold its pipes open
+            thread.join(max(0.1, self.deadline - time.monotonic()))
+        process.poll()
+        return status
+
+
+def _drain(pipe: Any, output: bytearray) -> None:
+    with pipe:
+        while True:
+            chunk = os.read(pipe.fileno(), 65536)
+            if not chunk:
+                break
+            output.extend(chunk[: max(0, OUTPUT_BYTES - len(output))])
+
+
+def _value(name: str) -> Facts:
+    kind, _, argument = name.partition(":")
+    try:
+        return {"value": VALUES[kind](argument)}
+    except Exception as error:  # not on this system, or not allowed
+        return {"error": _error(error)}
+
+
+def _uname(_: str) -> Facts:
+    if hasattr(os, "uname"):
+        system = os.uname()
+        return {"system": system.sysname, "release": system.release, "machine": system.machine}
+    import platform
+
+    return {"system": platform.system(), "release": platform.version(), "machine": platform.machine()}
+
+
+def _libc(_: str) -> Optional[str]:
+    """Return "glibc 2.35"; None where the C library is another."""
+    return os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
+
+
+def _groups(_: str) -> List[str]:
+    """Return the names of the user's system groups, the numbers of others.
+
+    Read from the file and not asked of the name service, which may wait for a directory server. A group of a number
+    from 1000 on is that of a person or a project, whose name is nobody's business.
+    """
+    with open("/etc/group", encoding="utf-8", errors="replace") as file:
+        lines = (line.split(":") for line in file.read(FILE_BYTES).splitlines())
+        names = {fields[2]: fields[0] for fields in lines if len(fields) > 3}
+    numbers = sorted({os.getegid(), *os.getgroups()})
+    return [names.get(str(number), str(number)) if number < 1000 else str(number) for number in numbers]
+
+
+def _affinity(_: str) -> Optional[int]:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _memlock(_: str) -> int:
+    """Return RLIMIT_MEMLOCK in bytes, -1 for unlimited."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return -1 if limit == resource.RLIM_INFINITY else limit
+
+
+def _statvfs(path: str) -> Dict[str, int]:
+    status = os.statvfs(path)
+    return {"total_bytes": status.f_frsize * status.f_blocks, "free_bytes": status.f_frsize * status.f_bavail}
+
+
+def _filesystem(path: str) -> Optional[str]:
+    """Return the type of the filesystem mounted last at `path`."""
+    with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
+        mounts = (line.split(" ") for line in file)
+        kinds = [fields[2] for fields in mounts if len(fields) > 2 and fields[1] == path]
+    return kinds[-1] if kinds else None
+
+
+def _cgroup_limits(_: str) -> Dict[str, str]:
+    """Return the limit files of this process's control groups and of the groups above them, by path.
+
+    In a container the folder mounted at /sys/fs/cgroup is often its own group, under another name than its path: the
+    walk up ends there.
+    """
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        groups = [line.split(":", 2) for line in file.read(FILE_BYTES).splitlines()]
+    texts: Dict[str, str] = {}
+    for _number, controllers, path in (fields for fields in groups if len(fields) == 3):
+        for controller in controllers.split(","):  # version 2 has the empty name
+            for folder in _upwards(("/sys/fs/cgroup/" + controller).rstrip("/"), path):
+                for name in LIMIT_FILES.get(controller, ()):
+                    answer = _read_file(folder + "/" + name)
+                    if "text" in answer:
+                        texts[folder + "/" + name] = answer["text"].strip()[:200]
+    return texts
+
+
+def _upwards(root: str, path: str) -> Iterator[str]:
+    parts = [part for part in path.split("/") if part]
+    if ".." in parts:  # a group outside of this namespace
+        parts = []
+    for length in range(min(len(parts), 32), -1, -1):
+        yield "/".join([root, *parts[:length]])
+
+
+def _running(name: str) -> bool:
+    """Tell whether a process of this name runs. The kernel keeps the first 15 bytes of a name."""
+    with os.scandir("/proc") as entries:
+        folders = [entry.path for entry in islice(entries, FOLDER_ENTRIES) if entry.name.isdigit()]
+    for folder in folders:
+        try:
+            with open(folder + "/comm", "rb") as file:
+                if file.read(64).rstrip(b"\n") == name.encode()[:15]:
+                    return True
+        except OSError:  # it has ended
+            pass
+    return False
+
+
+VALUES: Dict[str, Callable[[str], Any]] = {
+    "platform": lambda _: sys.platform,
+    "uname": _uname,
+    "libc": _libc,
+    "euid": lambda _: os.geteuid(),
+    "groups": _groups,
+    "cpu_affinity": _affinity,
+    "memlock": _memlock,
+    "memory": lambda _: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+    "statvfs": _statvfs,
+    "filesystem": _filesystem,
+    "cgroup_limits": _cgroup_limits,
+    "running": _running,
+    "variable": os.environ.get,
+    "is_set": lambda name: name in os.environ,
+}

@@ -1,0 +1,108 @@
+"""Read what the NVIDIA driver wrote to the kernel log.
+
+The answer is {"kernel_log": {"source": ..., "lines": [...]}}, or {"kernel_log": {"error": ...}} where all refused.
+Standard library only, from Python 3.8 on. Only lines of the driver are kept, and the newest of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+from collections import deque
+from itertools import chain
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
+
+DEVICE = "/dev/kmsg"
+READ_BYTES = 16 * 2**20
+LINES = 400
+LINE_LENGTH = 1000
+COMMAND_SECONDS = 5.0
+WORDS = re.compile(r"NVRM|Xid|nvidia", re.IGNORECASE)
+# dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
+COMMANDS = (
+    ("dmesg",),
+    ("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=cat", "--lines=20000"),
+)
+
+
+def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the driver's lines of the kernel log, or why it cannot be read."""
+    return {"kernel_log": read_kernel_log(arguments.get("device", DEVICE), COMMANDS)}
+
+
+def read_kernel_log(device: str, commands: Iterable[Iterable[str]]) -> Dict[str, Any]:
+    """Return the lines from the first of the device and the commands that gives any."""
+    try:
+        lines = _read_records(device)
+        if lines is not None:
+            return {"source": device, "lines": lines}
+        failure = device + ": empty"
+    except OSError as error:
+        number = error.errno or 0
+        failure = "%s: %s %s" % (device, errno.errorcode.get(number, str(number)), os.strerror(number))
+    for argv in commands:
+        output = _output(list(argv))
+        # a kernel has always said something: no output means no permission
+        if output.strip():
+            return {"source": next(iter(argv)), "lines": _relevant(output.splitlines())}
+    return {"error": failure}
+
+
+def _output(argv: List[str]) -> str:
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=COMMAND_SECONDS,
+            check=False,
+            env=dict(os.environ, LC_ALL="C"),
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+
+
+def _read_records(device: str) -> Optional[List[str]]:
+    """Return the driver's lines in /dev/kmsg, which gives one record for each read; None where it holds no record."""
+    descriptor = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        records = _records(descriptor)
+        first = next(records, None)
+        if first is None:
+            return None
+        return _relevant(_text(record) for record in chain([first], records))
+    finally:
+        os.close(descriptor)
+
+
+def _records(descriptor: int) -> Iterator[bytes]:
+    seen = 0
+    while seen < READ_BYTES:
+        try:
+            record = os.read(descriptor, 8192)  # a record is no longer; a smaller buffer fails with EINVAL
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # overwritten before it was read: the next read goes on after it
+            continue
+        if not record:
+            return
+        seen += len(record)
+        yield record
+
+
+def _text(record: bytes) -> str:
+    """Return the line that dmesg prints for "4,1234,5678901,-;text"."""
+    prefix, _, text = record.decode("utf-8", "replace").partition(";")
+    fields = prefix.split(",")
+    first_line = text.partition("\n")[0]
+    if len(fields) < 3 or not fields[2].isdigit():
+        return first_line
+    return "[%5d.%06d] %s" % (*divmod(int(fields[2]), 1_000_000), first_line)
+
+
+def _relevant(lines: Iterable[str]) -> List[str]:
+    return list(deque((line[:LINE_LENGTH] for line in lines if WORDS.search(line)), LINES))

@@ -1,0 +1,140 @@
+"""Installing CuPy: the one distribution that driver, devices, Python and NumPy can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpudoctor.data import cupy_package, last_toolkit, minimum_driver
+from gpudoctor.model import CudaVersion, Cupy, Device, Driver, PackageVersion, Python, Remedy, System
+from gpudoctor.remedies.commands import Environment, environment_of
+from gpudoctor.remedies.packages import removals
+from gpudoctor.remedies.torch_choice import Machine, machine_of
+
+REFERENCE = "https://docs.cupy.dev/en/stable/install.html"
+VERIFY = "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"
+# The last version for CUDA 11, for NumPy 1 and for Python 3.9; from 14 on the extra [ctk] brings CUDA's libraries.
+# Source: "CuPy v14" in https://docs.cupy.dev/en/stable/upgrade.html; wheel metadata of 13.6.0 and 14.2.0.
+LAST_13 = "13.6.0"
+LAST_13_PYTHON = (3, 13)
+# The oldest toolkit of cupy-cuda13x, 12x and 11x.
+FIRST_TOOLKITS = (CudaVersion(13, 0), CudaVersion(12, 0), CudaVersion(11, 2))
+
+
+class Requirement(NamedTuple):
+    """One CuPy distribution: "cupy-cuda12x", with its extra or version."""
+
+    name: str
+    rest: str
+
+    def __str__(self) -> str:
+        return self.name + self.rest
+
+
+def install_cupy(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: Sequence[Device] | None,
+    cupy: Cupy | None = None,
+    cuda_major: int | None = None,
+) -> Remedy:
+    """Return how to install exactly one CuPy, for the newest CUDA major that driver and devices can run.
+
+    Several CuPy distributions overwrite each other's files, and removing one of them leaves a broken package: all go
+    first. With an unknown driver it is the one for CUDA 12. cuda_major: this CUDA major instead of the newest.
+    """
+    machine = machine_of(python, system, driver, devices)
+    if machine.platform == "":
+        return Remedy(summary="CuPy has no CUDA wheels for this platform; use Linux or Windows", reference=REFERENCE)
+    major = cuda_major if cuda_major is not None else _cuda_major(machine)
+    if major is None:
+        return Remedy(summary=_no_package(machine), reference=REFERENCE)
+    requirement = _requirement(major, machine, _numpy(python, cupy))
+    if requirement is None:
+        return Remedy(summary=_no_python(major, machine), reference=REFERENCE)
+    environment = environment_of(python, system)
+    installed = [package.name for package in (cupy.distributions if cupy is not None else None) or ()]
+    by_conda = [package for package in (cupy.distributions if cupy else None) or () if package.installer == "conda"]
+    if by_conda and environment.conda_prefix:
+        return _install_with_conda(environment, python, major, [name for name in installed if name != "cupy"])
+    # --upgrade: an older version of the same distribution would satisfy the requirement, without its extra.
+    options = ["--upgrade"] if installed == [requirement.name] else []
+    remove = () if environment.setup or installed == [requirement.name] else tuple(installed)
+    commands = (
+        *environment.setup,
+        *removals(environment, python, remove),
+        environment.install([*options, str(requirement)]),
+        environment.run(VERIFY),
+    )
+    return Remedy(summary=_summary(requirement, major, machine), commands=commands, reference=REFERENCE)
+
+
+def _cuda_major(machine: Machine) -> int | None:
+    """Return the newest CUDA major that the driver runs and whose NVRTC compiles for every device."""
+    lasts = [last_toolkit(capability) for capability in machine.capabilities]
+    for first in FIRST_TOOLKITS:
+        # Unknown driver: CUDA 12 runs on every driver that is still supported.
+        runs = first.major <= 12 if machine.driver_is_unknown() else machine.driver_runs(first)
+        if runs and all(last is None or last.major >= first.major for last in lasts):
+            return first.major
+    return None
+
+
+def _requirement(major: int, machine: Machine, numpy: PackageVersion | None) -> Requirement | None:
+    name = f"cupy-cuda{major}x"
+    tag = machine.python
+    release = None if tag is None else PackageVersion(tag).release
+    can_take_13 = release is None or (release <= LAST_13_PYTHON and not str(tag).endswith("t"))
+    if major == 11:
+        return Requirement(name=name, rest=f"=={LAST_13}") if can_take_13 else None
+    needs_13 = (release is not None and release < (3, 10)) or (numpy is not None and numpy.release < (2,))
+    if needs_13 and can_take_13:
+        return Requirement(name=name, rest="<14")
+    package = cupy_package(name)
+    wheels = package.pythons if package is not None else None
+    platform = machine.platform or "linux_x86_64"
+    if tag is not None and wheels is not None and tag not in wheels.get(platform, ()):
+        return None
+    return Requirement(name=name, rest="[ctk]")
+
+
+def _numpy(python: Python | None, cupy: Cupy | None) -> PackageVersion | None:
+    if cupy is not None and cupy.numpy_version is not None:
+        return cupy.numpy_version
+    packages = (python.packages if python is not None else None) or ()
+    return next((package.version for package in packages if package.name == "numpy"), None)
+
+
+def _install_with_conda(environment: Environment, python: Python | None, major: int, remove: Sequence[str]) -> Remedy:
+    commands = (
+        *removals(environment, python, remove),
+        environment.conda("install", ["--channel", "conda-forge", "cupy", f"cuda-version={major}"]),
+        environment.run(VERIFY),
+    )
+    summary = f"Install conda-forge's CuPy for CUDA {major}, with CUDA's libraries, as the only CuPy"
+    return Remedy(summary=summary, commands=commands, reference=f"{REFERENCE}#installing-cupy-from-conda-forge")
+
+
+def _summary(requirement: Requirement, major: int, machine: Machine) -> str:
+    text = f"Install {requirement} as the only CuPy"
+    if machine.driver_is_unknown():
+        text += f"; the driver is unknown, nvidia-smi must show CUDA {major} or newer"
+    if requirement.rest != "[ctk]":
+        text += f"; it needs the CUDA {major} toolkit on this machine, whose libraries this version does not bring"
+    return text
+
+
+def _no_package(machine: Machine) -> str:
+    devices = ", ".join(map(str, machine.capabilities)) or "unknown"
+    if not machine.driver_is_unknown() and not machine.driver_runs(FIRST_TOOLKITS[-1]):
+        return f"No CuPy wheel runs on this driver: update it first, to {minimum_driver(CudaVersion(12, 0))} or newer"
+    return f"No CuPy wheel compiles for these devices together (compute capability {devices})"
+
+
+def _no_python(major: int, machine: Machine) -> str:
+    package = cupy_package(f"cupy-cuda{major}x")
+    wheels = (package.pythons if package is not None else None) or {}
+    versions = ", ".join(wheels.get(machine.platform or "linux_x86_64", ()))
+    return f"cupy-cuda{major}x has no wheel for Python {machine.python}; it has wheels for {versions}"

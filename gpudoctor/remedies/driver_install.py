@@ -1,0 +1,119 @@
+"""Installing and updating the NVIDIA driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpudoctor.data import last_driver_branch, minimum_driver
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Remedy, System
+from gpudoctor.remedies.commands import with_sudo
+from gpudoctor.remedies.torch_choice import capabilities_of
+
+DOWNLOAD = "https://www.nvidia.com/Download/index.aspx"
+GUIDE = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
+WSL = "https://docs.nvidia.com/cuda/wsl-user-guide/"
+UBUNTU = "https://documentation.ubuntu.com/server/how-to/graphics/install-nvidia-drivers/"
+DEBIAN = "https://wiki.debian.org/NvidiaGraphicsDrivers"
+FEDORA = "https://rpmfusion.org/Howto/NVIDIA"
+ARCH = "https://wiki.archlinux.org/title/NVIDIA"
+VERIFY = "nvidia-smi"
+# Long-term branch that Ubuntu packages from 22.04 on, and the first that runs CUDA 13.
+UBUNTU_BRANCH = 580
+UBUNTU_WITH_BRANCH = ("22.04", "24.04", "25.04", "25.10", "26.04")
+# Every maintained Ubuntu picks a driver of this branch or a newer one by itself.
+UBUNTU_AUTOMATIC = 535
+# The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
+FIRST_OPEN = ComputeCapability(7, 5)
+
+
+def install_driver(*, system: System | None, devices: Sequence[Device] | None = None) -> Remedy:
+    """Return how to install the NVIDIA driver where there is none."""
+    return _with_packages("Install the NVIDIA driver", system or System(), capabilities_of(devices), None)
+
+
+def update_driver(
+    *,
+    system: System | None,
+    needed: DriverVersion | CudaVersion | None,
+    devices: Sequence[Device] | None = None,
+    driver: Driver | None = None,
+) -> Remedy:
+    """Return how to update the NVIDIA driver to one that is new enough.
+
+    needed: the driver itself, or the CUDA version that it must run. Where the GPU's last driver branch is older than
+    that, no update helps: the remedy has no commands and says so.
+    """
+    system = system or System()
+    capabilities = capabilities_of(devices)
+    windows = system.os == "windows" or bool(system.wsl)
+    version = minimum_driver(needed, "windows" if windows else "linux") if isinstance(needed, CudaVersion) else needed
+    ruled_out = _ruled_out(version, capabilities)
+    if ruled_out:
+        return Remedy(summary=f"No driver update helps: {ruled_out}; use a build for an older CUDA version")
+    present = f" {driver.version}" if driver is not None and driver.version is not None else ""
+    summary = f"Update the NVIDIA driver{present}"
+    summary += f" to {version} or newer" if version is not None else ""
+    summary += f" for CUDA {needed}" if isinstance(needed, CudaVersion) else ""
+    return _with_packages(summary, system, capabilities, version)
+
+
+def _ruled_out(version: DriverVersion | None, capabilities: Sequence[ComputeCapability]) -> str:
+    for capability in capabilities:
+        branch = last_driver_branch(capability)
+        if version is not None and branch is not None and version.parts[0] > int(branch[1:]):
+            return f"{branch} is the last driver branch for compute capability {capability}, and {version} is needed"
+    return ""
+
+
+def _with_packages(
+    summary: str, system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
+) -> Remedy:
+    """Return the remedy with the commands of the distribution, where its documentation gives some."""
+    lasts = [branch for branch in map(last_driver_branch, capabilities) if branch is not None]
+    if lasts:
+        summary += f"; {min(lasts)} is the last branch that supports this GPU"
+    if system.wsl:
+        summary += ", on Windows and not inside WSL, which uses the driver of Windows; then run wsl --shutdown"
+        return Remedy(summary=summary, needs=("restart",), reference=WSL)
+    if system.container:
+        return Remedy(
+            summary=f"{summary}, on the host: a container uses the host's driver",
+            needs=("root", "reboot"),
+            reference=DOWNLOAD,
+        )
+    if system.os == "windows":
+        return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
+    commands, reference = _package_commands(system, capabilities, version)
+    if commands:
+        summary += "; the machine restarts before nvidia-smi verifies"
+        commands = (*(with_sudo(command, system) for command in (*commands, "reboot")), VERIFY)
+    return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
+
+
+def _package_commands(
+    system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
+) -> tuple[tuple[str, ...], str]:
+    """Return the commands for root and the page that documents them."""
+    if system.distribution == "ubuntu":
+        return ("apt-get update", "apt-get install -y ubuntu-drivers-common", _ubuntu(system, capabilities, version)), (
+            UBUNTU
+        )
+    if any(capability < FIRST_OPEN for capability in capabilities):
+        return (), GUIDE  # the other distributions' packages follow branches that have dropped these GPUs
+    if system.distribution == "fedora":
+        return ("dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",), FEDORA
+    if system.distribution == "arch":
+        return ("pacman -Syu nvidia-open nvidia-utils",), ARCH
+    # Debian's own package is of a branch that cannot run CUDA 13.
+    if system.distribution == "debian" and (version is None or version.parts[0] <= UBUNTU_AUTOMATIC):
+        return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN
+    return (), GUIDE if system.os == "linux" else DOWNLOAD
+
+
+def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None) -> str:
+    """Return the command that picks the driver by itself, or a branch where that one might be too old."""
+    automatic_may_be_too_old = version is not None and UBUNTU_AUTOMATIC < version.parts[0] <= UBUNTU_BRANCH
+    if not automatic_may_be_too_old or not capabilities or system.distribution_version not in UBUNTU_WITH_BRANCH:
+        return "ubuntu-drivers install"
+    flavor = "-open" if min(capabilities) >= FIRST_OPEN else ""
+    return f"ubuntu-drivers install nvidia:{UBUNTU_BRANCH}{flavor}"

@@ -1,0 +1,41 @@
+"""Installing and removing Python packages in the environment diagnosed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpudoctor.model import Python, Remedy
+from gpudoctor.remedies.commands import Environment, environment_of
+
+
+def install_packages(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    requirements: Sequence[str],
+    summary: str,
+    remove: Sequence[str] = (),
+    force: bool = False,
+    verify: str = "",
+) -> Remedy:
+    """Return how to remove packages and then install others, with the tool and interpreter of the environment.
+
+    requirements: as pip takes them: "numpy<2", "cupy-cuda12x[ctk]". force: also what is already satisfied.
+    verify: Python code that shows that it worked.
+    """
+    environment = environment_of(python)
+    commands = [*environment.setup, *(() if environment.setup else removals(environment, python, remove))]
+    if requirements:
+        commands.append(environment.install(requirements, force=force))
+    if verify:
+        commands.append(environment.run(verify))
+    return Remedy(summary=summary, commands=tuple(commands))
+
+
+def removals(environment: Environment, python: Python | None, names: Sequence[str]) -> list[str]:
+    """Return the commands that remove distributions, each by the tool that installed it."""
+    packages = (python.packages if python is not None else None) or ()
+    of_conda = {package.name for package in packages if package.installer == "conda"}
+    by_conda = [name for name in names if name in of_conda and environment.conda_prefix]
+    by_pip = [name for name in names if name not in by_conda]
+    commands = [environment.conda("remove", by_conda)] if by_conda else []
+    return [*commands, environment.uninstall(by_pip)] if by_pip else commands

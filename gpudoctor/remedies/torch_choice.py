@@ -1,0 +1,167 @@
+"""Which build of PyTorch a machine can run: driver, devices, Python and platform against the table of builds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpudoctor.data import (
+    TorchBuild,
+    TorchRelease,
+    capability_of,
+    driver_can_run,
+    offered_cuda_can_run,
+    runs_on,
+    supported_cuda,
+    torch_builds,
+    torch_releases,
+)
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, PackageVersion, Python, System, Torch
+
+
+class Machine(NamedTuple):
+    """What a build must fit; None for unknown, which excludes nothing.
+
+    platform: key of the table: "linux_x86_64", "linux_aarch64", "windows_amd64"; "" where there are no wheels.
+    python: "3.12", or "3.13t" for a free-threaded build.
+    glibc: (2, 31); () for another C library.
+    capabilities: of the devices whose capability is known.
+    """
+
+    platform: str | None = None
+    python: str | None = None
+    glibc: tuple[int, ...] | None = None
+    driver: Driver | None = None
+    windows: bool = False
+    capabilities: tuple[ComputeCapability, ...] = ()
+    cuda: CudaVersion | None = None
+
+    def offered_cuda(self) -> CudaVersion | None:
+        """Return the highest CUDA version of the driver."""
+        if self.driver is None:
+            return None
+        if self.driver.cuda_version is not None:
+            return self.driver.cuda_version
+        return supported_cuda(self.driver.version) if self.driver.version is not None else None
+
+    def driver_is_unknown(self) -> bool:
+        """Return whether neither the driver's version nor its CUDA version is known."""
+        return self.driver is None or (self.driver.version or self.driver.cuda_version) is None
+
+    def driver_is_newer_than_table(self) -> bool:
+        """Return whether the driver runs everything in the table, being newer than all of it."""
+        unknown = self.driver_is_unknown() or self.offered_cuda() is not None
+        return not unknown and bool(self.driver_runs(torch_builds()[-1].cuda))
+
+    def driver_runs(self, cuda: CudaVersion) -> bool | None:
+        """Return whether the driver runs programs built with `cuda`; None where that is unknown."""
+        if self.driver is None:
+            return None
+        answer = None
+        if self.driver.version is not None:
+            answer = driver_can_run(self.driver.version, cuda, "windows" if self.windows else "linux")
+        if answer is None and self.driver.cuda_version is not None:
+            answer = offered_cuda_can_run(self.driver.cuda_version, cuda)
+        return answer
+
+
+class Choice(NamedTuple):
+    """A build and the patch version of it to install: "2.13.0"."""
+
+    build: TorchBuild
+    version: str
+
+
+def machine_of(
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: Sequence[Device] | None,
+    cuda: CudaVersion | None = None,
+) -> Machine:
+    """Return what a build must fit on this machine."""
+    python, system = python or Python(), system or System()
+    tag = python.version.minor_release if python.version is not None else None
+    glibc = PackageVersion(system.glibc).release if system.glibc is not None else None
+    return Machine(
+        platform=platform_of(python, system),
+        python=tag + "t" if tag and python.free_threaded else tag,
+        glibc=glibc if system.os in (None, "linux") else None,
+        driver=driver,
+        windows=system.os == "windows" or bool(system.wsl),
+        capabilities=capabilities_of(devices),
+        cuda=cuda,
+    )
+
+
+def platform_of(python: Python, system: System) -> str | None:
+    """Return the table's name of the platform; "" for one without CUDA wheels, None for unknown."""
+    tag = (python.platform_tag or "").replace("-", "_").casefold()
+    os = system.os or {"lin": "linux", "win": "windows", "mac": "darwin"}.get(tag[:3])
+    machine = (system.machine or tag.partition("_")[2]).casefold()
+    if os is None or not machine:
+        return None
+    if os == "linux" and machine in ("x86_64", "amd64"):
+        return "linux_x86_64"
+    if os == "linux" and machine in ("aarch64", "arm64"):
+        return "linux_aarch64"
+    return "windows_amd64" if os == "windows" and machine in ("x86_64", "amd64") else ""
+
+
+def capabilities_of(devices: Sequence[Device] | None) -> tuple[ComputeCapability, ...]:
+    """Return the compute capabilities that are known, asking the table of names where the driver did not say."""
+    found = {device.compute_capability or capability_of(device.name, device.pci_device_id) for device in devices or ()}
+    return tuple(sorted(capability for capability in found if capability is not None))
+
+
+def choose(machine: Machine, torch: Torch | None) -> Choice | None:
+    """Return the build to install: the user's release where it has one that fits, else the newest that has one."""
+    for release in _in_order(torch):
+        fitting = [build for build in torch_builds(release.release) if fits(build, machine)]
+        if fitting:
+            build = _best(fitting, machine)
+            return Choice(build=build, version=_patch_version(release, torch))
+    return None
+
+
+def fits(build: TorchBuild, machine: Machine) -> bool:
+    """Return whether nothing known about the machine speaks against the build."""
+    platform = machine.platform if machine.platform is not None else "linux_x86_64"
+    architectures = build.platform_architectures.get(platform)
+    return (
+        build.available is True
+        and architectures is not None
+        and (machine.cuda is None or build.cuda == machine.cuda)
+        and (machine.python is None or machine.python in build.pythons.get(platform, ()))
+        and (machine.glibc is None or (machine.glibc != () and machine.glibc >= build.minimum_glibc))
+        and machine.driver_runs(build.cuda) is not False
+        and all(runs_on(architectures, capability, build.cuda) for capability in machine.capabilities)
+    )
+
+
+def _in_order(torch: Torch | None) -> list[TorchRelease]:
+    newest_first = list(reversed(torch_releases()))
+    kept = torch.version.minor_release if torch is not None and torch.version is not None else ""
+    return sorted(newest_first, key=lambda release: release.release != kept)
+
+
+def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
+    """Return the build with the newest CUDA that the driver offers, else the newest that it can run.
+
+    With an unknown driver: the build for the oldest drivers where the devices are known, else the one on PyPI.
+    """
+    offered = machine.offered_cuda()
+    steady = [build for build in builds if not build.experimental] or builds
+    if offered is not None:
+        return max(steady, key=lambda build: (build.cuda <= offered, build.cuda))
+    if machine.driver_is_newer_than_table():
+        return max(steady, key=lambda build: build.cuda)
+    if machine.capabilities:
+        return min(steady, key=lambda build: build.cuda)
+    return next((build for build in steady if build.pypi_default), steady[-1])
+
+
+def _patch_version(release: TorchRelease, torch: Torch | None) -> str:
+    if torch is not None and torch.version is not None and torch.version.public in release.versions:
+        return torch.version.public
+    return release.versions[-1]

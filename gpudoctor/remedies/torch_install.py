@@ -1,0 +1,156 @@
+"""Installing PyTorch: the build that driver and devices can run, with its companions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpudoctor.data import minimum_driver, torch_companions, torch_releases
+from gpudoctor.data.torch_builds import INDEX
+from gpudoctor.model import CudaVersion, Device, Driver, Package, Python, Remedy, System, Torch
+from gpudoctor.remedies.commands import Environment, environment_of
+from gpudoctor.remedies.torch_choice import Choice, Machine, choose, machine_of
+from gpudoctor.remedies.torch_obstacles import explain_no_build
+
+REFERENCE = "https://pytorch.org/get-started/locally/"
+PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
+CONDA_FORGE = (
+    "https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch"
+)
+COMPANIONS = ("torchvision", "torchaudio")
+VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
+
+
+def install_torch(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: Sequence[Device] | None,
+    torch: Torch | None = None,
+    cuda: CudaVersion | None = None,
+) -> Remedy:
+    """Return how to install the CUDA build of PyTorch that driver and devices can run.
+
+    The user's release is kept where it has such a build. cuda: only builds with this CUDA version. Where no build
+    can work, the remedy has no commands and says what would help.
+    """
+    machine = machine_of(python, system, driver, devices, cuda)
+    choice = choose(machine, torch)
+    if choice is None:
+        return explain_no_build(machine, system, torch)
+    environment = environment_of(python, system)
+    if environment.conda_prefix and torch is not None and (torch.conda_build or torch.conda_cpuonly):
+        return _install_with_conda(environment, choice, machine, torch, _packages(python))
+    return Remedy(
+        summary=_summary(choice, machine, environment, torch),
+        commands=(*environment.setup, *_pip_commands(environment, choice, _packages(python)), environment.run(VERIFY)),
+        reference=REFERENCE if choice.build.release.startswith("2.") else PREVIOUS,
+    )
+
+
+def reinstall_torch(*, python: Python | None, system: System | None, torch: Torch | None) -> Remedy:
+    """Return how to install the same PyTorch again, for an installation with missing or broken files."""
+    environment = environment_of(python, system)
+    if torch is None or torch.version is None:
+        return Remedy(
+            summary="Reinstall PyTorch; its version is unknown, so choose the build at the address given",
+            reference=REFERENCE,
+        )
+    summary = f"Install PyTorch {torch.version} again, with its dependencies"
+    if environment.conda_prefix and torch.conda_build:
+        command = environment.conda("install", ["--force-reinstall", f"pytorch={torch.version.public}"])
+        return Remedy(summary=summary, commands=(command, environment.run(VERIFY)))
+    arguments = [f"torch=={torch.version}"]
+    if torch.version.local:
+        arguments = [*_index(torch.version.release[:2], torch.version.local), *arguments]
+    commands = (environment.install(arguments, force=True), environment.run(VERIFY))
+    return Remedy(summary=summary, commands=(*environment.setup, *commands), reference=REFERENCE)
+
+
+def _packages(python: Python | None) -> dict[str, Package]:
+    packages = python.packages if python is not None else None
+    return {package.name: package for package in packages or ()}
+
+
+def _pip_commands(environment: Environment, choice: Choice, installed: dict[str, Package]) -> Iterator[str]:
+    variant = choice.build.variant
+    companions = torch_companions(choice.version)
+    arguments = [*_index(_numbers(choice.version), variant), f"torch=={choice.version}+{variant}"]
+    if "torchvision" in installed:
+        if companions is not None and companions.torchvision is not None:
+            arguments.append(f"torchvision=={companions.torchvision}+{variant}")
+        else:
+            # Unpinned, an installed build for another torch would count as "already satisfied".
+            yield environment.uninstall(["torchvision"])
+            arguments.append("torchvision")
+    from_pypi = ""
+    if "torchaudio" in installed:
+        if companions is None or companions.torchaudio is None:
+            yield environment.uninstall(["torchaudio"])
+            arguments.append("torchaudio")
+        elif companions.torchaudio_variants is None or variant in companions.torchaudio_variants:
+            arguments.append(f"torchaudio=={companions.torchaudio}+{variant}")
+        elif installed["torchaudio"].version.public != companions.torchaudio:
+            from_pypi = f"torchaudio=={companions.torchaudio}"
+    yield environment.install(arguments)
+    if from_pypi:
+        # This torchaudio asks for no torch version, and the index of the variant does not hold it.
+        yield environment.install(["--no-deps", from_pypi])
+
+
+def _index(release: tuple[int, ...], variant: str) -> list[str]:
+    """Return the options that name the index of a variant. Source: "Previous PyTorch Versions" of pytorch.org."""
+    if release >= (2, 0):
+        return ["--index-url", f"{INDEX}/{variant}"]
+    if release >= (1, 11):
+        return ["--extra-index-url", f"{INDEX}/{variant}"]
+    return ["--find-links", f"{INDEX}/torch_stable.html"]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _install_with_conda(
+    environment: Environment, choice: Choice, machine: Machine, torch: Torch, installed: dict[str, Package]
+) -> Remedy:
+    """Return the remedy for an environment whose torch is conda's.
+
+    conda-forge, because PyTorch's own channel ended with 2.5: https://github.com/pytorch/pytorch/issues/138506
+    """
+    major = choice.build.cuda.major
+    commands = [environment.conda("remove", ["cpuonly"])] if torch.conda_cpuonly else []
+    companions = [name for name in COMPANIONS if name in installed and installed[name].installer == "conda"]
+    install = ["--channel", "conda-forge", "pytorch-gpu", f"cuda-version={major}", *companions]
+    commands += [environment.conda("install", install), environment.run(VERIFY)]
+    return Remedy(
+        summary=f"Install conda-forge's PyTorch built with CUDA {major}, which {_can_run(machine)}",
+        commands=tuple(commands),
+        reference=CONDA_FORGE,
+    )
+
+
+def _summary(choice: Choice, machine: Machine, environment: Environment, torch: Torch | None) -> str:
+    build = choice.build
+    text = f"Install PyTorch {choice.version} built with CUDA {build.cuda}, which {_can_run(machine)}"
+    if torch is not None and torch.version is not None and torch.version.minor_release != build.release:
+        known = any(release.release == torch.version.minor_release for release in torch_releases())
+        text += f"; {torch.version} " + ("has no build that fits" if known else "is not in gpudoctor's table")
+    if machine.driver_is_unknown():
+        text += f"; it needs driver {minimum_driver(build.cuda)} or newer, which nvidia-smi tells"
+    if not machine.capabilities:
+        text += f"; it has machine code for {', '.join(build.architectures)}, compare the GPU's compute capability"
+    if environment.setup:
+        text += "; the distribution forbids pip in its own Python, so a virtual environment is made for it"
+    return text
+
+
+def _can_run(machine: Machine) -> str:
+    names = []
+    if machine.driver is not None and machine.driver.version is not None:
+        names.append(f"driver {machine.driver.version}")
+    elif machine.offered_cuda() is not None:
+        names.append(f"a driver for CUDA {machine.offered_cuda()}")
+    if machine.capabilities:
+        names.append("compute capability " + ", ".join(map(str, machine.capabilities)))
+    return " and ".join(names) + " can run" if names else "is the usual one for this platform"

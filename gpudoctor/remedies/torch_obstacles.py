@@ -1,0 +1,86 @@
+"""Why no build of PyTorch fits a machine, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.data import last_driver_branch, last_toolkit, minimum_driver, runs_on, torch_builds
+from gpudoctor.data.capabilities import is_tegra
+from gpudoctor.model import ComputeCapability, Remedy, System, Torch
+from gpudoctor.remedies.torch_choice import Choice, Machine, choose
+
+REFERENCE = "https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix"
+JETSON = "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
+
+
+def explain_no_build(machine: Machine, system: System | None, torch: Torch | None) -> Remedy:
+    """Return a remedy without commands: why no build fits, and what would help."""
+    if machine.platform == "":
+        return Remedy(summary=_no_platform(system), reference="https://pytorch.org/get-started/locally/")
+    if any(is_tegra(capability) for capability in machine.capabilities):
+        return Remedy(
+            summary="PyTorch's wheels do not fit this Jetson; install the wheel that NVIDIA builds for its JetPack",
+            reference=JETSON,
+        )
+    alone = [capability for capability in machine.capabilities if not _has_code(machine, capability)]
+    if alone:
+        return Remedy(summary=_no_code(alone), reference=REFERENCE)
+    helps = [_help(name, choice, machine) for name, choice in _obstacles(machine, torch)]
+    what = "driver, devices and Python" if machine.cuda is None else f"driver, devices, Python and CUDA {machine.cuda}"
+    summary = f"No PyTorch build fits {what} of this machine together"
+    return Remedy(summary=f"{summary}: {', or '.join(helps)}" if helps else summary, reference=REFERENCE)
+
+
+def _no_platform(system: System | None) -> str:
+    if system is not None and system.os == "darwin":
+        return "PyTorch has no CUDA build for macOS, where it uses the GPU through MPS"
+    return "PyTorch has no CUDA wheels for this platform; they exist for Linux (x86_64, aarch64) and Windows (x86_64)"
+
+
+def _has_code(machine: Machine, capability: ComputeCapability) -> bool:
+    platform = machine.platform or "linux_x86_64"
+    return any(
+        runs_on(build.platform_architectures.get(platform, ()), capability, build.cuda) for build in torch_builds()
+    )
+
+
+def _no_code(capabilities: list[ComputeCapability]) -> str:
+    names = ", ".join(map(str, capabilities))
+    text = f"No PyTorch wheel has machine code for compute capability {names}; "
+    last = last_toolkit(min(capabilities))
+    if last is not None:
+        return text + f"use another GPU, or build PyTorch from source with CUDA {last} at most"
+    return text + "use another GPU, or a newer release or nightly build that names it"
+
+
+def _obstacles(machine: Machine, torch: Torch | None) -> Iterator[tuple[str, Choice]]:
+    """Yield each single fact of the machine without which a build would fit, with the build that would."""
+    relaxed = {
+        "driver": machine._replace(driver=None),
+        "python": machine._replace(python=None),
+        "glibc": machine._replace(glibc=None),
+        "cuda": machine._replace(cuda=None),
+        "devices": machine._replace(capabilities=()),
+    }
+    for name, other in relaxed.items():
+        choice = choose(other, torch) if other != machine else None
+        if choice is not None:
+            yield name, choice
+
+
+def _help(name: str, choice: Choice, machine: Machine) -> str:
+    build = f"PyTorch {choice.version}+{choice.build.variant}"
+    if name == "driver":
+        lasts = [branch for branch in map(last_driver_branch, machine.capabilities) if branch is not None]
+        limit = f", {min(lasts)} at most" if lasts else ""
+        return f"a driver from {minimum_driver(choice.build.cuda)} on{limit} would run {build}"
+    if name == "python":
+        versions = choice.build.pythons[machine.platform or "linux_x86_64"]
+        newest = next(version for version in reversed(versions) if not version.endswith("t"))
+        return f"Python {newest} would take {build}"
+    if name == "glibc":
+        return f"a system with glibc {'.'.join(map(str, choice.build.minimum_glibc))} or newer would take {build}"
+    if name == "cuda":
+        return f"{build} would fit, which is built with CUDA {choice.build.cuda}"
+    names = " and ".join(map(str, machine.capabilities))
+    return f"one environment for each of the devices (compute capability {names}), chosen with CUDA_VISIBLE_DEVICES"

@@ -1,0 +1,29 @@
+"""Setting and removing environment variables."""
+
+from __future__ import annotations
+
+from gpudoctor.model import Remedy, System
+from gpudoctor.remedies.commands import quote
+
+
+def unset_variable(*, system: System | None, name: str, summary: str = "") -> Remedy:
+    """Return how to remove a variable from the environment of this shell; what sets it must be changed too."""
+    if _is_windows(system):
+        commands: tuple[str, ...] = (f"Remove-Item Env:{name}", f"Test-Path Env:{name}")
+    else:
+        commands = (f"unset {quote(name)}", f"printenv {quote(name)} || echo unset")
+    return Remedy(summary=summary or f"Remove {name} from the environment", commands=commands, needs=("restart",))
+
+
+def set_variable(*, system: System | None, name: str, value: str, summary: str = "") -> Remedy:
+    """Return how to set a variable in the environment of this shell, before the program starts."""
+    if _is_windows(system):
+        literal = "'" + value.replace("'", "''") + "'"
+        commands: tuple[str, ...] = (f"$env:{name} = {literal}", f"$env:{name}")
+    else:
+        commands = (f"export {quote(name)}={quote(value)}", f"printenv {quote(name)}")
+    return Remedy(summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",))
+
+
+def _is_windows(system: System | None) -> bool:
+    return system is not None and system.os == "windows"

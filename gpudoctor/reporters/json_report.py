@@ -1,0 +1,48 @@
+"""The report as JSON: schema gpudoctor/report/1."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpudoctor.model import Finding
+from gpudoctor.model.codec import to_json
+from gpudoctor.model.report import SCHEMA, Report
+from gpudoctor.model.snapshot import SCHEMA as SNAPSHOT_SCHEMA
+
+
+def render(report: Report) -> str:
+    """Return the report as one JSON object. `findings` depends on the snapshot alone, byte for byte."""
+    document = {
+        "schema": SCHEMA,
+        "version": report.version,
+        "verdict": report.verdict,
+        "findings": [_finding(finding) for finding in report.findings],
+        "passed": list(report.passed),
+        "skipped": [{"check": result.check_id, "reason": result.reason} for result in report.skipped],
+        "snapshot": {"schema": SNAPSHOT_SCHEMA, **to_json(report.snapshot)},
+        "duration_s": round(report.duration_s, 3),
+    }
+    # ASCII only, so that no stream's encoding can refuse a character of a machine's text.
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check_id,
+        "severity": str(finding.severity),
+        "subject": finding.subject,
+        "summary": finding.summary,
+        "evidence": [{"fact": e.fact, "value": to_json(e.value), "source": e.source} for e in finding.evidence],
+        "caused_by": finding.caused_by,
+        "remedies": [
+            {
+                "summary": remedy.summary,
+                "commands": list(remedy.commands),
+                "needs": list(remedy.needs),
+                "reference": remedy.reference,
+            }
+            for remedy in finding.remedies
+        ],
+        "details": to_json(finding.details),
+    }

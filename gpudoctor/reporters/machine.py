@@ -1,0 +1,116 @@
+"""The machine in a few lines: its devices, and what is installed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpudoctor.model import Device, Driver, Python, Snapshot, System
+from gpudoctor.reporters.terminal import clean
+from gpudoctor.reporters.text import wrap, wrap_parts
+
+_DEVICES_SHOWN = 16
+_TABLE_WIDTH = 72  # a narrower screen holds no table of devices
+_HEADERS = ("GPU", "name", "compute\ncapability", "memory", "busy", "")
+
+
+def device_lines(snapshot: Snapshot, width: int) -> list[str]:
+    """Return the devices: a table of several, a line each where it does not fit; nothing where there is none."""
+    devices = (snapshot.devices or ())[:_DEVICES_SHOWN]
+    rows = [_row(device) for device in devices]
+    lines = _table(rows) if len(rows) > 1 and width >= _TABLE_WIDTH and not any(d.error for d in devices) else []
+    if not lines or max(len(line) for line in lines) > width:
+        lines = [line for device, row in zip(devices, rows, strict=True) for line in _line(device, row, width)]
+    left_out = len(snapshot.devices or ()) - len(devices)
+    return [*lines, f"and {left_out} more devices"] if left_out else lines
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    from tabulate import (
+        tabulate,
+    )  # takes about 30 ms to import (2026-11-20): only a table of several devices is worth it
+
+    return tabulate(rows, headers=_HEADERS, tablefmt="plain", disable_numparse=True).splitlines()
+
+
+def _row(device: Device) -> tuple[str, ...]:
+    return (
+        str(device.nvml_index),
+        clean(device.name or "unknown GPU", 40),
+        str(device.compute_capability or "unknown"),
+        _memory(device),
+        "" if device.utilization_percent is None else f"{device.utilization_percent} %",
+        "" if device.temperature_celsius is None else f"{device.temperature_celsius} °C",
+    )
+
+
+def _memory(device: Device) -> str:
+    used, total = device.memory_used_bytes, device.memory_total_bytes
+    if total is None:
+        return "unknown"
+    part = "" if used is None else f"{used / 2**30:.1f} of "
+    return f"{part}{total / 2**30:.1f} GiB"
+
+
+def _line(device: Device, row: tuple[str, ...], width: int) -> list[str]:
+    index, name, capability, memory, use, temperature = row
+    if device.error:
+        return wrap(f"GPU {index}: {name}: {clean(device.error)}", width, "", "  ")
+    facts = [
+        f"GPU {index}: {name}",
+        f"compute capability {capability}",
+        f"memory {memory}",
+        use and f"{use} busy",
+        temperature,
+    ]
+    return wrap_parts((fact for fact in facts if fact), ", ", width)
+
+
+def machine_line(snapshot: Snapshot, width: int) -> list[str]:
+    """Return what is installed, in one line; a part that is not known says so."""
+    parts = [
+        *_system(snapshot.system),
+        _python(snapshot.python),
+        _driver(snapshot.driver),
+        _torch(snapshot),
+        _cupy(snapshot),
+    ]
+    return wrap_parts(parts, " · ", width)
+
+
+def _system(system: System | None) -> list[str]:
+    if system is None:
+        return ["system unknown"]
+    name = f"{system.distribution or ''} {system.distribution_version or ''}".strip()
+    parts = [clean(system.distribution_name or name or system.os or "system unknown", 60)]
+    if system.wsl:
+        parts.append(f"WSL {system.wsl}")
+    if system.container:
+        parts.append(f"{clean(system.container, 40)} container")
+    return parts
+
+
+def _python(python: Python | None) -> str:
+    if python is None or python.version is None:
+        return "Python unknown"
+    ways = ", ".join(clean(way, 40) for way in (python.environment, python.installer) if way)
+    return f"Python {clean(str(python.version), 40)}" + (f" ({ways})" if ways else "")
+
+
+def _driver(driver: Driver | None) -> str:
+    if driver is not None and driver.version is not None:
+        return f"driver {driver.version}"
+    return "driver none" if driver is not None and driver.installed is False else "driver unknown"
+
+
+def _torch(snapshot: Snapshot) -> str:
+    if snapshot.torch is not None and snapshot.torch.installed is False:
+        return "torch none"
+    versions = [section.version for section in (snapshot.torch_runtime, snapshot.torch) if section is not None]
+    return f"torch {clean(str(next((version for version in versions if version), 'unknown')), 40)}"
+
+
+def _cupy(snapshot: Snapshot) -> str:
+    if snapshot.cupy is not None and snapshot.cupy.distributions is not None:
+        return ", ".join(clean(f"{p.name} {p.version}", 60) for p in snapshot.cupy.distributions[:4]) or "CuPy none"
+    versions = [section.version for section in (snapshot.cupy_runtime, snapshot.cupy) if section is not None]
+    return f"CuPy {clean(str(next((version for version in versions if version), 'unknown')), 40)}"

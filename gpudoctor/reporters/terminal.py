@@ -1,0 +1,63 @@
+"""What a terminal can show: colour or not, how wide, and no control character that a machine's text smuggles in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TextIO
+
+WIDEST = 100
+"""Longer lines are hard to read."""
+
+NARROWEST = 20
+_TEXT_LIMIT = 400
+_CODES = {"error": "31", "warning": "33", "info": "34", "healthy": "32"}
+
+
+def clean(text: str, limit: int | None = _TEXT_LIMIT) -> str:
+    r"""Return `text` in one line: control and invisible characters written out ("\x1b"), the rest of a long text cut.
+
+    Text from a machine may hold terminal escapes that hide, move or colour what stands around it.
+    """
+    cut = text if limit is None else text[:limit]
+    shown = cut if cut.isprintable() else "".join(c if c.isprintable() else _written_out(c) for c in cut)
+    return shown if len(cut) == len(text) else f"{shown}... ({len(text)} characters)"
+
+
+def _written_out(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def paint(text: str, kind: str, *, color: bool) -> str:
+    """Return `text` in the colour of `kind` ("error", "warning", "info", "healthy"); as it is without colour."""
+    return f"\x1b[{_CODES[kind]}m{text}\x1b[0m" if color and kind in _CODES else text
+
+
+def use_color(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Return whether to write colours to `stream`.
+
+    NO_COLOR wins over FORCE_COLOR and CLICOLOR_FORCE, as in Python itself (https://no-color.org, https://force-color.org).
+    """
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def width(environ: Mapping[str, str], stream: TextIO) -> int:
+    """Return how many columns to fill: COLUMNS, else the terminal's width, else 80; at most 100."""
+    columns = environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and len(columns) < 6 and int(columns) > 0:
+        return min(int(columns), WIDEST)
+    try:
+        size = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError, AttributeError):  # no terminal, or a stream without a file
+        size = 0
+    return min(size or 80, WIDEST)
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """Return `text` with what `encoding` lacks written out: a stream in ASCII must not end a report."""
+    name = encoding or "ascii"
+    return text.encode(name, "backslashreplace").decode(name)

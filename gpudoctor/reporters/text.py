@@ -1,0 +1,64 @@
+"""Lines and values as a person reads them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from gpudoctor.reporters.terminal import clean
+
+_NO_BREAK = "\u00a0"
+_UNITS = {"_watts": "W", "_mhz": "MHz", "_percent": "%", "_celsius": "°C"}
+
+
+def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
+    """Return `text` in lines of `width` columns. A word is never broken: it may be a path, an address or an id."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent if hanging is None else hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [indent.rstrip()]
+
+
+def wrap_parts(parts: Iterable[str], separator: str, width: int) -> list[str]:
+    """Return the parts in lines of `width` columns, broken only between two of them."""
+    joined = separator.join(part.replace(" ", _NO_BREAK) for part in parts)
+    return [line.replace(_NO_BREAK, " ") for line in wrap(joined, width, "", "  ")]
+
+
+def readable(fact: str, value: Any) -> list[str]:
+    """Return the lines of a fact's value, with the unit that ends its name; "unknown" where there is no value."""
+    if isinstance(value, str):
+        return [clean(line) for line in value.splitlines() if line.strip()] or ['""']
+    return [_readable(fact, value)]
+
+
+def _readable(fact: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and fact.endswith("_bytes"):
+        return byte_size(value)
+    if isinstance(value, (int, float)):
+        unit = next((unit for suffix, unit in _UNITS.items() if fact.endswith(suffix)), "")
+        return f"{value:g} {unit}".rstrip() if isinstance(value, float) else f"{value} {unit}".rstrip()
+    if isinstance(value, list):
+        return clean(", ".join(_readable(fact, item) for item in value)) or "none"
+    if isinstance(value, dict):
+        return clean(" ".join(f"{name}={_readable(name, item)}" for name, item in value.items()))
+    return clean(str(value)) or '""'
+
+
+def byte_size(size: int) -> str:
+    """Return a size with its binary unit: "23.5 GiB"."""
+    amount, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"

@@ -1,0 +1,47 @@
+import pytest
+
+from gpudoctor.model import ComputeCapability, Device, Outcome, Severity
+from gpudoctor.testing import run_check
+
+
+def device(capability: str | None, name: str = "GPU") -> Device:
+    return Device(
+        nvml_index=0, name=name, compute_capability=ComputeCapability.parse(capability) if capability else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("capability", "name", "outcome"),
+    [
+        pytest.param("6.1", "GeForce GTX 1080 Ti", Outcome.FOUND, id="Pascal, slow fp16"),
+        pytest.param("5.2", "GeForce GTX 970", Outcome.FOUND, id="Maxwell"),
+        pytest.param("6.0", "Tesla P100", Outcome.PASSED, id="no tensor cores, fast fp16"),
+        pytest.param("7.0", "Tesla V100", Outcome.PASSED, id="first tensor cores"),
+        pytest.param("7.5", "NVIDIA GeForce RTX 2080", Outcome.PASSED, id="Turing with tensor cores"),
+        pytest.param("7.5", "NVIDIA GeForce GTX 1650", Outcome.FOUND, id="Turing without"),
+        pytest.param("7.5", "NVIDIA T1000", Outcome.FOUND, id="professional Turing without"),
+        pytest.param("7.5", "Tesla T4", Outcome.PASSED, id="T4 is not T400"),
+        pytest.param("8.6", "NVIDIA RTX A2000", Outcome.PASSED, id="Ampere"),
+    ],
+)
+def test_outcome(capability: str, name: str, outcome: Outcome) -> None:
+    assert run_check("amp-unsupported", devices=(device(capability, name),)).outcome is outcome
+
+
+def test_it_is_advice_with_capability_and_rate() -> None:
+    (finding,) = run_check("amp-unsupported", devices=(device("6.1", "GTX 1080"),) * 2).findings
+    assert finding.severity is Severity.INFO
+    assert finding.summary == "GPU 0 (GTX 1080) has no tensor cores (compute capability 6.1, fp16 slow)"
+
+
+@pytest.mark.parametrize(
+    ("unknown", "reason"),
+    [
+        (device(None, "No Such GPU"), "devices[0].compute_capability is unknown"),
+        (device("19.0"), "whether compute capability 19.0 has tensor cores is not in the tables"),
+        (device("7.2"), "whether compute capability 7.2 has tensor cores is not in the tables"),
+    ],
+)
+def test_unknown_is_no_pass(unknown: Device, reason: str) -> None:
+    result = run_check("amp-unsupported", devices=(unknown,))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,69 @@
+"""What a CUDA image requires of its host's driver."""
+
+import pytest
+
+from gpudoctor.model import CudaVersion, Driver, DriverVersion, Environment, Outcome, Severity
+from gpudoctor.testing import run_check
+
+R535 = Driver(version=DriverVersion((535, 129, 3)), cuda_version=CudaVersion(12, 2))
+R470 = Driver(version=DriverVersion((470, 223, 2)), cuda_version=CudaVersion(11, 4))
+ALTERNATIVES = "cuda>=12.6 brand=unknown,driver>=470,driver<471 brand=tesla,driver>=535,driver<536"
+
+
+def requires(text: str) -> Environment:
+    return Environment(variables={"NVIDIA_REQUIRE_CUDA": text})
+
+
+@pytest.mark.parametrize(
+    ("text", "driver", "severity"),
+    [
+        pytest.param("cuda>=13.0", R535, Severity.ERROR, id="newer major"),
+        pytest.param("cuda>=12.6", R535, Severity.WARNING, id="newer minor"),
+        pytest.param("cuda>=12.6 brand=tesla,driver>=550,driver<551", R535, Severity.WARNING, id="no alternative"),
+    ],
+)
+def test_found(text: str, driver: Driver, severity: Severity) -> None:
+    result = run_check("container-image-needs-newer-driver", environment=requires(text), driver=driver)
+    finding = result.findings[0]
+    assert finding.severity is severity
+    assert text.split(maxsplit=1)[0] in finding.summary
+    assert "the driver 535.129.03 of the host supports CUDA 12.2" in finding.summary
+
+
+def test_the_driver_to_update_to_is_named() -> None:
+    result = run_check("container-image-needs-newer-driver", environment=requires("cuda>=13.0"), driver=R535)
+    assert "580" in " ".join(remedy.summary for remedy in result.findings[0].remedies)
+
+
+@pytest.mark.parametrize(
+    ("text", "driver"),
+    [
+        pytest.param("cuda>=12.2", R535, id="equal"),
+        pytest.param("cuda>=11.8", R535, id="older"),
+        pytest.param(ALTERNATIVES, R535, id="an alternative for R535"),
+        pytest.param(ALTERNATIVES, R470, id="an alternative for R470"),
+        pytest.param("arch>=8.0", R535, id="what is not compared"),
+    ],
+)
+def test_passes(text: str, driver: Driver) -> None:
+    result = run_check("container-image-needs-newer-driver", environment=requires(text), driver=driver)
+    assert result.outcome is Outcome.PASSED
+
+
+def test_the_cuda_version_follows_from_the_branch() -> None:
+    driver = Driver(version=DriverVersion((535, 129, 3)))
+    result = run_check("container-image-needs-newer-driver", environment=requires("cuda>=13.0"), driver=driver)
+    assert "CUDA 12.2" in result.findings[0].summary
+
+
+@pytest.mark.parametrize(
+    ("environment", "driver", "reason"),
+    [
+        pytest.param(Environment(), R535, "NVIDIA_REQUIRE_CUDA is not set", id="not set"),
+        pytest.param(requires("cuda>=13.0"), None, "driver is unknown", id="no driver section"),
+        pytest.param(requires("cuda>=13.0"), Driver(), "driver.version is unknown", id="version unknown"),
+    ],
+)
+def test_skipped(environment: Environment, driver: Driver | None, reason: str) -> None:
+    result = run_check("container-image-needs-newer-driver", environment=environment, driver=driver)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,80 @@
+"""A container that had the GPU and lost it."""
+
+import pytest
+
+from gpudoctor.model import DeviceFile, Driver, Outcome, Severity, System
+from gpudoctor.testing import run_check
+
+DOCKER = System(os="linux", wsl=0, container="docker")
+REFUSED = DeviceFile(path="/dev/nvidiactl", mode="666", accessible=False, error="Operation not permitted")
+OPEN = DeviceFile(path="/dev/nvidiactl", mode="666", accessible=True)
+
+
+@pytest.mark.parametrize(
+    ("driver", "text"),
+    [
+        pytest.param(Driver(nvml_code=999, nvml_error="Unknown Error"), "NVML fails (Unknown Error)", id="NVML"),
+        pytest.param(
+            Driver(nvml_code=9, device_files=(REFUSED,)),
+            "/dev/nvidiactl cannot be opened (Operation not permitted)",
+            id="node",
+        ),
+    ],
+)
+def test_lost(driver: Driver, text: str) -> None:
+    finding = run_check("container-nvml-lost", driver=driver, system=DOCKER).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert text in finding.summary
+    assert finding.remedies[0].commands[0] == "docker restart CONTAINER"
+    assert "daemon-reload" in finding.remedies[1].summary
+
+
+def test_the_message_is_enough() -> None:
+    driver = Driver(nvml_error="Failed to initialize NVML: Unknown Error")
+    assert run_check("container-nvml-lost", driver=driver).outcome is Outcome.FOUND
+
+
+def test_selinux() -> None:
+    driver = Driver(nvml_code=4, nvml_error="Insufficient Permissions")
+    finding = run_check("container-nvml-lost", driver=driver, system=DOCKER).findings[0]
+    assert "--security-opt=label=disable" in finding.remedies[0].commands[0]
+
+
+def test_a_pod_is_deleted() -> None:
+    driver = Driver(nvml_code=999)
+    finding = run_check("container-nvml-lost", driver=driver, system=System(container="kubernetes")).findings[0]
+    assert finding.remedies[0].commands == ("kubectl delete pod POD",)
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        pytest.param(Driver(nvml_code=0, device_files=(OPEN,)), id="works"),
+        pytest.param(Driver(nvml_code=12, device_files=()), id="never had one"),
+        pytest.param(
+            Driver(
+                nvml_code=0,
+                device_files=(
+                    OPEN,
+                    DeviceFile(path="/dev/nvidia0", accessible=True),
+                    DeviceFile(path="/dev/nvidia1", accessible=False),
+                ),
+            ),
+            id="one of two GPUs granted",
+        ),
+    ],
+)
+def test_passes(driver: Driver) -> None:
+    assert run_check("container-nvml-lost", driver=driver, system=DOCKER).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("driver", "system", "reason"),
+    [
+        pytest.param(Driver(nvml_code=999), System(container="", wsl=0), "this is not a container", id="host"),
+        pytest.param(Driver(), DOCKER, "driver.nvml_code is unknown", id="unknown"),
+    ],
+)
+def test_skipped(driver: Driver, system: System, reason: str) -> None:
+    result = run_check("container-nvml-lost", driver=driver, system=system)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

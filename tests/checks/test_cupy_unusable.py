@@ -1,0 +1,109 @@
+"""cupy-unusable."""
+
+import pytest
+
+from gpudoctor.model import (
+    Cupy,
+    CupyRuntime,
+    Device,
+    LibraryCall,
+    Outcome,
+    Package,
+    PackageVersion,
+    Severity,
+    System,
+)
+from gpudoctor.testing import run_check
+
+CHECK = "cupy-unusable"
+GPU = (Device(nvml_index=0, name="NVIDIA L4"),)
+CUPY = Cupy(distributions=(Package(name="cupy-cuda12x", version=PackageVersion("14.2.0")),))
+LIBRARIES = ("nvrtc", "elementwise", "cublas", "cufft", "curand", "cusolver", "cusparse")
+
+
+def runtime(**failed: str) -> CupyRuntime:
+    calls = tuple(LibraryCall(library=library, error=failed.get(library, "")) for library in LIBRARIES)
+    return CupyRuntime(import_error="", version=PackageVersion("14.2.0"), device_count=1, device_error="", calls=calls)
+
+
+NO_IMPORT = CupyRuntime(import_error="ImportError: libcublas.so.12: cannot open shared object file")
+NO_CUPY = CupyRuntime(import_error="ModuleNotFoundError: No module named 'cupy'")
+
+
+@pytest.mark.parametrize(
+    ("cupy_runtime", "cupy", "devices", "outcome", "reason"),
+    [
+        pytest.param(runtime(), CUPY, GPU, Outcome.PASSED, "", id="all calls right"),
+        pytest.param(NO_IMPORT, CUPY, GPU, Outcome.FOUND, "", id="import fails"),
+        pytest.param(NO_IMPORT, None, GPU, Outcome.FOUND, "", id="import fails, packages not looked at"),
+        pytest.param(runtime(nvrtc="ImportError: libnvrtc"), CUPY, GPU, Outcome.FOUND, "", id="no NVRTC"),
+        pytest.param(NO_IMPORT, CUPY, (), Outcome.SKIPPED, "no NVIDIA GPU is there", id="no GPU"),
+        pytest.param(NO_IMPORT, CUPY, None, Outcome.SKIPPED, "devices is unknown", id="GPU unknown"),
+        pytest.param(
+            NO_CUPY, Cupy(distributions=()), GPU, Outcome.SKIPPED, "CuPy is not installed", id="not installed"
+        ),
+        pytest.param(NO_CUPY, None, GPU, Outcome.SKIPPED, "CuPy is not installed", id="not installed, by the error"),
+        pytest.param(
+            CupyRuntime(), CUPY, GPU, Outcome.SKIPPED, "cupy_runtime.import_error is unknown", id="import not tried"
+        ),
+        pytest.param(
+            CupyRuntime(import_error="", device_error=""),
+            CUPY,
+            GPU,
+            Outcome.SKIPPED,
+            "cupy_runtime.calls is unknown",
+            id="calls not tried",
+        ),
+        pytest.param(
+            runtime(elementwise="device 0: cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 512 bytes"),
+            CUPY,
+            GPU,
+            Outcome.SKIPPED,
+            "the memory of the GPU is full",
+            id="memory full",
+        ),
+    ],
+)
+def test_outcome(
+    cupy_runtime: CupyRuntime, cupy: Cupy | None, devices: tuple[Device, ...] | None, outcome: Outcome, reason: str
+) -> None:
+    result = run_check(CHECK, cupy_runtime=cupy_runtime, cupy=cupy, devices=devices)
+    assert (result.outcome, result.reason) == (outcome, reason)
+
+
+@pytest.mark.parametrize(
+    ("failed", "severity"),
+    [
+        pytest.param({"cufft": "ImportError: libcufft"}, Severity.WARNING, id="a library that a program may not use"),
+        pytest.param({"cublas": "ImportError: libcublas"}, Severity.ERROR, id="cuBLAS"),
+        pytest.param({"cufft": "no", "elementwise": "no"}, Severity.ERROR, id="kernels too"),
+        pytest.param({"curand": "not uniform: mean 0.9, from 0.9 to 0.9"}, Severity.ERROR, id="wrong numbers"),
+    ],
+)
+def test_severity(failed: dict[str, str], severity: Severity) -> None:
+    (finding,) = run_check(CHECK, cupy_runtime=runtime(**failed), cupy=CUPY, devices=GPU).findings
+    assert finding.severity is severity
+    assert [evidence.value for evidence in finding.evidence] == [failed[name] for name in LIBRARIES if name in failed]
+
+
+def test_the_essential_library_is_named_first() -> None:
+    failed = {"cufft": "ImportError: libcufft", "cublas": "ImportError: libcublas"}
+    (finding,) = run_check(CHECK, cupy_runtime=runtime(**failed), cupy=CUPY, devices=GPU).findings
+    assert finding.summary == "CuPy's call into cublas fails: ImportError: libcublas (cufft too)"
+
+
+@pytest.mark.parametrize(("error", "outcome"), [(1e-10, Outcome.PASSED), (1.1e-10, Outcome.FOUND)])
+def test_a_wrong_result_is_an_error(error: float, outcome: Outcome) -> None:
+    calls = (LibraryCall(library="cufft", relative_error=error),)
+    cupy_runtime = CupyRuntime(import_error="", device_error="", calls=calls)
+    result = run_check(CHECK, cupy_runtime=cupy_runtime, cupy=CUPY, devices=GPU)
+    assert result.outcome is outcome
+    assert all(finding.severity is Severity.ERROR for finding in result.findings)
+
+
+def test_a_device_that_cupy_does_not_find_is_named_with_its_error() -> None:
+    error = "CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient"
+    cupy_runtime = CupyRuntime(import_error="", device_count=0, device_error=error)
+    (finding,) = run_check(CHECK, cupy_runtime=cupy_runtime, cupy=CUPY, devices=GPU, system=System(os="linux")).findings
+    assert finding.summary == f"CuPy finds no device: {error}"
+    assert finding.remedies

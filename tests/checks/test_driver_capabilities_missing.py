@@ -1,0 +1,89 @@
+"""Which libraries of the driver a container was given."""
+
+import pytest
+
+from gpudoctor.model import (
+    Device,
+    DeviceFile,
+    Driver,
+    DriverVersion,
+    Environment,
+    Outcome,
+    Severity,
+    System,
+    TorchRuntime,
+)
+from gpudoctor.testing import run_check
+
+DOCKER = System(os="linux", wsl=0, container="docker")
+NODES = (DeviceFile(path="/dev/nvidiactl"), DeviceFile(path="/dev/nvidia0"))
+NO_LIBCUDA = Driver(device_files=NODES, libcuda_path="", libcuda_files=(), nvml_code=0)
+
+
+def granted(value: str) -> Environment:
+    return Environment(variables={"NVIDIA_DRIVER_CAPABILITIES": value})
+
+
+@pytest.mark.parametrize(
+    ("environment", "state"),
+    [
+        pytest.param(granted("utility"), "NVIDIA_DRIVER_CAPABILITIES=utility", id="only utility"),
+        pytest.param(Environment(), "NVIDIA_DRIVER_CAPABILITIES is unset", id="unset"),
+    ],
+)
+def test_no_libcuda(environment: Environment, state: str) -> None:
+    result = run_check("driver-capabilities-missing", system=DOCKER, driver=NO_LIBCUDA, environment=environment)
+    finding = result.findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == f"The container has the GPU but not libcuda (compute): {state}"
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in finding.remedies[0].commands[0]
+
+
+def test_the_variable_is_enough_where_nothing_else_is_known() -> None:
+    result = run_check("driver-capabilities-missing", system=DOCKER, environment=granted("utility,video"))
+    assert result.findings[0].severity is Severity.ERROR
+
+
+def test_no_nvml_is_a_warning() -> None:
+    driver = Driver(device_files=NODES, libcuda_path="/usr/lib/libcuda.so.1", nvml_code=12)
+    result = run_check("driver-capabilities-missing", system=DOCKER, driver=driver, environment=granted("compute"))
+    assert result.findings[0].severity is Severity.WARNING
+    assert "nvidia-smi (utility)" in result.findings[0].summary
+
+
+def test_nvidia_smi_works_and_pytorch_finds_no_driver() -> None:
+    result = run_check(
+        "driver-capabilities-missing",
+        system=DOCKER,
+        driver=Driver(version=DriverVersion((580, 95, 5))),
+        devices=(Device(nvml_index=0),),
+        torch_runtime=TorchRuntime(availability_error="Found no NVIDIA driver on your system."),
+    )
+    assert result.outcome is Outcome.FOUND
+
+
+@pytest.mark.parametrize(
+    ("driver", "environment"),
+    [
+        pytest.param(Driver(libcuda_path="/usr/lib/libcuda.so.1", nvml_code=0), Environment(), id="unset, all there"),
+        pytest.param(Driver(cuda_init_code=0), granted("utility"), id="CUDA works, as with CDI"),
+        pytest.param(Driver(device_files=(), nvml_code=12), granted("utility"), id="no GPU at all"),
+        pytest.param(Driver(libcuda_path="/usr/lib/libcuda.so.1"), granted("all"), id="all"),
+    ],
+)
+def test_passes(driver: Driver, environment: Environment) -> None:
+    result = run_check("driver-capabilities-missing", system=DOCKER, driver=driver, environment=environment)
+    assert result.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("system", "reason"),
+    [
+        pytest.param(System(container="", wsl=0), "this is not a container", id="no container"),
+        pytest.param(System(), "system.container is unknown", id="container unknown"),
+        pytest.param(DOCKER, "driver.libcuda_path is unknown", id="libcuda unknown"),
+    ],
+)
+def test_skipped(system: System, reason: str) -> None:
+    result = run_check("driver-capabilities-missing", system=system, driver=Driver())
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,93 @@
+"""The kernel module of the driver against its libraries."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import CupyRuntime, Driver, DriverVersion, Outcome, Severity, System, TorchRuntime
+from gpudoctor.testing import run_check
+
+LINUX = System(os="linux", wsl=0, container="", user_is_root=False)
+MIXED = Driver(
+    installed=True,
+    module_version=DriverVersion((535, 183, 1)),
+    library_version=DriverVersion((535, 216, 1)),
+    nvml_code=18,
+    nvml_error="Driver/library version mismatch",
+)
+
+
+def test_both_versions_are_named_and_a_reboot_mends_it() -> None:
+    finding = run_check("driver-library-mismatch", driver=MIXED, system=LINUX).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "The kernel module is of driver 535.183.01, the libraries are of 535.216.01"
+    assert finding.remedies[0].commands[0] == "sudo reboot"
+    commands = " ".join(command for remedy in finding.remedies for command in remedy.commands)
+    assert "rmmod" in commands
+    assert "install" not in commands
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param({"driver": Driver(nvml_error="Driver/library version mismatch")}, id="nvidia-smi's text"),
+        pytest.param(
+            {"driver": Driver(nvml_error="nvml error: driver/library version mismatch: unknown")}, id="Docker's text"
+        ),
+        pytest.param({"driver": Driver(cuda_init_code=803)}, id="cuInit 803"),
+        pytest.param(
+            {
+                "torch_runtime": TorchRuntime(
+                    availability_error="Error 803: system has unsupported display driver / cuda driver combination"
+                )
+            },
+            id="PyTorch's text",
+        ),
+        pytest.param(
+            {
+                "cupy_runtime": CupyRuntime(
+                    device_error="cudaErrorSystemDriverMismatch: system has unsupported display driver / "
+                    "cuda driver combination"
+                )
+            },
+            id="CuPy's text",
+        ),
+    ],
+)
+def test_a_message_is_enough(sections: dict[str, object]) -> None:
+    assert run_check("driver-library-mismatch", **sections).outcome is Outcome.FOUND
+
+
+def test_in_a_container_the_container_is_restarted() -> None:
+    system = replace(LINUX, container="docker")
+    finding = run_check("driver-library-mismatch", driver=MIXED, system=system).findings[0]
+    assert finding.remedies[0].commands == ("docker restart CONTAINER",)
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        pytest.param(replace(MIXED, nvml_code=0, nvml_error="", cuda_init_code=0), id="a second copy, all works"),
+        pytest.param(
+            Driver(cuda_init_code=803, libcuda_path="/usr/local/cuda/compat/libcuda.so.1"),
+            id="forward compatibility package",
+        ),
+        pytest.param(replace(MIXED, module_version=MIXED.library_version, nvml_code=9), id="equal versions"),
+    ],
+)
+def test_passes(driver: Driver) -> None:
+    assert run_check("driver-library-mismatch", driver=driver, system=LINUX).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param(
+            {"driver": replace(MIXED, nvml_code=None, nvml_error=None)}, "driver.nvml_code is unknown", id="init"
+        ),
+        pytest.param({}, "driver is unknown"),
+    ],
+)
+def test_skipped(sections: dict[str, object], reason: str) -> None:
+    result = run_check("driver-library-mismatch", **sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

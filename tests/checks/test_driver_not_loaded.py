@@ -1,0 +1,109 @@
+"""A driver that is installed, and a kernel that has not loaded it."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, System
+from gpudoctor.testing import run_check
+
+NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
+UBUNTU = System(os="linux", distribution="ubuntu", kernel="6.8.0-50-generic", wsl=0, container="", pci_gpus=(NVIDIA,))
+DRIVER = Driver(
+    installed=True,
+    library_version=DriverVersion((580, 95, 5)),
+    module_loaded=False,
+    module_built_for_kernel=True,
+    nouveau_loaded=False,
+    nvml_code=9,
+    nvml_error="Driver Not Loaded",
+)
+
+
+def test_loaded_by_hand() -> None:
+    finding = run_check("driver-not-loaded", driver=DRIVER, system=UBUNTU).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "The NVIDIA driver 580.95.05 is installed, but its kernel module is not loaded"
+    assert [remedy.commands[0] for remedy in finding.remedies] == ["sudo modprobe nvidia"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "system", "reason", "command"),
+    [
+        pytest.param(
+            replace(DRIVER, module_built_for_kernel=False),
+            UBUNTU,
+            "none is built for the running kernel 6.8.0-50-generic",
+            "sudo dkms autoinstall",
+            id="kernel upgraded",
+        ),
+        pytest.param(
+            replace(DRIVER, nouveau_loaded=True),
+            replace(UBUNTU, pci_gpus=(replace(NVIDIA, bound_driver="nouveau"),)),
+            "nouveau holds the GPU",
+            "sudo update-initramfs -u",
+            id="nouveau",
+        ),
+        pytest.param(
+            DRIVER,
+            replace(UBUNTU, secure_boot=True),
+            "Secure Boot is on",
+            "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der",
+            id="Secure Boot",
+        ),
+        pytest.param(
+            DRIVER,
+            replace(UBUNTU, pci_gpus=(replace(NVIDIA, bound_driver="vfio-pci"),)),
+            "vfio-pci holds the GPU",
+            "grep -rs vfio-pci /etc/modprobe.d /etc/default/grub",
+            id="passed through",
+        ),
+    ],
+)
+def test_the_reason_is_named(driver: Driver, system: System, reason: str, command: str) -> None:
+    finding = run_check("driver-not-loaded", driver=driver, system=system).findings[0]
+    assert reason in finding.summary
+    assert command in finding.remedies[0].commands
+
+
+def test_the_text_of_nvidia_smi_is_enough() -> None:
+    text = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+    finding = run_check("driver-not-loaded", driver=Driver(nvml_error=text)).findings[0]
+    assert finding.facts == ("driver.nvml_error",)
+    advice = " ".join(remedy.summary for remedy in finding.remedies)
+    assert "nouveau" in advice
+    assert "Secure Boot" in advice
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param({"driver": replace(DRIVER, installed=False)}, id="nothing installed"),
+        pytest.param({"driver": DRIVER, "system": replace(UBUNTU, pci_gpus=())}, id="no GPU"),
+        pytest.param(
+            {"driver": Driver(nvml_code=0, module_loaded=True), "devices": (Device(nvml_index=0),)}, id="loaded"
+        ),
+        pytest.param({"driver": Driver(nvml_code=18, module_loaded=True)}, id="another error"),
+    ],
+)
+def test_passes(sections: dict[str, object]) -> None:
+    assert run_check("driver-not-loaded", **sections).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param(
+            {"driver": DRIVER, "system": replace(UBUNTU, container="docker")},
+            "the kernel module is loaded by the container's host",
+            id="container",
+        ),
+        pytest.param(
+            {"driver": DRIVER, "system": replace(UBUNTU, wsl=2)}, "WSL has no kernel module of NVIDIA", id="WSL"
+        ),
+        pytest.param({"driver": Driver(installed=True)}, "driver.module_loaded is unknown", id="unknown"),
+    ],
+)
+def test_skipped(sections: dict[str, object], reason: str) -> None:
+    result = run_check("driver-not-loaded", **sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

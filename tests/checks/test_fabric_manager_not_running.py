@@ -1,0 +1,91 @@
+"""The fabric manager of NVSwitch machines."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, Severity, System, TorchRuntime
+from gpudoctor.testing import run_check
+
+VERSION = DriverVersion((580, 95, 5))
+LINUX = System(os="linux", distribution="ubuntu", wsl=0, container="")
+HGX = Driver(version=VERSION, nvswitches=4, fabric_manager="running", fabric_manager_version=VERSION)
+H100 = Device(nvml_index=0, name="NVIDIA H100 80GB HBM3", fabric_state="completed")
+WAITING = replace(H100, fabric_state="in-progress")
+
+
+@pytest.mark.parametrize(
+    ("driver", "devices", "summary", "command"),
+    [
+        pytest.param(
+            replace(HGX, fabric_manager="not-running", cuda_init_code=802),
+            (),
+            "The fabric manager does not run on a machine with 4 NVSwitches; CUDA fails with error 802",
+            "sudo systemctl enable --now nvidia-fabricmanager",
+            id="not running",
+        ),
+        pytest.param(
+            replace(HGX, fabric_manager="not-installed", fabric_manager_version=None),
+            (),
+            "The fabric manager is not installed on a machine with 4 NVSwitches",
+            "sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'",
+            id="not installed",
+        ),
+        pytest.param(
+            replace(HGX, fabric_manager="not-running", fabric_manager_version=DriverVersion((580, 82, 7))),
+            (),
+            "is of version 580.82.07 and does not run, the driver of version 580.95.05",
+            "sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'",
+            id="another version",
+        ),
+        pytest.param(
+            Driver(version=VERSION),
+            (H100, WAITING),
+            "1 of 2 GPUs have not joined the NVLink fabric",
+            "sudo systemctl enable --now nvidia-fabricmanager",
+            id="fabric state of nvidia-smi -q",
+        ),
+    ],
+)
+def test_found(driver: Driver, devices: tuple[Device, ...], summary: str, command: str) -> None:
+    finding = run_check("fabric-manager-not-running", driver=driver, devices=devices, system=LINUX).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert summary in finding.summary
+    assert finding.remedies[0].commands[0] == command
+
+
+def test_the_message_of_pytorch_is_enough() -> None:
+    runtime = TorchRuntime(availability_error="Unexpected error. Error 802: system not yet initialized")
+    finding = run_check("fabric-manager-not-running", torch_runtime=runtime).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert "error 802" in finding.summary
+
+
+def test_a_waiting_device_is_a_warning_where_cuda_works() -> None:
+    driver = Driver(version=VERSION, cuda_init_code=0)
+    result = run_check("fabric-manager-not-running", driver=driver, devices=(WAITING,))
+    assert [finding.severity for finding in result.findings] == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("driver", "devices", "system"),
+    [
+        pytest.param(HGX, (H100,), LINUX, id="in order"),
+        pytest.param(replace(HGX, nvswitches=0, fabric_manager="not-installed"), (), LINUX, id="no NVSwitches"),
+        pytest.param(replace(HGX, fabric_manager="not-installed"), (H100,), LINUX, id="joined, run by another machine"),
+        pytest.param(
+            replace(HGX, fabric_manager="not-installed"),
+            (),
+            replace(LINUX, container="docker"),
+            id="its process is not visible in a container",
+        ),
+    ],
+)
+def test_passes(driver: Driver, devices: tuple[Device, ...], system: System) -> None:
+    result = run_check("fabric-manager-not-running", driver=driver, devices=devices, system=system)
+    assert result.outcome is Outcome.PASSED
+
+
+def test_unknown() -> None:
+    result = run_check("fabric-manager-not-running", driver=Driver(version=VERSION), devices=(Device(nvml_index=0),))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver.nvswitches is unknown")

@@ -1,0 +1,75 @@
+"""fp16-nan."""
+
+import pytest
+
+from gpudoctor.model import Device, Outcome, Severity, TorchRuntime
+from gpudoctor.testing import run_check
+from tests.torch_runtimes import GTX_1660, L4, T4, with_result, working
+
+CHECK = "fp16-nan"
+NOT_FINITE = "not finite: 12 of 65536 values"
+OVERFLOWING = with_result(working(T4), "fp16", relative_error=None, error=NOT_FINITE)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "devices", "outcome", "reason"),
+    [
+        pytest.param(OVERFLOWING, None, Outcome.FOUND, "", id="NaN in fp16 alone"),
+        pytest.param(
+            with_result(OVERFLOWING, "fp32", relative_error=None, error=NOT_FINITE),
+            None,
+            Outcome.PASSED,
+            "",
+            id="NaN in fp32 too is torch-wrong-results",
+        ),
+        pytest.param(
+            with_result(working(T4), "fp16", relative_error=None, error="RuntimeError: no"),
+            None,
+            Outcome.PASSED,
+            "",
+            id="an exception is no NaN",
+        ),
+        pytest.param(working(L4), None, Outcome.PASSED, "", id="right"),
+        pytest.param(working(GTX_1660), None, Outcome.FOUND, "", id="known for it"),
+        pytest.param(None, (Device(nvml_index=0, name=GTX_1660[0]),), Outcome.FOUND, "", id="known for it, by NVML"),
+        pytest.param(
+            None,
+            (Device(nvml_index=0, name="NVIDIA L4"),),
+            Outcome.SKIPPED,
+            "torch_runtime.precision_results is unknown",
+            id="products not tried",
+        ),
+        pytest.param(
+            working(precision_results=()), None, Outcome.SKIPPED, "PyTorch has no GPU to compute on", id="no products"
+        ),
+        pytest.param(
+            working(GTX_1660, available=False), None, Outcome.SKIPPED, "PyTorch can use no GPU here", id="no usable GPU"
+        ),
+    ],
+)
+def test_outcome(
+    runtime: TorchRuntime | None, devices: tuple[Device, ...] | None, outcome: Outcome, reason: str
+) -> None:
+    result = run_check(CHECK, torch_runtime=runtime, devices=devices)
+    assert (result.outcome, result.reason) == (outcome, reason)
+
+
+def test_what_was_measured_is_a_warning() -> None:
+    (finding,) = run_check(CHECK, torch_runtime=OVERFLOWING).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == f"The fp16 product on cuda:0 is {NOT_FINITE}, the float32 one is right"
+    assert finding.evidence[0].value == NOT_FINITE
+    assert "amp=False" in finding.remedies[0].summary
+
+
+def test_what_is_only_known_of_the_series_is_advice() -> None:
+    (finding,) = run_check(CHECK, torch_runtime=working(GTX_1660)).findings
+    assert finding.severity is Severity.INFO
+    assert finding.summary.endswith("NaN on NVIDIA GeForce GTX 1660 Ti")
+    assert finding.evidence[0].fact == "torch_runtime.device_names[0]"
+
+
+def test_a_device_of_the_series_that_gives_nan_has_one_finding() -> None:
+    runtime = with_result(working(GTX_1660), "fp16", relative_error=None, error=NOT_FINITE)
+    (finding,) = run_check(CHECK, torch_runtime=runtime).findings
+    assert finding.severity is Severity.WARNING

@@ -1,0 +1,160 @@
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import CheckResult, Device, Driver, Outcome, Severity, System, TorchRuntime, Xid
+from gpudoctor.testing import run_check
+
+LINUX = System(os="linux", wsl=0, container="")
+CLEAN = {"ecc_uncorrected_volatile": 0, "remapped_rows_failed": False, "remapped_rows_pending": False}
+
+
+def device(**facts: Any) -> Device:
+    return Device(**{"nvml_index": 0, "name": "A100", "pci_address": "00000000:41:00.0", **CLEAN, **facts})
+
+
+def check(*devices: Device, xids: tuple[Xid, ...] | None = (), system: System = LINUX) -> CheckResult:
+    return run_check("gpu-hardware-xid-ecc", driver=Driver(xids=xids), devices=devices, system=system)
+
+
+def xid(number: int, address: str = "PCI:0000:41:00", text: str = "") -> Xid:
+    return Xid(number=number, pci_address=address, text=text)
+
+
+@pytest.mark.parametrize(
+    ("number", "severity"),
+    [
+        pytest.param(48, Severity.ERROR, id="double bit error"),
+        pytest.param(64, Severity.ERROR, id="remapping failed"),
+        pytest.param(74, Severity.ERROR, id="NVLink"),
+        pytest.param(79, Severity.ERROR, id="off the bus"),
+        pytest.param(95, Severity.ERROR, id="uncontained memory error"),
+        pytest.param(119, Severity.ERROR, id="GSP timeout: reset"),
+        pytest.param(171, Severity.ERROR, id="uncorrectable DRAM error"),
+        pytest.param(63, Severity.WARNING, id="row remapped"),
+        pytest.param(92, Severity.WARNING, id="many corrected errors"),
+        pytest.param(94, Severity.WARNING, id="contained memory error"),
+        pytest.param(54, Severity.WARNING, id="power not connected"),
+        pytest.param(13, Severity.INFO, id="exception of a program"),
+        pytest.param(31, Severity.INFO, id="page fault of a program"),
+        pytest.param(43, Severity.INFO, id="channel of a program"),
+        pytest.param(45, Severity.INFO, id="clean-up"),
+        pytest.param(4242, Severity.INFO, id="unknown number"),
+        pytest.param(106, None, id="test message"),
+    ],
+)
+def test_severity_of_an_xid(number: int, severity: Severity | None) -> None:
+    findings = check(device(), xids=(xid(number),)).findings
+    assert [finding.severity for finding in findings] == ([] if severity is None else [severity])
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", Severity.ERROR),
+        ("GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)", Severity.INFO),
+    ],
+)
+def test_a_changed_recovery_action_counts_by_what_it_became(text: str, severity: Severity) -> None:
+    (finding,) = check(device(), xids=(xid(154, text=text),)).findings
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("facts", "severity", "text"),
+    [
+        ({"ecc_uncorrected_volatile": 2}, Severity.ERROR, "2 uncorrected memory errors since the driver was loaded"),
+        ({"ecc_uncorrected_volatile": 1}, Severity.ERROR, "1 uncorrected memory error since the driver was loaded"),
+        ({"remapped_rows_failed": True}, Severity.ERROR, "a memory row that could not be remapped"),
+        ({"remapped_rows_pending": True}, Severity.WARNING, "a row remapping that waits for a reset"),
+        ({"retired_pages_pending": True}, Severity.WARNING, "memory pages that wait for a reboot to be retired"),
+        ({"error": "GPU is lost"}, Severity.ERROR, 'the error "GPU is lost"'),
+        ({"error": "GPU requires restart"}, Severity.ERROR, 'the error "GPU requires restart"'),
+    ],
+)
+def test_what_nvml_says(facts: dict[str, Any], severity: Severity, text: str) -> None:
+    (finding,) = check(device(**facts)).findings
+    assert (finding.severity, finding.summary) == (severity, f"GPU 0 (A100) shows {text}")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param({}, id="clean"),
+        pytest.param({"ecc_uncorrected_aggregate": 7, "retired_pages": 3}, id="errors long ago"),
+        pytest.param({"ecc_corrected_volatile": 12}, id="corrected errors"),
+        pytest.param({"error": "Unknown Error"}, id="unreachable for another reason"),
+    ],
+)
+def test_what_passes(facts: dict[str, Any]) -> None:
+    assert check(device(**facts)).outcome is Outcome.PASSED
+
+
+def test_all_symptoms_of_a_device_are_one_finding() -> None:
+    broken = device(nvml_index=3, ecc_uncorrected_volatile=1, remapped_rows_pending=True)
+    healthy = device(pci_address="00000000:81:00.0")
+    (finding,) = check(healthy, broken, xids=(xid(48), xid(63), xid(48))).findings
+    assert finding.summary == (
+        "GPU 3 (A100) shows 1 uncorrected memory error since the driver was loaded, a row remapping that waits for a "
+        "reset, Xid 48 (Double Bit ECC Error), Xid 63 (GPU memory remapping event)"
+    )
+    assert [row["number"] for row in finding.details["xids"]] == [48, 63, 48]
+    assert finding.details["xids"][0]["action"] == "WORKFLOW_XID_48"
+
+
+@pytest.mark.parametrize("address", ["PCI:0000:41:00", "0000:41:00", "0000:41:00.0", "pci:00000000:41:00"])
+def test_the_kernel_log_writes_addresses_in_its_own_way(address: str) -> None:
+    (finding,) = check(device(), xids=(xid(79, address),)).findings
+    assert finding.subject == "GPU 0 (A100)"
+
+
+def test_an_xid_of_a_device_that_is_gone_stands_alone() -> None:
+    (finding,) = check(device(), xids=(xid(79, "PCI:0001:41:00"),)).findings
+    assert finding.subject == "PCI:0001:41:00"
+
+
+def test_a_device_that_answers_is_reset_and_one_that_is_lost_is_rebooted() -> None:
+    (finding,) = check(device(ecc_uncorrected_volatile=1)).findings
+    assert [remedy.commands[0] for remedy in finding.remedies] == ["sudo nvidia-smi --gpu-reset -i 0", "sudo reboot"]
+    for lost in (check(device(), xids=(xid(79),)), check(device(error="GPU is lost"))):
+        assert [remedy.commands[0] for remedy in lost.findings[0].remedies] == ["sudo reboot"]
+
+
+def test_a_device_without_spare_rows_is_replaced() -> None:
+    (finding,) = check(device(remapped_rows_failed=True)).findings
+    assert finding.remedies[0].summary.startswith("Have the device replaced")
+
+
+def test_a_container_cannot_reset_a_device() -> None:
+    (finding,) = check(device(ecc_uncorrected_volatile=1), system=System(os="linux", container="docker")).findings
+    assert [remedy.commands for remedy in finding.remedies] == [()]
+
+
+def test_an_error_that_a_library_reports_counts_without_a_kernel_log() -> None:
+    runtime = TorchRuntime(availability_error="CUDA error: uncorrectable ECC error encountered")
+    (finding,) = run_check("gpu-hardware-xid-ecc", torch_runtime=runtime).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence[0].fact == "torch_runtime.availability_error"
+
+
+def test_nvml_may_lose_the_only_device() -> None:
+    driver = Driver(nvml_error="Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost.")
+    (finding,) = run_check("gpu-hardware-xid-ecc", driver=driver).findings
+    assert finding.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"driver": Driver(), "devices": (Device(nvml_index=0),)}, id="no log and no counters"),
+    ],
+)
+def test_unknown_is_no_pass(sections: dict[str, Any]) -> None:
+    result = run_check("gpu-hardware-xid-ecc", **sections)
+    assert result.outcome is Outcome.SKIPPED
+    assert result.reason == "driver.xids and the memory errors of the devices are unknown"
+
+
+def test_counters_answer_where_the_kernel_log_is_not_readable() -> None:
+    assert check(device(), xids=None).outcome is Outcome.PASSED

@@ -1,0 +1,68 @@
+import pytest
+
+from gpudoctor.model import Device, Outcome, Severity
+from gpudoctor.testing import run_check
+
+
+def device(*reasons: str, index: int = 0) -> Device:
+    return Device(
+        nvml_index=index,
+        name="NVIDIA A100",
+        throttle_reasons=reasons,
+        temperature_celsius=92,
+        clock_sm_mhz=705,
+        clock_sm_max_mhz=1410,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reasons", "outcome"),
+    [
+        pytest.param(("hw_thermal_slowdown",), Outcome.FOUND, id="heat, by hardware"),
+        pytest.param(("sw_thermal_slowdown", "sw_power_cap"), Outcome.FOUND, id="heat, by software"),
+        pytest.param(("hw_power_brake_slowdown",), Outcome.FOUND, id="power brake"),
+        pytest.param(("hw_slowdown",), Outcome.FOUND, id="hardware slowdown under load"),
+        pytest.param(("hw_slowdown", "gpu_idle"), Outcome.PASSED, id="clock change of an idle device"),
+        pytest.param(("hw_thermal_slowdown", "gpu_idle"), Outcome.FOUND, id="hot although idle"),
+        pytest.param(("sw_power_cap",), Outcome.PASSED, id="power cap of full load"),
+        pytest.param(("gpu_idle",), Outcome.PASSED, id="idle"),
+        pytest.param(("applications_clocks_setting", "sync_boost"), Outcome.PASSED, id="set by the user"),
+        pytest.param((), Outcome.PASSED, id="none"),
+    ],
+)
+def test_outcome(reasons: tuple[str, ...], outcome: Outcome) -> None:
+    assert run_check("gpu-throttled", devices=(device(*reasons),)).outcome is outcome
+
+
+def test_the_finding_names_reason_temperature_and_clocks() -> None:
+    healthy, hot = device(), device("hw_thermal_slowdown", "sw_power_cap", index=1)
+    (finding,) = run_check("gpu-throttled", devices=(healthy, hot)).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == (
+        "Clocks of GPU 1 (NVIDIA A100) are held down by hw_thermal_slowdown at 92 °C, "
+        "with the SM clock at 705 of 1410 MHz"
+    )
+    assert finding.evidence[0].value == ["hw_thermal_slowdown", "sw_power_cap"]
+    assert finding.remedies[0].commands == ("nvidia-smi -i 1 -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",)
+    assert finding.remedies[0].summary.startswith("Cool the GPU")
+
+
+def test_the_power_brake_points_at_the_power_supply() -> None:
+    (finding,) = run_check("gpu-throttled", devices=(device("hw_power_brake_slowdown"),)).findings
+    assert finding.remedies[0].summary.startswith("Look at the power supply")
+
+
+def test_unknown_reasons_are_no_pass() -> None:
+    result = run_check("gpu-throttled", devices=(device(), Device(nvml_index=1)))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "devices[1].throttle_reasons is unknown")
+
+
+def test_an_unknown_device_does_not_hide_a_finding() -> None:
+    result = run_check("gpu-throttled", devices=(Device(nvml_index=0), device("hw_thermal_slowdown", index=1)))
+    assert result.outcome is Outcome.FOUND
+
+
+def test_without_devices_the_question_does_not_arise() -> None:
+    assert run_check("gpu-throttled", devices=()).reason == "there is no NVIDIA device"
+    lost = Device(nvml_index=0, error="GPU is lost")
+    assert run_check("gpu-throttled", devices=(lost,)).reason == "no NVIDIA device answers"

@@ -1,0 +1,53 @@
+"""Whether the loader finds the driver's libcuda."""
+
+import pytest
+
+from gpudoctor.model import Driver, Outcome, Severity, System
+from gpudoctor.testing import run_check
+
+HIDDEN = "/usr/local/nvidia lib64/libcuda.so.1"
+DRIVER = Driver(libcuda_path="", libcuda_files=(HIDDEN,), libcuda_error="libcuda.so.1: No such file or directory")
+
+
+def test_the_folder_is_added_and_quoted() -> None:
+    finding = run_check("libcuda-not-on-linker-path", driver=DRIVER).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == f"The loader finds no libcuda.so.1, although {HIDDEN} is there"
+    assert finding.remedies[0].commands[0] == (
+        "echo '/usr/local/nvidia lib64' | sudo tee /etc/ld.so.conf.d/nvidia-libcuda.conf"
+    )
+
+
+def test_what_the_loader_says_is_shown() -> None:
+    driver = Driver(libcuda_path="", libcuda_files=("/usr/lib/libcuda.so.1",), libcuda_error="file too short")
+    assert "(file too short)" in run_check("libcuda-not-on-linker-path", driver=driver).findings[0].summary
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        pytest.param(Driver(libcuda_path="/usr/lib/libcuda.so.1", libcuda_files=()), id="found"),
+        pytest.param(Driver(libcuda_path="", libcuda_files=()), id="none anywhere"),
+        pytest.param(
+            Driver(libcuda_path="", libcuda_files=("/usr/local/cuda/lib64/stubs/libcuda.so",)), id="only a stub"
+        ),
+        pytest.param(
+            Driver(libcuda_path="", libcuda_files=("/usr/local/cuda-12.8/compat/libcuda.so.1",)), id="only compat"
+        ),
+    ],
+)
+def test_passes(driver: Driver) -> None:
+    assert run_check("libcuda-not-on-linker-path", driver=driver).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("driver", "system", "reason"),
+    [
+        pytest.param(Driver(), None, "driver.libcuda_path is unknown", id="path"),
+        pytest.param(Driver(libcuda_path=""), None, "driver.libcuda_files is unknown", id="files"),
+        pytest.param(DRIVER, System(wsl=2), "where libcuda lies in WSL is for wsl-driver-problem", id="WSL"),
+    ],
+)
+def test_skipped(driver: Driver, system: System | None, reason: str) -> None:
+    result = run_check("libcuda-not-on-linker-path", driver=driver, system=system)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

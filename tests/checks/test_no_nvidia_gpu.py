@@ -1,0 +1,88 @@
+"""Whether the machine has an NVIDIA GPU at all."""
+
+import pytest
+
+from gpudoctor.model import (
+    CudaVersion,
+    Cupy,
+    Device,
+    Driver,
+    Outcome,
+    Package,
+    PackageVersion,
+    PciGpu,
+    Severity,
+    System,
+    Torch,
+)
+from gpudoctor.testing import run_check
+
+INTEL = PciGpu(address="0000:00:02.0", vendor="intel", device_id="A7A0")
+NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
+CUDA = Torch(installed=True, version=PackageVersion("2.13.0+cu130"), build="cuda", cuda_version=CudaVersion(13, 0))
+CPU = Torch(installed=True, version=PackageVersion("2.13.0+cpu"), build="cpu")
+NO_CUPY = Cupy(distributions=())
+CUPY = Cupy(distributions=(Package(name="cupy-cuda13x", version=PackageVersion("14.2.0")),), platform="cuda")
+
+
+def linux(*gpus: PciGpu) -> System:
+    return System(os="linux", kernel="6.8.0-45-generic", wsl=0, container="", pci_gpus=gpus)
+
+
+@pytest.mark.parametrize(
+    ("torch", "cupy", "severity"),
+    [
+        pytest.param(CUDA, NO_CUPY, Severity.WARNING, id="CUDA build of PyTorch"),
+        pytest.param(CPU, CUPY, Severity.WARNING, id="CuPy"),
+        pytest.param(CPU, NO_CUPY, Severity.INFO, id="CPU build"),
+        pytest.param(Torch(installed=False), NO_CUPY, Severity.INFO, id="nothing installed"),
+    ],
+)
+def test_severity_follows_who_asks(torch: Torch, cupy: Cupy, severity: Severity) -> None:
+    result = run_check("no-nvidia-gpu", system=linux(INTEL), torch=torch, cupy=cupy)
+    assert result.outcome is Outcome.FOUND
+    assert result.findings[0].severity is severity
+    assert "no NVIDIA GPU, only GPUs of Intel" in result.findings[0].summary
+
+
+def test_a_cpu_build_is_called_right() -> None:
+    result = run_check("no-nvidia-gpu", system=linux(), torch=CPU, cupy=NO_CUPY)
+    assert "CPU build, as it should be" in result.findings[0].summary
+    assert result.findings[0].remedies == ()
+
+
+def test_pytorch_looked_for_a_driver() -> None:
+    runtime = TorchRuntime(availability_error="Found no NVIDIA driver on your system.")
+    result = run_check("no-nvidia-gpu", system=System(pci_gpus=(INTEL,)), torch_runtime=runtime)
+    assert result.findings[0].severity is Severity.WARNING
+    assert "Run on the CPU" in result.findings[0].remedies[0].summary
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param({"system": linux(INTEL, NVIDIA)}, id="on the bus"),
+        pytest.param({"system": linux(), "devices": (Device(nvml_index=0),)}, id="NVML lists one"),
+        pytest.param({"system": linux(), "driver": Driver(cuda_init_code=0, cuda_device_count=1)}, id="CUDA works"),
+    ],
+)
+def test_a_gpu_is_there(sections: dict[str, object]) -> None:
+    assert run_check("no-nvidia-gpu", torch=CUDA, **sections).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("system", "reason"),
+    [
+        pytest.param(System(os="darwin"), "macOS has no NVIDIA GPUs", id="macOS"),
+        pytest.param(System(os="linux", wsl=2, pci_gpus=()), "WSL shows no PCI bus", id="WSL"),
+        pytest.param(
+            System(os="linux", kernel="5.15.148-tegra", pci_gpus=()),
+            "the GPU of a Jetson is not on the PCI bus",
+            id="Jetson",
+        ),
+        pytest.param(System(os="linux"), "system.pci_gpus is unknown", id="bus unknown"),
+    ],
+)
+def test_skipped(system: System, reason: str) -> None:
+    result = run_check("no-nvidia-gpu", system=system, torch=CUDA)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,59 @@
+import pytest
+
+from gpudoctor.model import Outcome, PackageVersion, ProbeReport, Python, Severity
+from gpudoctor.testing import run_check
+
+PYTHON = Python(version=PackageVersion("3.12.3"), executable="/opt/my env/bin/python")
+
+
+def report(probe: str, state: str, detail: str = "", section: str = "torch_runtime") -> ProbeReport:
+    return ProbeReport(section=section, state=state, probe=probe, detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("probe", "state", "detail", "severity"),
+    [
+        ("torch-runtime", "failed", "killed by SIGSEGV\nFatal Python error", Severity.ERROR),
+        ("torch-runtime", "timed-out", "no answer in 30 s", Severity.ERROR),
+        ("cupy-runtime", "failed", "killed by SIGABRT", Severity.ERROR),
+        ("nvml", "timed-out", "no answer in 30 s", Severity.ERROR),
+        ("cuda-driver", "failed", "killed by signal 64", Severity.ERROR),
+        ("torch-runtime", "failed", "its answer could not be read: KeyError: 'x'", Severity.WARNING),
+        ("kernel-log", "timed-out", "no answer in 30 s", Severity.WARNING),
+        ("toolkit", "failed", "killed by SIGKILL", Severity.WARNING),
+        ("torch-runtime", "not-run", "not asked: --fast", None),
+        ("torch-runtime", "absent", "", None),
+        ("torch-runtime", "ok", "", None),
+    ],
+)
+def test_severity(probe: str, state: str, detail: str, severity: Severity | None) -> None:
+    findings = run_check("probe-failed", reports=(report(probe, state, detail),)).findings
+    assert [finding.severity for finding in findings] == ([] if severity is None else [severity])
+
+
+def test_the_finding_says_which_and_how_and_what_to_run_by_hand() -> None:
+    crash = report("torch-runtime", "failed", "killed by SIGSEGV\nCurrent thread 0x1 (most recent call first)")
+    (finding,) = run_check("probe-failed", reports=(report("nvml", "ok"), crash), python=PYTHON).findings
+    assert finding.summary == "The probe torch-runtime failed: killed by SIGSEGV"
+    assert finding.evidence[0].fact == "reports[1].state"
+    assert finding.remedies[0].commands == (
+        "'/opt/my env/bin/python' -X faulthandler -c \"import torch; print(torch.cuda.is_available())\"",
+    )
+
+
+def test_the_driver_of_windows_has_its_own_library() -> None:
+    windows = Python(executable="python", platform_tag="win_amd64")
+    crash = report("cuda-driver", "timed-out", "no answer in 30 s", section="driver")
+    (finding,) = run_check("probe-failed", reports=(crash,), python=windows).findings
+    assert "nvcuda.dll" in finding.remedies[0].commands[0]
+
+
+def test_one_probe_of_several_sections_is_one_finding() -> None:
+    reports = tuple(report("python", "failed", "PermissionError", section=name) for name in ("python", "torch", "cupy"))
+    (finding,) = run_check("probe-failed", reports=reports).findings
+    assert finding.summary == "The probe python failed: PermissionError"
+
+
+def test_without_probes_there_is_nothing_to_check() -> None:
+    result = run_check("probe-failed", reports=())
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no probe was run")

@@ -1,0 +1,57 @@
+"""The proprietary kernel module against the GPUs on the bus."""
+
+import pytest
+
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, System
+from gpudoctor.testing import run_check
+
+BLACKWELL = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2B85", name="GeForce RTX 5090")
+ADA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
+CLOSED = Driver(version=DriverVersion((580, 95, 5)), module_flavor="proprietary", nvml_code=0)
+
+
+def linux(*gpus: PciGpu) -> System:
+    return System(os="linux", distribution="ubuntu", wsl=0, container="", pci_gpus=gpus)
+
+
+def test_blackwell_needs_the_open_module() -> None:
+    result = run_check("proprietary-kernel-module-unsupported-gpu", driver=CLOSED, system=linux(BLACKWELL), devices=())
+    finding = result.findings[0]
+    assert finding.severity is Severity.ERROR
+    assert (
+        finding.summary == "The proprietary kernel module 580.95.05 is loaded, and GeForce RTX 5090 needs the open one"
+    )
+    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580-open"
+
+
+def test_the_kernel_log_is_enough() -> None:
+    line = "NVRM: installed in this system requires use of the NVIDIA open kernel modules."
+    driver = Driver(kernel_messages=(line,))
+    finding = run_check("proprietary-kernel-module-unsupported-gpu", driver=driver).findings[0]
+    assert finding.facts == ("driver.kernel_messages[0]",)
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpu", "devices"),
+    [
+        pytest.param(CLOSED, ADA, (), id="older GPU"),
+        pytest.param(CLOSED, BLACKWELL, (Device(nvml_index=0),), id="NVML lists it"),
+        pytest.param(Driver(module_flavor="open"), BLACKWELL, (), id="open module"),
+    ],
+)
+def test_passes(driver: Driver, gpu: PciGpu, devices: tuple[Device, ...]) -> None:
+    result = run_check("proprietary-kernel-module-unsupported-gpu", driver=driver, system=linux(gpu), devices=devices)
+    assert result.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param({"driver": Driver()}, "driver.module_flavor is unknown", id="flavor"),
+        pytest.param({"driver": CLOSED}, "system.pci_gpus is unknown", id="bus"),
+        pytest.param({"driver": CLOSED, "system": linux(BLACKWELL)}, "devices is unknown", id="devices"),
+    ],
+)
+def test_skipped(sections: dict[str, object], reason: str) -> None:
+    result = run_check("proprietary-kernel-module-unsupported-gpu", **sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,89 @@
+"""The gfx target of an AMD GPU against those of the ROCm build."""
+
+import pytest
+
+from gpudoctor.model import Environment, Outcome, PackageVersion, Severity, System, Torch, TorchRuntime
+from gpudoctor.testing import run_check
+
+BY_BINARY = Torch(
+    installed=True,
+    version=PackageVersion("2.13.0+rocm7.2"),
+    build="rocm",
+    architectures=("gfx90a", "gfx942:sramecc+", "gfx1030", "gfx1100"),
+)
+BY_TABLE = Torch(installed=True, version=PackageVersion("2.8.0+rocm6.4"), build="rocm")
+
+
+def gpu(*targets: str) -> System:
+    return System(os="linux", amd_gfx_targets=targets)
+
+
+@pytest.mark.parametrize(
+    ("torch", "target"),
+    [
+        pytest.param(BY_BINARY, "gfx1010", id="by the binary"),
+        pytest.param(BY_TABLE, "gfx1151", id="by the table"),
+    ],
+)
+def test_found(torch: Torch, target: str) -> None:
+    finding = run_check("rocm-unsupported-gfx", torch=torch, system=gpu(target)).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary.startswith(f"The ROCm build of PyTorch has no code for {target}, only for gfx9")
+    assert "HSA_OVERRIDE_GFX_VERSION" in finding.remedies[0].summary
+
+
+def test_a_near_target_can_stand_in() -> None:
+    finding = run_check("rocm-unsupported-gfx", torch=BY_BINARY, system=gpu("gfx1032")).findings[0]
+    assert finding.remedies[0].commands[0] == "export HSA_OVERRIDE_GFX_VERSION=10.3.0"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "HIP error: invalid device function",
+        "hipErrorNoBinaryForGpu: Unable to find code object for all current devices!",
+    ],
+)
+def test_a_message_is_enough(message: str) -> None:
+    runtime = TorchRuntime(availability_error=message)
+    assert run_check("rocm-unsupported-gfx", torch_runtime=runtime).outcome is Outcome.FOUND
+
+
+@pytest.mark.parametrize(
+    ("targets", "variables"),
+    [
+        pytest.param(("gfx1100",), {}, id="in the build"),
+        pytest.param(("gfx942",), {}, id="in the build with features"),
+        pytest.param(("gfx1100", "gfx1036"), {}, id="one of two"),
+        pytest.param(("gfx1032",), {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}, id="overridden"),
+        pytest.param(("gfx90c",), {"HSA_OVERRIDE_GFX_VERSION": "9.0.10"}, id="overridden, in hex"),
+    ],
+)
+def test_passes(targets: tuple[str, ...], variables: dict[str, str]) -> None:
+    result = run_check(
+        "rocm-unsupported-gfx",
+        torch=BY_BINARY,
+        system=gpu(*targets),
+        environment=Environment(variables=variables),
+    )
+    assert result.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("torch", "system", "reason"),
+    [
+        pytest.param(Torch(build="cuda"), gpu("gfx1010"), "PyTorch is not a ROCm build", id="CUDA build"),
+        pytest.param(None, gpu("gfx1010"), "torch.build is unknown", id="no section"),
+        pytest.param(BY_BINARY, System(), "system.amd_gfx_targets is unknown", id="targets unknown"),
+        pytest.param(BY_BINARY, gpu(), "there is no AMD GPU", id="no AMD GPU"),
+        pytest.param(
+            Torch(version=PackageVersion("2.5.0"), build="rocm"),
+            gpu("gfx1010"),
+            "torch.architectures is unknown",
+            id="not in the table",
+        ),
+    ],
+)
+def test_skipped(torch: Torch | None, system: System, reason: str) -> None:
+    result = run_check("rocm-unsupported-gfx", torch=torch, system=system)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

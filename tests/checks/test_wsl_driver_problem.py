@@ -1,0 +1,136 @@
+"""The NVIDIA driver inside WSL."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import CudaVersion, Cupy, Device, DeviceFile, Driver, Outcome, Severity, System, Torch
+from gpudoctor.testing import run_check
+
+WSL = System(
+    os="linux", distribution="ubuntu", kernel="5.15.153.1-microsoft-standard-WSL2", wsl=2, container="", pci_gpus=()
+)
+DXG = DeviceFile(path="/dev/dxg", mode="666", accessible=True)
+IN_ORDER = Driver(
+    device_files=(DXG,),
+    libcuda_path="/usr/lib/wsl/lib/libcuda.so.1",
+    libcuda_files=("/usr/lib/wsl/lib/libcuda.so.1", "/usr/lib/wsl/drivers/nv_dispi.inf/libcuda.so.1.1"),
+    nvml_code=0,
+)
+CUDA = Torch(installed=True, build="cuda", cuda_version=CudaVersion(13, 0))
+
+
+@pytest.mark.parametrize(
+    ("system", "driver", "summary", "command"),
+    [
+        pytest.param(replace(WSL, wsl=1), Driver(), "WSL 1 gives", "wsl --set-version DISTRIBUTION 2", id="WSL 1"),
+        pytest.param(
+            replace(WSL, kernel="5.4.72-microsoft-standard-WSL2"),
+            Driver(),
+            "The kernel of WSL is 5.4.72, and CUDA needs 5.10.43.3 or newer",
+            "wsl --update",
+            id="old kernel",
+        ),
+        pytest.param(WSL, Driver(device_files=()), "no device /dev/dxg", "wsl --update", id="no GPU shared"),
+        pytest.param(
+            WSL,
+            Driver(device_files=(DXG,), libcuda_path="/usr/lib/x86_64-linux-gnu/libcuda.so.1"),
+            "A Linux NVIDIA driver is installed inside WSL",
+            "wsl.exe --shutdown",
+            id="Linux driver inside",
+        ),
+        pytest.param(
+            WSL,
+            replace(IN_ORDER, nvml_code=9, libcuda_files=("/usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01",)),
+            "hides that of Windows: /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01",
+            "wsl.exe --shutdown",
+            id="Linux driver beside",
+        ),
+        pytest.param(
+            WSL,
+            replace(IN_ORDER, nvml_code=None, libcuda_path=""),
+            "The loader of WSL does not find /usr/lib/wsl/lib/libcuda.so.1",
+            "sudo ldconfig",
+            id="not on the path",
+        ),
+        pytest.param(
+            WSL,
+            Driver(device_files=(DXG,), libcuda_path="", libcuda_files=()),
+            "Windows gives WSL no libcuda",
+            "wsl --update",
+            id="no driver in Windows",
+        ),
+        pytest.param(
+            WSL,
+            replace(IN_ORDER, nvml_code=999, nvml_error="Unknown Error"),
+            "NVML fails inside WSL: Unknown Error",
+            "wsl --update",
+            id="NVML fails",
+        ),
+    ],
+)
+def test_found(system: System, driver: Driver, summary: str, command: str) -> None:
+    finding = run_check("wsl-driver-problem", system=system, driver=driver, torch=CUDA).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert summary in finding.summary
+    assert command in finding.remedies[0].commands
+
+
+def test_the_toolkit_of_containers_stays_installed() -> None:
+    driver = Driver(libcuda_path="/usr/lib/x86_64-linux-gnu/libcuda.so.1")
+    finding = run_check("wsl-driver-problem", system=WSL, driver=driver).findings[0]
+    purge = finding.remedies[0].commands[0]
+    assert purge.startswith("sudo apt-get purge '^nvidia-(driver|")
+    assert "container" not in purge
+    assert "^libnvidia-.*" not in purge
+
+
+def test_the_text_of_nvml_names_wsl_by_itself() -> None:
+    driver = Driver(nvml_error="GPU access blocked by the operating system")
+    finding = run_check("wsl-driver-problem", driver=driver).findings[0]
+    assert "blocked by the operating system" in finding.summary
+    assert "Remove the Linux NVIDIA driver inside WSL" in finding.remedies[0].summary
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param({"driver": IN_ORDER, "devices": (Device(nvml_index=0),)}, id="in order"),
+        pytest.param(
+            {"driver": Driver(cuda_init_code=0, libcuda_path="/usr/lib/x86_64-linux-gnu/libcuda.so.1")},
+            id="CUDA works through a link",
+        ),
+    ],
+)
+def test_passes(sections: dict[str, object]) -> None:
+    assert run_check("wsl-driver-problem", system=WSL, torch=CUDA, **sections).outcome is Outcome.PASSED
+
+
+def test_it_is_advice_where_nothing_asks_for_cuda() -> None:
+    torch = Torch(installed=True, build="cpu")
+    result = run_check(
+        "wsl-driver-problem",
+        system=WSL,
+        driver=Driver(device_files=()),
+        torch=torch,
+        cupy=Cupy(distributions=()),
+    )
+    assert [finding.severity for finding in result.findings] == [Severity.INFO]
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param({"system": replace(WSL, wsl=0)}, "this is not WSL", id="not WSL"),
+        pytest.param({"system": System()}, "system.wsl is unknown", id="unknown"),
+        pytest.param({"system": WSL, "driver": Driver()}, "driver.libcuda_path is unknown", id="driver"),
+        pytest.param(
+            {"system": replace(WSL, container="docker"), "driver": Driver(device_files=())},
+            "the driver of a container is its host's",
+            id="container",
+        ),
+    ],
+)
+def test_skipped(sections: dict[str, object], reason: str) -> None:
+    result = run_check("wsl-driver-problem", **sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

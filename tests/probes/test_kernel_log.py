@@ -1,0 +1,86 @@
+"""The kernel log: the worker that reads it, and the facts in its lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.host import Setting
+from gpudoctor.model import Driver, Xid
+from gpudoctor.probes.kernel_log import MESSAGES, XIDS, parse_kernel_log, question
+from gpudoctor.probes.workers.read_kernel_log import LINES, read_kernel_log
+
+XID_79 = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the log of Linux")
+
+
+def command(output: str, status: int = 0) -> list[str]:
+    return [sys.executable, "-c", f"import sys; print({output!r}); sys.exit({status})"]
+
+
+def test_record_of_the_device(tmp_path: Path) -> None:
+    """A plain file gives one record: a read of the device gives one, too."""
+    device = tmp_path / "kmsg"
+    device.write_text(f"4,1234,8123456789,-;{XID_79}\n SUBSYSTEM=pci\n", encoding="utf-8")
+    assert read_kernel_log(str(device), []) == {"source": str(device), "lines": [f"[ 8123.456789] {XID_79}"]}
+
+
+def test_other_lines_are_not_kept(tmp_path: Path) -> None:
+    device = tmp_path / "kmsg"
+    device.write_text("6,1,5,-;usb 1-1: Product: someone's phone\n", encoding="utf-8")
+    assert read_kernel_log(str(device), []) == {"source": str(device), "lines": []}
+
+
+def test_a_device_that_gives_nothing_does_not_block(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert read_kernel_log(str(pipe), []) == {"error": f"{pipe}: empty"}
+
+
+def test_commands_where_the_device_is_refused() -> None:
+    log = f"[    1.0] usb 1-1: new device\n[    2.0] {XID_79}"
+    refused = command("dmesg: read kernel buffer failed: Operation not permitted", status=1)
+    answer = read_kernel_log("/none", [["no-such-command"], refused, command(""), command(log)])
+    assert answer == {"source": sys.executable, "lines": [f"[    2.0] {XID_79}"]}
+
+
+def test_nobody_may_read_it() -> None:
+    answer = read_kernel_log("/none", [["no-such-command"], command("", status=1)])
+    assert answer == {"error": "/none: ENOENT No such file or directory"}
+
+
+def test_the_newest_lines_are_kept() -> None:
+    log = "\n".join(f"NVRM: {number}" for number in range(LINES + 1))
+    lines = read_kernel_log("/none", [command(log)])["lines"]
+    assert (len(lines), lines[-1]) == (LINES, f"NVRM: {LINES}")
+
+
+def test_question() -> None:
+    asked = question(Setting(environ={}, directory=Path()))
+    assert (asked.name, asked.worker) == ("kernel-log", "read_kernel_log")
+
+
+def test_facts() -> None:
+    driver = parse_kernel_log({"kernel_log": {"source": "dmesg", "lines": [f"[ 1.0] {XID_79}"]}})
+    xid = Xid(number=79, pci_address="0000:3b:00.0", text="GPU has fallen off the bus.")
+    assert driver == Driver(xids=(xid,), kernel_messages=(XID_79,))
+
+
+def test_a_quiet_log_has_no_errors() -> None:
+    assert parse_kernel_log({"kernel_log": {"source": "dmesg", "lines": []}}) == Driver(xids=(), kernel_messages=())
+
+
+@pytest.mark.parametrize("facts", [{"kernel_log": {"error": "/dev/kmsg: EPERM Operation not permitted"}}, {}])
+def test_a_log_that_is_not_readable_is_unknown(facts: dict[str, dict[str, str]]) -> None:
+    assert parse_kernel_log(facts) == Driver()
+
+
+def test_the_last_ones() -> None:
+    lines = [f"NVRM: Xid (PCI:0000:3b:00): {number}, x" for number in range(100)]
+    driver = parse_kernel_log({"kernel_log": {"lines": lines}})
+    assert driver.xids is not None
+    assert driver.kernel_messages is not None
+    assert (len(driver.xids), driver.xids[-1].number, len(driver.kernel_messages)) == (XIDS, 99, MESSAGES)

@@ -1,0 +1,257 @@
+"""The environment diagnosed: its kind, its installer, its packages, and files that hide modules."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpudoctor.host import Setting
+from gpudoctor.model import Package, PackageVersion, Python
+from gpudoctor.probes import isolate
+from gpudoctor.probes.python_environment import parse_python, question
+from gpudoctor.probes.workers import python_environment
+from tests.environments import python_of
+from tests.site_packages import SitePackages
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> SitePackages:
+    return SitePackages(tmp_path / "environment")
+
+
+def names(python: Python) -> list[str]:
+    return [package.name for package in python.packages or ()]
+
+
+def with_interpreter(facts: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    return {**facts, "interpreter": {**facts["interpreter"], **changes}}
+
+
+def test_packages_that_bear_on_gpus(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "nvidia-cudnn-cu13", "cupy-cuda12x", "flash-attn", "requests", "zope.interface", "mytorch"):
+        site.distribution(name, "1.0")
+    assert names(parse_python(site.collect(monkeypatch))) == [
+        "cupy-cuda12x",
+        "flash-attn",
+        "nvidia-cudnn-cu13",
+        "torch",
+    ]
+
+
+def test_a_package_with_all_its_facts(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.distribution("flash_attn", "2.6.3+cu123torch2.3cxx11abifalse", installer="uv")
+    assert parse_python(site.collect(monkeypatch)).packages == (
+        Package(
+            name="flash-attn",
+            version=PackageVersion("2.6.3+cu123torch2.3cxx11abifalse"),
+            installer="uv",
+            location=str(site.folder),
+        ),
+    )
+
+
+def test_older_forms_of_metadata(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.distribution("torch", "2.6.0a0", form="egg-info", installer="")
+    site.write("numpy-1.26.4.egg-info", "Metadata-Version: 1.1\nName: numpy\nVersion: 1.26.4\n")
+    packages = parse_python(site.collect(monkeypatch)).packages or ()
+    assert [(p.name, str(p.version), p.installer) for p in packages] == [
+        ("numpy", "1.26.4", ""),
+        ("torch", "2.6.0a0", ""),
+    ]
+
+
+def test_each_folder_counts_once(site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.distribution("torch", "2.9.0")
+    link = tmp_path / "lib64"
+    link.symlink_to(site.folder)
+    assert names(parse_python(site.collect(monkeypatch, before=[link, tmp_path / "missing", site.folder]))) == ["torch"]
+
+
+def test_hostile_metadata(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = site.distribution("torch", "2.9.0") / "METADATA"
+    os.truncate(huge, 100 * 2**20)
+    site.write("triton-3.0.dist-info", "a file where a folder belongs")
+    (site.folder / "cupy-14.0.dist-info").symlink_to(site.folder / "cupy-14.0.dist-info")
+    site.write("numpy-2.0.dist-info/RECORD")
+    site.write("jax-0.5.dist-info/METADATA", "Name: jax\x1b[2J\nVersion: 0.5\n\n")
+    site.write("numba-\x1b[31m.dist-info/METADATA", b"\xff\xfe\x00Name\n\n\xff")
+    (site.folder / "xformers-1.0.dist-info").mkdir()
+    (site.folder / "xformers-1.0.dist-info" / "METADATA").symlink_to("METADATA")
+    (site.folder / "nvidia").mkdir()
+    (site.folder / "nvidia" / "loop").symlink_to(site.folder / "nvidia")
+    begun = time.monotonic()
+    assert names(parse_python(site.collect(monkeypatch))) == ["torch"]
+    assert time.monotonic() - begun < 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "installer"),
+    [
+        pytest.param({}, "system", "pip", id="system"),
+        pytest.param({"pyvenv_cfg": "home = /usr/bin\nversion = 3.12.4\n"}, "venv", "pip", id="venv"),
+        pytest.param({"prefix": "/venv"}, "venv", "pip", id="old virtualenv without pyvenv.cfg"),
+        pytest.param({"pyvenv_cfg": "home = /usr/bin\nuv = 0.9.2\n"}, "venv", "uv", id="venv made by uv"),
+        pytest.param({"pyvenv_cfg": "home = /opt/uv = x\n"}, "venv", "pip", id="uv in another value"),
+    ],
+)
+def test_kind_and_installer(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], kind: str, installer: str
+) -> None:
+    python = parse_python(with_interpreter(site.collect(monkeypatch), pip=True, **changes))
+    assert (python.environment, python.installer) == (kind, installer)
+
+
+@pytest.mark.parametrize(("pip", "installer"), [(False, "uv"), (True, "pip")])
+def test_uv_installed_torch(site: SitePackages, monkeypatch: pytest.MonkeyPatch, pip: bool, installer: str) -> None:
+    site.distribution("torch", "2.9.0", installer="uv")
+    assert parse_python(with_interpreter(site.collect(monkeypatch), pip=pip)).installer == installer
+
+
+@pytest.mark.parametrize(
+    ("torch_installer", "records", "installer"),
+    [
+        pytest.param("conda", ["pytorch-2.5.1-cuda126_0"], "conda", id="torch from conda"),
+        pytest.param("", ["pytorch-2.5.1-cuda126_0"], "conda", id="torch from conda, no INSTALLER"),
+        pytest.param("pip", ["python-3.12.4-h1_0_cpython"], "pip", id="torch from pip inside conda"),
+    ],
+)
+def test_conda(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, torch_installer: str, records: list[str], installer: str
+) -> None:
+    site.write("pip/__main__.py")
+    site.distribution("torch", "2.5.1", installer=torch_installer)
+    site.conda("cuda-version-12.6-h7480c83_3", "openssl-3.4.0-h1", *records)
+    python = parse_python(site.collect(monkeypatch))
+    assert (python.environment, python.installer) == ("conda", installer)
+    assert names(python) == ["torch", "cuda-version"]
+
+
+def test_conda_without_pip(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.conda("python-3.12.4-h1_0_cpython")
+    assert parse_python(site.collect(monkeypatch)).installer == "conda"
+
+
+@pytest.mark.parametrize(
+    ("environ", "active"),
+    [
+        ({}, ""),
+        ({"CONDA_PREFIX": "/opt/conda"}, "/opt/conda"),
+        ({"CONDA_PREFIX": "/opt/conda", "VIRTUAL_ENV": "/work/.venv"}, "/work/.venv"),
+    ],
+)
+def test_active_environment(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], active: str
+) -> None:
+    facts = site.collect(monkeypatch)
+    changed = with_interpreter(
+        facts, virtual_env=environ.get("VIRTUAL_ENV", ""), conda_prefix=environ.get("CONDA_PREFIX", "")
+    )
+    assert parse_python(changed).active_environment == active
+
+
+@pytest.mark.parametrize(("prefix", "managed"), [("/base", True), ("/venv", False)])
+def test_externally_managed(
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, managed: bool
+) -> None:
+    """The marker lies beside the standard library and holds for a base interpreter, not for its venvs."""
+    library = tmp_path / "python3.12"
+    library.mkdir()
+    (library / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")
+    monkeypatch.setattr(os, "__file__", str(library / "os.py"))
+    monkeypatch.setattr(sys, "base_prefix", "/base")
+    monkeypatch.setattr(sys, "prefix", prefix)
+    facts = {**site.collect(monkeypatch), "interpreter": python_environment._interpreter([])}
+    assert parse_python(facts).externally_managed is managed
+
+
+@pytest.mark.parametrize(
+    ("platform", "tag"),
+    [("linux-x86_64", "linux_x86_64"), ("win-amd64", "win_amd64"), ("macosx-14.0-arm64", "macosx_14_0_arm64")],
+)
+def test_platform_tag(site: SitePackages, monkeypatch: pytest.MonkeyPatch, platform: str, tag: str) -> None:
+    assert parse_python(with_interpreter(site.collect(monkeypatch), platform=platform)).platform_tag == tag
+
+
+@pytest.mark.parametrize(
+    ("path", "hides"),
+    [
+        pytest.param("torch.py", True, id="module"),
+        pytest.param("torch/__init__.py", True, id="package, as in a checkout of PyTorch"),
+        pytest.param("torch/weights.pt", False, id="folder that is no package"),
+        pytest.param("torch_utils.py", False, id="another name"),
+        pytest.param("cupy.py", False, id="module that is not installed"),
+    ],
+)
+def test_shadowing_in_the_working_directory(
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, hides: bool
+) -> None:
+    site.distribution("torch", "2.9.0")
+    site.torch("2.9.0")
+    work = tmp_path / "project"
+    (work / path).parent.mkdir(parents=True)
+    (work / path).write_text("")
+    python = parse_python(site.collect(monkeypatch, directory=work))
+    assert python.shadowed_modules == ((str(work / path),) if hides else ())
+
+
+def test_shadowing_earlier_on_the_path(site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.distribution("nvidia-ml-py", "13.580.82")
+    site.write("pynvml.py")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "pynvml.py").write_text("")
+    python = parse_python(site.collect(monkeypatch, before=[tmp_path / "scripts"]))
+    assert python.shadowed_modules == (str(tmp_path / "scripts" / "pynvml.py"),)
+
+
+def test_a_package_in_its_own_folder_hides_nothing(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.distribution("nvidia-ml-py", "13.580.82")
+    site.write("pynvml.py")
+    assert parse_python(site.collect(monkeypatch, directory=site.folder)).shadowed_modules == ()
+    assert names(parse_python(site.collect(monkeypatch, directory=site.folder))) == ["nvidia-ml-py"]
+
+
+def test_question_goes_to_the_interpreter_given(tmp_path: Path) -> None:
+    own = Setting(environ={}, directory=tmp_path)
+    other = Setting(environ={}, directory=tmp_path, interpreter="/venv/bin/python")
+    assert (question(own).fresh, question(other).fresh) == (False, True)
+    assert question(own).arguments == {"directory": str(tmp_path)}
+
+
+def ask(interpreter: Path, directory: Path) -> dict[str, Any]:
+    """Return the worker's facts under a real interpreter."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    setting = Setting(environ=environ, directory=directory, interpreter=str(interpreter))
+    answer = isolate.collect(isolate.start([question(setting)], setting), 30)["python"]
+    assert answer.state == "ok", answer.detail
+    return dict(answer.facts)
+
+
+@pytest.mark.environments
+def test_real_environment(tmp_path: Path) -> None:
+    interpreter = python_of("no-torch")
+    python = parse_python(ask(interpreter, tmp_path))
+    command = [str(interpreter), "-c", "import json, sys; print(json.dumps([sys.version.split()[0], sys.prefix]))"]
+    said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert [str(python.version), python.prefix] == said
+    assert (python.executable, python.environment, python.installer) == (str(interpreter), "venv", "pip")
+    assert python.packages == ()
+
+
+@pytest.mark.environments
+def test_real_twins_of_pynvml(tmp_path: Path) -> None:
+    python = parse_python(ask(python_of("pynvml-twice"), tmp_path))
+    packages = [(package.name, str(package.version)) for package in python.packages or ()]
+    assert packages == [("nvidia-ml-py", "13.580.82"), ("pynvml", "11.5.3")]
+
+
+@pytest.mark.environments
+def test_real_shadowing(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemExit('never imported')")
+    python = parse_python(ask(python_of("torch-cpu"), tmp_path))
+    assert python.shadowed_modules == (str(tmp_path / "torch.py"),)

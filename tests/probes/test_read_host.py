@@ -1,0 +1,271 @@
+"""The worker that reads files and runs small commands, on a folder of its own and on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpudoctor.probes.workers import read_host, run
+
+KEYS = {"files", "listings", "links", "nodes", "commands", "values", "which"}
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files of Linux")
+not_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+
+
+def collect(**arguments: Any) -> dict[str, Any]:
+    answer = read_host.collect(arguments)
+    assert set(answer) == KEYS
+    json.dumps(answer)
+    return answer
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("a.txt", "b.txt", ".hidden.txt", "deep/er/c.txt", "[odd]/d.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"text of {name}", encoding="utf-8")
+    (tmp_path / "link").symlink_to(tmp_path / "deep")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    return tmp_path
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "secret.txt").write_text("x", encoding="utf-8")
+    folder.chmod(0)
+    yield folder
+    folder.chmod(0o755)
+
+
+def test_nothing_asked() -> None:
+    assert collect() == {key: {} for key in KEYS}
+
+
+def test_files_by_path_and_by_glob(tree: Path) -> None:
+    files = collect(files=[f"{tree}/a.txt", f"{tree}/*.txt", f"{tree}/**/c.txt"])["files"]
+    assert files == {
+        f"{tree}/a.txt": {"text": "text of a.txt"},
+        f"{tree}/b.txt": {"text": "text of b.txt"},
+        f"{tree}/deep/er/c.txt": {"text": "text of deep/er/c.txt"},
+    }
+
+
+def test_an_escaped_bracket_is_a_character(tree: Path) -> None:
+    assert collect(files=[f"{tree}/[[]odd]/*.txt"])["files"] == {f"{tree}/[odd]/d.txt": {"text": "text of [odd]/d.txt"}}
+    assert list(collect(files=[f"{tree}/[[]odd]/d.txt"])["files"]) == [f"{tree}/[odd]/d.txt"]
+
+
+def test_a_missing_file_is_an_error_and_a_glob_without_a_match_is_none(tree: Path) -> None:
+    files = collect(files=[f"{tree}/z.txt", f"{tree}/z*.txt", f"{tree}/nowhere/*", f"{tree}/a.txt/*"])["files"]
+    assert list(files) == [f"{tree}/z.txt"]
+    assert files[f"{tree}/z.txt"]["error"].startswith("ENOENT ")
+
+
+def test_bytes_that_are_no_text(tree: Path) -> None:
+    (tree / "a.txt").write_bytes(b"\xff\xfeName\x00=\xe9")
+    assert collect(files=[f"{tree}/a.txt"])["files"][f"{tree}/a.txt"] == {"text": "��Name\x00=�"}
+
+
+def test_a_long_file_is_cut(tree: Path) -> None:
+    (tree / "a.txt").write_bytes(b"x" * (read_host.FILE_BYTES + 1))
+    (tree / "b.txt").write_bytes(b"x" * read_host.FILE_BYTES)
+    files = collect(files=[f"{tree}/*.txt"])["files"]
+    assert files[f"{tree}/a.txt"] == {"text": "x" * read_host.FILE_BYTES, "truncated": True}
+    assert "truncated" not in files[f"{tree}/b.txt"]
+
+
+def test_all_files_together_are_bounded(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_host, "ALL_FILES_BYTES", 5)
+    files = collect(files=[f"{tree}/a.txt", f"{tree}/b.txt"])["files"]
+    assert "text" in files[f"{tree}/a.txt"]
+    assert files[f"{tree}/b.txt"]["error"].startswith("not read")
+
+
+@linux_only
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
+def test_what_is_no_file_is_not_opened(tmp_path: Path, kind: str) -> None:
+    path = {"folder": tmp_path, "pipe": tmp_path / "pipe", "device": Path("/dev/zero")}[kind]
+    if kind == "pipe":
+        os.mkfifo(path)
+    started = time.monotonic()
+    answer = collect(files=[str(path)], nodes=[str(path)] if kind != "device" else [])
+    assert answer["files"][str(path)] == {"error": "not a regular file"}
+    assert time.monotonic() - started < 2
+    if kind != "device":
+        assert answer["nodes"][str(path)]["error"] == "not a device"
+
+
+@not_root
+def test_a_locked_folder_is_an_error(locked: Path) -> None:
+    answer = collect(files=[f"{locked}/*.txt", f"{locked}/secret.txt"], listings=[f"{locked}/*", f"{locked}/x"])
+    assert answer["files"][f"{locked}/*.txt"]["error"].startswith("EACCES ")
+    assert answer["files"][f"{locked}/secret.txt"]["error"].startswith("EACCES ")
+    assert answer["listings"][f"{locked}/*"]["error"].startswith("EACCES ")
+    assert answer["listings"][f"{locked}/x"]["error"].startswith("EACCES ")
+
+
+@pytest.mark.parametrize("path", ["", "a\x00b"])
+def test_a_path_that_cannot_be(path: str) -> None:
+    answer = collect(files=[path], listings=[path], links=[path], nodes=[path])
+    assert "error" in answer["files"][path]
+    assert answer["listings"][path]["paths"] == []
+    assert "error" in answer["links"][path]
+    assert answer["nodes"][path]["accessible"] is False
+
+
+def test_listings(tree: Path) -> None:
+    listings = collect(listings=[f"{tree}/*", f"{tree}/a.txt", f"{tree}/none", f"{tree}/none/*"])["listings"]
+    # a link that leads nowhere is no file that could be loaded
+    assert listings[f"{tree}/*"] == {
+        "paths": [f"{tree}/{name}" for name in ("[odd]", "a.txt", "b.txt", "deep", "link")]
+    }
+    assert listings[f"{tree}/a.txt"] == {"paths": [f"{tree}/a.txt"]}
+    assert listings[f"{tree}/none"] == {"paths": []}
+    assert listings[f"{tree}/none/*"] == {"paths": []}
+
+
+def test_matches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_host, "MATCHES", 10)
+    for number in range(30):
+        (tmp_path / f"{number}.txt").touch()
+    assert len(collect(listings=[f"{tmp_path}/*"])["listings"][f"{tmp_path}/*"]["paths"]) == 10
+
+
+def test_links(tree: Path) -> None:
+    links = collect(links=[f"{tree}/*[kg]", f"{tree}/none"])["links"]
+    assert links[f"{tree}/link"] == {"target": str(tree.resolve() / "deep")}
+    assert links[f"{tree}/dangling"] == {"target": str(tree.resolve() / "nowhere")}
+    assert links[f"{tree}/none"]["error"].startswith("ENOENT ")
+
+
+@linux_only
+def test_device_nodes() -> None:
+    nodes = collect(nodes=["/dev/nul[l]", "/dev/none"])["nodes"]
+    assert nodes["/dev/null"] == {"mode": "666", "accessible": True, "error": ""}
+    assert nodes["/dev/none"] == {"mode": "", "accessible": False, "error": "ENOENT No such file or directory"}
+
+
+@linux_only
+@not_root
+def test_a_device_that_may_not_be_opened() -> None:
+    node = collect(nodes=["/dev/kmsg"])["nodes"]["/dev/kmsg"]
+    assert node["accessible"] is False
+    assert node["error"].startswith(("EACCES ", "EPERM "))
+
+
+def test_commands() -> None:
+    say = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    commands = collect(commands={"python": [sys.executable, "-c", say], "none": ["no-such-command-anywhere"]})[
+        "commands"
+    ]
+    assert commands["python"]["status"] == 3
+    assert commands["python"]["stdout"].split() == ["out"]
+    assert commands["python"]["stderr"].split() == ["err"]
+    assert commands["python"]["argv"] == [sys.executable, "-c", say]
+    assert commands["none"] == {
+        "argv": ["no-such-command-anywhere"],
+        "status": None,
+        "stdout": "",
+        "stderr": "",
+        "error": "ENOENT No such file or directory",
+    }
+
+
+def test_no_shell() -> None:
+    argv = [sys.executable, "-c", "import sys; print(sys.argv[1])", "$(id); rm *"]
+    assert collect(commands={"x": argv})["commands"]["x"]["stdout"].strip() == "$(id); rm *"
+
+
+def test_a_command_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_host, "COMMAND_SECONDS", 0.5)
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    started = time.monotonic()
+    commands = collect(commands={"one": sleep, "two": sleep})["commands"]
+    assert time.monotonic() - started < 5
+    assert commands["one"]["status"] is None
+    assert commands["one"]["error"] == "no answer in 0.5 s"
+    assert commands["two"]["error"] == "no answer in 0.5 s"
+
+
+def test_long_output_is_cut_and_the_command_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_host, "OUTPUT_BYTES", 1000)
+    argv = [sys.executable, "-c", "print('x' * 3_000_000)"]
+    command = collect(commands={"long": argv})["commands"]["long"]
+    assert (command["status"], len(command["stdout"])) == (0, 1000)
+
+
+def test_commands_speak_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    argv = [sys.executable, "-c", "import os; print(os.environ['LC_ALL'])"]
+    assert collect(commands={"x": argv})["commands"]["x"]["stdout"].strip() == "C"
+
+
+def test_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "real-tool"
+    tool.write_text("#!/bin/sh\n", encoding="utf-8")
+    tool.chmod(0o755)
+    (tmp_path / "tool").symlink_to(tool)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    which = collect(which=["tool", "none"])["which"]
+    assert which == {"tool": {"path": str(tmp_path / "tool"), "target": str(tool.resolve())}, "none": None}
+
+
+def test_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_HOME", "/opt/cuda")
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    names = [
+        "platform",
+        "uname",
+        "cpu_affinity",
+        "variable:CUDA_HOME",
+        "variable:CUDA_PATH",
+        "is_set:CUDA_PATH",
+        "nonsense",
+    ]
+    values = collect(values=names)["values"]
+    assert values["platform"] == {"value": sys.platform}
+    assert set(values["uname"]["value"]) == {"system", "release", "machine"}
+    assert values["cpu_affinity"]["value"] >= 1
+    assert values["variable:CUDA_HOME"] == {"value": "/opt/cuda"}
+    assert values["variable:CUDA_PATH"] == {"value": None}
+    assert values["is_set:CUDA_PATH"] == {"value": False}
+    assert "error" in values["nonsense"]
+
+
+@linux_only
+def test_values_of_linux() -> None:
+    me = Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+    names = ["libc", "euid", "groups", "memlock", "memory", "statvfs:/", "filesystem:/proc", f"running:{me}"]
+    values = collect(values=[*names, "running:no-such-process", "statvfs:/none", "cgroup_limits"])["values"]
+    assert values["euid"] == {"value": os.geteuid()}
+    assert values["groups"]["value"]
+    assert values["statvfs:/"]["value"]["total_bytes"] > 0
+    assert values["statvfs:/none"]["error"].startswith("ENOENT ")
+    assert values["filesystem:/proc"] == {"value": "proc"}
+    assert values[f"running:{me}"] == {"value": True}
+    assert values["running:no-such-process"] == {"value": False}
+    assert values["memory"]["value"] > 2**20
+
+
+def test_under_another_interpreter(tree: Path) -> None:
+    """As a script of its own, the way it runs in the environment that is diagnosed."""
+    done = subprocess.run(
+        [sys.executable, "-I", str(run.__file__), str(read_host.__file__)],
+        input=json.dumps({"files": [f"{tree}/a.txt"]}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(done.stdout)["facts"]["files"] == {f"{tree}/a.txt": {"text": "text of a.txt"}}

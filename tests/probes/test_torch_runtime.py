@@ -1,0 +1,330 @@
+"""The worker that imports PyTorch: stand-ins that misbehave, the real PyTorch, and the section read from its answer."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from gpudoctor.host import Answer, Setting
+from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
+from gpudoctor.numerics import INNER_SIZE, error_bound
+from gpudoctor.probes import isolate
+from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
+from gpudoctor.probes.workers import torch_runtime as worker
+from tests.environments import python_of
+
+WORKER = isolate.WORKERS / "torch_runtime.py"
+
+
+def ask(path: Path, timeout_seconds: float = 20.0) -> Answer:
+    """Return the answer to the question in an environment whose modules lie in `path`."""
+    setting = Setting(environ={**os.environ, "PYTHONPATH": str(path)}, directory=path, interpreter=sys.executable)
+    return isolate.collect(isolate.start([question(setting)], setting), timeout_seconds)["torch-runtime"]
+
+
+class AskStub(Protocol):
+    def __call__(self, torch: str, timeout_seconds: float = 20.0) -> Answer: ...
+
+
+@pytest.fixture
+def ask_stub(tmp_path: Path) -> AskStub:
+    """Return a function that asks the question where `torch` is the text of the module of that name."""
+
+    def ask_stub(torch: str, timeout_seconds: float = 20.0) -> Answer:
+        (tmp_path / "torch.py").write_text(torch)
+        return ask(tmp_path, timeout_seconds)
+
+    return ask_stub
+
+
+def ask_real(python: Path, script: str = "", options: tuple[str, ...] = (), **environ: str) -> Any:
+    """Return the JSON that the worker, or `script` with the worker loaded as `worker`, prints under `python`."""
+    load = (
+        "import importlib.util, json, sys\n"
+        f"spec = importlib.util.spec_from_file_location('worker', {str(WORKER)!r})\n"
+        "worker = importlib.util.module_from_spec(spec); spec.loader.exec_module(worker)\n"
+    )
+    run = ["-c", load + script] if script else [str(isolate.WORKERS / "run.py"), str(WORKER)]
+    done = subprocess.run(
+        [python, *options, *run], input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}
+    )
+    return json.loads(done.stdout)
+
+
+def test_without_torch_the_error_says_so(tmp_path: Path) -> None:
+    runtime = parse_torch_runtime(ask(tmp_path).facts)
+    assert runtime.import_error == "ModuleNotFoundError: No module named 'torch'"
+    assert (runtime.available, runtime.version) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("torch", "error"),
+    [
+        pytest.param("raise ImportError('libc10.so: cannot open')", "ImportError: libc10.so: cannot open", id="raises"),
+        pytest.param("import nowhere", "ModuleNotFoundError: No module named 'nowhere'", id="misses a module"),
+        pytest.param("raise SystemExit(3)", "SystemExit: 3", id="exits"),
+        pytest.param("pass", "AttributeError: module 'torch' has no attribute '__version__'", id="another torch.py"),
+    ],
+)
+def test_a_failing_import_is_named(ask_stub: AskStub, torch: str, error: str) -> None:
+    answer = ask_stub(torch)
+    assert (answer.state, answer.facts["import_error"]) == ("ok", error)
+    assert "Traceback" in answer.facts["import_traceback"]
+
+
+def test_a_folder_without_code_is_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    assert "has no attribute '__version__'" in ask(tmp_path).facts["import_error"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "state", "detail"),
+    [
+        pytest.param("import os; os.abort()", "failed", "killed by SIGABRT", id="aborts"),
+        pytest.param("import time; time.sleep(60)", "timed-out", "no answer in 1 s", id="hangs"),
+    ],
+)
+def test_an_import_that_never_ends_well(ask_stub: AskStub, torch: str, state: str, detail: str) -> None:
+    answer = ask_stub(torch, timeout_seconds=20.0 if state == "failed" else 1.0)
+    assert (answer.state, answer.detail.partition("\n")[0]) == (state, detail)
+
+
+def test_what_a_library_prints_or_replaces_does_not_spoil_the_answer(ask_stub: AskStub) -> None:
+    torch = (
+        "import os, sys, warnings\n"
+        "__version__ = '2.13.0'\n"
+        "print('banner'); os.system('echo child'); sys.stdout = None\n"
+        "sys.modules['json'] = sys.modules['typing'] = None\n"
+        "for number in range(100): warnings.warn(f'warning {number}')\n"
+    )
+    answer = ask_stub(torch)
+    runtime = parse_torch_runtime(answer.facts)
+    assert (answer.state, runtime.version) == ("ok", PackageVersion("2.13.0"))
+    assert runtime.warnings == tuple(f"warning {number}" for number in range(worker.MAXIMUM_WARNINGS))
+
+
+CUDA_BUILD = """
+import types, warnings
+__version__ = '2.13.0+cu130'
+version = types.SimpleNamespace(cuda='13.0', hip=None)
+_C = types.SimpleNamespace(_cuda_getArchFlags=lambda: 'sm_75 sm_80 compute_90')
+def is_available():
+    warnings.warn('CUDA initialization: the driver is too old (found version 11040)')
+    return AVAILABLE
+def init():
+    raise RuntimeError('The NVIDIA driver on your system is too old (found version 11040)')
+cuda = types.SimpleNamespace(
+    is_available=is_available, init=init, device_count=lambda: 1, nccl=types.SimpleNamespace(version=lambda: NCCL)
+)
+backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(version=VERSION))
+"""
+
+
+def cuda_build(available: bool = False, nccl: str = "(2, 27, 3)", cudnn: str = "lambda: 91002") -> str:
+    return CUDA_BUILD.replace("AVAILABLE", str(available)).replace("NCCL", nccl).replace("VERSION", cudnn)
+
+
+@pytest.mark.parametrize("available", [False, True], ids=["is_available() is False", "init() fails after all"])
+def test_the_error_that_is_available_swallows(ask_stub: AskStub, available: bool) -> None:
+    runtime = parse_torch_runtime(ask_stub(cuda_build(available)).facts)
+    assert runtime.available is available
+    assert runtime.availability_error == (
+        "RuntimeError: The NVIDIA driver on your system is too old (found version 11040)"
+    )
+    assert runtime.warnings == ("CUDA initialization: the driver is too old (found version 11040)",)
+    assert (runtime.cuda_version, runtime.hip_version) == (CudaVersion(13, 0), "")
+    assert runtime.architectures == ("sm_75", "sm_80", "compute_90")
+    assert runtime.precision_results == ()
+    assert runtime.device_names is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        pytest.param("(2, 27, 3)", "2.27.3", id="tuple"),
+        pytest.param("2708", "2.7.8", id="number before 2.9"),
+        pytest.param("20905", "2.9.5", id="number from 2.9 on"),
+        pytest.param("no.such.thing", None, id="raises"),
+    ],
+)
+def test_nccl_version(ask_stub: AskStub, answer: str, version: str | None) -> None:
+    assert parse_torch_runtime(ask_stub(cuda_build(nccl=answer)).facts).nccl_version == version
+
+
+def test_a_cudnn_that_cannot_be_loaded_keeps_its_error(ask_stub: AskStub) -> None:
+    runtime = parse_torch_runtime(ask_stub(cuda_build(cudnn="lambda: [][0]")).facts)
+    assert (runtime.cudnn_version, runtime.cudnn_error) == (None, "IndexError: list index out of range")
+
+
+def test_a_module_that_is_hardly_torch_leaves_the_rest_unknown(ask_stub: AskStub) -> None:
+    runtime = parse_torch_runtime(ask_stub("__version__ = '0'").facts)
+    assert (runtime.import_error, runtime.available) == ("", False)
+    assert (runtime.matmul_tf32, runtime.device_count, runtime.mps_built) == (None, None, False)
+
+
+@pytest.mark.environments
+def test_the_cpu_build() -> None:
+    runtime = parse_torch_runtime(ask_real(python_of("torch-cpu"))["facts"])
+    assert (runtime.import_error, runtime.version) == ("", PackageVersion("2.13.0+cpu"))
+    assert (runtime.available, runtime.availability_error, runtime.device_count) == (False, "", 0)
+    assert (runtime.cuda_version, runtime.hip_version, runtime.nccl_version) == (None, "", "")
+    assert (runtime.cudnn_version, runtime.cudnn_error, runtime.architectures) == (0, "", ())
+    assert (runtime.matmul_tf32, runtime.cudnn_tf32, runtime.cudnn_benchmark) == (False, True, False)
+    assert (runtime.mps_built, runtime.mps_available) == (False, False)
+    assert (runtime.warnings, runtime.precision_results) == ((), ())
+
+
+@pytest.mark.environments
+def test_a_build_with_a_library_missing() -> None:
+    runtime = parse_torch_runtime(ask_real(python_of("torch-broken"))["facts"])
+    assert runtime.import_error == (
+        "ImportError: libtorch_cpu.so: cannot open shared object file: No such file or directory"
+    )
+
+
+READ_SWITCHES = """
+import torch
+def state():
+    found = []
+    for read in (
+        lambda: torch.backends.cuda.matmul.fp32_precision, lambda: torch.backends.cuda.matmul.allow_tf32,
+        lambda: torch.backends.cudnn.conv.fp32_precision, lambda: torch.backends.cudnn.rnn.fp32_precision,
+        lambda: torch.backends.cudnn.fp32_precision, lambda: torch.backends.cudnn.allow_tf32,
+        lambda: torch.backends.fp32_precision, torch.get_float32_matmul_precision,
+        lambda: torch.backends.cudnn.benchmark, torch.get_num_threads, torch.get_default_dtype,
+    ):
+        try:
+            found.append(str(read()))
+        except RuntimeError as error:
+            found.append(str(error))
+    return found
+{set}
+before = state()
+facts = [worker.collect({{}}) for _ in range(2)]
+assert facts[0] == facts[1], facts
+assert state() == before, (before, state())
+print(json.dumps(facts[0]))
+"""
+
+
+@pytest.mark.environments
+@pytest.mark.parametrize(
+    ("statement", "environ", "matmul", "cudnn"),
+    [
+        pytest.param("", {}, False, True, id="defaults"),
+        pytest.param("torch.backends.cuda.matmul.allow_tf32 = True", {}, True, True, id="older switch"),
+        pytest.param("torch.set_float32_matmul_precision('high')", {}, True, True, id="high"),
+        pytest.param("torch.backends.cuda.matmul.fp32_precision = 'tf32'", {}, True, True, id="newer switch"),
+        pytest.param("torch.backends.cuda.matmul.fp32_precision = 'ieee'", {}, False, True, id="newer switch off"),
+        pytest.param("torch.backends.fp32_precision = 'tf32'", {}, True, True, id="inherited"),
+        pytest.param("torch.backends.cudnn.conv.fp32_precision = 'ieee'", {}, False, False, id="convolutions off"),
+        pytest.param("torch.backends.cudnn.allow_tf32 = False", {}, False, False, id="older switch of cuDNN"),
+        pytest.param("", {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, True, True, id="forced by a variable"),
+    ],
+)
+def test_reading_the_switches_changes_nothing_and_never_warns(
+    statement: str, environ: Mapping[str, str], matmul: bool, cudnn: bool
+) -> None:
+    script = READ_SWITCHES.format(set=statement)
+    facts = ask_real(python_of("torch-cpu"), script, ("-W", "error"), **environ)
+    assert (facts["matmul_tf32"], facts["cudnn_tf32"], facts["warnings"]) == (matmul, cudnn, [])
+
+
+@pytest.mark.environments
+def test_products_on_the_cpu_are_within_the_bounds() -> None:
+    script = "import torch\nprint(json.dumps(worker._products(torch, {'cpu': ['fp32', 'fp16', 'bf16', 'fp8']})))"
+    results = {result["precision"]: result["relative_error"] for result in ask_real(python_of("torch-cpu"), script)}
+    assert results.pop("fp8") == results["fp32"], "an unknown precision is computed as it comes"
+    assert all(0 < error <= error_bound(precision) for precision, error in results.items())
+    assert results["fp32"] < error_bound("fp32") < results["fp16"] < error_bound("fp16") < error_bound("bf16")
+
+
+@pytest.mark.environments
+def test_an_overflow_and_a_failing_device_are_told_apart() -> None:
+    script = (
+        "import torch\n"
+        "torch.randn = lambda *size, generator, dtype: torch.full(size, 3e4, dtype=dtype)\n"
+        "print(json.dumps(worker._products(torch, {'cpu': ['fp16'], 'cuda:0': ['fp32']})))"
+    )
+    overflow, no_device = ask_real(python_of("torch-cpu"), script)
+    assert overflow == {"device": "cpu", "precision": "fp16", "error": "not finite: 65536 of 65536 values"}
+    assert no_device["error"].startswith("AssertionError: Torch not compiled with CUDA enabled")
+
+
+AVAILABLE = {"available": True, "availability_error": "", "device_count": 1}
+
+
+@pytest.mark.parametrize(
+    ("facts", "devices"),
+    [
+        pytest.param({"available": False, "availability_error": "", "device_count": 1}, {}, id="not available"),
+        pytest.param({**AVAILABLE, "availability_error": "RuntimeError: ..."}, {}, id="not initialised"),
+        pytest.param(
+            {**AVAILABLE, "device_capabilities": ["7.5"]}, {"cuda:0": ["fp32", "fp16", "bf16"]}, id="no TF32 on Turing"
+        ),
+        pytest.param(
+            {**AVAILABLE, "device_count": 2, "device_capabilities": ["8.0", "12.0"]},
+            {f"cuda:{n}": ["fp32", "tf32", "fp16", "bf16"] for n in range(2)},
+            id="TF32 from 8.0 on",
+        ),
+        pytest.param(AVAILABLE, {"cuda:0": ["fp32", "fp16", "bf16"]}, id="no capability, as on ROCm"),
+        pytest.param(
+            {"available": False, "availability_error": "", "mps_available": True},
+            {"mps": ["fp32", "fp16", "bf16"]},
+            id="MPS",
+        ),
+    ],
+)
+def test_devices_to_try(facts: dict[str, Any], devices: dict[str, list[str]]) -> None:
+    assert worker._devices(facts) == devices
+
+
+@pytest.mark.parametrize("name", ["torch_runtime.py", "cupy_runtime.py"])
+def test_the_worker_is_python_3_8(name: str) -> None:
+    ast.parse((isolate.WORKERS / name).read_text(), feature_version=(3, 8))
+
+
+def test_the_bounds_are_for_the_size_of_the_products() -> None:
+    assert worker.SIZE == INNER_SIZE
+
+
+def test_the_section_holds_every_fact() -> None:
+    runtime = parse_torch_runtime(
+        {
+            "import_error": "",
+            "version": "2.13.0+cu130",
+            "cuda_version": "13.0",
+            "available": True,
+            "device_capabilities": ["9.0"],
+            "precision_results": [{"device": "cuda:0", "precision": "bf16", "relative_error": 4e-3}],
+            "import_traceback": "kept for the recording, no part of the section",
+        }
+    )
+    assert runtime.cuda_version == CudaVersion(13, 0)
+    assert runtime.device_capabilities == (ComputeCapability(9, 0),)
+    assert runtime.precision_results == (PrecisionResult(device="cuda:0", precision="bf16", relative_error=4e-3),)
+
+
+def test_texts_are_bounded_and_free_of_control_characters() -> None:
+    runtime = parse_torch_runtime(
+        {"import_error": "ImportError:\n\x1b[31m bad\x07  \u202elib", "warnings": ["w" * 9999] * 9999}
+    )
+    assert runtime.import_error == "ImportError: [31m bad lib"
+    assert runtime.warnings is not None
+    assert len(runtime.warnings) == 256
+    assert max(map(len, runtime.warnings)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [("cuda_version", "thirteen"), ("available", "yes"), ("device_capabilities", "9.0"), ("device_count", True)],
+)
+def test_a_value_that_is_none_is_refused(fact: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=fact):
+        parse_torch_runtime({"import_error": "", fact: value})

@@ -1,0 +1,68 @@
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding
+from gpudoctor.registry import Check
+from gpudoctor.reporters.catalog import readme_table, render_list, render_page
+
+
+def driver_too_old() -> Iterator[Finding]:
+    """The driver's CUDA major version is older than PyTorch's | CuPy's.
+
+    Why: the first CUDA call fails with an error that names both versions, and then
+        everything else fails too.
+    Reference: https://docs.nvidia.com/deploy/cuda-compatibility/index.html
+    """
+    yield from ()
+
+
+CHECK = Check(
+    id="driver-too-old",
+    family="driver",
+    sections=("driver", "torch"),
+    optional=("python",),
+    explains=("torch-cuda-unavailable",),
+    function=driver_too_old,
+)
+
+
+def test_list() -> None:
+    assert render_list([CHECK], width=80) == (
+        "id              family    problem\n"
+        "driver-too-old  driver    The driver's CUDA major version is older than PyTorch's\n"
+        "                          | CuPy's.\n"
+    )
+
+
+def test_list_on_a_narrow_screen() -> None:
+    assert render_list([CHECK], width=40) == (
+        "driver-too-old (driver)\n  The driver's CUDA major version is\n  older than PyTorch's | CuPy's.\n"
+    )
+
+
+def test_page() -> None:
+    assert render_page(CHECK, width=60) == (
+        "driver-too-old\n"
+        "family: driver; reads: driver, torch, python (where known)\n"
+        "explains: torch-cuda-unavailable\n"
+        "\n"
+        "The driver's CUDA major version is older than PyTorch's |\n"
+        "  CuPy's.\n"
+        "\n"
+        "Why: the first CUDA call fails with an error that names both\n"
+        "  versions, and then everything else fails too.\n"
+        "Reference:\n"
+        "  https://docs.nvidia.com/deploy/cuda-compatibility/index.html\n"
+    )
+
+
+def test_readme_table() -> None:
+    assert readme_table([CHECK]) == (
+        "| id | family | problem |\n"
+        "| --- | --- | --- |\n"
+        "| `driver-too-old` | driver | The driver's CUDA major version is older than PyTorch's \\| CuPy's. |\n"
+    )
+
+
+def test_no_checks() -> None:
+    assert render_list([], width=80).split() == ["id", "family", "problem"]
+    assert readme_table([]).count("\n") == 2

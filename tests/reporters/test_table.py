@@ -1,0 +1,388 @@
+import subprocess
+import sys
+
+import pytest
+
+from gpudoctor.model import (
+    CheckResult,
+    ComputeCapability,
+    Cupy,
+    Device,
+    Driver,
+    DriverVersion,
+    Evidence,
+    Finding,
+    Outcome,
+    PackageVersion,
+    Python,
+    Remedy,
+    Report,
+    Severity,
+    Snapshot,
+    System,
+    Torch,
+)
+from gpudoctor.reporters.table import render
+
+INSTALL = (
+    "/home/ann/.venv/bin/python -m pip install --force-reinstall torch==2.13.0+cu126 "
+    "--index-url https://download.pytorch.org/whl/cu126"
+)
+RTX_4090 = Device(
+    nvml_index=0,
+    name="NVIDIA GeForce RTX 4090",
+    compute_capability=ComputeCapability(8, 9),
+    memory_total_bytes=24 * 2**30,
+    memory_used_bytes=3 * 2**29,
+    utilization_percent=3,
+    temperature_celsius=41,
+)
+H200 = Device(nvml_index=1, name="NVIDIA H200", memory_total_bytes=141 * 2**30)
+UBUNTU = System(os="linux", distribution_name="Ubuntu 24.04.1 LTS")
+DRIVER_550 = Driver(version=DriverVersion((550, 54, 14)), installed=True)
+PYTHON = Python(version=PackageVersion("3.12.3"), environment="venv", installer="pip")
+CPU_TORCH = Torch(installed=True, version=PackageVersion("2.13.0+cpu"), build="cpu")
+NO_CUPY = Cupy(distributions=())
+DESKTOP = Snapshot(system=UBUNTU, driver=DRIVER_550, devices=(RTX_4090,), python=PYTHON, torch=CPU_TORCH, cupy=NO_CUPY)
+
+CPU_BUILD = Finding(
+    check_id="torch-cpu-build",
+    severity=Severity.ERROR,
+    subject="torch 2.13.0+cpu",
+    summary="PyTorch 2.13.0+cpu was built without CUDA, and this machine has an NVIDIA GeForce RTX 4090",
+    evidence=(
+        Evidence(fact="torch.build", value="cpu", source="torch/version.py"),
+        Evidence(fact="devices[0].name", value="NVIDIA GeForce RTX 4090", source="NVML"),
+    ),
+    remedies=(
+        Remedy(
+            summary="install the CUDA 12.6 build of PyTorch, which driver 550.54.14 can run",
+            commands=(INSTALL, "/home/ann/.venv/bin/python -c 'import torch; print(torch.cuda.is_available())'"),
+            needs=("restart",),
+            reference="https://pytorch.org/get-started/locally/",
+        ),
+    ),
+)
+PERSISTENCE = Finding(
+    check_id="persistence-mode-off",
+    severity=Severity.INFO,
+    summary="persistence mode is off on 1 of 1 devices",
+    remedies=(Remedy(summary="turn it on", commands=("sudo nvidia-smi -pm 1",), needs=("root",)),),
+)
+AMP = Finding(
+    check_id="amp-unused",
+    severity=Severity.INFO,
+    summary="bf16 runs on the tensor cores of NVIDIA GeForce RTX 4090",
+    remedies=(Remedy(summary='wrap the forward pass in torch.autocast("cuda", dtype=torch.bfloat16)'),),
+)
+MISMATCH = Finding(
+    check_id="driver-library-mismatch",
+    severity=Severity.ERROR,
+    subject="driver 550.54.14",
+    summary="the kernel module is 550.54.14 and the libraries are 550.90.07",
+    evidence=(Evidence(fact="driver.library_version", value="550.90.07", source="name of libcuda.so.VERSION"),),
+    remedies=(
+        Remedy(summary="reboot", commands=("sudo reboot", "nvidia-smi"), needs=("root", "reboot")),
+        Remedy(summary="load the new module", commands=("sudo modprobe nvidia",), needs=("root",)),
+    ),
+)
+SHM = Finding(
+    check_id="shm-too-small",
+    severity=Severity.WARNING,
+    subject="/dev/shm",
+    summary="/dev/shm has 64.0 MiB",
+    evidence=(Evidence(fact="system.shm_total_bytes", value=67108864, source="statvfs /dev/shm"),),
+    remedies=(Remedy(summary="start the container with more"),),
+)
+
+
+def consequence(check_id: str, summary: str) -> Finding:
+    return Finding(
+        check_id=check_id,
+        severity=Severity.INFO,
+        summary=summary,
+        caused_by=MISMATCH.check_id,
+        remedies=MISMATCH.remedies,
+    )
+
+
+CONSEQUENCES = (
+    consequence("torch-cuda-unavailable", "PyTorch 2.13.0+cu126 finds no CUDA device: Unexpected error"),
+    consequence("cupy-device-unavailable", "CuPy finds no device: cudaErrorInsufficientDriver"),
+    consequence("nvml-unavailable", "NVML cannot be initialised: Driver/library version mismatch"),
+)
+
+
+def passed(*ids: str) -> tuple[CheckResult, ...]:
+    return tuple(CheckResult(check_id=check_id, outcome=Outcome.PASSED) for check_id in ids)
+
+
+def skipped(reason: str, *ids: str) -> tuple[CheckResult, ...]:
+    return tuple(CheckResult(check_id=check_id, outcome=Outcome.SKIPPED, reason=reason) for check_id in ids)
+
+
+def report(*findings: Finding, snapshot: Snapshot = DESKTOP, others: tuple[CheckResult, ...] = ()) -> Report:
+    found = (CheckResult(check_id=f.check_id, outcome=Outcome.FOUND, findings=(f,)) for f in findings)
+    return Report(version="0.1.0", snapshot=snapshot, results=(*found, *others), findings=findings)
+
+
+OTHERS = (
+    *passed(
+        "driver-missing", "driver-too-old", "no-nvidia-gpu", "cuda-visible-devices-hides-gpu", "torch-not-installed"
+    ),
+    *skipped("not WSL", "wsl-driver-problem"),
+    *skipped("CuPy is not installed", "cupy-multiple-packages", "cupy-nvrtc-missing", "cupy-a", "cupy-b"),
+)
+
+
+def test_cpu_build_on_a_desktop() -> None:
+    assert render(report(CPU_BUILD, PERSISTENCE, AMP, others=OTHERS), color=False, width=80) == (
+        """\
+1 error: torch-cpu-build
+
+error  torch-cpu-build  torch 2.13.0+cpu
+  PyTorch 2.13.0+cpu was built without CUDA, and this machine has an NVIDIA
+  GeForce RTX 4090
+    torch.build = cpu (torch/version.py)
+    devices[0].name = NVIDIA GeForce RTX 4090 (NVML)
+  fix: install the CUDA 12.6 build of PyTorch, which driver 550.54.14 can run
+    1. /home/ann/.venv/bin/python -m pip install --force-reinstall torch==2.13.0+cu126 \
+--index-url https://download.pytorch.org/whl/cu126
+    2. /home/ann/.venv/bin/python -c 'import torch; print(torch.cuda.is_available())'
+    needs a restart of the program
+    see https://pytorch.org/get-started/locally/
+
+info  persistence-mode-off: persistence mode is off on 1 of 1 devices
+    1. sudo nvidia-smi -pm 1
+info  amp-unused: bf16 runs on the tensor cores of NVIDIA GeForce RTX 4090
+  wrap the forward pass in torch.autocast("cuda", dtype=torch.bfloat16)
+
+passed 5: driver-missing, driver-too-old, no-nvidia-gpu,
+  cuda-visible-devices-hides-gpu, torch-not-installed
+
+skipped 5:
+  CuPy is not installed: cupy-multiple-packages, cupy-nvrtc-missing, 2 more
+  not WSL: wsl-driver-problem
+
+GPU 0: NVIDIA GeForce RTX 4090, compute capability 8.9, memory 1.5 of 24.0 GiB,
+  3 % busy, 41 °C
+
+Ubuntu 24.04.1 LTS · Python 3.12.3 (venv, pip) · driver 550.54.14 ·
+  torch 2.13.0+cpu · CuPy none
+"""
+    )
+
+
+def test_a_mismatch_and_what_follows_from_it() -> None:
+    mismatch = report(MISMATCH, *CONSEQUENCES, SHM, snapshot=Snapshot(driver=DRIVER_550))
+    assert render(mismatch, color=False, width=60) == (
+        """\
+1 error, 1 warning; fix driver-library-mismatch first
+
+error  driver-library-mismatch  driver 550.54.14
+  the kernel module is 550.54.14 and the libraries are
+  550.90.07
+    driver.library_version = 550.90.07 (name of
+      libcuda.so.VERSION)
+  fix: reboot
+    1. sudo reboot
+    2. nvidia-smi
+    needs root and a reboot
+  or: load the new module
+    1. sudo modprobe nvidia
+    needs root
+  follows from it: torch-cuda-unavailable: PyTorch
+    2.13.0+cu126 finds no CUDA device: Unexpected error
+  follows from it: cupy-device-unavailable: CuPy finds no
+    device: cudaErrorInsufficientDriver
+  follows from it: nvml-unavailable: NVML cannot be
+    initialised: Driver/library version mismatch
+
+warning  shm-too-small  /dev/shm
+  /dev/shm has 64.0 MiB
+    system.shm_total_bytes = 64.0 MiB (statvfs /dev/shm)
+  fix: start the container with more
+
+system unknown · Python unknown · driver 550.54.14 ·
+  torch unknown · CuPy unknown
+"""
+    )
+
+
+def test_a_healthy_machine() -> None:
+    snapshot = Snapshot(system=UBUNTU, driver=DRIVER_550, devices=(RTX_4090, H200), python=PYTHON)
+    assert render(report(snapshot=snapshot, others=OTHERS[:3]), color=False, width=80) == (
+        """\
+healthy: 3 checks passed
+
+passed 3: driver-missing, driver-too-old, no-nvidia-gpu
+
+GPU    name                     compute       memory           busy
+                                capability
+0      NVIDIA GeForce RTX 4090  8.9           1.5 of 24.0 GiB  3 %     41 °C
+1      NVIDIA H200              unknown       141.0 GiB
+
+Ubuntu 24.04.1 LTS · Python 3.12.3 (venv, pip) · driver 550.54.14 ·
+  torch unknown · CuPy unknown
+"""
+    )
+
+
+def test_nothing_checked() -> None:
+    crash = CheckResult(
+        check_id="b", outcome=Outcome.CRASHED, reason="crashed, which is a fault of gpudoctor: KeyError: 3"
+    )
+    nothing = report(snapshot=Snapshot(), others=(*skipped("driver: not known", "a"), crash))
+    assert render(nothing, color=False, width=80) == (
+        """\
+no verdict: none of 2 checks could answer
+
+b crashed, which is a fault of gpudoctor: KeyError: 3
+
+skipped 1:
+  driver: not known: a
+
+system unknown · Python unknown · driver unknown · torch unknown · CuPy unknown
+"""
+    )
+    assert render(report(snapshot=Snapshot()), color=False, width=80).startswith("no verdict: no check was run\n")
+
+
+def test_no_driver_and_no_torch_are_known_absences() -> None:
+    snapshot = Snapshot(driver=Driver(installed=False), torch=Torch(installed=False), cupy=NO_CUPY)
+    last = render(report(snapshot=snapshot), color=False, width=80).splitlines()[-1]
+    assert last == "system unknown · Python unknown · driver none · torch none · CuPy none"
+
+
+def test_a_lost_device_says_so() -> None:
+    lost = Device(nvml_index=1, name="NVIDIA H200", error="GPU is lost")
+    text = render(report(snapshot=Snapshot(devices=(RTX_4090, lost))), color=False, width=80)
+    assert "GPU 1: NVIDIA H200: GPU is lost\n" in text
+
+
+def test_colour_paints_the_severity_and_never_a_command() -> None:
+    lines = render(report(CPU_BUILD, AMP, others=OTHERS), color=True, width=80).splitlines()
+    assert lines[0] == "\x1b[31m1 error\x1b[0m: torch-cpu-build"
+    assert lines[2] == "\x1b[31merror\x1b[0m  torch-cpu-build  torch 2.13.0+cpu"
+    assert f"    1. {INSTALL}" in lines
+    assert [line for line in lines if "\x1b" in line] == [
+        lines[0],
+        lines[2],
+        "\x1b[34minfo\x1b[0m  amp-unused: bf16 runs on the tensor cores of NVIDIA GeForce RTX 4090",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 100])
+def test_every_width_holds_each_command_whole(width: int) -> None:
+    whole = report(CPU_BUILD, MISMATCH, *CONSEQUENCES, SHM, PERSISTENCE, AMP, others=OTHERS)
+    lines = render(whole, color=False, width=width).splitlines()
+    assert f"    1. {INSTALL}" in lines
+    if width >= 40:
+        wide = [line for line in lines if len(line) > width and not line.startswith(("    1. ", "    2. ", "    see "))]
+        assert wide == []
+
+
+def test_text_from_the_machine_cannot_act_on_the_terminal() -> None:
+    evil = "\x1b[2J\r\nhealthy\u202e"
+    finding = Finding(
+        check_id="probe-failed",
+        severity=Severity.WARNING,
+        subject=evil,
+        summary=evil,
+        evidence=(Evidence(fact=f"environment.{evil}", value=[evil, {evil: evil}], source=evil),),
+        remedies=(Remedy(summary=evil, commands=(evil,), needs=(evil,), reference=evil),),
+    )
+    snapshot = Snapshot(
+        system=System(distribution_name=evil, container=evil),
+        devices=(Device(nvml_index=0, name=evil), Device(nvml_index=1, error=evil)),
+        python=Python(version=PackageVersion(evil), environment=evil),
+        torch=Torch(version=PackageVersion(evil)),
+        cupy=Cupy(version=PackageVersion(evil)),
+    )
+    text = render(report(finding, snapshot=snapshot, others=skipped(evil, "a")), color=False, width=80)
+    assert set(text) - {"\n"} == {character for character in text if character.isprintable()}
+    assert text.count("\\x1b[2J\\r\\nhealthy\\u202e") >= 12
+
+
+def test_forty_skipped_checks_are_a_few_lines() -> None:
+    many = skipped("PyTorch is not installed", *(f"check-{n}" for n in range(40)))
+    lines = render(report(snapshot=Snapshot(), others=many), color=False, width=80).splitlines()
+    assert lines[2:4] == ["skipped 40:", "  PyTorch is not installed: check-0, check-1, 38 more"]
+    assert len(lines) == 6
+
+
+def test_checks_without_a_fact_are_one_entry_that_names_the_facts() -> None:
+    results = (
+        *skipped("torch.version is unknown", "a", "b"),
+        *skipped("not WSL", "c"),
+        *skipped("driver.version is unknown", "d"),
+        *skipped("whether any of them has one is unknown", "e"),
+    )
+    lines = render(report(snapshot=Snapshot(), others=results), color=False, width=80).splitlines()
+    assert lines[2:6] == [
+        "skipped 5:",
+        "  unknown torch.version, driver.version: a, b, d",
+        "  not WSL: c",
+        "  whether any of them has one is unknown: e",
+    ]
+
+
+def test_a_text_of_many_lines_keeps_its_first_lines() -> None:
+    detail = "killed by SIGSEGV\n\n" + "\n".join(f"  frame\x1b {n}" for n in range(6))
+    finding = Finding(
+        check_id="probe-failed",
+        severity=Severity.ERROR,
+        summary="s",
+        evidence=(Evidence(fact="reports[0].detail", value=detail, source="reports"),),
+    )
+    lines = render(report(finding, snapshot=Snapshot()), color=False, width=80).splitlines()
+    assert lines[4:9] == [
+        "    reports[0].detail = killed by SIGSEGV",
+        r"        frame\x1b 0",
+        r"        frame\x1b 1",
+        r"        frame\x1b 2",
+        "      and 3 more lines",
+    ]
+
+
+def test_a_source_that_only_repeats_the_section_is_left_out() -> None:
+    evidence = Evidence(fact="environment.CUDA_HOME", value="/usr", source="environment")
+    finding = Finding(check_id="x", severity=Severity.ERROR, summary="s", evidence=(evidence,))
+    assert "    environment.CUDA_HOME = /usr\n" in render(report(finding), color=False, width=80)
+
+
+def test_long_lists_are_cut_and_say_so() -> None:
+    evidence = tuple(Evidence(fact=f"torch.fact_{n}", value=n, source="") for n in range(20))
+    finding = Finding(check_id="x", severity=Severity.ERROR, summary="s", evidence=evidence)
+    devices = tuple(Device(nvml_index=n) for n in range(40))
+    text = render(report(finding, snapshot=Snapshot(devices=devices)), color=False, width=80)
+    assert "    and 12 more facts\n" in text
+    assert "and 24 more devices\n" in text
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "shown"),
+    [
+        ("torch.version", None, "unknown"),
+        ("torch.debug", False, "false"),
+        ("toolkit.cuda_home", "", '""'),
+        ("torch.architectures", [], "none"),
+        ("torch.architectures", ["sm_80", "sm_90"], "sm_80, sm_90"),
+        ("devices[0].memory_used_bytes", 512, "512 B"),
+        ("devices[0].memory_used_bytes", 2**50, "1024.0 TiB"),
+        ("devices[0].power_draw_watts", 449.5, "449.5 W"),
+        ("devices[0].temperature_celsius", 88, "88 °C"),
+        ("devices[0].processes", [{"pid": 7, "used_bytes": 2**30}], "pid=7 used_bytes=1.0 GiB"),
+    ],
+)
+def test_values_are_readable(fact: str, value: object, shown: str) -> None:
+    finding = Finding(
+        check_id="x", severity=Severity.ERROR, summary="s", evidence=(Evidence(fact=fact, value=value, source=""),)
+    )
+    assert f"    {fact} = {shown}\n" in render(report(finding), color=False, width=100)
+
+
+def test_tabulate_is_imported_only_for_a_table_of_devices() -> None:
+    code = "import sys, gpudoctor.reporters.table; print('tabulate' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout == "False\n"

@@ -1,0 +1,69 @@
+import io
+
+import pytest
+
+from gpudoctor.reporters.terminal import clean, encodable, paint, use_color, width
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("NVIDIA GeForce RTX 4090 °C", "NVIDIA GeForce RTX 4090 °C", id="plain text stays"),
+        pytest.param("\x1b[2Jcleared", r"\x1b[2Jcleared", id="terminal escape"),
+        pytest.param("a\nb\tc\rd\0", r"a\nb\tc\rd\x00", id="control characters"),
+        pytest.param("\x9b31m", r"\x9b31m", id="8-bit escape"),
+        pytest.param("user\u202egnp.exe", r"user\u202egnp.exe", id="text direction override"),
+        pytest.param("zero\u200bwidth", r"zero\u200bwidth", id="invisible character"),
+        pytest.param("\udc80", r"\udc80", id="undecodable byte"),
+    ],
+)
+def test_clean_shows_what_would_act_on_the_terminal(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+def test_clean_cuts_a_long_text_and_says_so() -> None:
+    assert clean("x" * 1000, 10) == "xxxxxxxxxx... (1000 characters)"
+    assert clean("\x1b" * 10, 10) == r"\x1b" * 10
+    assert clean("x" * 1000, None) == "x" * 1000
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "expected"),
+    [
+        pytest.param(Terminal(), {"TERM": "xterm"}, True, id="terminal"),
+        pytest.param(Terminal(), {"TERM": "dumb"}, False, id="dumb terminal"),
+        pytest.param(io.StringIO(), {"TERM": "xterm"}, False, id="file"),
+        pytest.param(Terminal(), {"NO_COLOR": "1"}, False, id="NO_COLOR"),
+        pytest.param(Terminal(), {"NO_COLOR": ""}, True, id="NO_COLOR empty"),
+        pytest.param(io.StringIO(), {"FORCE_COLOR": "1"}, True, id="FORCE_COLOR"),
+        pytest.param(io.StringIO(), {"CLICOLOR_FORCE": "1"}, True, id="CLICOLOR_FORCE"),
+        pytest.param(io.StringIO(), {"CLICOLOR_FORCE": "0"}, False, id="CLICOLOR_FORCE=0"),
+        pytest.param(Terminal(), {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False, id="NO_COLOR wins"),
+    ],
+)
+def test_use_color(stream: io.StringIO, environ: dict[str, str], expected: bool) -> None:
+    assert use_color(stream, environ) is expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [("60", 60), ("400", 100), ("0", 80), ("", 80), ("-5", 80), ("many", 80), ("²", 80), ("9" * 5000, 80)],
+)
+def test_width_of_a_stream_without_terminal(columns: str, expected: int) -> None:
+    assert width({"COLUMNS": columns}, io.StringIO()) == expected
+
+
+def test_paint() -> None:
+    assert paint("error", "error", color=True) == "\x1b[31merror\x1b[0m"
+    assert paint("error", "error", color=False) == "error"
+
+
+def test_encodable() -> None:
+    assert encodable("41 °C", "utf-8") == "41 °C"
+    assert encodable("41 °C", "ascii") == r"41 \xb0C"
+    assert encodable("41 °C", None) == r"41 \xb0C"
