@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.installed import package, torch_fact, whole_torch
-from gpudoctor.model import CudaVersion, Finding, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import CudaVersion, Finding, Python, Severity, Torch, TorchRuntime
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_packages
 
@@ -24,7 +24,6 @@ def bitsandbytes_cuda_setup(
     python: Python,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
-    system: System | None = None,
 ) -> Iterator[Finding]:
     """bitsandbytes has no library for the CUDA version of the installed PyTorch.
 
@@ -44,13 +43,10 @@ def bitsandbytes_cuda_setup(
     needed = next((version for first, version in FIRST_VERSIONS if cuda >= first), None)
     if found is None or by_conda or needed is None or not (0,) < found[1].release < needed:
         return
-    text = ".".join(map(str, needed))
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"bitsandbytes {found[1]} has no library for CUDA {cuda}, with which PyTorch is built; {text} is the first "
-        "that has one"
-        if cuda in dict(FIRST_VERSIONS)
-        else f"bitsandbytes {found[1]} is older than {text} and has no library for CUDA {cuda}, with which PyTorch is built",
+        summary=f"bitsandbytes {found[1]} has no library for CUDA {cuda}, with which PyTorch is built: none before "
+        f"{'.'.join(map(str, needed))} has",
         subject=f"bitsandbytes {found[1]}",
         facts=(found[0], torch_fact("cuda_version", torch, torch_runtime)),
         remedies=(

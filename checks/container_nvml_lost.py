@@ -26,7 +26,6 @@ TROUBLESHOOTING = (
         "cupy-unusable",
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
-        "gpu-hardware-xid-ecc",
     ),
 )
 def container_nvml_lost(driver: Driver, system: System | None = None) -> Iterator[Finding]:

@@ -33,7 +33,6 @@ from gpudoctor.symptoms import (
         "container-image-needs-newer-driver",
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
-        "cuda-libs-conflict",
         "libcuda-not-on-linker-path",
     ),
 )

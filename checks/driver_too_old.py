@@ -61,7 +61,6 @@ class _Machine:
         "torch-cuda-unavailable",
         "cupy-unusable",
         "cupy-wrong-cuda-package",
-        "torch-no-kernel-for-device",
         "cuda-init-unknown-error-999",
     ),
 )

@@ -145,6 +145,4 @@ def _remedy(extension: _Built, whole: Torch, python: Python, system: System | No
                 verify,
             ),
         )
-    return Remedy(
-        summary=f"Install the wheel of {name} that is built for PyTorch {_name(whole)}, or compile it in this environment"
-    )
+    return Remedy(summary=f"Install the wheel of {name} that is built for PyTorch {_name(whole)}, or compile it here")

@@ -17,7 +17,7 @@ TOO_MANY_DEVICES = ("device >= 0 && device < num_gpus", "device < num_devices, i
 
 @check(
     family="multi-gpu",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu", "out-of-memory"),
+    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu"),
 )
 def mig_misconfigured(
     devices: tuple[Device, ...] | None = None,

@@ -19,7 +19,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import quote
 
 PLATFORMS = {
@@ -48,14 +48,15 @@ def python_version_no_wheel(
 
     Why: pip ends with "No matching distribution found for torch". A new Python gets wheels months after its release, an
     old one loses them, and there are none for musl (Alpine), 32-bit or other processors.
-    Exception: an environment in which PyTorch is installed passes. A Python newer than the table may have wheels by now.
+    Exception: an environment in which PyTorch is installed passes.
     Reference: https://pypi.org/project/torch/#files
     """
     applies(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
     version = known(python.version, "python.version")
     machine = known(system.machine, "system.machine").lower()
     platform = PLATFORMS.get((known(system.os, "system.os"), MACHINES.get(machine, machine)))
-    if system.os == "linux" and system.glibc == "":
+    is_musl = system.os == "linux" and system.glibc == ""
+    if is_musl or _is_32_bit(python):
         platform = None
     here = Machine(python=python, system=system, driver=driver, devices=devices)
     tag = version.minor_release + ("t" if python.free_threaded else "")
@@ -64,19 +65,23 @@ def python_version_no_wheel(
     applies(releases, "the requirement on torch names no release in the table")
     if platform is not None and any(tag in release.pythons.get(platform, ()) for release in releases):
         return
-    if version.release[:2] > _newest(torch_releases()) and platform is not None:
-        raise Skip(f"Python {version.minor_release} is newer than the table of wheels")
-    asked = f"{requirement.name}{requirement.specifier}" if requirement and requirement.specifier else "PyTorch"
-    on = "Linux without glibc (musl)" if system.glibc == "" else f"{system.os} on {system.machine}"
-    has = _offered(platform, releases)
+    asked = f"PyTorch (up to {torch_releases()[-1].versions[-1]})"
+    if requirement and requirement.specifier:
+        asked = f"{requirement.name}{requirement.specifier}"
+    on = "Linux without glibc (musl)" if is_musl else f"{system.os} on {system.machine}"
+    if _is_32_bit(python):
+        on = f"{python.platform_tag}, which is 32-bit"
+    tags = _tags(platform, releases)
+    has = f": it has wheels for {tags[0]} to {tags[-1]}" if tags else ""
     yield Finding(
         severity=severity_without_torch(project, here.gpu(), cupy, python),
-        summary=f"{asked} has no wheel for Python {tag} on {on}{f': it has wheels for {has}' if has else ''}",
+        summary=f"{asked} has no wheel for Python {tag} on {on}{has}",
         subject=f"Python {version}",
         facts=(
             "python.version",
             "system.machine",
-            *(("system.glibc",) if system.glibc == "" else ()),
+            *(("system.glibc",) if is_musl else ()),
+            *(("python.platform_tag",) if _is_32_bit(python) else ()),
             *(("project.requirements",) if requirement else ()),
             torch_fact("installed", torch, torch_runtime),
         ),
@@ -97,19 +102,17 @@ def _asked_for(release: TorchRelease, requirement: Requirement | None) -> bool:
     return any(specifier.contains(version) for version in release.versions)
 
 
-def _newest(releases: tuple[TorchRelease, ...]) -> tuple[int, ...]:
-    tags = {tag for release in releases for tags in release.pythons.values() for tag in tags}
-    return max(PackageVersion(tag).release for tag in tags)
+def _is_32_bit(python: Python) -> bool:
+    return python.platform_tag == "win32" or (python.platform_tag or "").endswith(("_i686", "_i386", "_armv7l"))
 
 
 def _tags(platform: str | None, releases: tuple[TorchRelease, ...]) -> list[str]:
-    found = {tag for release in releases for tag in release.pythons.get(platform or "", ())}
-    return sorted((tag for tag in found if not tag.endswith("t")), key=lambda tag: PackageVersion(tag).release)
-
-
-def _offered(platform: str | None, releases: tuple[TorchRelease, ...]) -> str:
-    tags = _tags(platform, releases)
-    return f"{tags[0]} to {tags[-1]}" if len(tags) > 1 else "".join(tags)
+    """Return the Python versions that the newest of the releases with wheels for the platform has them for."""
+    for release in reversed(releases):
+        found = [tag for tag in release.pythons.get(platform or "", ()) if not tag.endswith("t")]
+        if found:
+            return sorted(found, key=lambda tag: PackageVersion(tag).release)
+    return []
 
 
 def _remedy(

@@ -8,7 +8,7 @@ from gpudoctor.remedies import install_torch
 from gpudoctor.symptoms import gpu_name, nvidia_gpus
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "torch-cpu-build", "rocm-unsupported-gfx"))
+@check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx"))
 def rocm_build_on_nvidia(
     torch: Torch,
     system: System | None = None,

@@ -3,9 +3,9 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model.record import record
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import (
     install_driver,
@@ -22,7 +22,7 @@ from gpudoctor.symptoms import in_container
 REQUIRED = ("filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "sympy", "typing_extensions")
 
 
-@dataclass(frozen=True)
+@record
 class _Machine:
     """What remedies depend on."""
 
@@ -32,7 +32,7 @@ class _Machine:
     environment: Environment | None
 
 
-@dataclass(frozen=True)
+@record
 class _Cause:
     """A cause by the text of the exception: `meaning` and `remedies` get the match."""
 
@@ -174,24 +174,24 @@ def _find_other_torch(_match: re.Match[str], machine: _Machine) -> tuple[Remedy,
     )
 
 
-CAUSES = (
-    _Cause(r"libcuda\.so\.1: cannot open", "the driver's library libcuda.so.1 is missing", _driver_library),
-    _Cause(
-        r"([\w.+-]+\.so[\w.]*|\w+\.dylib)\b.{0,40}cannot open shared object", r"the library \1 is missing", _reinstall
-    ),
-    _Cause(r"Library not loaded: \S*?([^/\s]+)(\s|$)", r"the library \1 is missing", _reinstall),
-    _Cause(r"WinError 126|DLL load failed", "a DLL that PyTorch needs is missing", _visual_cpp),
-    _Cause(r"undefined symbol", "a library of another version is loaded", _without_library_path),
-    _Cause(
-        r"version .?((?:GLIBCXX|CXXABI|GLIBC)_[\d.]+)' not found", r"the C or C++ library here lacks \1", _newer_system
-    ),
-    _Cause(r"(/\S+\.so[\w.]*): cannot allocate memory in static TLS block", r"\1 was loaded too late", _preload),
-    _Cause(r"invalid ELF header|file too short", "a file of PyTorch is damaged", _reinstall),
-    _Cause(r"No module named '?([\w.]+)", r"the module \1 is missing", _required_module),
-    _Cause(
-        r"partially initialized module|has no attribute '__version__'",
-        "something else of that name is imported",
-        _find_other_torch,
-    ),
-    _Cause(r"", "", _reinstall),
+# The first pattern that is found counts; the last one is found in every text.
+CAUSES = tuple(
+    _Cause(pattern=pattern, meaning=meaning, remedies=remedies)
+    for pattern, meaning, remedies in (
+        (r"libcuda\.so\.1: cannot open", "the driver's library libcuda.so.1 is missing", _driver_library),
+        (r"([\w.+-]+\.so[\w.]*): cannot open shared object", r"the library \1 is missing", _reinstall),
+        (r"Library not loaded: \S*?([^/\s]+)(\s|$)", r"the library \1 is missing", _reinstall),
+        (r"WinError 126|DLL load failed", "a DLL that PyTorch needs is missing", _visual_cpp),
+        (r"undefined symbol", "a library of another version is loaded", _without_library_path),
+        (r"((?:GLIBCXX|CXXABI|GLIBC)_[\d.]+)' not found", r"the C or C++ library here lacks \1", _newer_system),
+        (r"(/\S+\.so[\w.]*): cannot allocate memory in static TLS block", r"\1 was loaded too late", _preload),
+        (r"invalid ELF header|file too short", "a file of PyTorch is damaged", _reinstall),
+        (r"No module named '?([\w.]+)", r"the module \1 is missing", _required_module),
+        (
+            r"partially initialized module|has no attribute '__version__'",
+            "something else of that name is imported",
+            _find_other_torch,
+        ),
+        (r"", "", _reinstall),
+    )
 )

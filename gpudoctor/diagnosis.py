@@ -30,15 +30,19 @@ def _rank(finding: Finding, checks: Mapping[str, Check]) -> tuple[int, int, str,
 
 
 def _find_causes(ranked: Sequence[Finding], checks: Mapping[str, Check]) -> list[int | None]:
-    """Return for each finding the index of the first one that explains it. Advice explains nothing."""
+    """Return for each finding the index of the one that explains it, a root cause if there is one."""
+    explained_by = [[m for m, other in enumerate(ranked) if _explains(other, finding, checks)] for finding in ranked]
     causes: list[int | None] = [None] * len(ranked)
-    for n, finding in enumerate(ranked):
-        for m, other in enumerate(ranked):
-            explains = finding.check_id in checks[other.check_id].explains and other.check_id != finding.check_id
-            if explains and other.severity is not Severity.INFO and not _leads_to(n, m, causes):
-                causes[n] = m
-                break
+    for n, candidates in enumerate(explained_by):
+        possible = [m for m in candidates if not _leads_to(n, m, causes)]
+        causes[n] = min(possible, key=lambda m: (bool(explained_by[m]), m), default=None)
     return causes
+
+
+def _explains(cause: Finding, finding: Finding, checks: Mapping[str, Check]) -> bool:
+    """Tell whether `finding` goes when `cause` is mended. Advice explains nothing."""
+    other = cause.check_id != finding.check_id and cause.severity is not Severity.INFO
+    return other and finding.check_id in checks[cause.check_id].explains
 
 
 def _leads_to(start: int, end: int, causes: Sequence[int | None]) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gpudoctor.data import features
 from gpudoctor.devices import has_tensor_cores
 from gpudoctor.model import ComputeCapability, Device, Driver, PrecisionResult, System, TorchRuntime
+from gpudoctor.model.record import record
 from gpudoctor.numerics import is_right, within
 from gpudoctor.registry import applies, known
 from gpudoctor.symptoms import gpu_name, nvidia_gpus
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class TorchDevice:
     """A CUDA device of PyTorch, by its number there, with its results by precision and their place in the section."""
 

@@ -40,6 +40,12 @@ def test_a_cause_stands_before_what_it_explains() -> None:
     ]
 
 
+def test_a_root_cause_is_named_rather_than_what_lies_between() -> None:
+    checks = catalog(("a", "driver", ("z",)), ("m", "container", ("a", "z")), ("z", "torch", ()))
+    found = diagnose([finding("a"), finding("m"), finding("z")], checks)
+    assert [(item.check_id, item.caused_by) for item in found] == [("m", None), ("a", "m"), ("z", "m")]
+
+
 def test_one_fault_is_one_error() -> None:
     found = diagnose([finding("torch-blind"), finding("driver-gone"), finding("cupy-blind")], CHECKS)
     assert [item.severity for item in found] == [Severity.ERROR, Severity.INFO, Severity.INFO]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from gpudoctor.model.record import record
 
 _NUMBERS = r"(\d+(?:\.\d+)+|\d+)"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Compiler:
     """A host compiler. kind: "gcc", "clang" or "cl"."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from gpudoctor.model.record import record
 
 DISPLAY = (0x0300, 0x0302, 0x0380)  # VGA controller, 3D controller, other display controller
 ACCELERATOR = 0x1200  # processing accelerator: AMD Instinct
 BRIDGE = 0x0680  # other bridge: NVSwitch
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PciDevice:
     """A device on the PCI bus. kind: class and subclass; vendor and device: four upper-case hex digits."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from gpudoctor.model.record import record
 from gpudoctor.model.versions import DriverVersion
 
 # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023"
@@ -12,7 +12,7 @@ from gpudoctor.model.versions import DriverVersion
 _LINE = r"NVRM version:.*?Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KernelModule:
     """The loaded kernel module. flavor: "open" or "proprietary"."""
 

@@ -17,7 +17,8 @@ _WHEEL = (
 )
 # What most lines are: name, extras, versions. The library packaging is imported for the others only: it takes 20 ms.
 _VERSION = r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?(?:\.post\d+)?(?:\.dev\d+)?"
-_CLAUSE = rf"(?:(?:>=|<=|>|<)\s*{_VERSION}|~=\s*(?=\d+\.){_VERSION}|(?:==|!=)\s*{_VERSION}(?:\.\*|\+[a-z0-9]+(?:\.[a-z0-9]+)*)?)"
+_ENDING = r"(?:\.\*|\+[a-z0-9]+(?:\.[a-z0-9]+)*)?"
+_CLAUSE = rf"(?:(?:>=|<=|>|<)\s*{_VERSION}|~=\s*(?=\d+\.){_VERSION}|(?:==|!=)\s*{_VERSION}{_ENDING})"
 _PLAIN = rf"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w., -]*\])?\s*((?:{_CLAUSE}(?:\s*,\s*{_CLAUSE})*)?)"
 
 

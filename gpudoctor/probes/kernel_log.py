@@ -6,6 +6,7 @@ from gpudoctor.host import Question, Setting
 from gpudoctor.model.snapshot import Driver
 from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
 from gpudoctor.probes.reading import Facts
+from gpudoctor.probes.untrusted import cleaned
 
 XIDS = 50
 MESSAGES = 20
@@ -21,4 +22,5 @@ def parse_kernel_log(facts: Facts) -> Driver:
     lines = facts.get("kernel_log", {}).get("lines")
     if lines is None:
         return Driver()
+    lines = [cleaned(line) for line in lines]
     return Driver(xids=parse_xids(lines)[-XIDS:], kernel_messages=driver_messages(lines, MESSAGES))

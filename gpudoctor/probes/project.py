@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from pathlib import PurePath
 
 from gpudoctor.host import Question, Setting
 from gpudoctor.model.snapshot import Project, Requirement
-from gpudoctor.probes.reading import Facts, value
+from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (
     "requirements*.txt",
@@ -29,7 +29,7 @@ PLATFORMS = {
 
 def question(setting: Setting) -> Question:
     """Return what to read for the section."""
-    folder = re.sub(r"([*?[])", r"[\1]", str(setting.directory))
+    folder = re.sub(r"([*?[])", r"[\1]", os.fspath(setting.directory))
     reading_list = {"files": [f"{folder}/{name}" for name in FILES], "values": ["platform", "uname"]}
     return Question(name="project", worker="read_host", arguments=reading_list)
 
@@ -40,9 +40,7 @@ def parse_project(facts: Facts) -> Project:
     texts = {path: files[path]["text"] for path in sorted(files) if "text" in files[path]}
     platform = _platform(facts)
     found = [
-        requirement
-        for path in list(texts)[:MOST_FILES]
-        for requirement in _requirements(PurePath(path), texts[path], platform)
+        requirement for path in list(texts)[:MOST_FILES] for requirement in _requirements(path, texts[path], platform)
     ]
     return Project(requirements=tuple(dict.fromkeys(found))[:MOST_REQUIREMENTS])
 
@@ -54,16 +52,17 @@ def _platform(facts: Facts) -> Mapping[str, str]:
     return {**platform, "platform_machine": machine} if machine else platform
 
 
-def _requirements(path: PurePath, text: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:
+def _requirements(path: str, text: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:
     from gpudoctor.parsers import conda_environment, requirements_files
 
-    name = f"requirements/{path.name}" if path.parent.name == "requirements" else path.name
+    name = file_name(path)
     try:
-        if path.suffix == ".txt":
-            return requirements_files.parse_requirements_txt(text, name, platform)
-        if path.name == "pyproject.toml":
+        if name.endswith(".txt"):
+            source = f"requirements/{name}" if path.endswith(f"/requirements/{name}") else name
+            return requirements_files.parse_requirements_txt(text, source, platform)
+        if name == "pyproject.toml":
             return requirements_files.parse_pyproject(text, platform)
-        if path.name == "setup.cfg":
+        if name == "setup.cfg":
             return requirements_files.parse_setup_cfg(text, platform)
         return conda_environment.parse_conda_environment(text, name, platform)
     except ValueError:

@@ -22,6 +22,7 @@ from gpudoctor.probes.reading import (
     unreadable,
     value,
 )
+from gpudoctor.probes.untrusted import cleaned
 
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 # EFI_GLOBAL_VARIABLE of the UEFI specification
@@ -117,7 +118,8 @@ def _is_zero(number: int | None) -> bool | None:
 def _os_release(facts: Facts) -> dict[str, str]:
     for path in OS_RELEASE:
         with contextlib.suppress(ValueError):
-            return parse_os_release(file_text(facts, path) or "")
+            variables: dict[str, str] = cleaned(parse_os_release(file_text(facts, path) or ""))
+            return variables
     return {}
 
 

@@ -53,7 +53,9 @@ def test_a_container_is_mended_on_its_host() -> None:
 
 def test_wsl_is_restarted() -> None:
     system = System(os="linux", wsl=2, container="")
-    finding = run_check("cuda-init-unknown-error-999", driver=Driver(cuda_init_code=999), system=system).findings[0]
+    driver = Driver(cuda_init_code=999, uvm_loaded=False)
+    finding = run_check("cuda-init-unknown-error-999", driver=driver, system=system).findings[0]
+    assert "nvidia_uvm" not in finding.summary
     assert finding.remedies[0].commands == ("wsl --shutdown",)
 
 

@@ -14,6 +14,7 @@ from gpudoctor.model import (
     Severity,
     System,
     Torch,
+    TorchRuntime,
 )
 from gpudoctor.testing import run_check
 

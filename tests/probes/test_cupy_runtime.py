@@ -15,7 +15,8 @@ from gpudoctor.probes import isolate
 from gpudoctor.probes.cupy_runtime import parse_cupy_runtime, question
 from tests.environments import python_of
 
-RUN = (str(isolate.WORKERS / "run.py"), str(isolate.WORKERS / "cupy_runtime.py"))
+WORKERS = Path(isolate.WORKERS)
+RUN = (str(WORKERS / "run.py"), str(WORKERS / "cupy_runtime.py"))
 
 # CuPy whose arrays are NumPy's: SLOTS are replaced by what one test wants to go wrong.
 NUMPY_AS_CUPY = """

@@ -84,3 +84,10 @@ def test_the_last_ones() -> None:
     assert driver.xids is not None
     assert driver.kernel_messages is not None
     assert (len(driver.xids), driver.xids[-1].number, len(driver.kernel_messages)) == (XIDS, 99, MESSAGES)
+
+
+def test_control_characters_do_not_reach_a_terminal() -> None:
+    line = "NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=\x1b[31mevil\x07"
+    driver = parse_kernel_log({"kernel_log": {"lines": [line]}})
+    assert driver.xids == (Xid(number=31, pci_address="0000:3b:00.0", text="pid=7, name=[31mevil"),)
+    assert driver.kernel_messages == ("NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=[31mevil",)

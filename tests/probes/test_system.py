@@ -162,18 +162,18 @@ def test_secure_boot(text: str | None, on: bool | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "listed", "iommu"),
+    ("kind", "listed", "iommu"),
     [
-        pytest.param({"DMA-FQ\n"}, (), True, id="translates"),
-        pytest.param({"identity\n"}, (), False, id="pass-through"),
-        pytest.param(set(), ("/sys/class/iommu", "/sys/class/iommu/dmar0"), True, id="unit, no GPU's driver"),
-        pytest.param(set(), ("/sys/class/iommu",), False, id="no unit"),
-        pytest.param(set(), (), None, id="no sysfs"),
+        pytest.param("DMA-FQ\n", (), True, id="translates"),
+        pytest.param("identity\n", (), False, id="pass-through"),
+        pytest.param(None, ("/sys/class/iommu", "/sys/class/iommu/dmar0"), True, id="unit, no GPU's driver"),
+        pytest.param(None, ("/sys/class/iommu",), False, id="no unit"),
+        pytest.param(None, (), None, id="no sysfs"),
     ],
 )
-def test_iommu(files: set[str], listed: tuple[str, ...], iommu: bool | None) -> None:
-    texts: dict[str, str | None] = {"/sys/bus/pci/drivers/nvidia/0000:01:00.0/iommu_group/type": t for t in files}
-    assert parse_system(machine(files=texts, listed=listed)).iommu is iommu
+def test_iommu(kind: str | None, listed: tuple[str, ...], iommu: bool | None) -> None:
+    files = {"/sys/bus/pci/drivers/nvidia/0000:01:00.0/iommu_group/type": kind}
+    assert parse_system(machine(files=files, listed=listed)).iommu is iommu
 
 
 PCI = ("/sys/bus/pci/devices",)

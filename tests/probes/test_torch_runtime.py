@@ -19,7 +19,8 @@ from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
 from gpudoctor.probes.workers import torch_runtime as worker
 from tests.environments import python_of
 
-WORKER = isolate.WORKERS / "torch_runtime.py"
+WORKERS = Path(isolate.WORKERS)
+WORKER = WORKERS / "torch_runtime.py"
 
 
 def ask(path: Path, timeout_seconds: float = 20.0) -> Answer:
@@ -50,7 +51,7 @@ def ask_real(python: Path, script: str = "", options: tuple[str, ...] = (), **en
         f"spec = importlib.util.spec_from_file_location('worker', {str(WORKER)!r})\n"
         "worker = importlib.util.module_from_spec(spec); spec.loader.exec_module(worker)\n"
     )
-    run = ["-c", load + script] if script else [str(isolate.WORKERS / "run.py"), str(WORKER)]
+    run = ["-c", load + script] if script else [str(WORKERS / "run.py"), str(WORKER)]
     done = subprocess.run(
         [python, *options, *run], input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}
     )
@@ -160,6 +161,27 @@ def test_nccl_version(ask_stub: AskStub, answer: str, version: str | None) -> No
 def test_a_cudnn_that_cannot_be_loaded_keeps_its_error(ask_stub: AskStub) -> None:
     runtime = parse_torch_runtime(ask_stub(cuda_build(cudnn="lambda: [][0]")).facts)
     assert (runtime.cudnn_version, runtime.cudnn_error) == (None, "IndexError: list index out of range")
+
+
+@pytest.mark.parametrize(
+    ("matmul", "above", "tf32"),
+    [
+        pytest.param("allow_tf32=True", "", True, id="older releases, on"),
+        pytest.param("allow_tf32=False", "", False, id="older releases, off"),
+        pytest.param("fp32_precision='ieee', allow_tf32=True", "", False, id="the newer switch counts"),
+        pytest.param("fp32_precision='none'", "fp32_precision='tf32'", True, id="inherited where not resolved"),
+        pytest.param("fp32_precision='none'", "fp32_precision='none'", False, id="set nowhere"),
+        pytest.param("", "", None, id="neither: before 1.7"),
+    ],
+)
+def test_switches_of_other_releases(ask_stub: AskStub, matmul: str, above: str, tf32: bool | None) -> None:
+    cudnn = f"S(conv=S({matmul}))" if "fp32_precision" in matmul else f"S({matmul})"
+    torch = (
+        "from types import SimpleNamespace as S\n__version__ = '1'\n"
+        f"backends = S(cuda=S(matmul=S({matmul})), cudnn={cudnn}{', ' + above if above else ''})"
+    )
+    runtime = parse_torch_runtime(ask_stub(torch).facts)
+    assert (runtime.matmul_tf32, runtime.cudnn_tf32) == (tf32, tf32)
 
 
 def test_a_module_that_is_hardly_torch_leaves_the_rest_unknown(ask_stub: AskStub) -> None:
@@ -287,7 +309,7 @@ def test_devices_to_try(facts: dict[str, Any], devices: dict[str, list[str]]) ->
 
 @pytest.mark.parametrize("name", ["torch_runtime.py", "cupy_runtime.py"])
 def test_the_worker_is_python_3_8(name: str) -> None:
-    ast.parse((isolate.WORKERS / name).read_text(), feature_version=(3, 8))
+    ast.parse((WORKERS / name).read_text(), feature_version=(3, 8))
 
 
 def test_the_bounds_are_for_the_size_of_the_products() -> None:

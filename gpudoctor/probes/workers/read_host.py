@@ -29,6 +29,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
@@ -262,11 +263,12 @@ class _Command:
         try:
             status = process.wait(max(0.0, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            process.kill()
             self.failure = "no answer in %g s" % COMMAND_SECONDS
+            process.kill()
+            with suppress(subprocess.TimeoutExpired):  # one that waits inside the driver is left behind
+                process.wait(1)
         for thread in self.threads:  # what it has started and left behind may hold its pipes open
             thread.join(max(0.1, self.deadline - time.monotonic()))
-        process.poll()
         return status
 
 

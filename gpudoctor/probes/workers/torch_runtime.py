@@ -129,22 +129,23 @@ def _cudnn(torch: Any) -> Facts:
 def _switches(torch: Any) -> Facts:
     """Return the precision switches. Reading them changes none of them."""
     facts: Facts = {}
-    _put(facts, "matmul_tf32", lambda: _tf32(torch, torch.backends.cuda.matmul, torch.backends.cuda.matmul))
-    _put(facts, "cudnn_tf32", lambda: _tf32(torch, torch.backends.cudnn.conv, torch.backends.cudnn))
+    backends = _ask(lambda: torch.backends)
+    _put(facts, "matmul_tf32", lambda: _tf32(backends, backends.cuda.matmul, lambda: backends.cuda.matmul))
+    _put(facts, "cudnn_tf32", lambda: _tf32(backends, backends.cudnn, lambda: backends.cudnn.conv))
     _put(facts, "cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark))
     return facts
 
 
-def _tf32(torch: Any, owner: Any, legacy_owner: Any) -> bool:
+def _tf32(backends: Any, older: Any, newer: Callable[[], Any]) -> bool:
     """Return whether TF32 is allowed, by the newer switch where there is one.
 
     Once it has been set, reading the older one raises RuntimeError: "mix of the legacy and new APIs"
     (https://github.com/pytorch/pytorch/issues/173731). "none" stands for the setting above it.
     """
-    precision = _ask(lambda: owner.fp32_precision)
+    precision = _ask(lambda: newer().fp32_precision)
     if precision == "none":
-        precision = _ask(lambda: torch.backends.fp32_precision)
-    return bool(legacy_owner.allow_tf32) if precision is None else precision == "tf32"
+        precision = _ask(lambda: backends.fp32_precision)
+    return bool(older.allow_tf32) if precision is None else precision == "tf32"
 
 
 def _mps(torch: Any) -> Facts:

@@ -1,0 +1,60 @@
+"""How many CuPy distributions are installed."""
+
+from collections.abc import Iterator
+
+from gpudoctor.cupy_errors import cupy_errors
+from gpudoctor.installed import Machine
+from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, System
+from gpudoctor.registry import check, known
+
+WARNING = "multiple CuPy packages are installed"
+
+
+@check(
+    family="cupy",
+    explains=(
+        "cupy-wrong-cuda-package",
+        "cupy-unusable",
+        "cupy-nvrtc-missing",
+        "cupy-cuda-libs-missing",
+        "cupy-arch-unsupported",
+    ),
+)
+def cupy_multiple_packages(
+    cupy: Cupy | None = None,
+    cupy_runtime: CupyRuntime | None = None,
+    python: Python | None = None,
+    system: System | None = None,
+    driver: Driver | None = None,
+    devices: tuple[Device, ...] | None = None,
+) -> Iterator[Finding]:
+    """Several CuPy distributions are installed at once.
+
+    Why: cupy, cupy-cuda12x, cupy-cuda13x and the others install the same files; the last one overwrote the rest, and
+    removing one of them leaves a broken package behind. CuPy warns of it on import.
+    Exception: as long as CuPy works this is a warning.
+    Reference: https://docs.cupy.dev/en/stable/install.html#using-pip
+    """
+    warnings = (cupy_runtime.warnings if cupy_runtime is not None else None) or ()
+    warned = next((number for number, text in enumerate(warnings) if WARNING in text), None)
+    if warned is None:
+        distributions = known(cupy and cupy.distributions, "cupy.distributions")
+    else:
+        distributions = (cupy.distributions if cupy is not None else None) or ()
+    names = sorted({package.name for package in distributions})
+    if len(names) < 2 and warned is None:
+        return
+    machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    fails = machine.gpu() != "" and next(cupy_errors(cupy_runtime), None)
+    listed = " and ".join(f"{package.name} {package.version}" for package in distributions)
+    yield Finding(
+        severity=Severity.ERROR if fails else Severity.WARNING,
+        summary=f"{listed} are installed at once" if len(names) > 1 else "Several CuPy packages are installed at once",
+        subject="cupy",
+        facts=(
+            *(("cupy.distributions",) if len(names) > 1 else ()),
+            *((f"cupy_runtime.warnings[{warned}]",) if warned is not None else ()),
+            *((fails[0],) if fails else ()),
+        ),
+        remedies=(machine.install_cupy(cupy),),
+    )

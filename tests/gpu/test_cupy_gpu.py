@@ -1,0 +1,75 @@
+"""CuPy on a real device: a call into each of its libraries agrees with NumPy."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.model import CupyRuntime, Device, Outcome
+from gpudoctor.probes import isolate
+from gpudoctor.probes.cupy_runtime import parse_cupy_runtime
+from gpudoctor.testing import run_check
+
+WORKERS = Path(isolate.WORKERS)
+pytestmark = pytest.mark.gpu
+
+
+def ask(**environ: str) -> CupyRuntime:
+    command = [sys.executable, str(WORKERS / "run.py"), str(WORKERS / "cupy_runtime.py")]
+    done = subprocess.run(
+        command, input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}, timeout=300
+    )
+    return parse_cupy_runtime(json.loads(done.stdout)["facts"])
+
+
+@pytest.fixture(scope="module")
+def runtime() -> CupyRuntime:
+    """Return the section, of a machine with a device and CuPy."""
+    if not Path("/dev/nvidiactl").exists() or importlib.util.find_spec("cupy") is None:
+        pytest.skip("needs an NVIDIA GPU and CuPy in this environment")
+    return ask()
+
+
+def test_the_import_works_and_sees_the_devices(runtime: CupyRuntime) -> None:
+    assert (runtime.import_error, runtime.device_error) == ("", "")
+    assert runtime.device_count
+    assert None not in (runtime.build_cuda_version, runtime.runtime_cuda_version, runtime.driver_cuda_version)
+    assert runtime.nvrtc_architectures
+
+
+def test_every_library_agrees_with_numpy(runtime: CupyRuntime) -> None:
+    assert [call.library for call in runtime.calls or ()] == [
+        "nvrtc",
+        "elementwise",
+        "cublas",
+        "cufft",
+        "curand",
+        "cusolver",
+        "cusparse",
+    ]
+    assert [call for call in runtime.calls or () if call.error] == []
+    compared = [call for call in runtime.calls or () if call.library not in ("nvrtc", "curand")]
+    assert all(call.relative_error is not None and call.relative_error < 1e-12 for call in compared)
+    assert all(call.version for call in compared if call.library != "elementwise")
+
+
+def test_no_kernel_is_left_in_the_cache(runtime: CupyRuntime, tmp_path: Path) -> None:
+    assert ask(CUPY_CACHE_DIR=str(tmp_path)).calls == runtime.calls
+    assert list(tmp_path.rglob("*.cubin")) == []
+
+
+def test_a_healthy_device_has_no_finding(runtime: CupyRuntime) -> None:
+    result = run_check("cupy-unusable", cupy_runtime=runtime, devices=(Device(nvml_index=0),))
+    assert result.outcome is Outcome.PASSED
+
+
+def test_a_hidden_device_is_an_error_with_its_text(runtime: CupyRuntime) -> None:
+    hidden = ask(CUDA_VISIBLE_DEVICES="-1")
+    assert hidden.device_count == 0
+    assert "cudaErrorNoDevice" in (hidden.device_error or "")
+    assert [call.library for call in hidden.calls or ()] == ["nvrtc"]
+    assert hidden.nvrtc_version == runtime.nvrtc_version

@@ -1,0 +1,91 @@
+"""PyTorch on a real device: the worker's products, and the checks that read them."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.model import ComputeCapability, Outcome, TorchRuntime
+from gpudoctor.numerics import error_bound, is_right
+from gpudoctor.probes import isolate
+from gpudoctor.probes.torch_runtime import parse_torch_runtime
+from gpudoctor.testing import run_check
+from gpudoctor.usable_devices import usable_devices
+
+WORKERS = Path(isolate.WORKERS)
+pytestmark = pytest.mark.gpu
+
+
+def ask(**environ: str) -> TorchRuntime:
+    command = [sys.executable, str(WORKERS / "run.py"), str(WORKERS / "torch_runtime.py")]
+    done = subprocess.run(
+        command, input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}, timeout=300
+    )
+    return parse_torch_runtime(json.loads(done.stdout)["facts"])
+
+
+@pytest.fixture(scope="module")
+def runtime() -> TorchRuntime:
+    """Return the section, of a machine with a device and a CUDA build of PyTorch."""
+    if not Path("/dev/nvidiactl").exists() or importlib.util.find_spec("torch") is None:
+        pytest.skip("needs an NVIDIA GPU and PyTorch in this environment")
+    runtime = ask()
+    if runtime.cuda_version is None:
+        pytest.skip("PyTorch is not built for CUDA")
+    return runtime
+
+
+def test_cuda_is_available_and_every_device_is_described(runtime: TorchRuntime) -> None:
+    assert (runtime.available, runtime.availability_error) == (True, "")
+    assert runtime.device_count
+    for facts in (runtime.device_names, runtime.device_capabilities):
+        assert facts is not None
+        assert len(facts) == runtime.device_count
+    assert runtime.architectures
+    assert runtime.warnings == ()
+
+
+def test_every_product_is_right(runtime: TorchRuntime) -> None:
+    assert runtime.precision_results
+    wrong = [result for result in runtime.precision_results if not is_right(result)]
+    assert wrong == []
+
+
+def test_tf32_lies_between_bf16_and_float32(runtime: TorchRuntime) -> None:
+    for device in usable_devices(runtime):
+        if device.capability < ComputeCapability(8, 0):
+            assert "tf32" not in device.results
+            continue
+        errors = {precision: result.relative_error or 0.0 for precision, (_, result) in device.results.items()}
+        assert 5 * errors["fp32"] < error_bound("fp32") < errors["tf32"] < errors["bf16"]
+
+
+def test_uuids_are_those_of_nvml(runtime: TorchRuntime) -> None:
+    listed = subprocess.run(
+        ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True, text=True, check=True
+    )
+    full_devices = [uuid for uuid in runtime.device_uuids or () if uuid.startswith("GPU-")]
+    assert set(full_devices) <= set(listed.stdout.split())
+
+
+def test_the_switches_are_read_before_the_products_set_them(runtime: TorchRuntime) -> None:
+    assert (runtime.matmul_tf32, runtime.cudnn_tf32) == (False, True)
+    assert ask(TORCH_ALLOW_TF32_CUBLAS_OVERRIDE="1").matmul_tf32 is True
+
+
+def test_a_hidden_device_is_an_error_with_its_text(runtime: TorchRuntime) -> None:
+    hidden = ask(CUDA_VISIBLE_DEVICES="-1")
+    assert (hidden.available, hidden.device_count, hidden.precision_results) == (False, 0, ())
+    assert hidden.availability_error
+    assert hidden.architectures == runtime.architectures
+
+
+@pytest.mark.parametrize(
+    "check_id", ["torch-import-failed", "torch-wrong-results", "fp16-nan", "tf32-precision-surprise"]
+)
+def test_a_healthy_device_has_no_finding(runtime: TorchRuntime, check_id: str) -> None:
+    assert run_check(check_id, torch_runtime=runtime).outcome is Outcome.PASSED
