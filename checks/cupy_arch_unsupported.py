@@ -95,11 +95,12 @@ def _compiler(cupy: Cupy | None, cupy_runtime: CupyRuntime | None, python: Pytho
             name=f"NVRTC{version}",
             fact="cupy_runtime.nvrtc_architectures",
         )
-    versions = [
-        (cupy_runtime.nvrtc_version, "cupy_runtime.nvrtc_version") if cupy_runtime is not None else (None, ""),
-        (cupy_runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version") if cupy_runtime else (None, ""),
+    runtime = cupy_runtime or CupyRuntime()
+    versions = (
+        (runtime.nvrtc_version, "cupy_runtime.nvrtc_version"),
+        (runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version"),
         _wheel_version(cupy, python),
-    ]
+    )
     for version, fact in versions:
         listed = toolkit_architectures(version) if version is not None else None
         if listed is not None:

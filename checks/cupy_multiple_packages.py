@@ -37,10 +37,8 @@ def cupy_multiple_packages(
     """
     warnings = (cupy_runtime.warnings if cupy_runtime is not None else None) or ()
     warned = next((number for number, text in enumerate(warnings) if WARNING in text), None)
-    if warned is None:
-        distributions = known(cupy and cupy.distributions, "cupy.distributions")
-    else:
-        distributions = (cupy.distributions if cupy is not None else None) or ()
+    installed = cupy.distributions if cupy is not None else None
+    distributions = known(installed, "cupy.distributions") if warned is None else installed or ()
     names = sorted({package.name for package in distributions})
     if len(names) < 2 and warned is None:
         return

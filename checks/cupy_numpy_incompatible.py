@@ -40,8 +40,8 @@ def cupy_numpy_incompatible(
 ) -> Iterator[Finding]:
     """The installed CuPy does not work with the installed NumPy.
 
-    Why: CuPy is compiled against NumPy and uses its functions: versions before 13 fail with NumPy 2, and from 14 on CuPy
-    needs NumPy 2.
+    Why: CuPy is compiled against NumPy and uses its functions: versions before 13 fail with NumPy 2, and from 14 on
+    CuPy needs NumPy 2.
     Exception: where CuPy is imported all the same, a NumPy outside the declared range is a warning.
     Reference: https://docs.cupy.dev/en/stable/upgrade.html#compatibility-matrix
     """

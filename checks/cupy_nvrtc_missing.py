@@ -39,11 +39,11 @@ def _from_disk(
     cupy: Cupy | None, toolkit: Toolkit | None, python: Python | None, machine: Machine
 ) -> Iterator[Finding]:
     """Yield a finding where neither wheels nor a toolkit nor the loader has the library."""
-    if known(cupy and cupy.nvrtc_files, "cupy.nvrtc_files"):
+    if known(cupy.nvrtc_files if cupy is not None else None, "cupy.nvrtc_files"):
         return
-    installs = known(toolkit and toolkit.toolkits, "toolkit.toolkits")
-    known_libraries = known(toolkit and toolkit.system_libraries, "toolkit.system_libraries")
-    libraries = (*known_libraries, *((toolkit.library_path_libraries if toolkit else None) or ()))
+    there = toolkit or Toolkit()
+    installs = known(there.toolkits, "toolkit.toolkits")
+    libraries = (*known(there.system_libraries, "toolkit.system_libraries"), *(there.library_path_libraries or ()))
     packages = (python.packages if python is not None else None) or ()
     by_conda = any(package.installer == "conda" and "nvrtc" in package.name for package in packages)
     in_conda = python is not None and python.environment == "conda"

@@ -95,8 +95,8 @@ def _driver_finding(cupy: Cupy, major: int, driver: Driver | None, remedy: Remed
     supports = f"supports CUDA {offered}" if offered else "is older"
     return Finding(
         severity=Severity.ERROR,
-        summary=f"{_name(cupy)} needs a driver for CUDA {major} ({minimum_driver(CudaVersion(major, 0))} or newer), and "
-        f"driver{f' {version}' if version else ''} {supports}",
+        summary=f"{_name(cupy)} needs a driver for CUDA {major} ({minimum_driver(CudaVersion(major, 0))} or newer), "
+        f"and driver{f' {version}' if version else ''} {supports}",
         subject=_name(cupy),
         facts=(
             "cupy.cuda_major",

@@ -1,9 +1,9 @@
 """Environment variables for finding errors that cost speed when they stay set."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gpudoctor.model import Environment, Finding, Remedy, Severity, System, Torch
+from gpudoctor.model.record import record
 from gpudoctor.registry import check
 from gpudoctor.remedies import unset_variable
 
@@ -12,7 +12,7 @@ TORCH_GUIDE = "https://docs.pytorch.org/docs/stable/cuda_environment_variables.h
 CUPY_GUIDE = "https://docs.cupy.dev/en/stable/reference/environment.html"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Switch:
     """A variable, the values with which it costs something ("*" for any but 0), and what it costs."""
 

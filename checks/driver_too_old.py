@@ -1,7 +1,7 @@
 """The driver against the CUDA version that each installed library was built with."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpudoctor.data import (
     driver_can_run,
@@ -32,8 +32,7 @@ from gpudoctor.remedies import install_cupy, install_torch, update_driver
 from gpudoctor.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 
 
-@dataclass(frozen=True)
-class _Consumer:
+class _Consumer(NamedTuple):
     """A library that needs a driver for `cuda`, the fact that says so, and whether it is known to work."""
 
     name: str
@@ -43,8 +42,7 @@ class _Consumer:
     works: bool
 
 
-@dataclass(frozen=True)
-class _Machine:
+class _Machine(NamedTuple):
     """What remedies depend on."""
 
     system: System | None

@@ -22,7 +22,10 @@ from gpudoctor.probes.snapshot import questions
 
 SCHEMA = "gpudoctor/recording/1"
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
-_ADDRESS = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?=[:/\s\"']|$)|\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
+# A version may have four numbers too: the "9.24.0.43" of a package, the one in "libcurand.so.10.3.10.19".
+_VERSION = r'(?<!\.)(?<![=<>~!]=)(?<!"version": ")'
+_ADDRESS = re.compile(_VERSION + r"\b(?:\d{1,3}\.){3}\d{1,3}(?=[:/\s\"']|$)|\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
+_SECURE_BOOT = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # in a file's name, the same on every machine with UEFI
 _SERIAL = re.compile(r"(?i)(serial[^\n:=]{0,20}[:=>]\s*)\w{6,}")
 
 
@@ -65,7 +68,7 @@ class _Writer:
 
     def write(self, path: Path, text: str) -> None:
         """Write `text` to `path` below the folder."""
-        target = self._folder / path
+        target = self._folder / self._anonymous(path.as_posix())
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(self._anonymous(text), encoding="utf-8", newline="")
 
@@ -74,6 +77,8 @@ class _Writer:
         return _SERIAL.sub(r"\g<1>000000", _ADDRESS.sub("192.0.2.1", text))
 
     def _number(self, match: re.Match[str]) -> str:
+        if match[0].lower() == _SECURE_BOOT:
+            return match[0]
         return self._numbers.setdefault(match[0].lower(), f"00000000-0000-0000-0000-{len(self._numbers) + 1:012d}")
 
 

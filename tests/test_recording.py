@@ -11,6 +11,7 @@ from gpudoctor.host import Answer, Question, Setting
 from gpudoctor.recording import RecordedHost, record
 
 UUID = "GPU-8f1d6c1e-1111-2222-3333-123456789abc"
+SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 SYSTEM = Answer(
     state="ok",
     facts={
@@ -18,8 +19,12 @@ SYSTEM = Answer(
             "/proc/version": {"text": "Linux version 6.8\r\n"},
             "/etc/../odd name?": {"text": "x"},
             "/etc/shadow": {"error": "EACCES"},
+            SECURE_BOOT: {"text": "\x06\x00\x00\x00\x01"},
+            f"/dev/disk/{UUID}": {"text": "disk"},
         },
         "commands": {"dmesg": {"argv": ["dmesg"], "status": 0, "stdout": f"NVRM {UUID} at 10.1.2.3\n", "stderr": ""}},
+        "distributions": [{"version": "9.24.0.43", "requires": ["nvidia-cublas==13.1.1.3"]}],
+        "libraries": ["libcurand.so.10.3.10.19"],
         "values": {"uuid": UUID, "Serial Number": "Serial: 1650522123456"},
     },
 )
@@ -71,6 +76,8 @@ def test_no_file_leaves_the_folder(recorded: Path) -> None:
         "commands/system-dmesg.txt",
         "files/proc/version",
         "files/etc/%2E%2E/odd name%3F",
+        f"files{SECURE_BOOT}",
+        "files/dev/disk/GPU-00000000-0000-0000-0000-000000000001",
     }
 
 
@@ -80,6 +87,18 @@ def test_identities_are_replaced_the_same_everywhere(recorded: Path) -> None:
     assert "1650522123456" not in texts
     assert "10.1.2.3" not in texts
     assert texts.count("GPU-00000000-0000-0000-0000-000000000001") == 3
+
+
+def test_versions_of_four_numbers_are_no_addresses(recorded: Path) -> None:
+    facts = RecordedHost.load(recorded).ask([SYSTEM_QUESTION])()["system"].facts
+    assert facts["distributions"] == SYSTEM.facts["distributions"]
+    assert facts["libraries"] == SYSTEM.facts["libraries"]
+
+
+def test_files_named_by_an_identity_come_back(recorded: Path) -> None:
+    files = RecordedHost.load(recorded).ask([SYSTEM_QUESTION])()["system"].facts["files"]
+    assert files[SECURE_BOOT] == SYSTEM.facts["files"][SECURE_BOOT]
+    assert files["/dev/disk/GPU-00000000-0000-0000-0000-000000000001"] == {"text": "disk"}
 
 
 def test_only_the_variables_that_checks_read_are_kept(recorded: Path) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, order=True)
-class CudaVersion:
+class CudaVersion(NamedTuple):
     """A CUDA version of a toolkit, a build or a driver, such as 12.4."""
 
     major: int
@@ -39,8 +38,7 @@ class CudaVersion:
         return f"{self.major}.{self.minor}"
 
 
-@dataclass(frozen=True, order=True)
-class DriverVersion:
+class DriverVersion(NamedTuple):
     """A version of the NVIDIA driver, such as 535.129.03."""
 
     parts: tuple[int, ...]
@@ -67,8 +65,7 @@ class DriverVersion:
         return ".".join([str(first), *(f"{part:02d}" for part in rest)])
 
 
-@dataclass(frozen=True, order=True)
-class ComputeCapability:
+class ComputeCapability(NamedTuple):
     """The compute capability of a device, such as 8.6."""
 
     major: int
@@ -95,8 +92,7 @@ class ComputeCapability:
         return f"{self.major}.{self.minor}"
 
 
-@dataclass(frozen=True)
-class PackageVersion:
+class PackageVersion(NamedTuple):
     """A version of a Python package, such as 2.13.0+cu130. Compare `release`; `text` is the version whole."""
 
     text: str

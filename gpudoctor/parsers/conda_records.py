@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _RECORD = r"([a-z0-9_][a-z0-9_.-]{0,98}?)-([A-Za-z0-9.!+_]{1,64})-([A-Za-z0-9._+]{1,100})"
 
 
-@dataclass(frozen=True)
-class CondaRecord:
+class CondaRecord(NamedTuple):
     """A package that conda installed, with the build string that tells its variant."""
 
     name: str

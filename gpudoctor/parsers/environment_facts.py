@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gpudoctor.model import Package, PackageVersion
 from gpudoctor.model.codec import from_json
+from gpudoctor.model.record import record
 from gpudoctor.parsers.conda_records import CondaRecord, parse_conda_record
 
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?"
@@ -16,7 +17,7 @@ _VERSION = r"[A-Za-z0-9.!+_-]{1,100}"
 _INSTALLER = r"[A-Za-z0-9._-]{1,40}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class InterpreterFacts:
     """The interpreter. `pyvenv_cfg` is the file's text, None where the environment has none."""
 
@@ -35,7 +36,7 @@ class InterpreterFacts:
     pip: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class DistributionFacts:
     """An installed distribution as its metadata names it. `requires` holds the lines of Requires-Dist."""
 
@@ -47,7 +48,7 @@ class DistributionFacts:
     requires: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class TorchFacts:
     """The package torch. `package` is its folder, "" where there is none; `libraries` are the names in torch/lib."""
 
@@ -59,7 +60,7 @@ class TorchFacts:
     cxx11_abi: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class CupyFacts:
     """The package cupy. `wheel_file` is the text of cupy/.data/_wheel.json, None for a build from source."""
 
@@ -68,7 +69,7 @@ class CupyFacts:
     wheel_file: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class EnvironmentFacts:
     """Everything that the worker found. `conda` is None where conda does not manage the environment."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
 
 from gpudoctor.model import CudaVersion
+from gpudoctor.model.record import record
 
 _ASSIGNMENT = r"(?m)^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(None|True|False|'[^'\n\\]*'|\"[^\"\n\\]*\")?[ \t\r]*(?:#.*)?$"
 _TEXT = r"[ -~]{0,100}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class TorchVersionFile:
     """What the file assigns. "" says that there is none: the build is not for that platform."""
 

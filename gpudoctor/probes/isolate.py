@@ -10,15 +10,12 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from gpudoctor.host import Answer, Question, Setting
 
@@ -39,18 +36,18 @@ class Process(Protocol):
         """Return the exit status, negative for a signal."""
 
 
-@dataclass
 class Running:
     """A worker at work: its process, the pipe of its answer and the file of its standard error."""
 
-    question: Question
-    process: Process
-    output: IO[bytes]
-    errors: IO[bytes]
-    started: float = field(default_factory=time.monotonic)
-    answer: bytes = b""
-    status: int | None = None
-    seconds: float = 0.0
+    def __init__(self, question: Question, process: Process, output: IO[bytes], errors: IO[bytes]) -> None:
+        self.question = question
+        self.process = process
+        self.output = output
+        self.errors = errors
+        self.started = time.monotonic()
+        self.answer = b""
+        self.status: int | None = None
+        self.seconds = 0.0
 
     def listen(self) -> None:
         """Read the answer, one line, then wait for the end. A process that the worker left behind is not waited for."""
@@ -86,10 +83,21 @@ def _needs_interpreter(question: Question) -> bool:
     return question.fresh or not hasattr(os, "fork") or threading.active_count() > 1
 
 
+def _scratch_file() -> IO[bytes]:
+    """Return an unnamed file for a worker's standard error; `_dismiss` closes it."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("errors"), "w+b")
+    import tempfile
+
+    return tempfile.TemporaryFile()
+
+
 def _spawn(question: Question, setting: Setting) -> Running:
+    import subprocess  # costs as much as all of this module, and `check --fast` starts no interpreter
+
     interpreter = setting.interpreter if question.fresh and setting.interpreter else sys.executable
     script = [os.path.join(WORKERS, "run.py"), os.path.join(WORKERS, f"{question.worker}.py")]
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in _dismiss, when the worker has ended
+    errors = _scratch_file()
     process = subprocess.Popen(
         [interpreter, "-X", "faulthandler", *script],
         stdin=subprocess.PIPE,
@@ -106,8 +114,7 @@ def _spawn(question: Question, setting: Setting) -> Running:
     return Running(question, process, process.stdout, errors)
 
 
-@dataclass(frozen=True)
-class _Copy:
+class _Copy(NamedTuple):
     """A forked copy of this process."""
 
     pid: int
@@ -118,7 +125,7 @@ class _Copy:
 
 def _fork(question: Question) -> Running:
     reader, writer = os.pipe()
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in _dismiss, when the worker has ended
+    errors = _scratch_file()
     pid = os.fork()
     if pid == 0:
         _work(question, writer, errors.fileno())

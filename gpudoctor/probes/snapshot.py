@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpudoctor.host import Answer, Host, Question, Setting
 from gpudoctor.model import SECTIONS, ProbeReport, Snapshot
@@ -28,8 +27,7 @@ from gpudoctor.probes import (
 )
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """How the answer to one question fills one section. Several parts of a section are merged in their order."""
 
     section: str
