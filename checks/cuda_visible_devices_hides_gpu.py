@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.devices import ranges
 from gpudoctor.installed import Machine, whole_torch
 from gpudoctor.model import (
     Device,
@@ -105,12 +104,8 @@ def _why_invalid(name: str, entry: str, by_uuid: bool, devices: tuple[Device, ..
     if not name or name.startswith("-"):
         return "ends the list"
     if devices and int(name) >= len(devices) and not _has_mig(devices):
-        return f"names no GPU: the machine has {_numbers(devices)}"
+        return f"is beyond the last GPU, {len(devices) - 1}"
     return ""
-
-
-def _numbers(devices: tuple[Device, ...]) -> str:
-    return f"only {ranges(range(len(devices)))}"
 
 
 def _has_mig(devices: tuple[Device, ...]) -> bool:
@@ -162,7 +157,7 @@ def _all_hidden(name: str, value: str, choice: _Choice, count: int | None, syste
 
 
 def _some_hidden(value: str, choice: _Choice, system: System | None) -> Finding:
-    hidden = f" and hides {', '.join(choice.after)} after it" if choice.after else ""
+    hidden = f", and hides {', '.join(choice.after)} after it" if choice.after else ""
     reason = "names no GPU" if choice.reason == "ends the list" else choice.reason
     return Finding(
         severity=Severity.WARNING,
@@ -195,6 +190,6 @@ def _amd_findings(environment: Environment, system: System | None) -> Iterator[F
         beyond = bool(count and number and int(number) >= count)
         if not number or number.startswith("-") or beyond:
             applies(known(count, "system.amd_gfx_targets"), "there is no AMD GPU to hide")
-            reason = f"names no GPU: the machine has {count}" if beyond else "ends the list"
+            reason = f"is beyond the last GPU, {count - 1}" if beyond and count else "ends the list"
             yield _all_hidden(name, value or "", _Choice(visible=(), bad=first, reason=reason), count, system)
             return

@@ -96,15 +96,15 @@ def _compiler(cupy: Cupy | None, cupy_runtime: CupyRuntime | None, python: Pytho
             fact="cupy_runtime.nvrtc_architectures",
         )
     runtime = cupy_runtime or CupyRuntime()
-    versions = (
+    versions: tuple[tuple[CudaVersion | None, str], ...] = (
         (runtime.nvrtc_version, "cupy_runtime.nvrtc_version"),
         (runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version"),
         _wheel_version(cupy, python),
     )
-    for version, fact in versions:
-        listed = toolkit_architectures(version) if version is not None else None
+    for cuda, fact in versions:
+        listed = toolkit_architectures(cuda) if cuda is not None else None
         if listed is not None:
-            return _Compiler(architectures=listed, name=f"NVRTC {version}", fact=fact)
+            return _Compiler(architectures=listed, name=f"NVRTC {cuda}", fact=fact)
     if cupy is None or cupy.cuda_major is None:
         return None
     return _of_major(cupy.cuda_major)
@@ -120,7 +120,7 @@ def _wheel_version(cupy: Cupy | None, python: Python | None) -> tuple[CudaVersio
 
 
 def _of_major(major: int) -> _Compiler | None:
-    """Return what the first and the last toolkit of a major version compile for together: more has none of them."""
+    """Return what the toolkits of a major version compile for together: beyond that, none of them does."""
     listed = [toolkit_architectures(CudaVersion(major, minor)) for minor in range(20)]
     found = {name for architectures in listed for name in architectures or ()}
     if not found:

@@ -7,6 +7,8 @@ from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import load_driver
 from gpudoctor.symptoms import NVML_DRIVER_NOT_LOADED, in_container, in_wsl, nvidia_gpus, nvml_error, works
 
+NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
+
 
 @check(
     family="driver",
@@ -106,7 +108,7 @@ def _without_nouveau(system: System | None) -> Remedy:
     return Remedy(
         summary="Keep nouveau from taking the GPU, and reboot",
         commands=(
-            "echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf",
+            rf"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | sudo tee {NOUVEAU_FILE}",
             rebuild,
             "sudo reboot",
             "nvidia-smi",

@@ -156,10 +156,14 @@ def _text(xid: Xid) -> str:
 
 
 def _owner(xid: Xid, devices: tuple[Device, ...]) -> int | None:
-    """Return the NVML index of the device that an Xid is about; None where its address is no device's."""
+    """Return the NVML index of the device that an Xid is about; None where its address is no device's.
+
+    NVML tells no address of a device that it cannot reach: what belongs to no other device belongs to that one.
+    """
     address = _bus_address(xid.pci_address)
-    owners = (device.nvml_index for device in devices if address and _bus_address(device.pci_address or "") == address)
-    return next(owners, None)
+    owners = [device.nvml_index for device in devices if address and _bus_address(device.pci_address or "") == address]
+    lost = [device.nvml_index for device in devices if address and device.error and device.pci_address is None]
+    return owners[0] if owners else lost[0] if len(lost) == 1 else None
 
 
 def _bus_address(address: str) -> str:

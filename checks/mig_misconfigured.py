@@ -65,10 +65,10 @@ def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
     name = first.name or f"device {first.nvml_index}"
     count = f" (and of {len(empty) - 1} more)" if len(empty) > 1 else ""
     create = Remedy(
-        summary="Create an instance on it: list the profiles, then create one with its compute instance",
+        summary="Create an instance with its compute instance: profile 0 takes the whole GPU, the list has others",
         commands=(
             f"nvidia-smi mig -i {first.nvml_index} -lgip",
-            f"sudo nvidia-smi mig -i {first.nvml_index} -cgi PROFILE_ID -C",
+            f"sudo nvidia-smi mig -i {first.nvml_index} -cgi 0 -C",
             "nvidia-smi -L",
         ),
         needs=("root",),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, ProbeReport, Python, Remedy, Severity
+from gpudoctor.model import Driver, Finding, ProbeReport, Python, Remedy, Severity
 from gpudoctor.registry import applies, check
 from gpudoctor.remedies import python_command
 
@@ -17,21 +17,30 @@ DIED = "killed by "  # how a death by signal is reported
 
 
 @check(family="tool")
-def probe_failed(reports: tuple[ProbeReport, ...], python: Python | None = None) -> Iterator[Finding]:
+def probe_failed(
+    reports: tuple[ProbeReport, ...], python: Python | None = None, driver: Driver | None = None
+) -> Iterator[Finding]:
     """A probe crashed, hung or failed, so the checks that need its facts cannot answer.
 
     Why: a library or driver that crashes or hangs when gpudoctor asks it does the same in your programs: then this is
     an error. Any other failure leaves the other checks with their answers.
-    Exception: what is not there is no failure, and a probe that was left out on purpose (--fast) is none either.
+    Exception: what is not there is no failure, and a probe that was left out on purpose (--fast) is none either. An
+    error that NVML answers with is a fact about the driver, for the checks of the driver.
     Reference: https://docs.nvidia.com/deploy/xid-errors/index.html
     """
     applies(reports, "no probe was run")
     seen: set[str] = set()
     for number, report in enumerate(reports):
         name = report.probe or report.section
-        if report.state in ("failed", "timed-out") and name not in seen:
+        if report.state in ("failed", "timed-out") and name not in seen and not _is_answer(report, driver):
             seen.add(name)
             yield _finding(number, name, report, python)
+
+
+def _is_answer(report: ProbeReport, driver: Driver | None) -> bool:
+    """Tell whether the devices are unknown because the driver said so, rather than nothing."""
+    answered = driver is not None and bool(driver.nvml_code or driver.nvml_error)
+    return report.section == "devices" and report.state == "failed" and answered
 
 
 def _finding(number: int, name: str, report: ProbeReport, python: Python | None) -> Finding:

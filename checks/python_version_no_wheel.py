@@ -68,7 +68,7 @@ def python_version_no_wheel(
     asked = f"PyTorch (up to {torch_releases()[-1].versions[-1]})"
     if requirement and requirement.specifier:
         asked = f"{requirement.name}{requirement.specifier}"
-    on = "Linux without glibc (musl)" if is_musl else f"{system.os} on {system.machine}"
+    on = "Linux without glibc (musl)" if is_musl else f"{system.os} ({system.machine})"
     if _is_32_bit(python):
         on = f"{python.platform_tag}, which is 32-bit"
     tags = _tags(platform, releases)
@@ -125,8 +125,9 @@ def _remedy(
             "x86_64; conda-forge has builds for further ones",
             reference=REFERENCE,
         )
-    wanted = tags[-1]
     python = here.python or Python()
+    own = python.version.release[1:2] if python.version is not None else ()
+    wanted = min(tags, key=lambda tag: abs(PackageVersion(tag).release[1] - sum(own)))  # the nearest: all are 3.x
     windows = platform == "windows_amd64"
     new = ".venv\\Scripts\\python.exe" if windows else ".venv/bin/python"
     if python.installer == "uv":

@@ -27,7 +27,9 @@ def shm_too_small(system: System, torch: Torch) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.WARNING,
         summary=f"The shared memory of this {system.container} container has {total // MIB} MiB, "
-        f"Docker's default being {DEFAULT_BYTES // MIB} MiB",
+        + (
+            "which is Docker's default" if total == DEFAULT_BYTES else f"Docker's default is {DEFAULT_BYTES // MIB} MiB"
+        ),
         subject="shared memory",
         facts=("system.shm_total_bytes", "system.container"),
         remedies=_remedies(system.container or ""),
@@ -35,7 +37,7 @@ def shm_too_small(system: System, torch: Torch) -> Iterator[Finding]:
 
 
 def _remedies(engine: str) -> tuple[Remedy, ...]:
-    fewer = Remedy(summary="Or load data in the main process: DataLoader(num_workers=0)")
+    fewer = Remedy(summary="Load data in the main process: DataLoader(num_workers=0)")
     if engine == "kubernetes":
         volume = Remedy(
             summary="Mount a volume of memory at /dev/shm: emptyDir with medium: Memory and a sizeLimit",

@@ -39,7 +39,7 @@ def torch_cpu_build(
     yield Finding(
         severity=Severity.ERROR,
         summary=f"PyTorch{f' {whole.version}' if whole.version else ''} is built without CUDA"
-        f"{', as the default wheel for Linux on aarch64 is,' if default else ''} and the machine has {gpu}",
+        f"{', as the default wheel for Linux on aarch64 is' if default else ''}, and the machine has {gpu}",
         subject=f"torch {whole.version}" if whole.version else "torch",
         facts=(
             torch_fact("build", torch, torch_runtime),

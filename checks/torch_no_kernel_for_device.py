@@ -74,19 +74,19 @@ def torch_no_kernel_for_device(
     code = _code(whole, torch, torch_runtime, system)
     gpus = known_gpus(devices, torch_runtime) or _reported_gpus(torch_runtime)
     known(gpus or None, "devices[0].compute_capability")
-    if code is None:
-        code = _reported_code(torch_runtime)
-    if code is None:
-        known(whole.architectures, "torch.architectures")
-        raise Skip("torch.architectures is unknown")
     machine = Machine(python=python, system=system, driver=driver, devices=as_devices(gpus, devices))
+    code = code or _reported_code(torch_runtime)
+    if code is None:
+        message = known(text_with(*MESSAGES, torch_runtime=torch_runtime), "torch.architectures")
+        yield _reported_finding(message, gpus[0], whole, machine)
+        return
     runs = {gpu: _computes(gpu, torch_runtime) or code.runs_on(whole, gpu.capability) for gpu in gpus}
     for gpu in {gpu.capability: gpu for gpu in reversed(gpus) if runs[gpu] is False}.values():
         yield Finding(
             severity=Severity.WARNING if any(runs.values()) else Severity.ERROR,
             summary=f"PyTorch{f' {whole.version}' if whole.version else ''} has machine code for "
             f"{_described(code, whole)}, which does not run on {gpu}",
-            subject=str(gpu.name),
+            subject=gpu.name,
             facts=tuple(dict.fromkeys((code.fact, *_version_fact(whole, torch, torch_runtime), gpu.fact))),
             remedies=tuple(_remedies(runs, whole, machine)),
             details={"compute_capability": str(gpu.capability), **({"table": code.source} if code.source else {})},
@@ -152,6 +152,18 @@ def _reported_code(torch_runtime: TorchRuntime | None) -> _Code | None:
     found = text_with(*MESSAGES, torch_runtime=torch_runtime)
     match = re.search(r"supports CUDA capabilities ((?:(?:sm|compute)_\d+[af]? ?)+)", found[1]) if found else None
     return _Code(lists=(tuple(match[1].split()),), fact=found[0]) if match and found else None
+
+
+def _reported_finding(message: tuple[str, str], gpu: Gpu, whole: Torch, machine: Machine) -> Finding:
+    """Return the finding where PyTorch says so itself, and what its build holds is not known."""
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"PyTorch{f' {whole.version}' if whole.version else ''} says that its build has no code for {gpu}",
+        subject=gpu.name,
+        facts=tuple(dict.fromkeys((message[0], gpu.fact))),
+        remedies=(machine.install_torch(whole),),
+        details={"compute_capability": str(gpu.capability)},
+    )
 
 
 def _described(code: _Code, whole: Torch) -> str:

@@ -79,7 +79,7 @@ def torchvision_mismatch(
         yield Finding(
             severity=max(mismatch.severity for mismatch in mismatches),
             summary=f"{named} {verb} not belong to PyTorch {version}"
-            + (f", to which {right} belongs" if right else ""),
+            + (f", to which {right} belong{'' if ' and ' in right else 's'}" if right else ""),
             subject=named,
             facts=(torch_fact("version", torch, torch_runtime), *(mismatch.fact for mismatch in mismatches)),
             remedies=(_remedy(mismatches, whole, machine),),
@@ -160,7 +160,7 @@ def _remedy(mismatches: tuple[_Mismatch, ...], whole: Torch, machine: Machine) -
     variant = _variant(whole)
     names = " and ".join(f"{mismatch.name} {mismatch.right}" for mismatch in mismatches)
     verify = f"import torch, {', '.join(mismatch.name for mismatch in mismatches)}; print(torch.__version__)"
-    summary = f"Install {names}, which belongs to PyTorch {whole.version}"
+    summary = f"Install {names} for PyTorch {whole.version}"
     environment = environment_of(machine.python, machine.system)
     if known_versions and whole.conda_build and environment.conda_prefix:
         requirements = [f"{mismatch.name}={mismatch.right.partition('+')[0]}" for mismatch in mismatches]

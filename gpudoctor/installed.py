@@ -115,7 +115,8 @@ def _installed(torch: Torch, runtime: TorchRuntime) -> bool | None:
         return torch.installed
     if lacks_module(runtime.import_error, "torch"):
         return False
-    there = torch.version or torch.build or runtime.version or runtime.import_error == ""
+    # An import that fails otherwise failed inside it.
+    there = torch.version or torch.build or runtime.version or runtime.import_error is not None
     return True if there else None
 
 
@@ -166,10 +167,8 @@ def cupy_installed(cupy: Cupy | None, cupy_runtime: CupyRuntime | None = None) -
     """Return whether CuPy is installed, None where that is not known."""
     if cupy is not None and (cupy.distributions or cupy.version is not None):
         return True
-    if cupy_runtime is not None and (cupy_runtime.version is not None or cupy_runtime.import_error == ""):
-        return True
-    if cupy_runtime is not None and lacks_module(cupy_runtime.import_error, "cupy"):
-        return False
+    if cupy_runtime is not None and (cupy_runtime.version is not None or cupy_runtime.import_error is not None):
+        return not lacks_module(cupy_runtime.import_error, "cupy")
     return False if cupy is not None and cupy.distributions == () else None
 
 

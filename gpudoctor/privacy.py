@@ -31,4 +31,4 @@ def mask_text(text: str, setting: Setting) -> str:
         text = re.sub(re.escape(setting.home) + r"(?![\w.-])", "~", text)
     if len(setting.host_name) >= _SHORTEST_HOST_NAME and setting.host_name in text:
         text = re.sub(rf"(?<![\w.-]){re.escape(setting.host_name)}(?![\w-])", "host", text)
-    return _OTHER_HOME.sub(r"\1user", text)
+    return _OTHER_HOME.sub(r"\1user", text) if "/home/" in text or "Users" in text else text

@@ -59,7 +59,11 @@ class Check:
 
 
 class Skip(Exception):
-    """A check cannot or need not answer; the message says why."""
+    """A check cannot answer; the message says why."""
+
+
+class NotApplicable(Skip):
+    """A check need not answer: its question does not arise on this machine."""
 
 
 def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunction], CheckFunction]:
@@ -110,10 +114,10 @@ def applies(condition: Any, reason: str) -> None:
     """Skip the check for `reason` unless `condition` holds: the question does not arise on this machine.
 
     Raises:
-        Skip: the condition is false.
+        NotApplicable: the condition is false.
     """
     if not condition:
-        raise Skip(reason)
+        raise NotApplicable(reason)
 
 
 def load_checks() -> tuple[Check, ...]:

@@ -11,7 +11,7 @@ from gpudoctor.diagnosis import diagnose
 from gpudoctor.model import CheckResult, Evidence, Fact, Finding, Outcome, Snapshot, look_up
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import Report
-from gpudoctor.registry import Check, Skip
+from gpudoctor.registry import Check, NotApplicable, Skip
 
 
 def run_checks(checks: Sequence[Check], snapshot: Snapshot, ignored: Mapping[str, str] | None = None) -> Report:
@@ -32,28 +32,30 @@ def run_one(check: Check, snapshot: Snapshot) -> CheckResult:
     """Return how `check` ends on `snapshot`. A check that raises is a crash of its own, never of the run."""
     for section in check.sections:
         if getattr(snapshot, section) is None:
-            return _skipped(check, _why_unknown(section, snapshot))
+            return _without(section, check, snapshot)
     try:
         sections = {section: getattr(snapshot, section) for section in (*check.sections, *check.optional)}
         findings = tuple(_complete(finding, check, snapshot) for finding in check.function(**sections))
     except Skip as skip:
-        return _skipped(check, str(skip))
+        return _skipped(check, str(skip), applicable=not isinstance(skip, NotApplicable))
     except Exception as error:
         reason = f"crashed, which is a fault of gpudoctor: {type(error).__name__}: {error}"
         return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=reason)
     return CheckResult(check_id=check.id, outcome=Outcome.FOUND if findings else Outcome.PASSED, findings=findings)
 
 
-def _skipped(check: Check, reason: str) -> CheckResult:
-    return CheckResult(check_id=check.id, outcome=Outcome.SKIPPED, reason=reason)
+def _skipped(check: Check, reason: str, *, applicable: bool = True) -> CheckResult:
+    return CheckResult(check_id=check.id, outcome=Outcome.SKIPPED, reason=reason, applicable=applicable)
 
 
-def _why_unknown(section: str, snapshot: Snapshot) -> str:
+def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
+    """Return the result of a check that needs a section that is unknown, or that this machine does not have."""
     report = snapshot.report(section)
     if report is None:
-        return f"{section}: not known"
+        return _skipped(check, f"{section}: not known")
     first_line = report.detail.strip().partition("\n")[0]
-    return f"{section}: {report.state}" + (f" ({first_line})" if first_line else "")
+    reason = f"{section}: {report.state}" + (f" ({first_line})" if first_line else "")
+    return _skipped(check, reason, applicable=report.state != "absent")
 
 
 def _complete(finding: Finding, check: Check, snapshot: Snapshot) -> Finding:
@@ -67,16 +69,15 @@ def _evidence(fact: str, snapshot: Snapshot) -> Evidence:
 
 def _source(fact: str, snapshot: Snapshot) -> str:
     """Return where `fact` was read: its own source on a live machine, else that of its section's report."""
-    section, _, rest = fact.replace("[", ".").partition(".")
+    section, *steps = fact.replace("[", ".").split(".")
+    field = next((step for step in steps if not step.endswith("]")), "")
     report = snapshot.report(section)
     if report is not None and report.source:
         return report.source
     value = getattr(snapshot, section)
     owner = type(value[0]) if isinstance(value, tuple) and value else type(value)
     hint = (
-        typing.get_type_hints(owner, include_extras=True).get(rest.split(".")[-1])
-        if hasattr(owner, "__dataclass_fields__")
-        else None
+        typing.get_type_hints(owner, include_extras=True).get(field) if hasattr(owner, "__dataclass_fields__") else None
     )
     facts = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Fact)]
     return facts[0].source if facts and facts[0].source else section

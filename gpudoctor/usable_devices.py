@@ -89,9 +89,10 @@ def is_minor_turing(name: str) -> bool:
 
 def present_gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> str | None:
     """Return the name of an NVIDIA GPU of this machine, "" where there is none, None where that is not known."""
-    if devices:
-        return devices[0].name or "an NVIDIA GPU"
     on_bus = nvidia_gpus(system)
+    if devices:  # of one that it cannot reach NVML tells no name
+        alone = on_bus is not None and len(on_bus) == len(devices) == 1
+        return devices[0].name or (gpu_name(on_bus[0]) if on_bus and alone else "an NVIDIA GPU")
     if on_bus:
         return gpu_name(on_bus[0])
     if driver is not None and driver.cuda_device_count:

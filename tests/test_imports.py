@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-SLOW = {"torch", "cupy", "numpy", "pynvml", "docker", "tabulate", "packaging", "importlib.metadata", "xml", "urllib"}
+SLOW = {
+    "torch",
+    "cupy",
+    "numpy",
+    "pynvml",
+    "docker",
+    "tabulate",
+    "packaging",
+    "importlib.metadata",
+    "xml",
+    "urllib.request",
+}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["--version"]], ids=" ".join)

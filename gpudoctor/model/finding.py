@@ -76,9 +76,13 @@ class Finding:
 
 @record
 class CheckResult:
-    """How one check ended, with what it found or why it was skipped."""
+    """How one check ended, with what it found or why it was skipped.
+
+    applicable: False where it was skipped because its question does not arise on this machine.
+    """
 
     check_id: str
     outcome: Outcome
     findings: tuple[Finding, ...] = ()
     reason: str = ""
+    applicable: bool = True

@@ -6,8 +6,8 @@ start (CPython 3.11, 2026), more than the interpreter itself. Here the methods a
 
 from __future__ import annotations
 
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -20,25 +20,30 @@ else:
         return lambda decorator: decorator
 
 
+def _default(item: Field[Any], owner: str) -> Any:
+    if item.default is not MISSING:
+        return item.default
+    if item.default_factory is not MISSING:
+        return item.default_factory()
+    raise TypeError(f"{owner}: {item.name} is missing")
+
+
 class _Shared:
     """The methods of every record."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
     def __init__(self, **values: Any) -> None:
-        state = self.__dict__
-        for item in fields(self):  # type: ignore[arg-type]  # `record` makes each user of this method a dataclass
-            if item.name in values:
-                state[item.name] = values.pop(item.name)
-            elif item.default is not MISSING:
-                state[item.name] = item.default
-            elif item.default_factory is not MISSING:
-                state[item.name] = item.default_factory()
-            else:
-                raise TypeError(f"{type(self).__name__}: {item.name} is missing")
-        if values:
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(values)}")
+        for name, item in self.__dataclass_fields__.items():
+            if name not in values:
+                values[name] = _default(item, type(self).__name__)
+        if len(values) > len(self.__dataclass_fields__):
+            unknown = values.keys() - self.__dataclass_fields__.keys()
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        self.__dict__.update((name, values[name]) for name in self.__dataclass_fields__)
 
     def __repr__(self) -> str:
-        items = ((item, getattr(self, item.name)) for item in fields(self))  # type: ignore[arg-type]
+        items = ((item, getattr(self, item.name)) for item in fields(self))
         shown = (f"{item.name}={value!r}" for item, value in items if value is not item.default)
         return f"{type(self).__name__}({', '.join(shown)})"
 

@@ -6,17 +6,19 @@ import re
 
 from gpudoctor.model.snapshot import SharedLibrary
 
+OF_NVIDIA = ("libcu", "libnv", "libnccl")
 # "	libcuda.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libcuda.so.1"; a 32-bit library is "(libc6)"
 _LINE = r"\s*(\S+) \(([^)]*)\) => (/.*)"
 
 
 def parse_ldconfig(text: str) -> tuple[SharedLibrary, ...]:
-    """Return the 64-bit libraries of the cache, in its order.
+    """Return the 64-bit libraries of NVIDIA in the cache, in its order.
 
     Raises:
         ValueError: the text is not a listing of the cache.
     """
-    if re.search(r"^\s*\d+ libs found in cache|^\s*\S+ \(libc6[^)]*\) => /", text, re.MULTILINE) is None:
+    if "libs found in cache" not in text and " => /" not in text:
         raise ValueError(f"not the output of ldconfig -p: {text[:200]!r}")
-    matches = (re.fullmatch(_LINE, line) for line in text.splitlines())
+    lines = (line for line in text.splitlines() if line.lstrip().startswith(OF_NVIDIA))
+    matches = (re.fullmatch(_LINE, line) for line in lines)
     return tuple(SharedLibrary(soname=match[1], path=match[3]) for match in matches if match and "64" in match[2])

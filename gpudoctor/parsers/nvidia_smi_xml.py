@@ -1,19 +1,32 @@
-"""The XML that `nvidia-smi -q -x` prints."""
+"""The XML that `nvidia-smi -q -x` prints, of R450 to R590 (nvsmi_device_v11.dtd to v13)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
 from gpudoctor.model.record import record
+from gpudoctor.probes.untrusted import cleaned
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 T = TypeVar("T")
 MIB = 2**20
+MAXIMUM_CHARACTERS = 16 * MIB
+MAXIMUM_DEVICES = 256
+MAXIMUM_PROCESSES = 64
+POWER_READINGS = ("gpu_power_readings", "power_readings")  # the name from R535 on, and before
+COMPUTE_MODES = {"default": "default", "prohibited": "prohibited", "exclusive_process": "exclusive-process"}
+FABRIC_STATES = {
+    "n/a": "not-supported",
+    "not supported": "not-supported",
+    "not started": "not-started",
+    "in progress": "in-progress",
+    "completed": "completed",
+}
 
 
 @record
@@ -26,79 +39,208 @@ class SmiReport:
 
 
 def parse_nvidia_smi_xml(text: str) -> SmiReport:
-    """Return what the XML says. "N/A", "Not Supported" and "[Unknown Error]" are unknown.
+    """Return what the XML says. "N/A", "Not Supported" and the like are unknown.
 
     Raises:
         ValueError: it is no such XML, or it declares entities, which nvidia-smi never does.
     """
     from xml.etree.ElementTree import ParseError, fromstring
 
+    if len(text) > MAXIMUM_CHARACTERS:
+        raise ValueError(f"not the XML of nvidia-smi: {len(text)} characters")
     if "<!ENTITY" in text:
         raise ValueError("not the XML of nvidia-smi: it declares entities")
     try:
-        root = fromstring(text)  # noqa: S314 - entities are refused above, and expat bounds the rest
+        root = fromstring(text)  # noqa: S314 - entities are refused above, and expat reads no other file
     except ParseError as error:
         raise ValueError(f"not the XML of nvidia-smi: {error}") from None
+    if root.tag != "nvidia_smi_log":
+        raise ValueError(f"not the XML of nvidia-smi: its root is {cleaned(root.tag)!r}")
     return SmiReport(
-        driver_version=_value(root, "driver_version", DriverVersion.parse),
-        cuda_version=_value(root, "cuda_version", CudaVersion.parse),
-        devices=tuple(_device(number, gpu) for number, gpu in enumerate(root.iter("gpu"))),
+        driver_version=_value(root, DriverVersion.parse, "driver_version"),
+        cuda_version=_value(root, CudaVersion.parse, "cuda_version"),
+        devices=tuple(_device(number, gpu) for number, gpu in enumerate(root.findall("gpu")[:MAXIMUM_DEVICES])),
     )
+
+
+def pci_address(text: str) -> str:
+    """Return the address as sysfs has it: "0000:01:00.0" of "00000000:01:00.0".
+
+    Raises:
+        ValueError: it is no such address.
+    """
+    match = re.fullmatch(r"0{0,4}([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", text.strip().lower())
+    if match is None:
+        raise ValueError(f"not a PCI address: {text!r}")
+    return f"{match[1]}:{match[2]}"
 
 
 def _device(index: int, gpu: Element) -> Device:
+    mig = _value(gpu, _enabled, "mig_mode/current_mig")
     return Device(
         nvml_index=index,
-        name=_value(gpu, "product_name", str),
-        uuid=_value(gpu, "uuid", str),
-        pci_address=_value(gpu, "pci/pci_bus_id", str.lower),
-        pci_device_id=_value(gpu, "pci/pci_device_id", lambda text: text.removeprefix("0x")[:4].upper()),
-        memory_total_bytes=_value(gpu, "fb_memory_usage/total", _mebibytes),
-        memory_used_bytes=_value(gpu, "fb_memory_usage/used", _mebibytes),
-        memory_free_bytes=_value(gpu, "fb_memory_usage/free", _mebibytes),
-        processes=tuple(_processes(gpu)),
-        temperature_celsius=_value(gpu, "temperature/gpu_temp", _integer),
-        performance_state=_value(gpu, "performance_state", _integer),
-        utilization_percent=_value(gpu, "utilization/gpu_util", _integer),
-        persistence_enabled=_value(gpu, "persistence_mode", _enabled),
-        mig_enabled=_value(gpu, "mig_mode/current_mig", _enabled),
-        ecc_enabled=_value(gpu, "ecc_mode/current_ecc", _enabled),
-        pcie_generation=_value(gpu, "pci/pci_gpu_link_info/pcie_gen/current_link_gen", _integer),
-        pcie_generation_max=_value(gpu, "pci/pci_gpu_link_info/pcie_gen/max_link_gen", _integer),
-        pcie_width=_value(gpu, "pci/pci_gpu_link_info/link_widths/current_link_width", _integer),
-        pcie_width_max=_value(gpu, "pci/pci_gpu_link_info/link_widths/max_link_width", _integer),
+        name=_value(gpu, str, "product_name"),
+        uuid=_value(gpu, str, "uuid"),
+        pci_address=_value(gpu, pci_address, "pci/pci_bus_id"),
+        pci_device_id=_value(gpu, _pci_device_id, "pci/pci_device_id"),
+        memory_total_bytes=_value(gpu, _bytes, "fb_memory_usage/total"),
+        memory_used_bytes=_value(gpu, _bytes, "fb_memory_usage/used"),
+        memory_free_bytes=_value(gpu, _bytes, "fb_memory_usage/free"),
+        processes=_processes(gpu),
+        power_draw_watts=_power(gpu, "power_draw", "instant_power_draw", "average_power_draw"),
+        power_limit_watts=_power(gpu, "enforced_power_limit", "current_power_limit", "power_limit"),
+        power_limit_default_watts=_power(gpu, "default_power_limit"),
+        power_limit_max_watts=_power(gpu, "max_power_limit"),
+        clock_sm_mhz=_value(gpu, _integer, "clocks/sm_clock"),
+        clock_sm_max_mhz=_value(gpu, _integer, "max_clocks/sm_clock"),
+        clock_memory_mhz=_value(gpu, _integer, "clocks/mem_clock"),
+        clock_memory_max_mhz=_value(gpu, _integer, "max_clocks/mem_clock"),
+        throttle_reasons=_event_reasons(gpu),
+        performance_state=_value(gpu, _integer, "performance_state"),
+        utilization_percent=_value(gpu, _integer, "utilization/gpu_util"),
+        temperature_celsius=_value(gpu, _integer, "temperature/gpu_temp"),
+        temperature_slowdown_celsius=_value(gpu, _integer, "temperature/gpu_temp_slow_threshold"),
+        fan_percent=_value(gpu, _integer, "fan_speed"),
+        ecc_enabled=_value(gpu, _enabled, "ecc_mode/current_ecc"),
+        ecc_uncorrected_volatile=_ecc_errors(gpu, "volatile", "uncorrectable"),
+        ecc_uncorrected_aggregate=_ecc_errors(gpu, "aggregate", "uncorrectable"),
+        ecc_corrected_volatile=_ecc_errors(gpu, "volatile", "correctable"),
+        retired_pages=_retired_pages(gpu),
+        retired_pages_pending=_value(gpu, _yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
+        remapped_rows_uncorrectable=_value(gpu, _integer, "remapped_rows/remapped_row_unc"),
+        remapped_rows_pending=_value(gpu, _yes, "remapped_rows/remapped_row_pending"),
+        remapped_rows_failed=_value(gpu, _yes, "remapped_rows/remapped_row_failure"),
+        mig_enabled=mig,
+        mig_uuids=() if mig is False else None,  # the XML does not have them
+        persistence_enabled=_value(gpu, _enabled, "persistence_mode"),
+        compute_mode=_value(gpu, lambda text: COMPUTE_MODES.get(text.lower()), "compute_mode"),
+        pcie_generation=_value(gpu, _integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
+        pcie_generation_max=_value(gpu, _integer, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
+        pcie_width=_value(gpu, _integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
+        pcie_width_max=_value(gpu, _integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
+        fabric_state=_fabric_state(gpu),
+        fabric_status=_fabric_status(gpu),
     )
 
 
-def _processes(gpu: Element) -> Any:
-    for process in gpu.iterfind("processes/process_info"):
-        pid = _value(process, "pid", _integer)
-        if pid is not None:
-            name = _value(process, "process_name", str) or ""
-            yield DeviceProcess(pid=pid, name=name, used_bytes=_value(process, "used_memory", _mebibytes))
+def _value(element: Element, read: Callable[[str], T], *paths: str) -> T | None:
+    """Return what `read` makes of the text at the first of `paths` that it can read, None where there is none.
 
-
-def _value(element: Element, path: str, read: Callable[[str], T]) -> T | None:
-    """Return what `read` makes of the text at `path`, None where there is none that it can read."""
-    text = "".join(filter(str.isprintable, element.findtext(path, ""))).strip()[:200]
-    if not text or text.strip("[]").lower() in ("n/a", "not supported", "unknown error", "not found"):
-        return None
-    try:
-        return read(text)
-    except ValueError:
-        return None
+    Texts that say why there is no value ("N/A", "[Unknown Error]", "Requested functionality has been deprecated") are
+    such for every reader, so that none is taken for a name.
+    """
+    for path in paths:
+        text: str = cleaned(element.findtext(path, ""))
+        reason = text.strip("[]").lower()
+        if not text or reason in ("n/a", "unknown error", "not found", "gpu is lost", "err!", "error"):
+            continue
+        if reason.startswith(("not supported", "requested functionality", "insufficient permission", "gpu requires")):
+            continue
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
 
 
 def _integer(text: str) -> int:
-    match = re.match(r"P?(\d{1,18})", text)
+    """Return 16 of "16", "16x", "16 %", "16 MHz" and "P16"."""
+    match = re.fullmatch(r"P?(\d{1,18})(?:x| ?%| (?:C|MHz))?", text)
     if match is None:
         raise ValueError(text)
     return int(match[1])
 
 
-def _mebibytes(text: str) -> int:
-    return _integer(text) * MIB
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d{1,12}) (?:MiB|MB)", text)
+    if match is None:
+        raise ValueError(text)
+    return int(match[1]) * MIB
+
+
+def _watts(text: str) -> float:
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?) W", text)
+    if match is None:
+        raise ValueError(text)
+    return float(match[1])
+
+
+def _flag(text: str, words: tuple[str, str]) -> bool:
+    if text.lower() not in words:
+        raise ValueError(text)
+    return text.lower() == words[1]
 
 
 def _enabled(text: str) -> bool:
-    return text.lower() in ("enabled", "on")
+    return _flag(text, ("disabled", "enabled"))
+
+
+def _yes(text: str) -> bool:
+    return _flag(text, ("no", "yes"))
+
+
+def _pci_device_id(text: str) -> str:
+    """Return "2684" of "268410DE" or "0x268410DE": the device's id stands before the vendor's."""
+    match = re.fullmatch(r"(?:0x)?([0-9A-Fa-f]{4})10[dD][eE]", text)
+    if match is None:
+        raise ValueError(text)
+    return match[1].upper()
+
+
+def _power(gpu: Element, *names: str) -> float | None:
+    """Return the power of the first name that is known."""
+    return _value(gpu, _watts, *(f"{readings}/{name}" for name in names for readings in POWER_READINGS))
+
+
+def _event_reasons(gpu: Element) -> tuple[str, ...] | None:
+    """Return the active reasons under the names that NVML's functions give them."""
+    active: list[str] = []
+    states: list[bool] = []
+    for kind in ("event", "throttle"):
+        for reason in gpu.iterfind(f"clocks_{kind}_reasons/*"):
+            if reason.text in ("Active", "Not Active"):
+                states.append(reason.text == "Active")
+                name = cleaned(reason.tag.removeprefix(f"clocks_{kind}_reason_"))
+                active += [name.replace("display_clocks", "display_clock")] if states[-1] else []
+    return tuple(active) if states else None
+
+
+def _ecc_errors(gpu: Element, counter: str, kind: str) -> int | None:
+    """Return the sum of the errors that nvidia-smi counts apart by memory; older ones give a total."""
+    names = (f"sram_{kind}", f"sram_{kind}_parity", f"sram_{kind}_secded", f"dram_{kind}")
+    counts = [_value(gpu, _integer, f"ecc_errors/{counter}/{name}") for name in names]
+    known = [count for count in counts if count is not None]
+    bits = "double_bit" if kind == "uncorrectable" else "single_bit"
+    return sum(known) if known else _value(gpu, _integer, f"ecc_errors/{counter}/{bits}/total")
+
+
+def _retired_pages(gpu: Element) -> int | None:
+    causes = ("multiple_single_bit_retirement", "double_bit_retirement")
+    counts = [_value(gpu, _integer, f"retired_pages/{cause}/retired_count") for cause in causes]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(causes) else None
+
+
+def _fabric_state(gpu: Element) -> str | None:
+    return FABRIC_STATES.get(cleaned(gpu.findtext("fabric/state", "")).lower())
+
+
+def _fabric_status(gpu: Element) -> str | None:
+    """Return the result of joining the fabric, which counts once that is completed."""
+    status = _value(gpu, str, "fabric/status") if _fabric_state(gpu) == "completed" else None
+    return "" if status == "Success" else status
+
+
+def _processes(gpu: Element) -> tuple[DeviceProcess, ...] | None:
+    listed = gpu.find("processes")
+    if listed is None or (len(listed) == 0 and cleaned(listed.text or "").strip("[]").lower() not in ("", "none")):
+        return None
+    return tuple(_listed_processes(listed))[:MAXIMUM_PROCESSES]
+
+
+def _listed_processes(listed: Element) -> Iterator[DeviceProcess]:
+    for process in listed.iterfind("process_info"):
+        pid = _value(process, _integer, "pid")
+        if pid is not None:
+            name = _value(process, str, "process_name") or ""
+            yield DeviceProcess(pid=pid, name=name, used_bytes=_value(process, _bytes, "used_memory"))

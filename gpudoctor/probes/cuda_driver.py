@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.model import CudaVersion, Driver
+from gpudoctor.model import CudaVersion, Driver, DriverVersion
 from gpudoctor.probes.untrusted import cleaned
+
+# Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.
+NO_DRIVER = ("/stubs/", "/compat/")
 
 
 def question(_setting: Setting) -> Question:
-    """Return the question."""
+    """Return the question. libcuda is the same for every interpreter that this environment starts."""
     return Question(name="cuda-driver", worker="cuda_driver")
 
 
@@ -19,12 +23,31 @@ def parse_cuda_driver(facts: Mapping[str, Any]) -> Driver:
     """Return the driver as far as libcuda knows it."""
     if "library_error" in facts:
         return Driver(libcuda_path="", libcuda_error=cleaned(str(facts["library_error"])))
-    number = facts.get("cuda_version")
+    path, file = cleaned(str(facts.get("path", ""))), cleaned(str(facts.get("file", "")))
+    drivers_own = not any(folder in place for folder in NO_DRIVER for place in (path, file))
+    number = _whole(facts.get("cuda_version"), 1000, 99_999)
+    code = _whole(facts.get("init_code"), 0, 2**31 - 1)
+    name = facts.get("init_error")
     return Driver(
-        libcuda_path=cleaned(str(facts["path"])),
+        installed=True if drivers_own else None,
+        library_version=_version(file) if drivers_own else None,
+        libcuda_path=path or None,
         libcuda_error="",
-        cuda_version=CudaVersion.from_number(int(number)) if number else None,
-        cuda_init_code=facts.get("init_code"),
-        cuda_init_error=cleaned(str(facts.get("init_error", ""))),
-        cuda_device_count=facts.get("device_count"),
+        cuda_version=None if number is None else CudaVersion.from_number(number),
+        cuda_init_code=code,
+        cuda_init_error="" if code == 0 else cleaned(name) if isinstance(name, str) else None,
+        cuda_device_count=_whole(facts.get("device_count"), 0, 1024),
     )
+
+
+def _whole(value: Any, least: int, most: int) -> int | None:
+    """Return a whole number between `least` and `most`; anything else is unknown."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if least <= value <= most else None
+
+
+def _version(file: str) -> DriverVersion | None:
+    """Return the version in the name of the library's file: "libcuda.so.535.129.03"."""
+    match = re.search(r"/libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,3})$", file)
+    return DriverVersion.parse(match[1]) if match else None

@@ -7,13 +7,15 @@ limit, a death by signal is named, and the last lines of standard error are kept
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -93,8 +95,6 @@ def _scratch_file() -> IO[bytes]:
 
 
 def _spawn(question: Question, setting: Setting) -> Running:
-    import subprocess  # costs as much as all of this module, and `check --fast` starts no interpreter
-
     interpreter = setting.interpreter if question.fresh and setting.interpreter else sys.executable
     script = [os.path.join(WORKERS, "run.py"), os.path.join(WORKERS, f"{question.worker}.py")]
     errors = _scratch_file()
@@ -124,23 +124,25 @@ class _Copy(NamedTuple):
 
 
 def _fork(question: Question) -> Running:
+    run = import_module("gpudoctor.probes.workers.run")  # before the fork: once for all copies
+    worker = import_module(f"gpudoctor.probes.workers.{question.worker}")
     reader, writer = os.pipe()
     errors = _scratch_file()
     pid = os.fork()
     if pid == 0:
-        _work(question, writer, errors.fileno())
+        _work(lambda: run.deliver(worker.collect, question.arguments), writer, errors.fileno())
     os.close(writer)
     return Running(question, _Copy(pid), os.fdopen(reader, "rb"), errors)
 
 
-def _work(question: Question, output: int, errors: int) -> None:
-    """In the copy: answer the question and leave the process."""
+def _work(deliver: Callable[[], None], output: int, errors: int) -> None:
+    """In the copy: deliver the answer and leave the process."""
     try:
         os.setsid()
+        gc.disable()  # a collection would touch, and so copy, all memory that is still shared
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
             os.dup2(source, target)
-        run = import_module("gpudoctor.probes.workers.run")
-        run.deliver(import_module(f"gpudoctor.probes.workers.{question.worker}").collect, question.arguments)
+        deliver()
     except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
     finally:

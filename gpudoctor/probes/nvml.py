@@ -1,4 +1,4 @@
-"""The devices and the driver as NVML tells of them; `nvidia-smi` where NVML cannot be used."""
+"""The devices and the driver as NVML tells of them; `nvidia-smi` where NVML gives no list of devices."""
 
 from __future__ import annotations
 
@@ -6,58 +6,305 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.model import CudaVersion, Device, Driver, DriverVersion
-from gpudoctor.model.codec import from_json
-from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
+from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
 from gpudoctor.probes.untrusted import cleaned
 
+# Codes of nvml.h.
+LIBRARY_NOT_FOUND = 12
+NOT_SUPPORTED = 3
+LOST = (15, 16)  # GPU_IS_LOST, RESET_REQUIRED
+NO_DEVICES = "No devices were found"  # nvidia-smi, with exit status 6
+COUNTER_MAXIMUM = 2**63 - 1  # NVML_VALUE_NOT_AVAILABLE is above it
+MEMORY_MAXIMUM = 2**50
+WATTS_MAXIMUM = 100_000
+MHZ_MAXIMUM = 100_000
+CELSIUS_MAXIMUM = 250
+EVENT_REASONS = {  # nvmlClocksEventReasons of nvml.h, and two that only pynvml names
+    0x001: "gpu_idle",
+    0x002: "applications_clocks_setting",
+    0x004: "sw_power_cap",
+    0x008: "hw_slowdown",
+    0x010: "sync_boost",
+    0x020: "sw_thermal_slowdown",
+    0x040: "hw_thermal_slowdown",
+    0x080: "hw_power_brake_slowdown",
+    0x100: "display_clock_setting",
+    0x200: "board_limit",
+    0x400: "reliability",
+}
+FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
+COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive-process"}
 
-def question(_setting: Setting) -> Question:
-    """Return the question; pynvml is gpudoctor's own, so the interpreter is too."""
-    return Question(name="nvml", worker="nvml_devices")
 
-
-def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
-    """Return the devices; () where there is no driver to have any, None where they cannot be known.
-
-    Raises:
-        ValueError: a fact is no such value; the message names it.
-    """
-    if facts.get("init_code") == 0 and facts.get("device_count") is not None:
-        return tuple(from_json(Device, cleaned(entry), "device") for entry in facts["devices"])
-    report = _smi(facts)
-    if report is not None:
-        return report.devices
-    no_program = facts.get("nvidia_smi") is None
-    return () if "library_error" in facts and no_program else None
-
-
-def parse_nvml_driver(facts: Mapping[str, Any]) -> Driver | None:
-    """Return the driver as far as NVML knows it; None where the library is not there."""
-    report = _smi(facts)
-    smi = facts.get("nvidia_smi") or {}
-    message = cleaned(smi.get("stdout") or smi.get("stderr") or "") if report is None else ""
-    if "init_code" not in facts:
-        known = Driver(version=report.driver_version, cuda_version=report.cuda_version) if report else None
-        if known is None and smi:
-            return Driver(nvml_error=message or None)
-        return known
-    version = facts.get("driver_version")
-    number = facts.get("cuda_version")
-    return Driver(
-        nvml_code=int(facts["init_code"]),
-        nvml_error=cleaned(str(facts["init_error"])),
-        version=DriverVersion.parse(version) if version else report.driver_version if report else None,
-        cuda_version=CudaVersion.from_number(number) if number else report.cuda_version if report else None,
+def question(setting: Setting) -> Question:
+    """Return the question. pynvml is a requirement of gpudoctor's own, so its interpreter answers."""
+    return Question(
+        name="nvml", worker="nvml_devices", arguments={"nvidia_smi_seconds": min(10.0, setting.timeout_seconds / 2)}
     )
 
 
-def _smi(facts: Mapping[str, Any]) -> SmiReport | None:
+def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
+    """Return the devices; () where there are none or certainly no driver, None where nothing could tell.
+
+    A value that its unit does not allow, or that NVML gives for "not available", is unknown.
+    """
+    if "devices" in facts:
+        return tuple(_device(_Answers(entry["answers"]), int(entry["index"])) for entry in facts["devices"])
+    report = _smi_report(facts)
+    if report is not None:
+        return report.devices
+    if NO_DEVICES in _smi_message(facts):
+        return ()
+    return () if _no_driver(facts) else None
+
+
+def parse_nvml_driver(facts: Mapping[str, Any]) -> Driver | None:
+    """Return the driver as NVML and nvidia-smi know it; None where there is certainly none."""
+    if _no_driver(facts):
+        return None
+    report = _smi_report(facts) or SmiReport()
+    answers = _Answers(facts)
+    number = answers.whole("cuda_version", 1000, 99_999)
+    code, text = _initialisation(facts)
+    return Driver(
+        installed=True if "module" in facts else None,  # it is imported after the driver's library was loaded
+        version=_driver_version(answers.text("driver_version")) or report.driver_version,
+        cuda_version=CudaVersion.from_number(number) if number is not None else report.cuda_version,
+        nvml_code=code,
+        nvml_error=text,
+    )
+
+
+def why_unknown(facts: Mapping[str, Any]) -> str:
+    """Return in one line why `parse_devices` gave None."""
+    module = cleaned(str(facts.get("module", {}).get("error", "")))
+    _, text = _initialisation(facts)
+    count = _Answers(facts).failure("device_count")
+    smi = facts.get("commands", {}).get("nvidia-smi")
+    reasons = [
+        f"NVML: {module or text or count or 'no answer'}",
+        f"nvidia-smi: {_smi_message(facts) or 'its XML cannot be read'}" if smi else "nvidia-smi: not on PATH",
+    ]
+    return "; ".join(reasons)
+
+
+def _initialisation(facts: Mapping[str, Any]) -> tuple[int | None, str | None]:
+    """Return the code and the text of nvmlInit; what nvidia-smi says instead where pynvml could not be used."""
+    if "library_error" in facts:
+        return LIBRARY_NOT_FOUND, cleaned(str(facts["library_error"]))
+    init = facts.get("init")
+    if init is None:
+        return None, _smi_message(facts) or None
+    return init.get("error", 0), cleaned(str(init.get("text", "")))
+
+
+def _no_driver(facts: Mapping[str, Any]) -> bool:
+    """Tell whether there is neither the library nor any other trace of a driver."""
+    return bool(facts.get("library_missing")) and not facts.get("signs") and not facts.get("commands")
+
+
+def _smi_report(facts: Mapping[str, Any]) -> SmiReport | None:
     """Return what nvidia-smi reported in full, None where it did not."""
-    smi = facts.get("nvidia_smi") or {}
-    if smi.get("status") != 0:
+    outcome = facts.get("commands", {}).get("nvidia-smi", {})
+    if outcome.get("status") != 0:
         return None
     try:
-        return parse_nvidia_smi_xml(smi["stdout"])
+        return parse_nvidia_smi_xml(outcome["stdout"])
     except ValueError:
         return None
+
+
+def _smi_message(facts: Mapping[str, Any]) -> str:
+    """Return what nvidia-smi said where it failed: it writes that to its standard output."""
+    outcome = facts.get("commands", {}).get("nvidia-smi", {})
+    if outcome.get("status") == 0:
+        return ""
+    message = outcome.get("error") or outcome.get("stdout") or outcome.get("stderr") or ""
+    return str(cleaned(message))
+
+
+def _driver_version(text: str | None) -> DriverVersion | None:
+    try:
+        return DriverVersion.parse(text or "")
+    except ValueError:
+        return None
+
+
+def _whole(value: Any, least: int, most: int) -> int | None:
+    """Return a whole number between `least` and `most`; anything else is unknown."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if least <= value <= most else None
+
+
+class _Answers:
+    """The answers about one device or the driver, read with care: each may be an error or garbage."""
+
+    def __init__(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        self._answers = answers
+
+    def value(self, name: str, part: str | int | None = None) -> Any:
+        """Return the answer, or one part of it; None where there is none."""
+        value = self._answers.get(name, {}).get("value")
+        if part is None:
+            return value
+        try:
+            return value[part] if value is not None else None
+        except (IndexError, KeyError, TypeError):
+            return None
+
+    def failure(self, name: str) -> str:
+        """Return the text of the error that came instead; empty for none."""
+        return str(cleaned(str(self._answers.get(name, {}).get("text", ""))))
+
+    def error(self, name: str) -> int | None:
+        """Return the code of the error that came instead."""
+        return self._answers.get(name, {}).get("error")
+
+    def lost(self) -> str:
+        """Return the error that says that the device cannot be reached; empty for none."""
+        names = (name for name in self._answers if name == "handle" or self.error(name) in LOST)
+        return next((self.failure(name) for name in names), "")
+
+    def whole(self, name: str, least: int, most: int, part: str | int | None = None) -> int | None:
+        """Return a whole number between `least` and `most`."""
+        return _whole(self.value(name, part), least, most)
+
+    def flag(self, name: str, part: str | int | None = None) -> bool | None:
+        """Return a 1 or 0 as a truth value."""
+        value = self.whole(name, 0, 1, part)
+        return None if value is None else bool(value)
+
+    def watts(self, name: str, part: str | int | None = None) -> float | None:
+        """Return a number of milliwatts in watts."""
+        value = self.whole(name, 0, 1000 * WATTS_MAXIMUM, part)
+        return None if value is None else value / 1000
+
+    def text(self, name: str, part: str | int | None = None) -> str | None:
+        """Return a text; an empty one is no answer."""
+        value = self.value(name, part)
+        return (cleaned(value) or None) if isinstance(value, str) else None
+
+
+def _device(answers: _Answers, index: int) -> Device:
+    major = answers.whole("compute_capability", 1, 99, 0)
+    minor = answers.whole("compute_capability", 0, 9, 1)
+    memory = "memory" if answers.value("memory") is not None else "memory_v1"
+    return Device(
+        nvml_index=index,
+        error=answers.lost(),
+        name=answers.text("name"),
+        uuid=answers.text("uuid"),
+        compute_capability=None if major is None or minor is None else ComputeCapability(major, minor),
+        pci_address=_pci_address(answers.text("pci", "busId")),
+        pci_device_id=_pci_device_id(answers.whole("pci", 1, 2**32 - 1, "pciDeviceId")),
+        memory_total_bytes=answers.whole(memory, 1, MEMORY_MAXIMUM, "total"),
+        memory_used_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "used"),
+        memory_free_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "free"),
+        processes=_processes(answers.value("processes")),
+        **_power_and_clocks(answers),
+        **_health(answers),
+        **_modes(answers),
+        **_links(answers),
+    )
+
+
+def _pci_address(text: str | None) -> str | None:
+    try:
+        return pci_address(text or "")
+    except ValueError:
+        return None
+
+
+def _pci_device_id(number: int | None) -> str | None:
+    """Return the upper half, which is the device's id; the lower one is the vendor's."""
+    return None if number is None or number & 0xFFFF != 0x10DE else f"{number >> 16:04X}"
+
+
+def _processes(entries: Any) -> tuple[DeviceProcess, ...] | None:
+    if not isinstance(entries, list):
+        return None
+    return tuple(
+        DeviceProcess(
+            pid=int(entry["pid"]),
+            name=cleaned(str(entry["name"])),
+            used_bytes=_whole(entry["used_bytes"], 0, MEMORY_MAXIMUM),
+        )
+        for entry in entries
+    )
+
+
+def _power_and_clocks(answers: _Answers) -> dict[str, Any]:
+    reasons = answers.whole("event_reasons", 0, 2**64 - 1)
+    return {
+        "power_draw_watts": answers.watts("power_draw"),
+        "power_limit_watts": answers.watts("power_limit"),
+        "power_limit_default_watts": answers.watts("power_limit_default"),
+        "power_limit_max_watts": answers.watts("power_limits", 1),
+        "clock_sm_mhz": answers.whole("clock_sm", 0, MHZ_MAXIMUM),
+        "clock_sm_max_mhz": answers.whole("clock_sm_max", 1, MHZ_MAXIMUM),
+        "clock_memory_mhz": answers.whole("clock_memory", 0, MHZ_MAXIMUM),
+        "clock_memory_max_mhz": answers.whole("clock_memory_max", 1, MHZ_MAXIMUM),
+        "throttle_reasons": None if reasons is None else _event_reasons(reasons),
+        "performance_state": answers.whole("performance_state", 0, 15),  # 32 is NVML_PSTATE_UNKNOWN
+        "utilization_percent": answers.whole("utilization", 0, 100, "gpu"),
+        "temperature_celsius": answers.whole("temperature", 0, CELSIUS_MAXIMUM),
+        "temperature_slowdown_celsius": answers.whole("temperature_slowdown", 1, CELSIUS_MAXIMUM),
+        "fan_percent": answers.whole("fan", 0, 1000),  # it may be above 100: percent of the intended maximum
+    }
+
+
+def _event_reasons(mask: int) -> tuple[str, ...] | None:
+    """Return the names of the bits; None where most of them have no name, so that it is no mask."""
+    unnamed = mask & ~sum(EVENT_REASONS)
+    if unnamed.bit_count() > 4:
+        return None
+    unknown = tuple(f"reason_{1 << bit:#x}" for bit in range(64) if unnamed >> bit & 1)
+    return tuple(name for bit, name in EVENT_REASONS.items() if mask & bit) + unknown
+
+
+def _health(answers: _Answers) -> dict[str, Any]:
+    retired = [answers.whole("retired_pages", 0, COUNTER_MAXIMUM, cause) for cause in (0, 1)]
+    return {
+        "ecc_enabled": answers.flag("ecc_mode", 0),
+        "ecc_uncorrected_volatile": answers.whole("ecc_uncorrected_volatile", 0, COUNTER_MAXIMUM),
+        "ecc_uncorrected_aggregate": answers.whole("ecc_uncorrected_aggregate", 0, COUNTER_MAXIMUM),
+        "ecc_corrected_volatile": answers.whole("ecc_corrected_volatile", 0, COUNTER_MAXIMUM),
+        "retired_pages": None if None in retired else sum(count or 0 for count in retired),
+        "retired_pages_pending": answers.flag("retired_pages_pending"),
+        "remapped_rows_uncorrectable": answers.whole("remapped_rows", 0, 2**31, 1),
+        "remapped_rows_pending": answers.flag("remapped_rows", 2),
+        "remapped_rows_failed": answers.flag("remapped_rows", 3),
+    }
+
+
+def _modes(answers: _Answers) -> dict[str, Any]:
+    mig = False if answers.error("mig_mode") == NOT_SUPPORTED else answers.flag("mig_mode", 0)
+    uuids = answers.value("mig_uuids")
+    listed = tuple(cleaned([uuid for uuid in uuids if isinstance(uuid, str)])) if isinstance(uuids, list) else None
+    state = FABRIC_STATES.get(answers.value("fabric", "state"))
+    if answers.error("fabric") == NOT_SUPPORTED:
+        state = "not-supported"
+    return {
+        "mig_enabled": mig,
+        "mig_uuids": () if mig is False else listed,
+        "persistence_enabled": answers.flag("persistence_mode"),
+        "compute_mode": COMPUTE_MODES.get(answers.value("compute_mode")),
+        "fabric_state": state,
+        # Before the end NVML gives none that counts. Source: nvmlGpuFabricInfo_t of nvml.h.
+        "fabric_status": answers.text("fabric", "status_text") or "" if state == "completed" else None,
+    }
+
+
+def _links(answers: _Answers) -> dict[str, Any]:
+    states = answers.value("nvlinks")
+    known = [state == 1 for state in states] if isinstance(states, list) else None
+    return {
+        "pcie_generation": answers.whole("pcie_generation", 1, 16),
+        "pcie_generation_max": answers.whole("pcie_generation_max", 1, 16),
+        "pcie_width": answers.whole("pcie_width", 1, 64),
+        "pcie_width_max": answers.whole("pcie_width_max", 1, 64),
+        "nvlinks_active": None if known is None else sum(known),
+        "nvlinks_inactive": None if known is None else len(known) - sum(known),
+    }

@@ -28,11 +28,15 @@ from gpudoctor.probes import (
 
 
 class Part(NamedTuple):
-    """How the answer to one question fills one section. Several parts of a section are merged in their order."""
+    """How the answer to one question fills one section. Several parts of a section are merged in their order.
+
+    why_unknown: says why `parse` gave None, where that means that it could not tell; without it, that there is none.
+    """
 
     section: str
     question: str
     parse: Callable[[Mapping[str, Any]], Any]
+    why_unknown: Callable[[Mapping[str, Any]], str] | None = None
 
 
 ASKED = (
@@ -56,7 +60,7 @@ PARTS = (
     Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),
     Part("driver", "driver-files", driver_files.parse_driver_files),
     Part("driver", "kernel-log", kernel_log.parse_kernel_log),
-    Part("devices", "nvml", nvml.parse_devices),
+    Part("devices", "nvml", nvml.parse_devices, nvml.why_unknown),
     Part("toolkit", "toolkit", toolkit.parse_toolkit),
     Part("container", "container", container_engines.parse_container),
     Part("project", "project", project.parse_project),
@@ -122,4 +126,6 @@ def _read(part: Part, answer: Answer | None) -> tuple[Any, ProbeReport]:
         value = part.parse(answer.facts)
     except Exception as error:  # whatever is on the machine, one odd text must not end the run
         return None, report("failed", f"its answer could not be read: {type(error).__name__}: {error}")
+    if value is None and part.why_unknown is not None:
+        return None, report("failed", part.why_unknown(answer.facts))
     return value, report("absent" if value is None else "ok", "")

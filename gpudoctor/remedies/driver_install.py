@@ -16,6 +16,7 @@ UBUNTU = "https://documentation.ubuntu.com/server/how-to/graphics/install-nvidia
 DEBIAN = "https://wiki.debian.org/NvidiaGraphicsDrivers"
 FEDORA = "https://rpmfusion.org/Howto/NVIDIA"
 ARCH = "https://wiki.archlinux.org/title/NVIDIA"
+FABRIC_MANAGER = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 VERIFY = "nvidia-smi"
 # Long-term branch that Ubuntu packages from 22.04 on, and the first that runs CUDA 13.
 UBUNTU_BRANCH = 580
@@ -54,6 +55,9 @@ def update_driver(
     summary = f"Update the NVIDIA driver{present}"
     summary += f" to {version} or newer" if version is not None else ""
     summary += f" for CUDA {needed}" if isinstance(needed, CudaVersion) else ""
+    if driver is not None and driver.nvswitches and not system.container:
+        summary += ", and with it the fabric manager of the NVSwitches to exactly the same version"
+        return Remedy(summary=summary, needs=("root", "reboot"), reference=FABRIC_MANAGER)
     return _with_packages(summary, system, capabilities, version)
 
 

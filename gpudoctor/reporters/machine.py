@@ -10,6 +10,7 @@ from gpudoctor.reporters.text import wrap, wrap_parts
 
 _DEVICES_SHOWN = 16
 _TABLE_WIDTH = 72  # a narrower screen holds no table of devices
+_NAMES = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 _HEADERS = ("GPU", "name", "compute\ncapability", "memory", "busy", "")
 
 
@@ -81,7 +82,7 @@ def _system(system: System | None) -> list[str]:
     if system is None:
         return ["system unknown"]
     name = f"{system.distribution or ''} {system.distribution_version or ''}".strip()
-    parts = [clean(system.distribution_name or name or system.os or "system unknown", 60)]
+    parts = [clean(system.distribution_name or name or _NAMES.get(system.os or "", "system unknown"), 60)]
     if system.wsl:
         parts.append(f"WSL {system.wsl}")
     if system.container:
@@ -92,13 +93,19 @@ def _system(system: System | None) -> list[str]:
 def _python(python: Python | None) -> str:
     if python is None or python.version is None:
         return "Python unknown"
-    ways = ", ".join(clean(way, 40) for way in (python.environment, python.installer) if way)
+    ways = ", ".join(dict.fromkeys(clean(way, 40) for way in (python.environment, python.installer) if way))
     return f"Python {clean(str(python.version), 40)}" + (f" ({ways})" if ways else "")
 
 
 def _driver(driver: Driver | None) -> str:
     if driver is not None and driver.version is not None:
         return f"driver {driver.version}"
+    if driver is not None and driver.library_version is not None:
+        return (
+            f"driver {driver.library_version}, not loaded"
+            if driver.module_loaded is False
+            else (f"driver {driver.library_version}")
+        )
     return "driver none" if driver is not None and driver.installed is False else "driver unknown"
 
 

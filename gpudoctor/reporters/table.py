@@ -29,6 +29,7 @@ def render(report: Report, *, color: bool, width: int) -> str:
         _passed(report, width),
         _crashed(report.results, width),
         _skipped(report.results, width),
+        _not_applicable(report.results, width),
         device_lines(report.snapshot, width),
         machine_line(report.snapshot, width),
     ]
@@ -41,7 +42,8 @@ def _verdict(report: Report, color: bool, width: int) -> list[str]:
         asked = f"none of {len(report.results)} checks could answer" if report.results else "no check was run"
         return _painted("no verdict", f": {asked}", "warning", color, width)
     if verdict == "healthy":
-        skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
+        amount = sum(result.applicable for result in report.skipped)
+        skipped = f", {amount} skipped" if amount else ""
         return _painted("healthy", f": {_number(len(report.passed), 'check')} passed{skipped}", verdict, color, width)
     amounts = Counter(finding.severity for finding in report.findings)
     problems = [_number(amounts[s], str(s)) for s in (Severity.ERROR, Severity.WARNING) if amounts[s]]
@@ -145,7 +147,7 @@ def _skipped(results: Sequence[CheckResult], width: int) -> list[str]:
     groups: dict[str, list[str]] = {}
     facts: dict[str, None] = {}
     for result in results:
-        if result.outcome is Outcome.SKIPPED:
+        if result.outcome is Outcome.SKIPPED and result.applicable:
             fact, unknown, rest = result.reason.partition(_UNKNOWN)
             is_fact = bool(unknown) and not rest and " " not in fact
             if is_fact:
@@ -155,7 +157,29 @@ def _skipped(results: Sequence[CheckResult], width: int) -> list[str]:
         return []
     lines = [f"skipped {sum(len(ids) for ids in groups.values())}:"]
     for reason, ids in sorted(groups.items(), key=lambda group: -len(group[1])):
-        shown = ids if len(ids) <= _NAMES_SHOWN else [*ids[: _NAMES_SHOWN - 1], f"{len(ids) - _NAMES_SHOWN + 1} more"]
         text = f"unknown {', '.join(facts)}" if reason == _UNKNOWN else reason
-        lines += wrap(f"{text}: {', '.join(shown)}", width, "  ", "    ")
+        lines += wrap(f"{text}: {_names(ids)}", width, "  ", "    ")
     return lines
+
+
+def _not_applicable(results: Sequence[CheckResult], width: int) -> list[str]:
+    """Return the reasons that rule out several checks; one that rules out a single check is in the JSON report."""
+    groups: dict[str, list[str]] = {}
+    for result in results:
+        if result.outcome is Outcome.SKIPPED and not result.applicable:
+            groups.setdefault(clean(result.reason), []).append(result.check_id)
+    if not groups:
+        return []
+    lines = [f"not for this machine {sum(len(ids) for ids in groups.values())}:"]
+    several = [(reason, ids) for reason, ids in groups.items() if len(ids) > 1]
+    single = [ids[0] for ids in groups.values() if len(ids) == 1]
+    for reason, ids in sorted(several, key=lambda group: -len(group[1])):
+        lines += wrap(f"{reason}: {_names(ids)}", width, "  ", "    ")
+    if single:
+        lines += wrap(f"for a reason of its own each: {_names(single)}", width, "  ", "    ")
+    return lines
+
+
+def _names(ids: Sequence[str]) -> str:
+    shown = ids if len(ids) <= _NAMES_SHOWN else [*ids[: _NAMES_SHOWN - 1], f"{len(ids) - _NAMES_SHOWN + 1} more"]
+    return ", ".join(shown)

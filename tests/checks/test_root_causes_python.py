@@ -22,8 +22,11 @@ from gpudoctor.model import (
     Python,
     Requirement,
     Severity,
+    SharedLibrary,
     Snapshot,
     System,
+    Toolkit,
+    ToolkitInstall,
     Torch,
     TorchRuntime,
 )
@@ -38,6 +41,7 @@ UNTIL_HOPPER = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
 LINUX = System(
     os="linux", machine="x86_64", glibc="2.39", wsl=0, container="", distribution="ubuntu", user_is_root=False
 )
+INDEX = "https://download.pytorch.org/whl"
 VENV = "/home/user/.venv/bin/python"
 
 
@@ -185,8 +189,7 @@ def test_cpu_build_with_pip() -> None:
     assert report.findings[0].check_id == "torch-cpu-build"
     assert ids(report, Severity.ERROR) == ["torch-cpu-build"]
     assert report.findings[0].remedies[0].commands == (
-        f"{VENV} -m pip install --index-url https://download.pytorch.org/whl/cu126 "
-        "torch==2.13.0+cu126 torchvision==0.28.0+cu126",
+        f"{VENV} -m pip install --index-url {INDEX}/cu126 torch==2.13.0+cu126 torchvision==0.28.0+cu126",
         f"{VENV} {VERIFY}",
     )
 
@@ -195,7 +198,7 @@ def test_cpu_build_with_uv() -> None:
     report = diagnose(s2(pip(("torch", "2.13.0+cpu"), installer="uv")))
     assert ids(report, Severity.ERROR) == ["torch-cpu-build"]
     assert report.findings[0].remedies[0].commands == (
-        f"uv pip install --python {VENV} --index-url https://download.pytorch.org/whl/cu126 torch==2.13.0+cu126",
+        f"uv pip install --python {VENV} --index-url {INDEX}/cu126 torch==2.13.0+cu126",
         f"{VENV} {VERIFY}",
     )
 
@@ -213,7 +216,7 @@ def test_cpu_build_from_a_pasted_report() -> None:
     assert report.findings[0].check_id == "torch-cpu-build"
     assert ids(report, Severity.ERROR) == ["torch-cpu-build"]
     assert report.findings[0].remedies[0].commands[0] == (
-        "python -m pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.13.0+cu126"
+        f"python -m pip install --index-url {INDEX}/cu126 torch==2.13.0+cu126"
     )
 
 
@@ -268,7 +271,7 @@ def test_the_default_wheel_of_windows() -> None:
     assert report.findings[0].check_id == "windows-pypi-cpu-wheel"
     assert ids(report, Severity.ERROR) == ["windows-pypi-cpu-wheel"]
     assert report.findings[0].remedies[0].commands == (
-        rf"{executable} -m pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.9.1+cu126",
+        rf"{executable} -m pip install --index-url {INDEX}/cu126 torch==2.9.1+cu126",
         rf"{executable} {VERIFY}",
     )
 
@@ -305,7 +308,7 @@ def test_a_gpu_newer_than_the_build() -> None:
     assert report.findings[0].check_id == "torch-no-kernel-for-device"
     assert ids(report, Severity.ERROR) == ["torch-no-kernel-for-device"]
     assert report.findings[0].remedies[0].commands == (
-        f"{VENV} -m pip install --index-url https://download.pytorch.org/whl/cu128 torch==2.7.1+cu128",
+        f"{VENV} -m pip install --index-url {INDEX}/cu128 torch==2.7.1+cu128",
         f"{VENV} {VERIFY}",
     )
 
@@ -316,7 +319,7 @@ def test_a_gpu_older_than_the_build() -> None:
     assert report.findings[0].check_id == "torch-no-kernel-for-device"
     assert ids(report, Severity.ERROR) == ["torch-no-kernel-for-device"]
     assert report.findings[0].remedies[0].commands == (
-        f"{VENV} -m pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.13.0+cu126",
+        f"{VENV} -m pip install --index-url {INDEX}/cu126 torch==2.13.0+cu126",
         f"{VENV} {VERIFY}",
     )
 
@@ -495,3 +498,75 @@ def test_the_wrong_environment() -> None:
         '/home/user/.venv/bin/python -c "import torch; print(torch.__version__)"',
         "gpudoctor check --python /home/user/.venv/bin/python",
     )
+
+
+def test_minor_version_compatibility_is_healthy() -> None:
+    """S4: a cu128 build on a driver of the R535 branch."""
+    a10 = gpu("NVIDIA A10", "8.6", "2236")
+    build = torch("2.9.1+cu128", "cuda", "12.8", TURING_ON)
+    runtime = replace(working("2.9.1+cu128", "12.8"), device_capabilities=(ComputeCapability(8, 6),))
+    report = diagnose(
+        machine(
+            system=ON_BUS,
+            driver=driver("535.230.02", "12.2"),
+            devices=(a10,),
+            python=pip(("torch", "2.9.1"), ("torchaudio", "2.9.1")),
+            torch=build,
+            torch_runtime=runtime,
+            cupy=NO_CUPY,
+        )
+    )
+    assert (ids(report, Severity.ERROR), ids(report, Severity.WARNING)) == ([], [])
+
+
+def test_a_cluster_with_modules_is_healthy() -> None:
+    """LD_LIBRARY_PATH, a toolkit of another major version, a newer gcc and one of several GPUs: all of it works."""
+    libraries = tuple(
+        SharedLibrary(soname=name, path=f"/apps/cuda/12.4/lib64/{name}")
+        for name in ("libcudart.so.12", "libcublas.so.12")
+    )
+    report = diagnose(
+        replace(
+            HEALTHY,
+            devices=(RTX_4090, replace(RTX_4090, nvml_index=1, uuid="GPU-71c0")),
+            toolkit=Toolkit(
+                nvcc_path="/apps/cuda/12.4/bin/nvcc",
+                nvcc_version=CudaVersion(12, 4),
+                toolkits=(ToolkitInstall(path="/apps/cuda/12.4", version=CudaVersion(12, 4), has_nvcc=True),),
+                library_path_libraries=libraries,
+                system_libraries=(),
+                host_compiler="gcc",
+                host_compiler_version=(14, 2, 0),
+                host_compiler_max=13,
+            ),
+            environment=Environment(
+                variables={"CUDA_VISIBLE_DEVICES": "0", "LD_LIBRARY_PATH": "/apps/cuda/12.4/lib64"}
+            ),
+        )
+    )
+    assert (ids(report, Severity.ERROR), ids(report, Severity.WARNING)) == ([], [])
+    advice = ids(report, Severity.INFO)
+    assert {"toolkit-mismatch-building-extension", "host-compiler-too-new"} <= set(advice)
+
+
+def test_a_driver_for_an_older_cuda_comes_first() -> None:
+    """S3: a cu130 build on a driver of the R535 branch."""
+    old = replace(
+        working("2.13.0+cu130", "13.0"),
+        available=False,
+        availability_error="RuntimeError: The NVIDIA driver on your system is too old (found version 12020).",
+        device_count=0,
+        device_names=None,
+        device_capabilities=None,
+    )
+    report = diagnose(
+        replace(
+            HEALTHY,
+            driver=driver("535.230.02", "12.2"),
+            torch_runtime=old,
+            cupy=NO_CUPY,
+            cupy_runtime=None,
+            python=pip(("torch", "2.13.0")),
+        )
+    )
+    assert ids(report, Severity.ERROR) == ["driver-too-old"]

@@ -1,6 +1,8 @@
 """Ask the NVIDIA driver about its devices through NVML, by the module pynvml of nvidia-ml-py.
 
-Each call keeps the code of its error: "not supported", "no permission" and "GPU is lost" are different answers.
+Each call is kept as {"value": ...} or {"error": code, "text": ...}: "not supported", "no permission" and "GPU is lost"
+are different answers, and a function that an old library lacks is one unknown fact. A code of None is no code of NVML.
+Where NVML gives no list of devices, `nvidia-smi -q -x` is asked. Nothing here judges.
 Standard library and pynvml only, from Python 3.8 on.
 """
 
@@ -9,273 +11,357 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any, Callable, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
+# Paths that only a driver, or the hardware that needs one, puts there: WSL, Jetson and NixOS among them.
+SIGNS = (
+    "/proc/driver/nvidia/version",
+    "/dev/nvidiactl",
+    "/dev/nvidia0",
+    "/dev/dxg",
+    "/dev/nvmap",
+    "/dev/nvgpu",
+    "/dev/nvhost-gpu",
+    "/etc/nv_tegra_release",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+    "/run/opengl-driver/lib/libnvidia-ml.so.1",
+)
+SMI_PLACES = ("/usr/lib/wsl/lib/nvidia-smi", "/run/current-system/sw/bin/nvidia-smi")  # where PATH leaves it out
+SMI_SECONDS = 10.0
+SMI_BYTES = 8 * 2**20
+
 MOST_DEVICES = 256
+MOST_ENTRIES = 4096  # of a list that NVML counts: a larger number is garbage, and its memory would be asked for
 MOST_PROCESSES = 64
-MOST_LINKS = 36
-LOST = (15, 16)  # NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED
-REASONS = {  # nvmlClocksEventReasons of nvml.h
-    0x001: "gpu_idle",
-    0x002: "applications_clocks_setting",
-    0x004: "sw_power_cap",
-    0x008: "hw_slowdown",
-    0x010: "sync_boost",
-    0x020: "sw_thermal_slowdown",
-    0x040: "hw_thermal_slowdown",
-    0x080: "hw_power_brake_slowdown",
-    0x100: "display_clock_setting",
-}
-FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
-COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive-process"}
+MOST_LINKS = 36  # NVML_NVLINK_MAX_LINKS
+MOST_INSTANCES = 64
+
+# Codes of nvml.h.
+INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND = 2, 3, 6, 13
+LOST = (15, 16)  # GPU_IS_LOST, RESET_REQUIRED: whatever else is asked of this device fails too, or waits
+# nvmlClockType_t, nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t.
+SM, MEMORY, GPU, SLOWDOWN, CORRECTED, UNCORRECTED, VOLATILE, AGGREGATE = 1, 2, 0, 1, 0, 1, 0, 1
+MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
+
+# Fact, functions that give it (a library or pynvml may lack the first ones), arguments after the device.
+QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
+    ("uuid", "nvmlDeviceGetUUID", ()),
+    ("name", "nvmlDeviceGetName", ()),
+    ("pci", "nvmlDeviceGetPciInfo", ()),
+    ("compute_capability", "nvmlDeviceGetCudaComputeCapability", ()),
+    ("memory", "nvmlDeviceGetMemoryInfo", (MEMORY_V2,)),
+    ("memory_v1", "nvmlDeviceGetMemoryInfo", ()),
+    ("power_draw", "nvmlDeviceGetPowerUsage", ()),
+    ("power_limit", "nvmlDeviceGetEnforcedPowerLimit", ()),
+    ("power_limit_default", "nvmlDeviceGetPowerManagementDefaultLimit", ()),
+    ("power_limits", "nvmlDeviceGetPowerManagementLimitConstraints", ()),
+    ("clock_sm", "nvmlDeviceGetClockInfo", (SM,)),
+    ("clock_sm_max", "nvmlDeviceGetMaxClockInfo", (SM,)),
+    ("clock_memory", "nvmlDeviceGetClockInfo", (MEMORY,)),
+    ("clock_memory_max", "nvmlDeviceGetMaxClockInfo", (MEMORY,)),
+    ("event_reasons", "nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetCurrentClocksThrottleReasons", ()),
+    ("performance_state", "nvmlDeviceGetPerformanceState", ()),
+    ("utilization", "nvmlDeviceGetUtilizationRates", ()),
+    ("temperature", "nvmlDeviceGetTemperatureV nvmlDeviceGetTemperature", (GPU,)),
+    ("temperature_slowdown", "nvmlDeviceGetTemperatureThreshold", (SLOWDOWN,)),
+    ("fan", "nvmlDeviceGetFanSpeed", ()),
+    ("ecc_mode", "nvmlDeviceGetEccMode", ()),
+    ("ecc_uncorrected_volatile", "nvmlDeviceGetTotalEccErrors", (UNCORRECTED, VOLATILE)),
+    ("ecc_uncorrected_aggregate", "nvmlDeviceGetTotalEccErrors", (UNCORRECTED, AGGREGATE)),
+    ("ecc_corrected_volatile", "nvmlDeviceGetTotalEccErrors", (CORRECTED, VOLATILE)),
+    ("retired_pages_pending", "nvmlDeviceGetRetiredPagesPendingStatus", ()),
+    ("remapped_rows", "nvmlDeviceGetRemappedRows", ()),
+    ("mig_mode", "nvmlDeviceGetMigMode", ()),
+    ("persistence_mode", "nvmlDeviceGetPersistenceMode", ()),
+    ("compute_mode", "nvmlDeviceGetComputeMode", ()),
+    ("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration", ()),
+    ("pcie_generation_max", "nvmlDeviceGetMaxPcieLinkGeneration", ()),
+    ("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", ()),
+    ("pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth", ()),
+)
+WINDOWS_QUESTIONS = (("driver_model", "nvmlDeviceGetDriverModel", ()),)
+
+Answer = Dict[str, Any]
 
 
-def collect(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what NVML tells, and what nvidia-smi tells where NVML cannot be used."""
-    facts: dict[str, Any] = {}
+def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return what NVML tells, and what nvidia-smi tells where NVML gives no list of devices.
+
+    arguments: `own_pids`, processes to leave out with all that they started; `nvidia_smi_seconds`, its time limit.
+    """
+    facts: Dict[str, Any] = {"signs": [path for path in SIGNS if os.path.exists(path)], "commands": {}}
     try:
-        ctypes.CDLL(LIBRARY)
+        library = ctypes.CDLL(LIBRARY)
     except OSError as error:
         facts["library_error"] = str(error)
+        facts["library_missing"] = _is_missing(error)
     else:
-        _ask_nvml(facts, set(arguments.get("own_pids", ())) | {os.getpid(), os.getppid()})
-    if "library_error" in facts or facts.get("init_code") != 0:
-        facts["nvidia_smi"] = _run_nvidia_smi()
+        own_pids = {os.getpid(), os.getppid(), *arguments.get("own_pids", ())}
+        facts.update(_ask_nvml(library, own_pids))
+    if "devices" not in facts:
+        facts["commands"].update(_run_nvidia_smi(float(arguments.get("nvidia_smi_seconds", SMI_SECONDS))))
     return facts
 
 
-def _ask_nvml(facts: dict[str, Any], own_pids: set[int]) -> None:
+def _is_missing(error: OSError) -> bool:
+    """Tell whether the library itself is not there, rather than broken or without another one that it needs."""
+    text = str(error)
+    return isinstance(error, FileNotFoundError) or (LIBRARY in text and "No such file or directory" in text)
+
+
+def _ask_nvml(library: Any, own_pids: Set[int]) -> Dict[str, Any]:
     try:
         import pynvml
-
-        initialise = pynvml.nvmlInit
-    except Exception as error:  # another module of that name, or a broken one
-        facts["module_error"] = f"{type(error).__name__}: {error}"
-        facts["module"] = str(getattr(sys.modules.get("pynvml"), "__file__", ""))
-        return
-    facts["init_code"], facts["init_error"] = _code_of(pynvml, initialise)
-    if facts["init_code"] != 0:
-        return
-    gate = Gate(pynvml)
-    facts["driver_version"] = gate.value("driver_version", pynvml.nvmlSystemGetDriverVersion)
-    facts["cuda_version"] = gate.value("cuda_version", pynvml.nvmlSystemGetCudaDriverVersion_v2)
-    count = gate.value("device_count", pynvml.nvmlDeviceGetCount)
-    facts["device_count"] = count
-    facts["devices"] = [_device(pynvml, index, own_pids) for index in range(min(count or 0, MOST_DEVICES))]
-    facts["errors"] = gate.errors
-    pynvml.nvmlShutdown()
-
-
-def _code_of(pynvml: Any, call: Callable[[], Any]) -> tuple[int, str]:
-    try:
-        call()
-    except pynvml.NVMLError as error:
-        return int(error.value), _text(str(error))
-    return 0, ""
+    except Exception as error:
+        return {"module": {"error": "%s: %s" % (type(error).__name__, error)}}
+    facts: Dict[str, Any] = {
+        "module": {"file": str(getattr(pynvml, "__file__", "")), "version": str(getattr(pynvml, "__version__", ""))}
+    }
+    if not hasattr(pynvml, "nvmlInit") or not hasattr(pynvml, "NVMLError"):
+        facts["module"]["error"] = "the module pynvml is not that of nvidia-ml-py"
+        return facts
+    gate = Gate(pynvml, library)
+    facts["init"] = gate.ask("nvmlInit")
+    if "error" in facts["init"]:
+        return facts
+    facts["driver_version"] = gate.ask("nvmlSystemGetDriverVersion")
+    facts["cuda_version"] = gate.ask("nvmlSystemGetCudaDriverVersion")
+    facts["device_count"] = gate.ask("nvmlDeviceGetCount")
+    if "value" in facts["device_count"]:
+        facts["devices"] = list(_devices(gate, facts["device_count"]["value"], own_pids))
+    gate.ask("nvmlShutdown")
+    return facts
 
 
 class Gate:
-    """Makes NVML calls and keeps the error of each that fails, by the name of the fact that it was to give."""
+    """The one way to NVML: an answer or the code of its error, whatever the module raises."""
 
-    def __init__(self, pynvml: Any) -> None:
-        self.pynvml = pynvml
-        self.errors: dict[str, list[Any]] = {}
+    def __init__(self, module: Any, library: Any) -> None:
+        self.module = module
+        self.library = library
 
-    def value(self, fact: str, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the call's value, None where it fails. A function that an older driver lacks fails too."""
+    def ask(self, functions: str, *arguments: Any) -> Answer:
+        """Return the answer of the first of `functions` that module and library have."""
+        value, failure = self.call(functions, *arguments)
+        return failure or {"value": _plain(value)}
+
+    def ask_list(self, functions: str, *arguments: Any) -> Answer:
+        """Return the answer of a function that fills a list, unless the number of entries that NVML counts is garbage.
+
+        pynvml asks for the memory of twice that number.
+        """
+        failure: Answer = _failed(FUNCTION_NOT_FOUND, "Function Not Found")
+        for function in functions.split():
+            if hasattr(self.library, function):
+                count = ctypes.c_uint(0)
+                getattr(self.library, function)(*arguments, ctypes.byref(count), None)
+                if count.value > MOST_ENTRIES:
+                    return _failed(None, "%s counts %d entries" % (function, count.value))
+                return self.ask(function, *arguments)
+        return failure
+
+    def call(self, functions: str, *arguments: Any) -> Tuple[Any, Optional[Answer]]:
+        """Return what the call returned and None, or None and the failure."""
+        failure: Answer = {}
+        for function in functions.split():
+            try:
+                return getattr(self.module, function)(*arguments), None
+            except UnicodeDecodeError as error:  # pynvml decodes names strictly
+                return error.object, None
+            except Exception as error:
+                failure = self.failure(error)
+            if failure["error"] != FUNCTION_NOT_FOUND:
+                break
+        return None, failure
+
+    def failure(self, error: Exception) -> Answer:
+        """Return the error's code and the text that NVML has for it, which is the one that nvidia-smi prints."""
+        if isinstance(error, AttributeError) or type(error).__name__ == "NVMLLibraryMismatchError":
+            return _failed(FUNCTION_NOT_FOUND, "Function Not Found")
+        if not isinstance(error, self.module.NVMLError):
+            return _failed(None, "%s: %s" % (type(error).__name__, error))
+        code = int(getattr(error, "value", -1))
         try:
-            value = call(*arguments)
-        except (self.pynvml.NVMLError, UnicodeDecodeError, ctypes.ArgumentError, AttributeError) as error:
-            self.errors[fact] = [getattr(error, "value", None), _text(str(error))]
-            return None
-        return _text(value) if isinstance(value, (str, bytes)) else value
-
-    def lost(self) -> str:
-        """Return the error that says that the device cannot be reached, "" where none does."""
-        return next((text for code, text in self.errors.values() if code in LOST), "")
+            return _failed(code, _plain(self.module.nvmlErrorString(code)))
+        except Exception:
+            return _failed(code, str(error))
 
 
-def _device(pynvml: Any, index: int, own_pids: set[int]) -> dict[str, Any]:
-    gate = Gate(pynvml)
-    handle = gate.value("handle", pynvml.nvmlDeviceGetHandleByIndex, index)
-    facts: dict[str, Any] = {"nvml_index": index}
-    if handle is None:
-        return {**facts, "error": gate.errors["handle"][1], "errors": gate.errors}
-    for part in (_identity, _memory, _power_and_clocks, _health, _modes, _links):
-        facts.update(part(gate, pynvml, handle))
-    facts["processes"] = _processes(gate, pynvml, handle, own_pids)
-    facts = {name: value for name, value in facts.items() if value is not None}
-    return {**facts, "error": gate.lost(), "errors": gate.errors}
+def _failed(code: Optional[int], text: str) -> Answer:
+    return {"error": code, "text": text[:1000]}
 
 
-def _identity(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    pci = gate.value("pci_address", pynvml.nvmlDeviceGetPciInfo, handle)
-    capability = gate.value("compute_capability", pynvml.nvmlDeviceGetCudaComputeCapability, handle)
-    return {
-        "name": gate.value("name", pynvml.nvmlDeviceGetName, handle),
-        "uuid": gate.value("uuid", pynvml.nvmlDeviceGetUUID, handle),
-        "pci_address": None if pci is None else _text(pci.busId).lower(),
-        # The device id stands in the upper half, the vendor's in the lower.
-        "pci_device_id": None if pci is None else "%04X" % (pci.pciDeviceId >> 16 & 0xFFFF),
-        "compute_capability": None if capability is None else "%d.%d" % tuple(capability),
-    }
+def _plain(value: Any) -> Any:
+    """Return `value` as JSON has it: bytes as text, structures as objects."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, ctypes.Structure):
+        return {item[0]: _plain(getattr(value, item[0])) for item in value._fields_}
+    if isinstance(value, (list, tuple, ctypes.Array)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return {name: _plain(item) for name, item in vars(value).items()}  # nvmlFriendlyObject
 
 
-def _memory(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    memory = gate.value("memory", pynvml.nvmlDeviceGetMemoryInfo, handle)
-    return {f"memory_{name}_bytes": getattr(memory, name, None) for name in ("total", "used", "free")}
+def _devices(gate: Gate, count: int, own_pids: Set[int]) -> Iterator[Dict[str, Any]]:
+    for index in range(min(count, MOST_DEVICES)):
+        handle, failure = gate.call("nvmlDeviceGetHandleByIndex", index)
+        if failure is None:
+            yield {"index": index, "answers": _device(gate, handle, own_pids)}
+        elif failure["error"] == INVALID_ARGUMENT:  # there are fewer than NVML counted
+            return
+        else:
+            yield {"index": index, "answers": {"handle": failure}}
 
 
-def _power_and_clocks(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    def watts(name: str, call: Callable[..., Any]) -> float | None:
-        milliwatts = gate.value(name, call, handle)
-        return None if milliwatts is None else milliwatts / 1000
-
-    limits = gate.value("power_limit_max_watts", pynvml.nvmlDeviceGetPowerManagementLimitConstraints, handle)
-    reasons = gate.value("throttle_reasons", pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
-    utilization = gate.value("utilization_percent", pynvml.nvmlDeviceGetUtilizationRates, handle)
-    sm, memory = pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM
-    slowdown = pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
-    return {
-        "power_draw_watts": watts("power_draw_watts", pynvml.nvmlDeviceGetPowerUsage),
-        "power_limit_watts": watts("power_limit_watts", pynvml.nvmlDeviceGetEnforcedPowerLimit),
-        "power_limit_default_watts": watts(
-            "power_limit_default_watts", pynvml.nvmlDeviceGetPowerManagementDefaultLimit
-        ),
-        "power_limit_max_watts": None if limits is None else limits[1] / 1000,
-        "clock_sm_mhz": gate.value("clock_sm_mhz", pynvml.nvmlDeviceGetClockInfo, handle, sm),
-        "clock_sm_max_mhz": gate.value("clock_sm_max_mhz", pynvml.nvmlDeviceGetMaxClockInfo, handle, sm),
-        "clock_memory_mhz": gate.value("clock_memory_mhz", pynvml.nvmlDeviceGetClockInfo, handle, memory),
-        "clock_memory_max_mhz": gate.value("clock_memory_max_mhz", pynvml.nvmlDeviceGetMaxClockInfo, handle, memory),
-        "throttle_reasons": None if reasons is None else [name for bit, name in REASONS.items() if reasons & bit],
-        "performance_state": _within(gate.value("pstate", pynvml.nvmlDeviceGetPerformanceState, handle), 15),
-        "utilization_percent": getattr(utilization, "gpu", None),
-        "temperature_celsius": gate.value(
-            "temperature_celsius", pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU
-        ),
-        "temperature_slowdown_celsius": gate.value(
-            "temperature_slowdown_celsius", pynvml.nvmlDeviceGetTemperatureThreshold, handle, slowdown
-        ),
-        "fan_percent": gate.value("fan_percent", pynvml.nvmlDeviceGetFanSpeed, handle),
-    }
+def _device(gate: Gate, handle: Any, own_pids: Set[int]) -> Dict[str, Answer]:
+    answers: Dict[str, Answer] = {}
+    for fact, functions, arguments in QUESTIONS + (WINDOWS_QUESTIONS if sys.platform == "win32" else ()):
+        if fact == "memory_v1" and answers["memory"].get("error", NOT_SUPPORTED) == NOT_SUPPORTED:
+            continue  # version 2 has answered
+        answers[fact] = gate.ask(functions, handle, *arguments)
+        if answers[fact].get("error") in LOST:
+            return answers
+    answers["mig_uuids"] = _mig_uuids(gate, handle, answers["mig_mode"])
+    answers["retired_pages"] = _retired_pages(gate, handle)
+    answers["nvlinks"] = _links(gate, handle)
+    answers["fabric"] = _fabric(gate, handle)
+    answers["processes"] = _processes(gate, handle, own_pids)
+    return answers
 
 
-def _health(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    def errors(name: str, kind: int, counter: int) -> Any:
-        return gate.value(name, pynvml.nvmlDeviceGetTotalEccErrors, handle, kind, counter)
-
-    corrected, uncorrected = pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
-    volatile, aggregate = pynvml.NVML_VOLATILE_ECC, pynvml.NVML_AGGREGATE_ECC
-    ecc = gate.value("ecc_enabled", pynvml.nvmlDeviceGetEccMode, handle)
-    retired = [
-        gate.value("retired_pages", pynvml.nvmlDeviceGetRetiredPages, handle, cause)
-        for cause in range(pynvml.NVML_PAGE_RETIREMENT_CAUSE_COUNT)
-    ]
-    pending = gate.value("retired_pages_pending", pynvml.nvmlDeviceGetRetiredPagesPendingStatus, handle)
-    rows = gate.value("remapped_rows", pynvml.nvmlDeviceGetRemappedRows, handle)
-    return {
-        "ecc_enabled": None if ecc is None else bool(ecc[0]),
-        "ecc_uncorrected_volatile": errors("ecc_uncorrected_volatile", uncorrected, volatile),
-        "ecc_uncorrected_aggregate": errors("ecc_uncorrected_aggregate", uncorrected, aggregate),
-        "ecc_corrected_volatile": errors("ecc_corrected_volatile", corrected, volatile),
-        "retired_pages": None if None in retired else sum(len(pages) for pages in retired),
-        "retired_pages_pending": None if pending is None else bool(pending),
-        "remapped_rows_uncorrectable": None if rows is None else rows[1],
-        "remapped_rows_pending": None if rows is None else bool(rows[2]),
-        "remapped_rows_failed": None if rows is None else bool(rows[3]),
-    }
+def _mig_uuids(gate: Gate, handle: Any, mode: Answer) -> Answer:
+    if "value" not in mode:
+        return mode
+    uuids: List[str] = []
+    if mode["value"][0] == 0:
+        return {"value": uuids}
+    most = gate.ask("nvmlDeviceGetMaxMigDeviceCount", handle)
+    refused: Optional[Answer] = None if "value" in most else most
+    for index in range(min(most.get("value", 0), MOST_INSTANCES)):
+        instance, failure = gate.call("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+        uuid = failure or gate.ask("nvmlDeviceGetUUID", instance)
+        if "value" in uuid:
+            uuids.append(uuid["value"])
+        elif uuid["error"] not in (NOT_FOUND, INVALID_ARGUMENT):  # those two: no instance in this place
+            refused = uuid
+    return refused if refused is not None and not uuids else {"value": uuids}
 
 
-def _modes(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    mig = gate.value("mig_enabled", pynvml.nvmlDeviceGetMigMode, handle)
-    persistence = gate.value("persistence_enabled", pynvml.nvmlDeviceGetPersistenceMode, handle)
-    mode = gate.value("compute_mode", pynvml.nvmlDeviceGetComputeMode, handle)
-    facts: dict[str, Any] = {
-        "mig_enabled": None if mig is None else bool(mig[0]),
-        "persistence_enabled": None if persistence is None else bool(persistence),
-        "compute_mode": COMPUTE_MODES.get(mode),
-    }
-    if facts["mig_enabled"]:
-        facts["mig_uuids"] = list(_mig_uuids(gate, pynvml, handle))
-    return {**facts, **_fabric(gate, pynvml, handle)}
+def _retired_pages(gate: Gate, handle: Any) -> Answer:
+    """Return how many pages are retired, by cause: several single-bit errors, a double-bit error."""
+    lists = [gate.ask_list("nvmlDeviceGetRetiredPages", handle, cause) for cause in (0, 1)]
+    failure = next((answer for answer in lists if "error" in answer), None)
+    return failure or {"value": [len(answer["value"]) for answer in lists]}
 
 
-def _mig_uuids(gate: Gate, pynvml: Any, handle: Any) -> Any:
-    most = gate.value("mig_count", pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-    for index in range(min(most, MOST_DEVICES)):
-        instance = gate.value("mig_instance", pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index)
-        uuid = None if instance is None else gate.value("mig_uuids", pynvml.nvmlDeviceGetUUID, instance)
-        if uuid is not None:
-            yield uuid
-
-
-def _fabric(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    try:
-        info = pynvml.c_nvmlGpuFabricInfo_t()
-    except AttributeError:  # a pynvml that does not know it
-        return {}
-    if gate.value("fabric_state", pynvml.nvmlDeviceGetGpuFabricInfo, handle, ctypes.byref(info)) is None:
-        return {}
-    status = "" if info.status == 0 else _text(str(pynvml.NVMLError(info.status)))
-    return {"fabric_state": FABRIC_STATES.get(info.state), "fabric_status": status}
-
-
-def _links(gate: Gate, pynvml: Any, handle: Any) -> dict[str, Any]:
-    states = []
+def _links(gate: Gate, handle: Any) -> Answer:
+    """Return 1 or 0 for each NVLink of the device, active or not."""
+    states: List[int] = []
+    failure: Answer = {}
     for link in range(MOST_LINKS):
-        state = gate.value("nvlinks_active", pynvml.nvmlDeviceGetNvLinkState, handle, link)
-        if state is None:
+        state = gate.ask("nvmlDeviceGetNvLinkState", handle, link)
+        if "value" in state:
+            states.append(state["value"])
+            continue
+        failure = failure or state
+        if state["error"] != NOT_SUPPORTED:  # INVALID_ARGUMENT: the device has no more links
             break
-        states.append(bool(state))
-    return {
-        "pcie_generation": gate.value("pcie_generation", pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle),
-        "pcie_generation_max": gate.value("pcie_generation_max", pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle),
-        "pcie_width": gate.value("pcie_width", pynvml.nvmlDeviceGetCurrPcieLinkWidth, handle),
-        "pcie_width_max": gate.value("pcie_width_max", pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle),
-        "nvlinks_active": sum(states) if states else None,
-        "nvlinks_inactive": len(states) - sum(states) if states else None,
-    }
+    return {"value": states} if states else failure
 
 
-def _processes(gate: Gate, pynvml: Any, handle: Any, own_pids: set[int]) -> list[dict[str, Any]] | None:
-    """Return the processes on the device, one entry a process; None where NVML tells neither kind."""
+def _fabric(gate: Gate, handle: Any) -> Answer:
+    answer: Answer = {}
+    for function, kind in (
+        ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfoV_t"),
+        ("nvmlDeviceGetGpuFabricInfo", "c_nvmlGpuFabricInfo_t"),
+    ):
+        info = getattr(gate.module, kind, ctypes.c_int)()
+        answer = gate.ask(function, handle, ctypes.byref(info))
+        if "value" in answer:
+            status = int(info.status)
+            text = gate.failure(gate.module.NVMLError(status))["text"] if status else ""
+            return {"value": {"state": int(info.state), "status": status, "status_text": text}}
+        if answer["error"] in LOST:
+            break
+    return answer
+
+
+def _processes(gate: Gate, handle: Any, own_pids: Set[int]) -> Answer:
+    """Return the processes on the device, each once, without those of this run."""
     lists = [
-        gate.value("processes", pynvml.nvmlDeviceGetComputeRunningProcesses, handle),
-        gate.value("processes", pynvml.nvmlDeviceGetGraphicsRunningProcesses, handle),
+        gate.ask_list("nvmlDeviceGet%sRunningProcesses_v3 nvmlDeviceGet%sRunningProcesses_v2" % (kind, kind), handle)
+        for kind in ("Compute", "Graphics")
     ]
-    if lists == [None, None]:
-        return None
-    found: dict[int, dict[str, Any]] = {}
-    for process in [process for listed in lists for process in listed or ()][:MOST_PROCESSES]:
-        if process.pid not in own_pids:
-            name = gate.value("process_name", pynvml.nvmlSystemGetProcessName, process.pid)
-            found[process.pid] = {"pid": process.pid, "name": name or "", "used_bytes": process.usedGpuMemory}
-    return list(found.values())
+    if all("error" in answer for answer in lists):
+        return lists[0]
+    found: Dict[int, Dict[str, Any]] = {}
+    for process in [process for answer in lists for process in answer.get("value", ())]:
+        pid = process["pid"]
+        if pid not in found and len(found) < MOST_PROCESSES and not _is_own(pid, own_pids):
+            found[pid] = {"pid": pid, "name": _process_name(gate, pid), "used_bytes": process["usedGpuMemory"]}
+    return {"value": list(found.values())}
 
 
-def _within(value: int | None, most: int) -> int | None:
-    """Return the value unless it is one that says "unknown", above `most`."""
-    return value if value is not None and value <= most else None
+def _process_name(gate: Gate, pid: int) -> str:
+    name = gate.ask("nvmlSystemGetProcessName", pid).get("value")
+    return str(name) if name else _read("/proc/%d/comm" % pid).strip()
 
 
-def _text(value: Any) -> str:
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    return text[:500]
+def _is_own(pid: int, own_pids: Set[int]) -> bool:
+    """Tell whether this run started the process: another of its workers may use the device meanwhile."""
+    for _ in range(16):
+        if pid in own_pids:
+            return True
+        fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+        if len(fields) < 2 or not fields[1].isdigit():
+            return False
+        pid = int(fields[1])
+    return False
 
 
-def _run_nvidia_smi() -> dict[str, Any] | None:
-    """Return the outcome of `nvidia-smi -q -x`; None where there is no such program."""
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(4096)
+    except OSError:
+        return ""
+
+
+def _run_nvidia_smi(seconds: float) -> Dict[str, Any]:
+    """Return the outcome of `nvidia-smi -q -x` by its name; {} where there is no such program."""
     import shutil
     import subprocess
+    import threading
 
-    program = shutil.which("nvidia-smi")
+    places = [place for place in SMI_PLACES if os.access(place, os.X_OK)]
+    program = shutil.which("nvidia-smi") or next(iter(places), None)
     if program is None:
-        return None
-    argv = [program, "-q", "-x"]
+        return {}
+    outcome: Dict[str, Any] = {"argv": [program, "-q", "-x"], "status": None, "stdout": "", "stderr": "", "error": ""}
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=15, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return {"argv": argv, "error": str(error)}
-    output, errors = (stream[: 2**20].decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
-    return {"argv": argv, "status": done.returncode, "stdout": output, "stderr": errors}
+        process = subprocess.Popen(
+            outcome["argv"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        outcome["error"] = str(error)
+        return {"nvidia-smi": outcome}
+
+    def read(name: str, stream: Any, most: int) -> None:
+        # What comes after `most` bytes is left in the pipe: the program waits there until it is killed.
+        outcome[name] = stream.read(most).decode("utf-8", "replace")
+
+    streams = (("stdout", process.stdout, SMI_BYTES), ("stderr", process.stderr, 4096))
+    for stream in streams:
+        threading.Thread(target=read, args=stream, daemon=True).start()
+    try:
+        outcome["status"] = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        outcome["error"] = "no end after %g s" % seconds
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and thread.daemon:
+            thread.join(1.0)
+    return {"nvidia-smi": outcome}

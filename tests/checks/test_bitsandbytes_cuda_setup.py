@@ -1,0 +1,64 @@
+"""The CUDA libraries in bitsandbytes against PyTorch's CUDA version."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Torch
+from gpudoctor.testing import run_check
+
+
+def torch(major: int, minor: int) -> Torch:
+    return Torch(installed=True, build="cuda", cuda_version=CudaVersion(major, minor))
+
+
+def installed(version: str, installer: str = "pip") -> Python:
+    return Python(packages=(Package(name="bitsandbytes", version=PackageVersion(version), installer=installer),))
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "outcome"),
+    [
+        pytest.param("0.45.2", (12, 8), Outcome.FOUND, id="before the first with 12.8"),
+        pytest.param("0.45.3", (12, 8), Outcome.PASSED, id="the first with 12.8"),
+        pytest.param("0.44.1", (13, 0), Outcome.FOUND, id="far too old for 13"),
+        pytest.param("0.45.3", (13, 0), Outcome.PASSED, id="not known to be too old"),
+        pytest.param("0.44.1", (12, 6), Outcome.FOUND, id="before the first with 12.6"),
+        pytest.param("0.42.0", (12, 1), Outcome.PASSED, id="old enough a CUDA"),
+    ],
+)
+def test_outcome(version: str, cuda: tuple[int, int], outcome: Outcome) -> None:
+    result = run_check("bitsandbytes-cuda-setup", torch=torch(*cuda), python=installed(version))
+    assert result.outcome is outcome
+
+
+def test_finding() -> None:
+    (finding,) = run_check("bitsandbytes-cuda-setup", torch=torch(12, 8), python=installed("0.44.1")).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == (
+        "bitsandbytes 0.44.1 has no library for CUDA 12.8, with which PyTorch is built: none before 0.45.3 has"
+    )
+    assert finding.remedies[0].commands[0] == "python -m pip install --upgrade bitsandbytes"
+
+
+def test_the_package_of_conda_passes() -> None:
+    result = run_check("bitsandbytes-cuda-setup", torch=torch(12, 8), python=installed("0.44.1", "conda"))
+    assert result.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("there", "python", "reason"),
+    [
+        pytest.param(torch(12, 8), Python(packages=()), "bitsandbytes is not installed", id="none"),
+        pytest.param(torch(12, 8), Python(), "python.packages is unknown", id="packages"),
+        pytest.param(
+            Torch(installed=True, build="cuda"), installed("0.44.1"), "torch.cuda_version is unknown", id="CUDA"
+        ),
+        pytest.param(
+            Torch(installed=True, build="cpu"), installed("0.44.1"), "PyTorch is not built for CUDA", id="CPU build"
+        ),
+    ],
+)
+def test_skipped(there: Torch, python: Python, reason: str) -> None:
+    result = run_check("bitsandbytes-cuda-setup", torch=there, python=python)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,150 @@
+"""cuDNN against what PyTorch needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import (
+    CudaVersion,
+    Outcome,
+    Package,
+    PackageVersion,
+    PrecisionResult,
+    Python,
+    Severity,
+    SharedLibrary,
+    Toolkit,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.testing import run_check
+
+CU128 = Torch(
+    installed=True,
+    version=PackageVersion("2.9.1+cu128"),
+    build="cuda",
+    cuda_version=CudaVersion(12, 8),
+    missing_libraries=(),
+    conda_build="",
+)
+INCOMPATIBLE = (
+    "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 10, 2) but found runtime version "
+    "(8, 9, 7)."
+)
+OTHER_CUDNN = Toolkit(
+    library_path_libraries=(
+        SharedLibrary(soname="libcudart.so.12", path="/usr/local/cuda/lib64/libcudart.so.12"),
+        SharedLibrary(soname="libcudnn.so.9", path="/usr/local/cuda/lib64/libcudnn.so.9"),
+    )
+)
+
+
+def wheels(**versions: str) -> Python:
+    return Python(
+        packages=tuple(
+            Package(name=name.replace("_", "-"), version=PackageVersion(version)) for name, version in versions.items()
+        )
+    )
+
+
+def works(version: int) -> TorchRuntime:
+    return TorchRuntime(import_error="", cudnn_version=version, cudnn_error="", warnings=())
+
+
+@pytest.mark.parametrize(
+    ("runtime", "fact"),
+    [
+        pytest.param(TorchRuntime(cudnn_error=INCOMPATIBLE), "torch_runtime.cudnn_error", id="PyTorch refuses it"),
+        pytest.param(
+            TorchRuntime(import_error="ImportError: libcudnn.so.9: cannot open shared object file"),
+            "torch_runtime.import_error",
+            id="the import needs it",
+        ),
+        pytest.param(
+            TorchRuntime(
+                precision_results=(
+                    PrecisionResult(
+                        device="cuda:0", precision="fp32", error="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"
+                    ),
+                )
+            ),
+            "torch_runtime.precision_results[0].error",
+            id="its parts differ",
+        ),
+    ],
+)
+def test_it_fails(runtime: TorchRuntime, fact: str) -> None:
+    (finding,) = run_check("cudnn-missing-or-mismatch", torch=CU128, torch_runtime=runtime).findings
+    assert (finding.severity, finding.facts) == (Severity.ERROR, (fact,))
+    assert finding.remedies[0].commands[0].endswith("torch==2.9.1+cu128")
+
+
+def test_the_library_path_is_named_and_removed() -> None:
+    (finding,) = run_check(
+        "cudnn-missing-or-mismatch",
+        torch=CU128,
+        torch_runtime=TorchRuntime(cudnn_error=INCOMPATIBLE),
+        toolkit=OTHER_CUDNN,
+    ).findings
+    assert finding.summary.endswith("and LD_LIBRARY_PATH leads to /usr/local/cuda/lib64/libcudnn.so.9")
+    assert finding.facts[-1] == "toolkit.library_path_libraries[1].path"
+    assert finding.remedies[0].commands[0] == "unset LD_LIBRARY_PATH"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "severity"),
+    [
+        pytest.param(TorchRuntime(), Severity.ERROR, id="not imported"),
+        pytest.param(works(91002), Severity.WARNING, id="the import works"),
+    ],
+)
+def test_the_library_is_not_on_disk(runtime: TorchRuntime, severity: Severity) -> None:
+    torch = Torch(**{**vars(CU128), "missing_libraries": ("libcudnn.so.9",)})
+    (finding,) = run_check("cudnn-missing-or-mismatch", torch=torch, torch_runtime=runtime).findings
+    assert (finding.severity, finding.summary) == (
+        severity,
+        "PyTorch needs libcudnn.so.9, which the loader cannot find",
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "packages", "severity"),
+    [
+        pytest.param(91002, {"nvidia_cudnn_cu12": "9.10.2.21"}, None, id="that of the wheel"),
+        pytest.param(91300, {"nvidia_cudnn_cu12": "9.10.2.21"}, Severity.INFO, id="another that works"),
+        pytest.param(8902, {"nvidia_cudnn_cu12": "8.9.2.26"}, None, id="version 8 is coded otherwise"),
+        pytest.param(
+            91002, {"nvidia_cudnn_cu12": "9.10.2.21", "nvidia_cudnn_cu13": "9.20.0.48"}, None, id="wheels of two majors"
+        ),
+        pytest.param(91002, {}, None, id="no wheel"),
+    ],
+)
+def test_the_version_loaded(number: int, packages: dict[str, str], severity: Severity | None) -> None:
+    result = run_check("cudnn-missing-or-mismatch", torch=CU128, torch_runtime=works(number), python=wheels(**packages))
+    assert [finding.severity for finding in result.findings] == ([] if severity is None else [severity])
+
+
+def test_both_versions_are_in_the_advice() -> None:
+    python = wheels(nvidia_cudnn_cu12="9.10.2.21")
+    (finding,) = run_check("cudnn-missing-or-mismatch", torch=CU128, torch_runtime=works(91300), python=python).findings
+    assert finding.summary == "PyTorch loads cuDNN 9.13.0, and its own wheel is of 9.10.2.21"
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param({"torch": CU128}, "torch_runtime.cudnn_error is unknown", id="not asked"),
+        pytest.param({"torch": Torch(installed=True, build="rocm")}, "PyTorch is not built for CUDA", id="ROCm"),
+        pytest.param({"torch": Torch(installed=False)}, "PyTorch is not installed", id="none"),
+        pytest.param(
+            {"torch": Torch(installed=True, build="cuda", missing_libraries=("libcudnn.so.9", "libcublas.so.12"))},
+            "other libraries of PyTorch are missing too",
+            id="more is missing",
+        ),
+    ],
+)
+def test_skipped(sections: dict[str, Any], reason: str) -> None:
+    result = run_check("cudnn-missing-or-mismatch", **sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

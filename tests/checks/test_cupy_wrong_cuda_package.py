@@ -1,0 +1,149 @@
+"""The CUDA version of the installed CuPy against driver and toolkit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import (
+    CudaVersion,
+    Cupy,
+    CupyRuntime,
+    Device,
+    Driver,
+    DriverVersion,
+    LibraryCall,
+    Outcome,
+    Package,
+    PackageVersion,
+    Severity,
+    SharedLibrary,
+    Toolkit,
+    ToolkitInstall,
+)
+from gpudoctor.testing import run_check
+
+
+def cupy(major: int, *nvrtc: str) -> Cupy:
+    return Cupy(
+        distributions=(Package(name=f"cupy-cuda{major}x", version=PackageVersion("14.2.0"), installer="pip"),),
+        version=PackageVersion("14.2.0"),
+        platform="cuda",
+        cuda_major=major,
+        nvrtc_files=nvrtc,
+    )
+
+
+def driver(version: str, cuda: str) -> Driver:
+    return Driver(version=DriverVersion.parse(version), cuda_version=CudaVersion.parse(cuda))
+
+
+def toolkits(*versions: str, libraries: tuple[SharedLibrary, ...] = ()) -> Toolkit:
+    return Toolkit(
+        toolkits=tuple(
+            ToolkitInstall(path=f"/usr/local/cuda-{version}", version=CudaVersion.parse(version))
+            for version in versions
+        ),
+        system_libraries=libraries,
+        library_path_libraries=(),
+    )
+
+
+D550, D580 = driver("550.120", "12.4"), driver("580.65.06", "13.0")
+
+
+@pytest.mark.parametrize(
+    ("there", "sections", "outcome"),
+    [
+        pytest.param(cupy(13, "/s/libnvrtc.so.13"), {"driver": D550}, Outcome.FOUND, id="driver too old"),
+        pytest.param(cupy(13, "/s/libnvrtc.so.13"), {"driver": D580}, Outcome.PASSED, id="driver of the same major"),
+        pytest.param(cupy(12, "/s/libnvrtc.so.12"), {"driver": D580}, Outcome.PASSED, id="newer driver"),
+        pytest.param(
+            cupy(13),
+            {"driver": Driver(cuda_version=CudaVersion(12, 9))},
+            Outcome.FOUND,
+            id="by the driver's CUDA alone",
+        ),
+        pytest.param(cupy(12), {"driver": D580, "toolkit": toolkits("13.0")}, Outcome.FOUND, id="toolkit of another"),
+        pytest.param(
+            cupy(12), {"driver": D580, "toolkit": toolkits("13.0", "12.4")}, Outcome.PASSED, id="one of several"
+        ),
+        pytest.param(
+            cupy(12, "/s/libnvrtc.so.12"),
+            {"driver": D580, "toolkit": toolkits("13.0")},
+            Outcome.PASSED,
+            id="its libraries come as wheels",
+        ),
+        pytest.param(
+            cupy(12),
+            {
+                "driver": D580,
+                "toolkit": toolkits(
+                    "13.0", libraries=(SharedLibrary(soname="libnvrtc.so.12", path="/usr/lib/libnvrtc.so.12"),)
+                ),
+            },
+            Outcome.PASSED,
+            id="the loader finds them",
+        ),
+        pytest.param(cupy(12), {"driver": D580, "toolkit": toolkits()}, Outcome.PASSED, id="no toolkit"),
+    ],
+)
+def test_outcome(there: Cupy, sections: dict[str, Any], outcome: Outcome) -> None:
+    assert run_check("cupy-wrong-cuda-package", cupy=there, **sections).outcome is outcome
+
+
+def test_finding_and_command_for_the_driver() -> None:
+    (finding,) = run_check("cupy-wrong-cuda-package", cupy=cupy(13), driver=D550).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == (
+        "cupy-cuda13x 14.2.0 needs a driver for CUDA 13 (580 or newer), and driver 550.120 supports CUDA 12.4"
+    )
+    assert finding.remedies[0].commands[:2] == (
+        "python -m pip uninstall -y cupy-cuda13x",
+        "python -m pip install 'cupy-cuda12x[ctk]'",
+    )
+
+
+def test_finding_for_the_toolkit() -> None:
+    (finding,) = run_check("cupy-wrong-cuda-package", cupy=cupy(12), driver=D580, toolkit=toolkits("13.0")).findings
+    assert finding.summary == (
+        "cupy-cuda12x 14.2.0 needs the libraries of CUDA 12, and this machine has CUDA 13.0 (/usr/local/cuda-13.0)"
+    )
+
+
+def test_a_cupy_that_works_passes() -> None:
+    runtime = CupyRuntime(import_error="", calls=(LibraryCall(library="elementwise", relative_error=0.0),))
+    result = run_check(
+        "cupy-wrong-cuda-package", cupy=cupy(12), cupy_runtime=runtime, driver=D580, toolkit=toolkits("13.0")
+    )
+    assert result.outcome is Outcome.PASSED
+
+
+def test_a_package_for_amd() -> None:
+    there = Cupy(
+        distributions=(Package(name="cupy-rocm-7-0", version=PackageVersion("14.2.0")),),
+        platform="rocm",
+        cuda_major=None,
+    )
+    (finding,) = run_check(
+        "cupy-wrong-cuda-package", cupy=there, devices=(Device(nvml_index=0, name="NVIDIA L4"),)
+    ).findings
+    assert finding.summary == "cupy-rocm-7-0 14.2.0 is for GPUs of AMD, and the machine has NVIDIA L4"
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param({"cupy": cupy(12)}, "driver.cuda_version is unknown", id="the driver"),
+        pytest.param({"cupy": Cupy(distributions=())}, "CuPy is not installed", id="none"),
+        pytest.param(
+            {"cupy": Cupy(distributions=(Package(name="cupy", version=PackageVersion("14.2.0")),), platform="source")},
+            "cupy.cuda_major is unknown",
+            id="built from source",
+        ),
+    ],
+)
+def test_skipped(sections: dict[str, Any], reason: str) -> None:
+    result = run_check("cupy-wrong-cuda-package", **sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,87 @@
+"""Distributions that install the same module."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.model import Device, Outcome, Package, PackageVersion, Python, Severity, System, Torch
+from gpudoctor.testing import run_check
+
+INDEX = "https://download.pytorch.org/whl"
+L4 = Device(nvml_index=0, name="NVIDIA L4")
+
+
+def package(name: str, version: str, installer: str = "pip", location: str = "/site") -> Package:
+    return Package(name=name, version=PackageVersion(version), installer=installer, location=location)
+
+
+TWINS = Python(packages=(package("onnxruntime", "1.23.2"), package("onnxruntime-gpu", "1.23.2")))
+
+
+@pytest.mark.parametrize(
+    ("devices", "kept"), [((L4,), "onnxruntime-gpu"), ((), "onnxruntime")], ids=["a GPU", "no GPU"]
+)
+def test_onnxruntime(devices: tuple[Device, ...], kept: str) -> None:
+    (finding,) = run_check("package-twins", python=TWINS, devices=devices, system=System(pci_gpus=())).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == "onnxruntime 1.23.2 and onnxruntime-gpu 1.23.2 both install the module onnxruntime"
+    assert finding.remedies[0].commands[:2] == (
+        "python -m pip uninstall -y onnxruntime onnxruntime-gpu",
+        f"python -m pip install {kept}==1.23.2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("packages", "outcome"),
+    [
+        pytest.param(
+            (package("tensorflow", "2.20.0"), package("tensorflow-cpu", "2.20.0")), Outcome.FOUND, id="tensorflow"
+        ),
+        pytest.param((package("onnxruntime-gpu", "1.23.2"),), Outcome.PASSED, id="one alone"),
+        pytest.param(
+            (package("onnxruntime", "1.22.0", location="/usr/lib"), package("onnxruntime-gpu", "1.23.2")),
+            Outcome.PASSED,
+            id="in two folders",
+        ),
+        pytest.param(
+            (package("nvidia-cudnn-cu12", "9.10.2.21"), package("nvidia-cudnn-cu13", "9.20.0.48")),
+            Outcome.PASSED,
+            id="wheels for two CUDA versions",
+        ),
+        pytest.param((package("torch", "2.9.1"), package("torch", "2.8.0")), Outcome.FOUND, id="torch twice"),
+        pytest.param(
+            (package("torch", "2.9.1"), package("torch", "2.8.0", location="/usr/lib")),
+            Outcome.PASSED,
+            id="torch in two folders",
+        ),
+    ],
+)
+def test_outcome(packages: tuple[Package, ...], outcome: Outcome) -> None:
+    assert run_check("package-twins", python=Python(packages=packages)).outcome is outcome
+
+
+def test_pip_over_conda() -> None:
+    python = Python(
+        prefix="/opt/conda/envs/ml",
+        executable="/opt/conda/envs/ml/bin/python",
+        environment="conda",
+        installer="pip",
+        packages=(package("torch", "2.9.1"),),
+    )
+    torch = Torch(
+        installed=True, version=PackageVersion("2.9.1+cu128"), build="cuda", conda_build="cpu_generic_py311_h0_1"
+    )
+    (finding,) = run_check("package-twins", python=python, torch=torch).findings
+    assert finding.summary == (
+        "PyTorch is installed twice in one environment: 2.9.1 of pip, over conda's build cpu_generic_py311_h0_1"
+    )
+    assert finding.remedies[0].commands[:3] == (
+        "/opt/conda/envs/ml/bin/python -m pip uninstall -y torch",
+        "conda remove --yes --prefix /opt/conda/envs/ml --force pytorch",
+        f"/opt/conda/envs/ml/bin/python -m pip install --force-reinstall --index-url {INDEX}/cu128 torch==2.9.1+cu128",
+    )
+
+
+def test_unknown() -> None:
+    result = run_check("package-twins", python=Python())
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python.packages is unknown")

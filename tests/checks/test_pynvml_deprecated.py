@@ -1,0 +1,60 @@
+"""The Python module pynvml and where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import Outcome, Package, PackageVersion, Python, Severity, TorchRuntime
+from gpudoctor.testing import run_check
+
+WARNING = "The pynvml package is deprecated. Please install nvidia-ml-py instead."
+
+
+def installed(**versions: str) -> Python:
+    packages = (
+        Package(name=name.replace("_", "-"), version=PackageVersion(version)) for name, version in versions.items()
+    )
+    return Python(executable="/v/bin/python", packages=tuple(packages), shadowed_modules=())
+
+
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [("11.5.3", "whose module hides that of nvidia-ml-py"), ("13.0.1", "which only hands on to nvidia-ml-py")],
+)
+def test_the_package_is_installed(version: str, text: str) -> None:
+    (finding,) = run_check("pynvml-deprecated", python=installed(pynvml=version, nvidia_ml_py="13.580.82")).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == f"The deprecated package pynvml {version} is installed, {text}"
+    assert finding.remedies[0].commands == (
+        "/v/bin/python -m pip uninstall -y pynvml",
+        "/v/bin/python -m pip install --force-reinstall nvidia-ml-py",
+        '/v/bin/python -c "import pynvml; print(pynvml.__file__)"',
+    )
+
+
+def test_pytorch_warns_of_it() -> None:
+    runtime = TorchRuntime(warnings=(WARNING,))
+    (finding,) = run_check("pynvml-deprecated", torch_runtime=runtime).findings
+    assert finding.facts == ("torch_runtime.warnings[0]",)
+
+
+def test_a_file_of_that_name() -> None:
+    python = Python(packages=(), shadowed_modules=("/work/pynvml.py",))
+    (finding,) = run_check("pynvml-deprecated", python=python).findings
+    assert finding.summary == "/work/pynvml.py is imported in place of the module pynvml of nvidia-ml-py"
+    assert finding.facts == ("python.shadowed_modules[0]",)
+
+
+@pytest.mark.parametrize(
+    ("sections", "outcome", "reason"),
+    [
+        pytest.param({"python": installed(nvidia_ml_py="13.580.82")}, Outcome.PASSED, "", id="nvidia-ml-py alone"),
+        pytest.param({"python": Python()}, Outcome.SKIPPED, "python.packages is unknown", id="packages unknown"),
+        pytest.param({}, Outcome.SKIPPED, "python.packages is unknown", id="nothing known"),
+    ],
+)
+def test_outcome(sections: dict[str, Any], outcome: Outcome, reason: str) -> None:
+    result = run_check("pynvml-deprecated", **sections)
+    assert (result.outcome, result.reason) == (outcome, reason)

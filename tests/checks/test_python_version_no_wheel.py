@@ -1,0 +1,110 @@
+"""The interpreter and platform against the wheels of PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import Device, Outcome, PackageVersion, Project, Python, Requirement, Severity, System, Torch
+from gpudoctor.testing import run_check
+
+ABSENT = Torch(installed=False)
+X86 = System(os="linux", machine="x86_64", glibc="2.39", pci_gpus=())
+
+
+def asks(specifier: str = "") -> Project:
+    return Project(requirements=(Requirement(name="torch", specifier=specifier, source="requirements.txt line 1"),))
+
+
+def python(version: str, **fields: Any) -> Python:
+    return Python(**{"version": PackageVersion(version), "free_threaded": False, "installer": "pip", **fields})
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "system", "project", "outcome"),
+    [
+        pytest.param(python("3.12.3"), X86, asks(), Outcome.PASSED, id="has wheels"),
+        pytest.param(python("3.19.0"), X86, asks(), Outcome.FOUND, id="too new"),
+        pytest.param(python("3.8.20"), X86, asks(), Outcome.PASSED, id="an old release has one"),
+        pytest.param(python("3.8.20"), X86, asks(">=2.6"), Outcome.FOUND, id="the release asked for has none"),
+        pytest.param(python("3.13.1"), X86, asks("==2.3.1"), Outcome.FOUND, id="an old release asked for"),
+        pytest.param(python("3.12.3", free_threaded=True), X86, asks(), Outcome.FOUND, id="free-threaded 3.12"),
+        pytest.param(python("3.12.3"), System(os="linux", machine="ppc64le"), asks(), Outcome.FOUND, id="POWER"),
+        pytest.param(
+            python("3.12.3"), System(os="linux", machine="x86_64", glibc=""), asks(), Outcome.FOUND, id="musl"
+        ),
+        pytest.param(
+            python("3.12.3", platform_tag="win32"),
+            System(os="windows", machine="AMD64"),
+            asks(),
+            Outcome.FOUND,
+            id="32-bit",
+        ),
+        pytest.param(
+            python("3.12.3"), System(os="windows", machine="ARM64"), asks(), Outcome.FOUND, id="Windows on Arm"
+        ),
+        pytest.param(
+            python("3.12.3"), System(os="darwin", machine="arm64"), asks(), Outcome.PASSED, id="Apple silicon"
+        ),
+    ],
+)
+def test_outcome(interpreter: Python, system: System, project: Project, outcome: Outcome) -> None:
+    result = run_check("python-version-no-wheel", python=interpreter, system=system, project=project, torch=ABSENT)
+    assert result.outcome is outcome
+
+
+def test_finding_and_command() -> None:
+    (finding,) = run_check(
+        "python-version-no-wheel", python=python("3.13.1"), system=X86, project=asks("==2.3.1"), torch=ABSENT
+    ).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == (
+        "torch==2.3.1 has no wheel for Python 3.13 on linux (x86_64): it has wheels for 3.8 to 3.12"
+    )
+    assert finding.remedies[0].commands == (
+        "python3.12 -m venv .venv",
+        ".venv/bin/python -m pip install torch==2.3.1",
+    )
+
+
+def test_command_of_uv() -> None:
+    interpreter = python("3.19.0", installer="uv")
+    (finding,) = run_check(
+        "python-version-no-wheel",
+        python=interpreter,
+        system=X86,
+        project=asks(),
+        torch=ABSENT,
+        devices=(Device(nvml_index=0, name="NVIDIA L4"),),
+    ).findings
+    assert finding.remedies[0].commands[0] == "uv venv --python 3.15 .venv"
+    assert finding.remedies[0].commands[1].startswith("uv pip install --python .venv/bin/python --index-url ")
+
+
+def test_no_command_where_no_python_has_a_wheel() -> None:
+    system = System(os="linux", machine="ppc64le")
+    (finding,) = run_check("python-version-no-wheel", python=python("3.12.3"), system=system, torch=ABSENT).findings
+    assert finding.remedies[0].commands == ()
+
+
+def test_advice_where_nothing_asks_for_pytorch() -> None:
+    result = run_check(
+        "python-version-no-wheel", python=python("3.19.0"), system=X86, project=Project(requirements=()), torch=ABSENT
+    )
+    assert result.findings[0].severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param({"torch": Torch(installed=True)}, "PyTorch is installed", id="installed"),
+        pytest.param({"python": Python()}, "python.version is unknown", id="Python"),
+        pytest.param({"system": System(os="linux")}, "system.machine is unknown", id="the machine"),
+        pytest.param({"torch": Torch()}, "torch.installed is unknown", id="PyTorch"),
+    ],
+)
+def test_skipped(sections: dict[str, Any], reason: str) -> None:
+    values = {"python": python("3.19.0"), "system": X86, "torch": ABSENT}
+    result = run_check("python-version-no-wheel", **{**values, **sections})
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

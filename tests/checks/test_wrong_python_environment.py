@@ -1,0 +1,105 @@
+"""The environment that runs against the one that is activated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import (
+    Cupy,
+    Device,
+    Outcome,
+    Package,
+    PackageVersion,
+    Project,
+    Python,
+    Requirement,
+    Severity,
+    System,
+    Torch,
+)
+from gpudoctor.testing import run_check
+
+OTHER = Python(prefix="/usr", active_environment="/home/me/.venv")
+ABSENT = Torch(installed=False)
+ASKS = Project(requirements=(Requirement(name="torch", source="requirements.txt line 1"),))
+ASKS_CUPY = Project(requirements=(Requirement(name="cupy-cuda12x", source="requirements.txt line 1"),))
+CUPY = Cupy(distributions=(Package(name="cupy-cuda12x", version=PackageVersion("14.2.0")),))
+L4 = Device(nvml_index=0, name="NVIDIA L4")
+
+
+def run(**sections: Any) -> Any:
+    return run_check("wrong-python-environment", **{"python": OTHER, "torch": ABSENT, "project": ASKS, **sections})
+
+
+def test_the_finding() -> None:
+    (finding,) = run().findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == (
+        "The environment /home/me/.venv is activated, but the Python that runs is that of /usr, which has no PyTorch"
+    )
+    assert finding.remedies[0].commands[-1] == "gpudoctor check --python /home/me/.venv/bin/python"
+
+
+@pytest.mark.parametrize(
+    ("active", "command"),
+    [
+        (r"C:\Users\me\.venv", r"gpudoctor check --python C:\Users\me\.venv\Scripts\python.exe"),
+        (r"C:\miniconda3\envs\ml", r"gpudoctor check --python C:\miniconda3\envs\ml\python.exe"),
+    ],
+)
+def test_command_on_windows(active: str, command: str) -> None:
+    python = Python(prefix=r"C:\Python312", active_environment=active)
+    assert run(python=python, system=System(os="windows")).findings[0].remedies[0].commands[-1] == command
+
+
+@pytest.mark.parametrize(
+    ("sections", "outcome"),
+    [
+        pytest.param({"torch": Torch(installed=True)}, Outcome.PASSED, id="PyTorch is there"),
+        pytest.param({"python": Python(prefix="/v", active_environment="/v/")}, Outcome.PASSED, id="the same"),
+        pytest.param(
+            {
+                "python": Python(prefix=r"C:\V", active_environment="c:/v"),
+                "system": System(os="windows"),
+            },
+            Outcome.PASSED,
+            id="the same on Windows",
+        ),
+        pytest.param({"project": Project(requirements=()), "cupy": CUPY}, Outcome.PASSED, id="CuPy is there"),
+        pytest.param({"project": ASKS, "cupy": CUPY}, Outcome.FOUND, id="CuPy is, and PyTorch is asked for"),
+        pytest.param(
+            {"torch": Torch(installed=True), "project": ASKS_CUPY, "cupy": Cupy(distributions=())},
+            Outcome.FOUND,
+            id="CuPy is asked for and not there",
+        ),
+        pytest.param({"python": Python(prefix="/v", active_environment="")}, Outcome.SKIPPED, id="none is activated"),
+    ],
+)
+def test_outcome(sections: dict[str, Any], outcome: Outcome) -> None:
+    assert run(**sections).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("sections", "severity"),
+    [
+        pytest.param({"devices": (), "system": System(pci_gpus=())}, Severity.INFO, id="nothing asks for PyTorch"),
+        pytest.param({"devices": (L4,), "cupy": Cupy(distributions=())}, Severity.ERROR, id="a GPU does"),
+    ],
+)
+def test_severity_without_a_requirement(sections: dict[str, Any], severity: Severity) -> None:
+    assert run(project=Project(requirements=()), **sections).findings[0].severity is severity
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        pytest.param({"python": Python(prefix="/v")}, "python.active_environment is unknown", id="the activated one"),
+        pytest.param({"python": Python(active_environment="/v")}, "python.prefix is unknown", id="the one that runs"),
+        pytest.param({"torch": Torch()}, "torch.installed is unknown", id="PyTorch"),
+    ],
+)
+def test_unknown(sections: dict[str, Any], reason: str) -> None:
+    result = run(**sections)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)

@@ -1,0 +1,34 @@
+"""Fixtures of several test folders."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests import stand_ins
+
+
+class Install(Protocol):
+    """`stand_ins.install`, with the folder of compiled libraries filled in."""
+
+    def __call__(
+        self,
+        folder: Path,
+        *,
+        nvml: stand_ins.Nvml | stand_ins.Broken | None = None,
+        cuda: stand_ins.Cuda | stand_ins.Broken | None = None,
+        nvidia_smi: stand_ins.NvidiaSmi | None = None,
+    ) -> dict[str, str]:
+        """Put the stand-ins below `folder`; return the environment variables to add."""
+
+
+@pytest.fixture(scope="session")
+def driver_stand_in(tmp_path_factory: pytest.TempPathFactory) -> Install:
+    """Return `stand_ins.install`, which compiles each library once a session."""
+    if sys.platform != "linux" or stand_ins.COMPILER is None:
+        pytest.skip("stand-ins for the driver's libraries need Linux and a C compiler (gcc or cc)")
+    return partial(stand_ins.install, build_folder=tmp_path_factory.mktemp("stand-ins"))

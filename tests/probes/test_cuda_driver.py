@@ -1,0 +1,170 @@
+"""libcuda by ctypes, with a stand-in for libcuda.so.1."""
+
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpudoctor.host import Setting
+from gpudoctor.model import CudaVersion, Driver, DriverVersion
+from gpudoctor.probes.cuda_driver import parse_cuda_driver, question
+from tests.conftest import Install
+from tests.stand_ins import A10, RTX_4090, RTX_5090, Broken, Cuda, facts_of, run_worker
+
+
+@pytest.fixture
+def ask(driver_stand_in: Install, tmp_path: Path) -> Any:
+    """Return a function from a library to the worker's facts."""
+
+    def ask(cuda: Cuda | Broken, **environ: str) -> dict[str, Any]:
+        visible = {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}
+        return facts_of("cuda_driver", {**visible, **driver_stand_in(tmp_path, cuda=cuda), **environ})
+
+    return ask
+
+
+def test_a_driver_in_full(ask: Any, tmp_path: Path) -> None:
+    facts = ask(Cuda(devices=(RTX_4090, A10), version=12020, driver_version="535.129.03"))
+    assert parse_cuda_driver(facts) == Driver(
+        installed=True,
+        library_version=DriverVersion.parse("535.129.03"),
+        libcuda_path=str(tmp_path / "lib" / "libcuda.so.1"),
+        libcuda_error="",
+        cuda_version=CudaVersion(12, 2),
+        cuda_init_code=0,
+        cuda_init_error="",
+        cuda_device_count=2,
+    )
+    assert facts["devices"] == [
+        {
+            "cuda_index": 0,
+            "name": "NVIDIA GeForce RTX 4090",
+            "compute_capability": [8, 9],
+            "uuid": "0a4090aa111122223333444444444444",
+        },
+        {
+            "cuda_index": 1,
+            "name": "NVIDIA A10",
+            "compute_capability": [8, 6],
+            "uuid": "0ca10ccc111122223333444444444444",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "version"),
+    [
+        pytest.param(12040, CudaVersion(12, 4), id="12.4"),
+        pytest.param(13000, CudaVersion(13, 0), id="13.0"),
+        pytest.param(0, None, id="none"),
+        pytest.param(2_000_000_000, None, id="garbage"),
+    ],
+)
+def test_cuda_version(ask: Any, number: int, version: CudaVersion | None) -> None:
+    assert parse_cuda_driver(ask(Cuda(devices=(RTX_5090,), version=number))).cuda_version == version
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        pytest.param(100, "CUDA_ERROR_NO_DEVICE", id="no device"),
+        pytest.param(802, "CUDA_ERROR_SYSTEM_NOT_READY", id="fabric manager"),
+        pytest.param(803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", id="mismatch"),
+        pytest.param(804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", id="compatibility package"),
+        pytest.param(999, "CUDA_ERROR_UNKNOWN", id="unknown"),
+        pytest.param(4321, None, id="without a name"),
+    ],
+)
+def test_cuda_that_does_not_initialise(ask: Any, code: int, name: str | None) -> None:
+    driver = parse_cuda_driver(ask(Cuda(devices=(RTX_4090,), fail={"cuInit": code})))
+    assert (driver.cuda_init_code, driver.cuda_init_error, driver.cuda_device_count) == (code, name, None)
+    assert driver.cuda_version == CudaVersion(12, 4)
+
+
+@pytest.mark.parametrize(
+    ("visible", "code", "names"),
+    [
+        pytest.param("1", 0, ["NVIDIA A10"], id="one"),
+        pytest.param("1,0", 0, ["NVIDIA A10", "NVIDIA GeForce RTX 4090"], id="another order"),
+        pytest.param("GPU-0ca10ccc", 0, ["NVIDIA A10"], id="by UUID"),
+        pytest.param("0,7,1", 0, ["NVIDIA GeForce RTX 4090"], id="up to the first wrong one"),
+        pytest.param("", 100, None, id="empty"),
+        pytest.param("-1", 100, None, id="none"),
+    ],
+)
+def test_the_environment_is_passed_on(ask: Any, visible: str, code: int, names: list[str] | None) -> None:
+    facts = ask(Cuda(devices=(RTX_4090, A10)), CUDA_VISIBLE_DEVICES=visible)
+    driver = parse_cuda_driver(facts)
+    assert (driver.cuda_init_code, driver.cuda_device_count) == (code, len(names) if names is not None else None)
+    assert [device["name"] for device in facts.get("devices", ())] == (names or [])
+
+
+def test_a_library_that_does_not_load(ask: Any) -> None:
+    driver = parse_cuda_driver(ask(Broken()))
+    assert (driver.installed, driver.libcuda_path) == (None, "")
+    assert "file too short" in (driver.libcuda_error or "")
+
+
+@pytest.mark.parametrize("folder", ["compat", "stubs"])
+def test_a_library_that_is_no_part_of_a_driver(driver_stand_in: Install, tmp_path: Path, folder: str) -> None:
+    environ = driver_stand_in(tmp_path / folder, cuda=Cuda(devices=(RTX_4090,), driver_version="580.95.05"))
+    driver = parse_cuda_driver(facts_of("cuda_driver", environ))
+    assert (driver.installed, driver.library_version) == (None, None)
+    assert folder in (driver.libcuda_path or "")
+
+
+def test_a_device_without_facts_is_still_counted(ask: Any) -> None:
+    fail = {"cuDeviceGetName": 101, "cuDeviceGetAttribute": 101, "cuDeviceGetUuid_v2": 101, "cuDeviceGetUuid": 101}
+    facts = ask(Cuda(devices=(RTX_4090.but(fail=fail), A10), missing=("cuDeviceGetUuid_v2",)))
+    assert facts["devices"][0] == {"cuda_index": 0}
+    assert facts["devices"][1]["uuid"] == "0ca10ccc111122223333444444444444"
+    assert parse_cuda_driver(facts).cuda_device_count == 2
+
+
+def test_a_count_that_cannot_be_is_unknown(ask: Any) -> None:
+    facts = ask(Cuda(devices=(RTX_4090,), device_count=2_000_000_000))
+    assert parse_cuda_driver(facts).cuda_device_count is None
+    assert len(facts["devices"]) == 256
+
+
+def test_a_name_of_any_bytes(ask: Any) -> None:
+    facts = ask(Cuda(devices=(RTX_4090.but(name=b"\xff\xfe GPU"),)))
+    assert facts["devices"][0]["name"] == "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER} GPU"
+
+
+def test_a_hang_is_left_to_the_time_limit(driver_stand_in: Install, tmp_path: Path) -> None:
+    environ = driver_stand_in(tmp_path, cuda=Cuda(fail={"cuInit": "hang"}))
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_worker("cuda_driver", environ, timeout=2)
+
+
+def test_a_crash_takes_the_worker_only(driver_stand_in: Install, tmp_path: Path) -> None:
+    done = run_worker("cuda_driver", driver_stand_in(tmp_path, cuda=Cuda(fail={"cuInit": "crash"})))
+    assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "")
+
+
+def test_the_loader_s_text_is_made_fit_to_show() -> None:
+    driver = parse_cuda_driver({"library_error": "libcuda.so.1:\n\x1b[31mcannot open"})
+    assert (driver.libcuda_path, driver.libcuda_error) == ("", "libcuda.so.1: [31mcannot open")
+
+
+@pytest.mark.parametrize(
+    ("file", "version"),
+    [
+        pytest.param("/usr/lib/x86_64-linux-gnu/libcuda.so.550.120", "550.120", id="two numbers"),
+        pytest.param("/usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1.1", None, id="Jetson"),
+        pytest.param("/usr/lib/wsl/lib/libcuda.so.1", None, id="WSL"),
+        pytest.param("C:\\Windows\\System32\\nvcuda.dll", None, id="Windows"),
+    ],
+)
+def test_library_version(file: str, version: str | None) -> None:
+    driver = parse_cuda_driver({"path": file, "file": file})
+    assert driver.library_version == (DriverVersion.parse(version) if version else None)
+    assert driver.installed is True
+
+
+def test_the_question() -> None:
+    asked = question(Setting(environ={}, directory="/"))
+    assert (asked.name, asked.worker, asked.fresh) == ("cuda-driver", "cuda_driver", False)

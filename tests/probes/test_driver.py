@@ -1,0 +1,49 @@
+"""One driver of several parts."""
+
+import pytest
+
+from gpudoctor.model import CudaVersion, Driver, DriverVersion
+from gpudoctor.probes.driver import merge_driver
+
+R535, R550 = DriverVersion.parse("535.129.03"), DriverVersion.parse("550.54.15")
+
+
+def test_the_first_part_that_knows_a_fact_gives_it() -> None:
+    merged = merge_driver(
+        Driver(version=R550, nvml_error=""),
+        Driver(cuda_version=CudaVersion(12, 4), nvml_error="not this", cuda_device_count=0),
+        Driver(module_version=R535, cuda_version=CudaVersion(12, 2), cuda_device_count=3),
+    )
+    assert merged == Driver(
+        installed=True,
+        version=R550,
+        module_version=R535,
+        cuda_version=CudaVersion(12, 4),
+        nvml_error="",
+        cuda_device_count=0,
+    )
+
+
+def test_the_version_of_the_module_stands_in_for_that_of_nvml() -> None:
+    assert merge_driver(Driver(nvml_code=18), Driver(module_version=R535)).version == R535
+
+
+def test_the_version_of_the_libraries_does_not() -> None:
+    assert merge_driver(Driver(library_version=R535)).version is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "installed"),
+    [
+        pytest.param((Driver(installed=False), Driver(installed=True)), True, id="one part has it"),
+        pytest.param((Driver(installed=False), Driver()), False, id="one part finds none"),
+        pytest.param((Driver(), Driver()), None, id="nobody knows"),
+        pytest.param((Driver(installed=False), Driver(module_loaded=True)), True, id="its module is loaded"),
+        pytest.param((Driver(installed=False), Driver(version=R550)), True, id="it tells its version"),
+        pytest.param((Driver(installed=False), Driver(nvml_code=0)), True, id="NVML answers"),
+        pytest.param((Driver(installed=False), Driver(nvml_code=12, cuda_init_code=0)), False, id="libcuda alone"),
+        pytest.param((), None, id="no parts"),
+    ],
+)
+def test_installed(parts: tuple[Driver, ...], installed: bool | None) -> None:
+    assert merge_driver(*parts).installed is installed

@@ -1,0 +1,460 @@
+"""NVML through the real pynvml, with stand-ins for libnvidia-ml.so.1 and nvidia-smi."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpudoctor.host import Setting
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
+from gpudoctor.probes.nvml import parse_devices, parse_nvml_driver, question, why_unknown
+from tests.conftest import Install
+from tests.stand_ins import (
+    A10,
+    GTX_1080,
+    H100,
+    H100_MIG,
+    MISSING_IN_R450,
+    RTX_4090,
+    RTX_5090,
+    Broken,
+    Gpu,
+    NvidiaSmi,
+    Nvml,
+    facts_of,
+    run_worker,
+)
+
+R590 = (Path(__file__).parent.parent / "parsers" / "nvidia_smi" / "r590.xml").read_text()
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.54\n"
+FAILING_SMI = NvidiaSmi(stdout=MISMATCH, status=18)
+MIB = 2**20
+
+
+@pytest.fixture
+def ask(driver_stand_in: Install, tmp_path: Path) -> Any:
+    """Return a function from devices or a library to the worker's facts."""
+
+    def ask(*devices: Gpu, nvml: Nvml | Broken | None = None, smi: NvidiaSmi = FAILING_SMI, **rest: Any) -> Any:
+        environ = driver_stand_in(tmp_path, nvml=nvml or Nvml(devices=devices), nvidia_smi=smi)
+        return facts_of("nvml_devices", {**environ, **rest.pop("environ", {})}, **rest)
+
+    return ask
+
+
+def only_device(facts: dict[str, Any]) -> Device:
+    devices = parse_devices(facts)
+    assert devices is not None
+    assert len(devices) == 1
+    return devices[0]
+
+
+def answers_of(facts: dict[str, Any], index: int = 0) -> dict[str, Any]:
+    answers: dict[str, Any] = facts["devices"][index]["answers"]
+    return answers
+
+
+def test_a_device_in_full(ask: Any) -> None:
+    busy = RTX_4090.but(
+        memory_used=2000 * MIB,
+        compute_process=["4000001 1900000000", "4000002"],
+        graphics_process=["4000001 1900000000", "4000003 90000000"],
+        event_reasons=0x4,
+    )
+    nvml = Nvml(devices=(busy,), process_names={4000001: "/usr/bin/python3"})
+    assert only_device(ask(nvml=nvml)) == Device(
+        nvml_index=0,
+        name="NVIDIA GeForce RTX 4090",
+        uuid="GPU-0a4090aa-1111-2222-3333-444444444444",
+        compute_capability=ComputeCapability(8, 9),
+        pci_address="0000:01:00.0",
+        pci_device_id="2684",
+        memory_total_bytes=24564 * MIB,
+        memory_used_bytes=2000 * MIB,
+        memory_free_bytes=(24564 - 2000 - 346) * MIB,
+        processes=(
+            DeviceProcess(pid=4000001, name="/usr/bin/python3", used_bytes=1900000000),
+            DeviceProcess(pid=4000002),
+            DeviceProcess(pid=4000003, used_bytes=90000000),
+        ),
+        power_draw_watts=21.34,
+        power_limit_watts=450.0,
+        power_limit_default_watts=450.0,
+        power_limit_max_watts=600.0,
+        clock_sm_mhz=210,
+        clock_sm_max_mhz=3120,
+        clock_memory_mhz=405,
+        clock_memory_max_mhz=10501,
+        throttle_reasons=("sw_power_cap",),
+        performance_state=8,
+        utilization_percent=0,
+        temperature_celsius=34,
+        temperature_slowdown_celsius=92,
+        fan_percent=30,
+        ecc_enabled=False,
+        remapped_rows_uncorrectable=0,
+        remapped_rows_pending=False,
+        remapped_rows_failed=False,
+        mig_enabled=False,
+        mig_uuids=(),
+        persistence_enabled=True,
+        compute_mode="default",
+        pcie_generation=1,
+        pcie_generation_max=4,
+        pcie_width=16,
+        pcie_width_max=16,
+        fabric_state="not-supported",
+    )
+
+
+def test_several_devices_and_the_driver(ask: Any) -> None:
+    facts = ask(nvml=Nvml(devices=(A10, RTX_5090, GTX_1080), driver_version="580.95.05", cuda_version=13000))
+    devices = parse_devices(facts)
+    assert devices is not None
+    assert [(device.nvml_index, device.name, str(device.compute_capability)) for device in devices] == [
+        (0, "NVIDIA A10", "8.6"),
+        (1, "NVIDIA GeForce RTX 5090", "12.0"),
+        (2, "NVIDIA GeForce GTX 1080", "6.1"),
+    ]
+    assert parse_nvml_driver(facts) == Driver(
+        installed=True,
+        version=DriverVersion.parse("580.95.05"),
+        cuda_version=CudaVersion(13, 0),
+        nvml_code=0,
+        nvml_error="",
+    )
+    assert facts["commands"] == {}
+
+
+def test_no_devices(ask: Any) -> None:
+    facts = ask()
+    driver = parse_nvml_driver(facts)
+    assert parse_devices(facts) == ()
+    assert driver is not None
+    assert driver.nvml_code == 0
+
+
+def test_instances_links_and_fabric(ask: Any) -> None:
+    device = only_device(ask(H100_MIG.but(nvlinks=(1, 0, 1), fabric=(2, 999))))
+    assert (device.mig_enabled, device.mig_uuids) == (
+        True,
+        ("MIG-1b1b1b1b-5555-6666-7777-888888888888", "MIG-2c2c2c2c-5555-6666-7777-888888888888"),
+    )
+    assert (device.nvlinks_active, device.nvlinks_inactive) == (2, 1)
+    assert (device.fabric_state, device.fabric_status) == ("in-progress", None)
+
+
+def test_mig_without_an_instance(ask: Any) -> None:
+    device = only_device(ask(H100_MIG.but(mig_uuid=None)))
+    assert (device.mig_enabled, device.mig_uuids) == (True, ())
+
+
+def test_instances_that_a_container_may_not_open_are_unknown(ask: Any) -> None:
+    device = only_device(ask(H100_MIG.but(fail={"nvmlDeviceGetMigDeviceHandleByIndex": 4})))
+    assert (device.mig_enabled, device.mig_uuids) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "state", "status"),
+    [
+        pytest.param((3, 0), "completed", "", id="joined"),
+        pytest.param((3, 999), "completed", "Unknown Error", id="failed to join"),
+        pytest.param((1, 0), "not-started", None, id="not started"),
+        pytest.param(None, "not-supported", None, id="no fabric"),
+    ],
+)
+def test_fabric(ask: Any, fabric: tuple[int, int] | None, state: str, status: str | None) -> None:
+    device = only_device(ask(H100.but(fabric=fabric)))
+    assert (device.fabric_state, device.fabric_status) == (state, status)
+
+
+def test_memory_errors(ask: Any) -> None:
+    device = only_device(
+        ask(
+            GTX_1080.but(
+                ecc_mode=(1, 1),
+                ecc_uncorrected_volatile=2,
+                ecc_uncorrected_aggregate=5,
+                ecc_corrected_volatile=7,
+                retired_pages=(3, 1),
+                retired_pages_pending=1,
+                remapped_rows=(0, 4, 1, 1),
+            )
+        )
+    )
+    assert (device.ecc_enabled, device.ecc_uncorrected_volatile, device.ecc_uncorrected_aggregate) == (True, 2, 5)
+    assert (device.ecc_corrected_volatile, device.retired_pages, device.retired_pages_pending) == (7, 4, True)
+    assert (device.remapped_rows_uncorrectable, device.remapped_rows_pending, device.remapped_rows_failed) == (
+        4,
+        True,
+        True,
+    )
+
+
+def test_an_old_driver_lacks_functions_and_no_facts(ask: Any) -> None:
+    nvml = Nvml(
+        devices=(A10.but(compute_process=["4000001 50"]), H100_MIG),
+        driver_version="450.80.02",
+        cuda_version=11000,
+        missing=MISSING_IN_R450,
+    )
+    facts = ask(nvml=nvml)
+    a10, h100 = parse_devices(facts) or ()
+    assert answers_of(facts)["fabric"]["error"] == 13
+    assert (a10.fabric_state, h100.fabric_state) == (None, None)
+    assert a10.memory_used_bytes == 435 * MIB  # the first version counts what the driver reserves
+    assert (a10.processes, a10.throttle_reasons) == ((DeviceProcess(pid=4000001, used_bytes=50),), ("gpu_idle",))
+    assert len(h100.mig_uuids or ()) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        pytest.param(18, "Driver/library version mismatch", id="mismatch"),
+        pytest.param(9, "Driver Not Loaded", id="not loaded"),
+        pytest.param(4, "Insufficient Permissions", id="no permission"),
+        pytest.param(999, "Unknown Error", id="unknown"),
+    ],
+)
+def test_nvml_that_does_not_initialise(ask: Any, code: int, text: str) -> None:
+    facts = ask(nvml=Nvml(devices=(RTX_4090,), fail={"nvmlInit": code}))
+    driver = parse_nvml_driver(facts)
+    assert parse_devices(facts) is None
+    assert driver is not None
+    assert (driver.installed, driver.nvml_code, driver.nvml_error) == (True, code, text)
+    assert (driver.version, driver.cuda_version) == (None, None)
+    assert why_unknown(facts) == f"NVML: {text}; nvidia-smi: {' '.join(MISMATCH.split())}"
+
+
+def test_a_count_that_nvml_refuses(ask: Any) -> None:
+    facts = ask(nvml=Nvml(devices=(RTX_4090,), fail={"nvmlDeviceGetCount": 999}))
+    assert parse_devices(facts) is None
+    assert why_unknown(facts).startswith("NVML: Unknown Error; ")
+
+
+def test_not_supported_no_permission_and_lost_are_different_answers(ask: Any) -> None:
+    facts = ask(RTX_4090.but(fan=None, fail={"nvmlDeviceGetPowerUsage": 4, "nvmlDeviceGetUtilizationRates": 3}))
+    answers = answers_of(facts)
+    assert [answers[name] for name in ("fan", "power_draw")] == [
+        {"error": 3, "text": "Not Supported"},
+        {"error": 4, "text": "Insufficient Permissions"},
+    ]
+    device = only_device(facts)
+    assert (device.error, device.fan_percent, device.power_draw_watts, device.utilization_percent) == (
+        "",
+        None,
+        None,
+        None,
+    )
+    assert device.temperature_celsius == 34
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "error"),
+    [
+        pytest.param("nvmlDeviceGetMemoryInfo", 15, "GPU is lost", id="lost in a call"),
+        pytest.param("nvmlDeviceGetHandleByIndex", 15, "GPU is lost", id="lost at once"),
+        pytest.param("nvmlDeviceGetMemoryInfo", 16, "GPU requires reset", id="reset required"),
+        pytest.param("nvmlDeviceGetHandleByIndex", 4, "Insufficient Permissions", id="device node closed"),
+        pytest.param("nvmlDeviceGetHandleByIndex", 999, "Unknown Error", id="unknown error"),
+    ],
+)
+def test_one_of_two_devices_cannot_be_reached(ask: Any, function: str, code: int, error: str) -> None:
+    lost, fine = parse_devices(ask(A10.but(fail={function: code}), RTX_4090)) or ()
+    assert (lost.nvml_index, lost.error, lost.memory_total_bytes, lost.processes) == (0, error, None, None)
+    assert lost.uuid == (A10.facts["uuid"] if function == "nvmlDeviceGetMemoryInfo" else None)
+    assert (fine.nvml_index, fine.error, fine.name) == (1, "", "NVIDIA GeForce RTX 4090")
+
+
+def test_a_device_that_is_lost_is_not_asked_on(ask: Any) -> None:
+    facts = ask(A10.but(fail={"nvmlDeviceGetName": 15, "nvmlDeviceGetPciInfo": "hang"}))
+    assert list(answers_of(facts)) == ["uuid", "name"]
+
+
+def test_a_hang_is_left_to_the_time_limit(driver_stand_in: Install, tmp_path: Path) -> None:
+    environ = driver_stand_in(tmp_path, nvml=Nvml(fail={"nvmlInit": "hang"}))
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_worker("nvml_devices", environ, timeout=2)
+
+
+def test_a_crash_takes_the_worker_only(driver_stand_in: Install, tmp_path: Path) -> None:
+    environ = driver_stand_in(tmp_path, nvml=Nvml(devices=(A10.but(fail={"nvmlDeviceGetMemoryInfo": "crash"}),)))
+    done = run_worker("nvml_devices", environ)
+    assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "")
+
+
+def test_texts_are_made_fit_to_show(ask: Any) -> None:
+    device = only_device(
+        ask(RTX_4090.but(name=b"\x1b[31mEvil\xff\x07\x9b2J GPU\xe2\x80\xae", uuid=b"GPU-\x1b]0;x\x07"))
+    )
+    assert (device.name, device.uuid) == (
+        "[31mEvil\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}2J GPU",
+        "GPU-]0;x",
+    )
+
+
+def test_numbers_that_cannot_be_are_unknown(ask: Any) -> None:
+    nothing = 2**64 - 1
+    device = only_device(
+        ask(
+            RTX_4090.but(
+                compute_capability=(4294967295, 0),
+                memory_total=nothing,
+                temperature=0xFFFFFFFF,
+                utilization=4_000_000,
+                performance_state=32,
+                event_reasons=nothing,
+                compute_mode=77,
+                pcie_generation=0xFFFFFFFF,
+                pci_bus_id="; rm -rf /",
+                pci_device_id=0xFFFFFFFF,
+                process_count=2**31,
+                mig_mode=(0xFFFFFFFF, 0),
+                power_draw=0xFFFFFFFF,
+                ecc_uncorrected_volatile=nothing,
+                nvlinks=(1,) * 64,
+            )
+        )
+    )
+    assert device.name == "NVIDIA GeForce RTX 4090"
+    unknown = (
+        device.compute_capability,
+        device.memory_total_bytes,
+        device.temperature_celsius,
+        device.utilization_percent,
+        device.performance_state,
+        device.throttle_reasons,
+        device.compute_mode,
+        device.pcie_generation,
+        device.pci_address,
+        device.pci_device_id,
+        device.processes,
+        device.mig_enabled,
+        device.power_draw_watts,
+        device.ecc_uncorrected_volatile,
+    )
+    assert unknown == (None,) * len(unknown)
+    assert device.nvlinks_active == 36
+
+
+def test_a_reason_without_a_name_is_kept(ask: Any) -> None:
+    device = only_device(ask(RTX_4090.but(event_reasons=0x8 | 0x40 | 1 << 40)))
+    assert device.throttle_reasons == ("hw_slowdown", "hw_thermal_slowdown", "reason_0x10000000000")
+
+
+def test_more_devices_counted_than_there_are(ask: Any) -> None:
+    devices = parse_devices(ask(nvml=Nvml(devices=(RTX_4090, A10), device_count=4_000_000_000)))
+    assert [device.name for device in devices or ()] == ["NVIDIA GeForce RTX 4090", "NVIDIA A10"]
+
+
+def test_processes_of_this_run_are_left_out(ask: Any) -> None:
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        own, child = os.getpid(), sleeper.pid
+        device = only_device(ask(RTX_4090.but(compute_process=[f"{own} 10", f"{child} 20", "1 30", "4000001 40"])))
+        sleeper.kill()
+    assert [process.pid for process in device.processes or ()] == [1, 4000001]
+
+
+def test_processes_named_by_the_question_are_left_out(ask: Any) -> None:
+    device = only_device(ask(RTX_4090.but(compute_process=["4000001 1", "4000002 2"]), own_pids=[4000002]))
+    assert [process.pid for process in device.processes or ()] == [4000001]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        pytest.param("raise RuntimeError('no')", "RuntimeError: no", id="fails"),
+        pytest.param("__version__ = '8.0'", "the module pynvml is not that of nvidia-ml-py", id="another one"),
+    ],
+)
+def test_a_wrong_module_of_that_name(ask: Any, tmp_path: Path, source: str, text: str) -> None:
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "wrong" / "pynvml.py").write_text(source)
+    smi = NvidiaSmi(stdout=R590)
+    facts = ask(RTX_4090, smi=smi, environ={"PYTHONPATH": str(tmp_path / "wrong")})
+    driver = parse_nvml_driver(facts)
+    assert facts["module"]["error"] == text
+    assert facts["module"].get("version", "") in ("8.0", "")
+    assert [device.name for device in parse_devices(facts) or ()] == ["NVIDIA RTX 6000 Ada Generation"]
+    assert driver is not None
+    assert (driver.nvml_code, str(driver.version)) == (None, "590.44.01")
+
+
+def test_nvidia_smi_answers_where_nvml_does_not(ask: Any) -> None:
+    facts = ask(nvml=Broken(), smi=NvidiaSmi(stdout=R590))
+    driver = parse_nvml_driver(facts)
+    assert [device.name for device in parse_devices(facts) or ()] == ["NVIDIA RTX 6000 Ada Generation"]
+    assert driver is not None
+    assert (driver.nvml_code, driver.cuda_version) == (12, CudaVersion(13, 1))
+    assert "file too short" in (driver.nvml_error or "")
+
+
+def test_nvidia_smi_without_devices(ask: Any) -> None:
+    facts = ask(nvml=Broken(), smi=NvidiaSmi(stdout="No devices were found\n", status=6))
+    assert parse_devices(facts) == ()
+
+
+@pytest.mark.parametrize(
+    ("smi", "text"),
+    [
+        pytest.param(NvidiaSmi(stdout="what?"), "its XML cannot be read", id="no XML"),
+        pytest.param(NvidiaSmi(stdout=R590, hangs=True), "no end after 0.5 s", id="hangs"),
+        pytest.param(NvidiaSmi(stderr="\x1b[2Jkilled", status=9), "[2Jkilled", id="fails"),
+    ],
+)
+def test_nvidia_smi_that_fails_too(ask: Any, smi: NvidiaSmi, text: str) -> None:
+    facts = ask(nvml=Broken(), smi=smi, nvidia_smi_seconds=0.5)
+    assert parse_devices(facts) is None
+    assert why_unknown(facts).endswith(f"; nvidia-smi: {text}")
+
+
+def test_what_nvidia_smi_prints_without_end_is_cut(ask: Any, tmp_path: Path) -> None:
+    facts = ask(nvml=Broken(), smi=NvidiaSmi(stdout="x" * (9 * MIB)), nvidia_smi_seconds=1)
+    assert len(facts["commands"]["nvidia-smi"]["stdout"]) == 8 * MIB
+    assert parse_devices(facts) is None
+
+
+MISSING = {"signs": [], "commands": {}, "library_error": "libnvidia-ml.so.1: cannot open", "library_missing": True}
+
+
+def test_no_driver_at_all() -> None:
+    assert parse_devices(MISSING) == ()
+    assert parse_nvml_driver(MISSING) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"signs": ["/dev/nvidiactl"]}, id="a device node"),
+        pytest.param({"library_missing": False}, id="a library that does not load"),
+        pytest.param({"commands": {"nvidia-smi": {"status": 1, "stdout": "no"}}}, id="nvidia-smi"),
+    ],
+)
+def test_a_trace_of_a_driver_leaves_devices_unknown(change: dict[str, Any]) -> None:
+    facts = {**MISSING, **change}
+    driver = parse_nvml_driver(facts)
+    assert parse_devices(facts) is None
+    assert driver is not None
+    assert (driver.installed, driver.nvml_code, driver.nvml_error) == (None, 12, "libnvidia-ml.so.1: cannot open")
+
+
+def test_no_answer_is_unknown() -> None:
+    assert parse_devices({}) is None
+    assert parse_nvml_driver({}) == Driver()
+
+
+def test_the_machine_that_runs_the_tests_is_asked_without_stand_ins() -> None:
+    done = run_worker("nvml_devices", timeout=120)
+    facts = json.loads(done.stdout)["facts"]
+    devices = parse_devices(facts)
+    assert devices is not None or why_unknown(facts)
+
+
+def test_the_question() -> None:
+    asked = question(Setting(environ={}, directory="/", timeout_seconds=8))
+    assert (asked.name, asked.worker, asked.fresh) == ("nvml", "nvml_devices", False)
+    assert asked.arguments == {"nvidia_smi_seconds": 4.0}
