@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.installed import Machine, cupy_installed, required
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Project, Python, Severity, System
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known
 
 
 @check(family="cupy")
@@ -20,22 +20,24 @@ def cupy_missing(
     """CuPy is not installed.
 
     Why: import cupy ends with "No module named 'cupy'", although the project's requirements name it.
-    Exception: where no requirement names CuPy this is advice, and without an NVIDIA GPU it is not even that.
+    Exception: where no requirement names CuPy this is advice; without an NVIDIA GPU there is nothing to install.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     if known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"):
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     requirement = required(project, "cupy*", "amd-cupy")
-    applies(requirement or machine.gpu() != "", "there is no NVIDIA GPU for CuPy")
+    useful = requirement or machine.gpu() != ""
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     yield Finding(
         severity=Severity.ERROR if requirement else Severity.INFO,
-        summary=f"CuPy is not installed{asks}",
+        summary=f"CuPy is not installed{asks}"
+        if useful
+        else "CuPy is not installed, and there is no NVIDIA GPU for it",
         subject="cupy",
         facts=(
             "cupy.distributions" if cupy is not None and cupy.distributions == () else "cupy_runtime.import_error",
             *(("project.requirements",) if requirement else ()),
         ),
-        remedies=(machine.install_cupy(cupy),),
+        remedies=(machine.install_cupy(cupy),) if useful else (),
     )

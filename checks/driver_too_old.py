@@ -78,8 +78,9 @@ def driver_too_old(
     Why: the first CUDA call fails: "CUDA driver version is insufficient for CUDA runtime version".
     Exception: from CUDA 11 on a driver runs every build of its own CUDA major version (minor-version compatibility), so
     a cu128 build passes on a driver of the R535 branch although nvidia-smi shows CUDA 12.2; only PTX newer than the
-    driver is not compiled there. A build that works, as with the package cuda-compat, passes. A toolkit whose nvcc is
-    newer than the driver is advice, for libraries bring their own CUDA runtime.
+    driver is not compiled there. Where only CuPy's package is for a newer driver, the package is what is wrong:
+    cupy-wrong-cuda-package tells of it. A build that works, as with the package cuda-compat, passes. A toolkit whose
+    nvcc is newer than the driver is advice, for libraries bring their own CUDA runtime.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     applies(driver is None or driver.installed is not False, "no driver is installed")
@@ -88,7 +89,9 @@ def driver_too_old(
     reported = too_old_reported(torch_runtime, cupy_runtime)
     advice = tuple(_toolkit_finding(machine, toolkit))
     refused = [consumer for consumer in consumers if not consumer.works and _can_run(machine, consumer.cuda) is False]
-    if refused:
+    if [consumer.name for consumer in refused] == ["cupy"] and cupy is not None and cupy.cuda_major is not None:
+        applies(advice, "only CuPy's package asks for a newer driver: cupy-wrong-cuda-package tells")
+    elif refused:
         yield _finding(refused, machine, reported[0] if reported else None)
     elif reported and _loadable(driver):
         yield _reported_finding(reported, consumers, machine)

@@ -134,11 +134,12 @@ def run_worker(
     environ: Mapping[str, str] | None = None,
     arguments: Mapping[str, Any] | None = None,
     timeout: float = 60,
+    interpreter: str = sys.executable,
 ) -> subprocess.CompletedProcess[str]:
     """Run a worker by run.py in an interpreter of its own, with `environ` added to the environment."""
     workers = Path(isolate.WORKERS)
     return subprocess.run(
-        [sys.executable, str(workers / "run.py"), str(workers / f"{worker}.py")],
+        [interpreter, str(workers / "run.py"), str(workers / f"{worker}.py")],
         input=json.dumps(dict(arguments or {})),
         env={**os.environ, **(environ or {})},
         capture_output=True,
@@ -148,9 +149,11 @@ def run_worker(
     )
 
 
-def facts_of(worker: str, environ: Mapping[str, str] | None = None, **arguments: Any) -> dict[str, Any]:
-    """Return the facts that the worker gives."""
-    done = run_worker(worker, environ, arguments)
+def facts_of(
+    worker: str, environ: Mapping[str, str] | None = None, *, interpreter: str = sys.executable, **arguments: Any
+) -> dict[str, Any]:
+    """Return the facts that the worker gives to `arguments`."""
+    done = run_worker(worker, environ, arguments, interpreter=interpreter)
     assert done.returncode == 0, done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)["facts"]
     return facts

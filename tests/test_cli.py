@@ -122,7 +122,10 @@ def test_another_interpreter_needs_no_gpudoctor(tmp_path: Path) -> None:
             ["check", "--format", "xml"],
             "gpudoctor check: Invalid value for '--format': 'xml' is not one of 'table', 'json'.",
         ),
-        (["check", "--timeout", "0"], "gpudoctor check: Invalid value for '--timeout': 0.0 is not in the range x>=0.1."),
+        (
+            ["check", "--timeout", "0"],
+            "gpudoctor check: Invalid value for '--timeout': 0.0 is not in the range x>=0.1.",
+        ),
         (
             ["check", "--python", "/nowhere/python"],
             "gpudoctor: --python: /nowhere/python is no program that can be run",

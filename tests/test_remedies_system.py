@@ -28,6 +28,12 @@ def device(capability: str) -> tuple[Device, ...]:
 
 
 class TestUpdateDriver:
+    def test_nvswitches_need_a_fabric_manager_of_the_same_version(self) -> None:
+        driver = Driver(version=DriverVersion.parse("570.133.20"), nvswitches=4)
+        remedy = update_driver(system=UBUNTU, needed=None, devices=device("9.0"), driver=driver)
+        assert "the fabric manager of the NVSwitches to exactly the same version" in remedy.summary
+        assert remedy.commands == ()
+
     def test_the_command_picks_a_branch_that_is_new_enough(self) -> None:
         driver = Driver(version=DriverVersion.parse("535.129.03"))
         remedy = update_driver(system=UBUNTU, needed=CudaVersion(13, 0), devices=device("8.9"), driver=driver)

@@ -2,19 +2,24 @@
 
 from collections.abc import Iterator
 
+import pytest
+
 from gpudoctor.model import (
     CudaVersion,
+    Device,
     Driver,
     Evidence,
     Finding,
     Outcome,
+    Package,
+    PackageVersion,
     ProbeReport,
     Python,
     Severity,
     Snapshot,
     Torch,
 )
-from gpudoctor.registry import Check, known
+from gpudoctor.registry import Check, applies, known
 from gpudoctor.runner import run_checks, run_one
 
 
@@ -30,6 +35,16 @@ def passes(driver: Driver, python: Python | None = None) -> Iterator[Finding]:
 def needs(torch: Torch) -> Iterator[Finding]:
     known(torch.hip_version, "torch.hip_version")
     yield from ()
+
+
+def asks_nothing(torch: Torch) -> Iterator[Finding]:
+    applies(False, "this is not WSL")
+    yield from ()
+
+
+def names_parts(python: Python) -> Iterator[Finding]:
+    facts = ("python.packages[0].version", "devices[0].name")
+    yield Finding(severity=Severity.ERROR, summary="wrong", facts=facts)
 
 
 def crashes(torch: Torch) -> Iterator[Finding]:
@@ -99,3 +114,23 @@ def test_a_run_that_could_check_nothing_has_no_verdict() -> None:
 def test_the_verdict_is_that_of_the_worst_finding() -> None:
     assert run_checks([check(finds, "torch")], TORCH).verdict == "error"
     assert run_checks([check(passes, "driver")], Snapshot(driver=Driver())).verdict == "healthy"
+
+
+def test_a_question_that_does_not_arise_is_told_from_one_without_an_answer() -> None:
+    result = run_one(check(asks_nothing, "torch"), TORCH)
+    assert (result.outcome, result.reason, result.applicable) == (Outcome.SKIPPED, "this is not WSL", False)
+    assert run_one(check(needs, "torch"), TORCH).applicable is True
+
+
+@pytest.mark.parametrize(("state", "applicable"), [("absent", False), ("failed", True), ("not-run", True)])
+def test_what_is_not_there_needs_no_check(state: str, applicable: bool) -> None:
+    snapshot = Snapshot(reports=(ProbeReport(section="torch", state=state),))
+    result = run_one(check(finds, "torch"), snapshot)
+    assert (result.reason, result.applicable) == (f"torch: {state}", applicable)
+
+
+def test_the_source_of_a_part_is_that_of_the_whole() -> None:
+    package = Package(name="torch", version=PackageVersion("2.14.1"))
+    snapshot = Snapshot(python=Python(packages=(package,)), devices=(Device(nvml_index=0, name="NVIDIA A10"),))
+    (finding,) = run_one(check(names_parts, "python"), snapshot).findings
+    assert [evidence.source for evidence in finding.evidence] == ["package metadata", "devices"]

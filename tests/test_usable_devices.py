@@ -78,3 +78,10 @@ def test_a_gpu_that_is_there(
     devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None, name: str | None
 ) -> None:
     assert present_gpu(devices, driver, system) == name
+
+
+def test_the_bus_names_a_device_that_nvml_has_lost() -> None:
+    bus = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2204", name="NVIDIA GeForce RTX 3090")
+    lost = Device(nvml_index=0, error="GPU is lost")
+    assert present_gpu((lost,), None, System(pci_gpus=(bus,))) == "NVIDIA GeForce RTX 3090"
+    assert present_gpu((lost, lost), None, System(pci_gpus=(bus, bus))) == "an NVIDIA GPU"

@@ -117,6 +117,14 @@ def test_libcuda_that_crashes_costs_its_own_answer_only(check: Check) -> None:
     assert [device["name"] for device in run.report["snapshot"]["devices"]] == ["NVIDIA GeForce RTX 4090"]
 
 
+def test_a_module_pynvml_that_breaks_is_told(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text("raise RuntimeError('not the one you want')")
+    run = check("--fast", **libraries(RTX_4090))
+    failed = next(finding for finding in run.findings if finding["check"] == "probe-failed")
+    assert "RuntimeError: not the one you want" in failed["summary"]
+    assert run.known_driver["cuda_device_count"] == 1
+
+
 @pytest.mark.environments
 def test_a_machine_in_order(check: Check) -> None:
     run = check("--fast", "--python", str(python_of("no-torch")), **libraries(RTX_4090))

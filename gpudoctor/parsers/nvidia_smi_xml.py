@@ -19,6 +19,7 @@ MAXIMUM_CHARACTERS = 16 * MIB
 MAXIMUM_DEVICES = 256
 MAXIMUM_PROCESSES = 64
 POWER_READINGS = ("gpu_power_readings", "power_readings")  # the name from R535 on, and before
+UNREACHABLE = ("GPU is lost", "GPU requires reset")
 COMPUTE_MODES = {"default": "default", "prohibited": "prohibited", "exclusive_process": "exclusive-process"}
 FABRIC_STATES = {
     "n/a": "not-supported",
@@ -79,6 +80,7 @@ def _device(index: int, gpu: Element) -> Device:
     mig = _value(gpu, _enabled, "mig_mode/current_mig")
     return Device(
         nvml_index=index,
+        error=_error(gpu),
         name=_value(gpu, str, "product_name"),
         uuid=_value(gpu, str, "uuid"),
         pci_address=_value(gpu, pci_address, "pci/pci_bus_id"),
@@ -141,6 +143,12 @@ def _value(element: Element, read: Callable[[str], T], *paths: str) -> T | None:
         except ValueError:
             continue
     return None
+
+
+def _error(gpu: Element) -> str:
+    """Return the text that stands in place of values where the device cannot be reached; empty where it can."""
+    texts = ((element.text or "").strip().strip("[]") for element in gpu.iter())
+    return next((text for text in texts if text in UNREACHABLE), "")
 
 
 def _integer(text: str) -> int:

@@ -56,8 +56,8 @@ IMPORTING = {"torch-runtime", "cupy-runtime"}
 
 PARTS = (
     Part("system", "system", system.parse_system),
+    Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
     Part("driver", "nvml", nvml.parse_nvml_driver),
-    Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),
     Part("driver", "driver-files", driver_files.parse_driver_files),
     Part("driver", "kernel-log", kernel_log.parse_kernel_log),
     Part("devices", "nvml", nvml.parse_devices, nvml.why_unknown),

@@ -163,20 +163,20 @@ def _skipped(results: Sequence[CheckResult], width: int) -> list[str]:
 
 
 def _not_applicable(results: Sequence[CheckResult], width: int) -> list[str]:
-    """Return the reasons that rule out several checks; one that rules out a single check is in the JSON report."""
+    """Return the checks whose question does not arise here, with the reasons that several of them share."""
     groups: dict[str, list[str]] = {}
     for result in results:
         if result.outcome is Outcome.SKIPPED and not result.applicable:
             groups.setdefault(clean(result.reason), []).append(result.check_id)
     if not groups:
         return []
-    lines = [f"not for this machine {sum(len(ids) for ids in groups.values())}:"]
+    lines = [f"not applicable {sum(len(ids) for ids in groups.values())}:"]
     several = [(reason, ids) for reason, ids in groups.items() if len(ids) > 1]
     single = [ids[0] for ids in groups.values() if len(ids) == 1]
     for reason, ids in sorted(several, key=lambda group: -len(group[1])):
         lines += wrap(f"{reason}: {_names(ids)}", width, "  ", "    ")
     if single:
-        lines += wrap(f"for a reason of its own each: {_names(single)}", width, "  ", "    ")
+        lines += wrap(f"for one reason each (see --format json): {_names(single)}", width, "  ", "    ")
     return lines
 
 

@@ -75,9 +75,15 @@ def test_two_libraries_are_one_finding() -> None:
     assert len(result.findings[0].remedies) == 3
 
 
-@pytest.mark.parametrize(("major", "outcome"), [(13, Outcome.FOUND), (12, Outcome.PASSED)])
-def test_cupy(major: int, outcome: Outcome) -> None:
-    assert run_check("driver-too-old", driver=R535, cupy=cupy_for(major)).outcome is outcome
+def test_cupy_of_the_drivers_major_version_passes() -> None:
+    assert run_check("driver-too-old", driver=R535, cupy=cupy_for(12)).outcome is Outcome.PASSED
+
+
+def test_cupy_alone_is_left_to_the_check_of_its_package() -> None:
+    result = run_check("driver-too-old", driver=R535, cupy=cupy_for(13))
+    assert result.outcome is Outcome.SKIPPED
+    assert "cupy-wrong-cuda-package" in result.reason
+    assert run_check("cupy-wrong-cuda-package", driver=R535, cupy=cupy_for(13)).outcome is Outcome.FOUND
 
 
 @pytest.mark.parametrize(

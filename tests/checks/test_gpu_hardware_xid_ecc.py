@@ -158,3 +158,18 @@ def test_unknown_is_no_pass(sections: dict[str, Any]) -> None:
 
 def test_counters_answer_where_the_kernel_log_is_not_readable() -> None:
     assert check(device(), xids=None).outcome is Outcome.PASSED
+
+
+LOST = Device(nvml_index=1, error="GPU is lost")
+
+
+def test_an_xid_belongs_to_the_lost_device_if_to_no_other() -> None:
+    (finding,) = check(device(), LOST, xids=(xid(79, "0000:c1:00.0"),)).findings
+    assert finding.subject == "GPU 1"
+    assert 'the error "GPU is lost", Xid 79' in finding.summary
+
+
+def test_between_two_lost_devices_an_xid_is_not_guessed() -> None:
+    other = Device(nvml_index=2, error="GPU is lost")
+    subjects = [finding.subject for finding in check(LOST, other, xids=(xid(79, "0000:c1:00.0"),)).findings]
+    assert subjects == ["GPU 1", "GPU 2", "0000:c1:00.0"]

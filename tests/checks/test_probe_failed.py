@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import Outcome, PackageVersion, ProbeReport, Python, Severity
+from gpudoctor.model import Driver, Outcome, PackageVersion, ProbeReport, Python, Severity
 from gpudoctor.testing import run_check
 
 PYTHON = Python(version=PackageVersion("3.12.3"), executable="/opt/my env/bin/python")
@@ -57,3 +57,17 @@ def test_one_probe_of_several_sections_is_one_finding() -> None:
 def test_without_probes_there_is_nothing_to_check() -> None:
     result = run_check("probe-failed", reports=())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no probe was run")
+
+
+@pytest.mark.parametrize(
+    ("driver", "found"),
+    [
+        pytest.param(Driver(nvml_code=18, nvml_error="Driver/library version mismatch"), 0, id="NVML said why"),
+        pytest.param(Driver(nvml_error="NVIDIA-SMI has failed"), 0, id="nvidia-smi said why"),
+        pytest.param(Driver(nvml_code=0, nvml_error=""), 1, id="NVML works, its devices do not"),
+        pytest.param(None, 1, id="nothing said why"),
+    ],
+)
+def test_an_error_of_nvml_is_for_the_checks_of_the_driver(driver: Driver | None, found: int) -> None:
+    reports = (report("nvml", "failed", "NVML: an error", section="devices"),)
+    assert len(run_check("probe-failed", reports=reports, driver=driver).findings) == found

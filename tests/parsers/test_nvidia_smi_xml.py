@@ -1,9 +1,12 @@
 """The XML of nvidia-smi, old and new; what is no such XML is refused."""
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import parse_nvidia_smi_xml, pci_address
@@ -73,7 +76,7 @@ def test_an_old_driver() -> None:
     )
     assert (device.retired_pages, device.retired_pages_pending, device.remapped_rows_failed) == (3, True, None)
     assert (device.temperature_slowdown_celsius, device.fan_percent, device.fabric_state) == (87, None, None)
-    assert lost == Device(nvml_index=1, mig_enabled=True)
+    assert lost == Device(nvml_index=1, error="GPU is lost", mig_enabled=True)
 
 
 @pytest.mark.parametrize(("status", "expected"), [("Success", ""), ("In Progress", "In Progress"), ("N/A", None)])
@@ -133,6 +136,22 @@ def test_texts_are_made_fit_to_show() -> None:
 def test_what_is_no_such_xml_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not the XML of nvidia-smi"):
         parse_nvidia_smi_xml(text)
+
+
+PIECES = st.text(max_size=8) | st.sampled_from(["<gpu>", "</gpu>", "<!--", "&amp;", "]]>", "9" * 400, "\x00", "\ud800"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.sampled_from([R450, R590]), data=st.data())
+def test_a_changed_text_gives_devices_or_a_value_error(text: str, data: st.DataObject) -> None:
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 40)))
+        text = text[:start] + data.draw(PIECES) + text[end:]
+    with contextlib.suppress(ValueError):
+        for device in parse_nvidia_smi_xml(text).devices:
+            assert (device.name or "").isprintable()
+            assert len(device.name or "") <= 1000
 
 
 def test_deep_nesting_does_no_harm() -> None:

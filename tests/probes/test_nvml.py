@@ -13,6 +13,7 @@ from gpudoctor.host import Setting
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.probes.nvml import parse_devices, parse_nvml_driver, question, why_unknown
 from tests.conftest import Install
+from tests.environments import python_of
 from tests.stand_ins import (
     A10,
     GTX_1080,
@@ -382,6 +383,26 @@ def test_a_wrong_module_of_that_name(ask: Any, tmp_path: Path, source: str, text
     assert [device.name for device in parse_devices(facts) or ()] == ["NVIDIA RTX 6000 Ada Generation"]
     assert driver is not None
     assert (driver.nvml_code, str(driver.version)) == (None, "590.44.01")
+
+
+def test_a_wrong_module_and_no_answer_of_nvidia_smi_fail_the_probe(ask: Any, tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text("raise RuntimeError('no')")
+    facts = ask(RTX_4090, environ={"PYTHONPATH": str(tmp_path)})
+    for parse in (parse_devices, parse_nvml_driver):
+        with pytest.raises(ValueError, match="module pynvml cannot be used: NVML: RuntimeError: no; nvidia-smi: Fail"):
+            parse(facts)
+
+
+@pytest.mark.environments
+def test_the_old_package_pynvml(driver_stand_in: Install, tmp_path: Path) -> None:
+    """Its structure for the fabric has fields in other places than NVML's."""
+    environ = driver_stand_in(tmp_path, nvml=Nvml(devices=(H100.but(compute_process=["4000001 50"]),)))
+    facts = facts_of("nvml_devices", environ, interpreter=str(python_of("pynvml-twice")))
+    device = only_device(facts)
+    assert facts["module"]["version"] == "11.5.3"
+    assert (device.error, device.name, device.memory_used_bytes) == ("", "NVIDIA H100 80GB HBM3", 0)
+    assert (device.fabric_state, device.nvlinks_active) == ("completed", 18)
+    assert device.processes == (DeviceProcess(pid=4000001, used_bytes=50),)
 
 
 def test_nvidia_smi_answers_where_nvml_does_not(ask: Any) -> None:

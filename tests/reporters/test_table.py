@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -119,6 +120,10 @@ def passed(*ids: str) -> tuple[CheckResult, ...]:
 
 def skipped(reason: str, *ids: str) -> tuple[CheckResult, ...]:
     return tuple(CheckResult(check_id=check_id, outcome=Outcome.SKIPPED, reason=reason) for check_id in ids)
+
+
+def not_applicable(reason: str, *ids: str) -> tuple[CheckResult, ...]:
+    return tuple(replace(result, applicable=False) for result in skipped(reason, *ids))
 
 
 def report(*findings: Finding, snapshot: Snapshot = DESKTOP, others: tuple[CheckResult, ...] = ()) -> Report:
@@ -386,3 +391,34 @@ def test_tabulate_is_imported_only_for_a_table_of_devices() -> None:
     code = "import sys, gpudoctor.reporters.table; print('tabulate' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"
+
+
+def test_checks_that_do_not_apply_are_told_from_those_without_an_answer() -> None:
+    results = (
+        *passed("a"),
+        *skipped("devices: failed", "b"),
+        *not_applicable("this is not a container", "c", "d"),
+        *not_applicable("this is not WSL", "e"),
+        *not_applicable("this is not a Mac", "f"),
+    )
+    text = render(report(snapshot=Snapshot(), others=results), color=False, width=80)
+    assert text.startswith("healthy: 1 check passed, 1 skipped\n")
+    assert (
+        """
+skipped 1:
+  devices: failed: b
+
+not applicable 4:
+  this is not a container: c, d
+  for one reason each (see --format json): e, f
+"""
+        in text
+    )
+
+
+def test_a_driver_that_is_not_loaded_and_a_system_without_a_distribution() -> None:
+    driver = Driver(library_version=DriverVersion.parse("550.144.03"), module_loaded=False)
+    python = Python(version=PackageVersion("3.12.3"), environment="conda", installer="conda")
+    snapshot = Snapshot(system=System(os="windows"), driver=driver, python=python)
+    last = render(report(snapshot=snapshot), color=False, width=120).splitlines()[-1]
+    assert last.startswith("Windows · Python 3.12.3 (conda) · driver 550.144.03, not loaded · ")

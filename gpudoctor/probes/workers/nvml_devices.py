@@ -42,6 +42,7 @@ INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND = 2, 3, 6, 13
 LOST = (15, 16)  # GPU_IS_LOST, RESET_REQUIRED: whatever else is asked of this device fails too, or waits
 # nvmlClockType_t, nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t.
 SM, MEMORY, GPU, SLOWDOWN, CORRECTED, UNCORRECTED, VOLATILE, AGGREGATE = 1, 2, 0, 1, 0, 1, 0, 1
+FABRIC_V2 = 0x02000024  # nvmlGpuFabricInfo_v2
 MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
 
 # Fact, functions that give it (a library or pynvml may lack the first ones), arguments after the device.
@@ -272,13 +273,30 @@ def _links(gate: Gate, handle: Any) -> Answer:
     return {"value": states} if states else failure
 
 
+class FabricInfo(ctypes.Structure):
+    """nvmlGpuFabricInfo_t of nvml.h. That of the package pynvml 11 has its fields in other places."""
+
+    _fields_ = [
+        ("cluster", ctypes.c_ubyte * 16),
+        ("status", ctypes.c_int),
+        ("clique", ctypes.c_uint),
+        ("state", ctypes.c_ubyte),
+    ]
+
+
+class FabricInfoV(ctypes.Structure):
+    """nvmlGpuFabricInfo_v2_t of nvml.h."""
+
+    _fields_ = [("version", ctypes.c_uint), *FabricInfo._fields_, ("health", ctypes.c_uint)]
+
+
 def _fabric(gate: Gate, handle: Any) -> Answer:
     answer: Answer = {}
-    for function, kind in (
-        ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfoV_t"),
-        ("nvmlDeviceGetGpuFabricInfo", "c_nvmlGpuFabricInfo_t"),
-    ):
-        info = getattr(gate.module, kind, ctypes.c_int)()
+    structures: Tuple[Tuple[str, Any], ...] = (
+        ("nvmlDeviceGetGpuFabricInfoV", FabricInfoV(version=FABRIC_V2)),
+        ("nvmlDeviceGetGpuFabricInfo", FabricInfo()),
+    )
+    for function, info in structures:
         answer = gate.ask(function, handle, ctypes.byref(info))
         if "value" in answer:
             status = int(info.status)
