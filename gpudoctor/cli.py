@@ -5,26 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from gpudoctor import __version__
-from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, UsageError
+from gpudoctor.errors import EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, UsageError
 from gpudoctor.host import Setting
-from gpudoctor.model import Report, Severity
 from gpudoctor.probes.local_host import LocalHost
-from gpudoctor.probes.snapshot import begin_snapshot
-from gpudoctor.registry import Check, load_checks
-from gpudoctor.reporters import json_report, table, terminal
-from gpudoctor.runner import run_checks
-from gpudoctor.selection import named, select
+from gpudoctor.reporters import terminal
+
+if TYPE_CHECKING:
+    from gpudoctor.model import Report
 
 FORMATS = ("table", "json")
-FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "never": None}
+FAIL_ON = ("error", "warning", "never")
 
 
 def main() -> NoReturn:
@@ -83,7 +78,7 @@ def _environment_options(command: Any) -> Any:
 @click.option("--ignore", "ignored", multiple=True, metavar="ID|FAMILY", help="Leave these checks out; repeatable.")
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
-@click.option("--fail-on", type=click.Choice(list(FAIL_ON)), default="error", show_default=True,
+@click.option("--fail-on", type=click.Choice(FAIL_ON), default="error", show_default=True,
               help="Lowest severity that makes the exit status 1.")  # fmt: skip
 @click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
 @_environment_options
@@ -102,27 +97,12 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on; 1 findings at or above it; 2 the command line is wrong; 3 no verdict.
     """
-    began = time.monotonic()
-    host = LocalHost(setting=_setting(interpreter, timeout, fast=fast))
-    report = replace(_diagnose(host, (*names, *selected), ignored), duration_s=round(time.monotonic() - began, 3))
+    host = LocalHost(_setting(interpreter, timeout, fast=fast))
+    from gpudoctor import checkup  # while the process that asks is starting: it takes as long
+
+    report = checkup.check_host(host, (*names, *selected), ignored)
     _write(_render(report, format_name, output), output)
-    sys.exit(_exit_status(report, FAIL_ON[fail_on]))
-
-
-def _diagnose(host: LocalHost, names: tuple[str, ...], ignored: tuple[str, ...]) -> Report:
-    """Return the report on `host`. The machine is asked before the checks are loaded: both take a while."""
-    if not names and not ignored:
-        wait = begin_snapshot(host)
-        return run_checks(load_checks(), wait())
-    checks = load_checks()
-    chosen = select(checks, names)
-    left_out = {check.id: "ignored on the command line" for name in ignored for check in named(checks, name)}
-    wait = begin_snapshot(host, _sections(check for check in chosen if check.id not in left_out))
-    return run_checks(chosen, wait(), left_out)
-
-
-def _sections(checks: Iterable[Check]) -> set[str]:
-    return {section for check in checks for section in (*check.sections, *check.optional)}
+    sys.exit(checkup.exit_status(report, fail_on))
 
 
 def _setting(interpreter: str | None, timeout: float, *, fast: bool) -> Setting:
@@ -150,6 +130,8 @@ def _executable(interpreter: str) -> str:
 
 
 def _render(report: Report, format_name: str, output: str | None) -> str:
+    from gpudoctor.reporters import json_report, table
+
     if format_name == "json":
         return json_report.render(report)
     color = output is None and terminal.use_color(sys.stdout, os.environ)
@@ -173,18 +155,13 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _exit_status(report: Report, fail_on: Severity | None) -> int:
-    if report.verdict is None:
-        return EXIT_NO_VERDICT
-    failed = fail_on is not None and any(finding.severity >= fail_on for finding in report.findings)
-    return EXIT_FINDINGS if failed else EXIT_HEALTHY
-
-
 @cli.command("list")
 @click.argument("names", nargs=-1, metavar="[ID or FAMILY]...")
 def list_checks(names: tuple[str, ...]) -> None:
     """List the checks: id, family and the problem that each one finds."""
+    from gpudoctor.registry import load_checks
     from gpudoctor.reporters import catalog
+    from gpudoctor.selection import select
 
     _print(catalog.render_list(select(load_checks(), names), width=terminal.width(os.environ, sys.stdout)))
 
@@ -193,7 +170,9 @@ def list_checks(names: tuple[str, ...]) -> None:
 @click.argument("name", metavar="ID")
 def explain(name: str) -> None:
     """Explain one check: what it finds, why it matters, what passes on purpose, the source."""
+    from gpudoctor.registry import load_checks
     from gpudoctor.reporters import catalog
+    from gpudoctor.selection import named
 
     page = next((check for check in named(load_checks(), name) if check.id == name), None)
     if page is None:
@@ -210,5 +189,5 @@ def record(folder: str, interpreter: str | None, timeout: float) -> None:
 
     from gpudoctor import recording
 
-    recording.record(LocalHost(setting=_setting(interpreter, timeout, fast=False)), Path(folder))
+    recording.record(LocalHost(_setting(interpreter, timeout, fast=False)), Path(folder))
     click.echo(f"Recorded this machine in {folder}. Look through it before you publish it.", err=True)

@@ -56,15 +56,16 @@ class Answer:
 
 
 class Host(Protocol):
-    """Answers questions about one machine."""
+    """Answers questions about one machine.
+
+    setting: what the questions depend on. taken_at: UTC time of the answers in ISO 8601.
+    """
 
     @property
-    def setting(self) -> Setting:
-        """What the questions depend on."""
+    def setting(self) -> Setting: ...
 
     @property
-    def taken_at(self) -> str:
-        """UTC time of the answers in ISO 8601."""
+    def taken_at(self) -> str: ...
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
         """Put the questions. The function returned waits for the answers and gives them by their question's name."""

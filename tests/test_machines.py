@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.cli import FAIL_ON, _exit_status
+from gpudoctor.checkup import exit_status
 from gpudoctor.model import Finding, Report, Severity, Snapshot, look_up
 from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.probes.snapshot import take_snapshot
@@ -57,7 +57,7 @@ def test_diagnosis(name: str) -> None:
     report, wanted = diagnosed(name), expected(name)
     problems = [[f.check_id, str(f.severity), f.caused_by] for f in report.findings if matters(f)]
     assert (problems, report.verdict) == (wanted["findings"], wanted["verdict"])
-    assert _exit_status(report, FAIL_ON["error"]) == wanted["exit_status"]
+    assert exit_status(report, "error") == wanted["exit_status"]
 
 
 def test_one_fault_is_at_most_one_error(name: str) -> None:

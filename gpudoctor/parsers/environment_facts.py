@@ -31,8 +31,7 @@ class InterpreterFacts:
     free_threaded: bool
     externally_managed: bool
     pyvenv_cfg: str | None = None
-    virtual_env: str = ""
-    conda_prefix: str = ""
+    active: str = ""
     pip: bool
 
 

@@ -48,9 +48,6 @@ def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
     """Return the devices; () where there are none or certainly no driver, None where nothing could tell.
 
     A value that its unit does not allow, or that NVML gives for "not available", is unknown.
-
-    Raises:
-        ValueError: the module pynvml cannot be used, and nvidia-smi does not answer either.
     """
     if "devices" in facts:
         return tuple(_device(_Answers(entry["answers"]), int(entry["index"])) for entry in facts["devices"])
@@ -59,22 +56,14 @@ def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
         return report.devices
     if NO_DEVICES in _smi_message(facts):
         return ()
-    _need_module(facts)
     return () if _no_driver(facts) else None
 
 
 def parse_nvml_driver(facts: Mapping[str, Any]) -> Driver | None:
-    """Return the driver as NVML and nvidia-smi know it; None where there is certainly none.
-
-    Raises:
-        ValueError: the module pynvml cannot be used, and nvidia-smi does not answer either.
-    """
+    """Return the driver as NVML and nvidia-smi know it; None where there is certainly none."""
     if _no_driver(facts):
         return None
-    report = _smi_report(facts)
-    if report is None:
-        _need_module(facts)
-        report = SmiReport()
+    report = _smi_report(facts) or SmiReport()
     answers = _Answers(facts)
     number = answers.whole("cuda_version", 1000, 99_999)
     code, text = _initialisation(facts)
@@ -85,16 +74,6 @@ def parse_nvml_driver(facts: Mapping[str, Any]) -> Driver | None:
         nvml_code=code,
         nvml_error=text,
     )
-
-
-def _need_module(facts: Mapping[str, Any]) -> None:
-    """Make a module that cannot be used a failure of the probe: it is no answer of the driver.
-
-    Raises:
-        ValueError: it cannot be used; the message says why.
-    """
-    if facts.get("module", {}).get("error"):
-        raise ValueError(f"the module pynvml cannot be used: {why_unknown(facts)}")
 
 
 def why_unknown(facts: Mapping[str, Any]) -> str:

@@ -17,9 +17,16 @@ def question(setting: Setting) -> Question:
     return Question(
         name="python",
         worker="python_environment",
-        arguments={"directory": str(setting.directory)},
+        arguments={"directory": str(setting.directory), "active": _active_environment(setting)},
         fresh=setting.interpreter is not None,
     )
+
+
+def _active_environment(setting: Setting) -> str:
+    """Return the environment that the shell has activated; "" where the user names another one by its interpreter."""
+    if setting.interpreter is not None:
+        return ""
+    return setting.environ.get("VIRTUAL_ENV") or setting.environ.get("CONDA_PREFIX") or ""
 
 
 def parse_python(facts: Mapping[str, Any]) -> Python:
@@ -35,7 +42,7 @@ def parse_python(facts: Mapping[str, Any]) -> Python:
         executable=interpreter.executable,
         prefix=interpreter.prefix,
         environment=_environment(read),
-        active_environment=interpreter.virtual_env or interpreter.conda_prefix,
+        active_environment=interpreter.active,
         installer=_installer(read),
         externally_managed=interpreter.externally_managed,
         free_threaded=interpreter.free_threaded,

@@ -1,7 +1,9 @@
 """Workers that misbehave: each ends in a named outcome, on time, and takes nothing else with it."""
 
 import os
+import shutil
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +11,7 @@ import pytest
 
 from gpudoctor.host import Answer, Question, Setting
 from gpudoctor.probes import isolate
+from gpudoctor.probes.isolate import Supervisor
 
 WELL = "def collect(arguments):\n    return {'sum': arguments['a'] + arguments['b']}\n"
 
@@ -17,19 +20,25 @@ class Ask(Protocol):
     def __call__(self, worker: str, timeout_seconds: float = 20.0, **arguments: object) -> Answer: ...
 
 
-@pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Return a function that runs the text of a worker in a fresh interpreter."""
+def answers(questions: Iterable[Question], directory: Path, timeout_seconds: float = 20.0) -> dict[str, Answer]:
+    supervisor = Supervisor(Setting(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds))
+    supervisor.ask(questions)
+    return supervisor.answers()
+
+
+@pytest.fixture(params=[True, False], ids=["interpreter", "copy"])
+def ask(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Return a function that runs a worker's text, in an interpreter of its own or a copy of the supervisor."""
     workers = tmp_path / "workers"
     workers.mkdir()
-    (workers / "run.py").symlink_to(Path(isolate.WORKERS, "run.py"))
+    for name in ("run.py", "supervise.py"):
+        shutil.copy(Path(isolate.WORKERS, name), workers)
     monkeypatch.setattr(isolate, "WORKERS", str(workers))
 
     def ask(worker: str, timeout_seconds: float = 20.0, **arguments: object) -> Answer:
         (workers / "worker.py").write_text(worker)
-        setting = Setting(environ=dict(os.environ), directory=tmp_path)
-        question = Question(name="it", worker="worker", arguments=arguments, fresh=True)
-        return isolate.collect(isolate.start([question], setting), timeout_seconds)["it"]
+        question = Question(name="it", worker="worker", arguments=arguments, fresh=request.param)
+        return answers([question], tmp_path, timeout_seconds)["it"]
 
     return ask
 
@@ -99,22 +108,51 @@ def test_the_workers_folder_hides_no_library(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_workers_run_side_by_side(tmp_path: Path) -> None:
-    setting = Setting(environ=dict(os.environ), directory=tmp_path)
     questions = [
         Question(name=str(n), worker="read_host", arguments={"commands": {"sleep": ["sleep", "0.5"]}}) for n in range(6)
     ]
     before = time.monotonic()
-    answers = isolate.collect(isolate.start(questions, setting), 20.0)
-    assert {answer.state for answer in answers.values()} == {"ok"}
+    assert {answer.state for answer in answers(questions, tmp_path).values()} == {"ok"}
     assert time.monotonic() - before < 2.5
 
 
 def test_a_copy_of_this_process_answers_as_an_interpreter_does(tmp_path: Path) -> None:
-    setting = Setting(environ=dict(os.environ), directory=tmp_path)
     listing = {"files": ["/proc/version"]}
     questions = [
         Question(name="fork", worker="read_host", arguments=listing),
         Question(name="fresh", worker="read_host", arguments=listing, fresh=True),
     ]
-    answers = isolate.collect(isolate.start(questions, setting), 20.0)
-    assert answers["fork"].facts == answers["fresh"].facts != {}
+    answered = answers(questions, tmp_path)
+    assert answered["fork"].facts == answered["fresh"].facts != {}
+
+
+def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path) -> None:
+    setting = Setting(environ=dict(os.environ), directory=tmp_path, interpreter="/nowhere/python")
+    supervisor = Supervisor(setting)
+    supervisor.ask([Question(name="it", worker="torch_runtime", fresh=True)])
+    answer = supervisor.answers()["it"]
+    assert answer.state == "failed"
+    assert answer.detail.startswith("its interpreter cannot be started\n")
+
+
+def test_nothing_stays_at_work_when_the_asker_leaves(tmp_path: Path) -> None:
+    supervisor = Supervisor(Setting(environ=dict(os.environ), directory=tmp_path))
+    sleeping = {"commands": {"sleep": ["sleep", "61.5"]}}
+    supervisor.ask([Question(name="it", worker="read_host", arguments=sleeping)])
+    wait_until(lambda: is_running("61.5"))
+    supervisor.dismiss()
+    wait_until(lambda: not is_running("61.5"))
+
+
+def is_running(word: str) -> bool:
+    """Tell whether a process has this word in its command line."""
+    lines = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+    return any(word.encode() in line.split(b"\0") for line in lines)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come to be in 4 s")

@@ -13,7 +13,7 @@ import pytest
 
 from gpudoctor.host import Setting
 from gpudoctor.model import Package, PackageVersion, Python
-from gpudoctor.probes import isolate
+from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.python_environment import parse_python, question
 from gpudoctor.probes.workers import python_environment
 from tests.environments import python_of
@@ -145,14 +145,18 @@ def test_conda_without_pip(site: SitePackages, monkeypatch: pytest.MonkeyPatch) 
         ({"CONDA_PREFIX": "/opt/conda", "VIRTUAL_ENV": "/work/.venv"}, "/work/.venv"),
     ],
 )
-def test_active_environment(
-    site: SitePackages, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], active: str
-) -> None:
-    facts = site.collect(monkeypatch)
-    changed = with_interpreter(
-        facts, virtual_env=environ.get("VIRTUAL_ENV", ""), conda_prefix=environ.get("CONDA_PREFIX", "")
-    )
-    assert parse_python(changed).active_environment == active
+def test_active_environment(environ: dict[str, str], active: str, tmp_path: Path) -> None:
+    assert question(Setting(environ=environ, directory=tmp_path)).arguments["active"] == active
+
+
+def test_the_active_environment_is_a_fact(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = with_interpreter(site.collect(monkeypatch), active="/work/.venv")
+    assert parse_python(facts).active_environment == "/work/.venv"
+
+
+def test_naming_an_interpreter_is_a_choice_that_the_shell_does_not_contradict(tmp_path: Path) -> None:
+    setting = Setting(environ={"VIRTUAL_ENV": "/work/.venv"}, directory=tmp_path, interpreter="/opt/venv/bin/python")
+    assert question(setting).arguments["active"] == ""
 
 
 @pytest.mark.parametrize(("prefix", "managed"), [("/base", True), ("/venv", False)])
@@ -220,14 +224,14 @@ def test_question_goes_to_the_interpreter_given(tmp_path: Path) -> None:
     own = Setting(environ={}, directory=tmp_path)
     other = Setting(environ={}, directory=tmp_path, interpreter="/venv/bin/python")
     assert (question(own).fresh, question(other).fresh) == (False, True)
-    assert question(own).arguments == {"directory": str(tmp_path)}
+    assert question(own).arguments == {"directory": str(tmp_path), "active": ""}
 
 
 def ask(interpreter: Path, directory: Path) -> dict[str, Any]:
     """Return the worker's facts under a real interpreter."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     setting = Setting(environ=environ, directory=directory, interpreter=str(interpreter))
-    answer = isolate.collect(isolate.start([question(setting)], setting), 30)["python"]
+    answer = LocalHost(setting).ask([question(setting)])()["python"]
     assert answer.state == "ok", answer.detail
     return dict(answer.facts)
 

@@ -15,6 +15,7 @@ from gpudoctor.host import Answer, Setting
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
 from gpudoctor.numerics import INNER_SIZE, error_bound
 from gpudoctor.probes import isolate
+from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
 from gpudoctor.probes.workers import torch_runtime as worker
 from tests.environments import python_of
@@ -25,8 +26,13 @@ WORKER = WORKERS / "torch_runtime.py"
 
 def ask(path: Path, timeout_seconds: float = 20.0) -> Answer:
     """Return the answer to the question in an environment whose modules lie in `path`."""
-    setting = Setting(environ={**os.environ, "PYTHONPATH": str(path)}, directory=path, interpreter=sys.executable)
-    return isolate.collect(isolate.start([question(setting)], setting), timeout_seconds)["torch-runtime"]
+    setting = Setting(
+        environ={**os.environ, "PYTHONPATH": str(path)},
+        directory=path,
+        interpreter=sys.executable,
+        timeout_seconds=timeout_seconds,
+    )
+    return LocalHost(setting).ask([question(setting)])()["torch-runtime"]
 
 
 class AskStub(Protocol):

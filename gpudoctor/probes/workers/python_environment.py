@@ -73,13 +73,17 @@ class Distribution(NamedTuple):
 
 
 def collect(arguments: Mapping[str, Any]) -> Facts:
-    """Return the facts. `directory` of the arguments is the working directory of the programs diagnosed."""
+    """Return the facts.
+
+    arguments: `directory`, the working directory of the programs diagnosed; `active`, the environment that the user's
+    shell has activated.
+    """
     directory = str(arguments.get("directory") or os.getcwd())
     folders = list(_folders(directory))
     found = [distribution for folder in folders for distribution in _distributions(folder)]
     nvidia = dict(_nvidia_libraries(folders))
     return {
-        "interpreter": _interpreter(folders),
+        "interpreter": {**_interpreter(folders), "active": str(arguments.get("active", ""))},
         "conda": _conda(),
         "distributions": [distribution._asdict() for distribution in found[:MOST_FILES]],
         "shadowing": list(_shadowing(directory, folders, found)),
@@ -132,8 +136,6 @@ def _interpreter(folders: Sequence[str]) -> Facts:
         "free_threaded": "t" in getattr(sys, "abiflags", "") or "free-threading build" in sys.version,
         "externally_managed": own_root and os.path.exists(os.path.join(standard_library, "EXTERNALLY-MANAGED")),
         "pyvenv_cfg": _read(os.path.join(sys.prefix, "pyvenv.cfg")),
-        "virtual_env": os.environ.get("VIRTUAL_ENV", ""),
-        "conda_prefix": os.environ.get("CONDA_PREFIX", ""),
         "pip": any(os.path.isfile(os.path.join(folder, "pip", "__main__.py")) for folder in folders),
     }
 
