@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,16 +16,20 @@ from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:
     from gpudoctor.model import Report
+    from gpudoctor.probes.isolate import Supervisor
 
 FORMATS = ("table", "json")
 FAIL_ON = ("error", "warning", "never")
 
 
-def main() -> NoReturn:
-    """Run the command line; a user's mistake is one line on standard error, never a traceback."""
+def main(supervisor: Supervisor | None = None) -> NoReturn:
+    """Run the command line; a user's mistake is one line on standard error, never a traceback.
+
+    supervisor: for the workers of `check`, started before.
+    """
     debug = "--debug" in sys.argv
     try:
-        sys.exit(cli.main(prog_name="gpudoctor", standalone_mode=False))
+        sys.exit(cli.main(prog_name="gpudoctor", standalone_mode=False, obj=supervisor))
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "gpudoctor")
         _end(f"{command}: {error.format_message()}", EXIT_USAGE)
@@ -97,7 +100,7 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on; 1 findings at or above it; 2 the command line is wrong; 3 no verdict.
     """
-    host = LocalHost(_setting(interpreter, timeout, fast=fast))
+    host = LocalHost(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
     from gpudoctor import checkup  # while the process that asks is starting: it takes as long
 
     report = checkup.check_host(host, (*names, *selected), ignored)
@@ -123,6 +126,8 @@ def _executable(interpreter: str) -> str:
     Raises:
         UsageError: there is no such program.
     """
+    import shutil
+
     found = shutil.which(interpreter)
     if found is None:
         raise UsageError(f"--python: {interpreter} is no program that can be run")

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpudoctor.host import Answer, Question, Setting
@@ -30,25 +30,26 @@ class Supervisor:
         OSError: the process cannot be started.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
+    def __init__(self, environ: Mapping[str, str], directory: str | os.PathLike[str]) -> None:
         self._questions: tuple[Question, ...] = ()
+        self._patience = 0.0
         self._process = subprocess.Popen(
             [sys.executable, "-c", SUPERVISE, WORKERS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=dict(setting.environ),
-            cwd=setting.directory,
+            env=dict(environ),
+            cwd=directory,
             start_new_session=True,
         )
 
-    def ask(self, questions: Iterable[Question]) -> None:
+    def ask(self, questions: Iterable[Question], setting: Setting) -> None:
         """Put the questions, once."""
         self._questions = tuple(questions)
+        self._patience = setting.timeout_seconds + PATIENCE_SECONDS * len(self._questions)
         order = {
-            "timeout_seconds": self._setting.timeout_seconds,
-            "questions": [self._order(question) for question in self._questions],
+            "timeout_seconds": setting.timeout_seconds,
+            "questions": [_order(question, setting) for question in self._questions],
         }
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died, which `answers` tells
@@ -57,8 +58,7 @@ class Supervisor:
 
     def answers(self) -> dict[str, Answer]:
         """Wait, and return the answer to each question by its name."""
-        patience = self._setting.timeout_seconds + PATIENCE_SECONDS * len(self._questions)
-        watchdog = threading.Timer(patience, self._process.kill)
+        watchdog = threading.Timer(self._patience, self._process.kill)
         watchdog.daemon = True
         watchdog.start()
         assert self._process.stdout is not None
@@ -80,14 +80,14 @@ class Supervisor:
                     pipe.close()
         self._process.wait()
 
-    def _order(self, question: Question) -> dict[str, Any]:
-        interpreter = (self._setting.interpreter or sys.executable) if question.fresh else None
-        return {
-            "name": question.name,
-            "worker": question.worker,
-            "arguments": dict(question.arguments),
-            "interpreter": interpreter,
-        }
+
+def _order(question: Question, setting: Setting) -> dict[str, Any]:
+    return {
+        "name": question.name,
+        "worker": question.worker,
+        "arguments": dict(question.arguments),
+        "interpreter": (setting.interpreter or sys.executable) if question.fresh else None,
+    }
 
 
 def _understand(ending: dict[str, Any], line: bytes) -> Answer:

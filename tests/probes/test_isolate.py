@@ -21,8 +21,9 @@ class Ask(Protocol):
 
 
 def answers(questions: Iterable[Question], directory: Path, timeout_seconds: float = 20.0) -> dict[str, Answer]:
-    supervisor = Supervisor(Setting(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds))
-    supervisor.ask(questions)
+    setting = Setting(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds)
+    supervisor = Supervisor(setting.environ, setting.directory)
+    supervisor.ask(questions, setting)
     return supervisor.answers()
 
 
@@ -31,7 +32,7 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     """Return a function that runs a worker's text, in an interpreter of its own or a copy of the supervisor."""
     workers = tmp_path / "workers"
     workers.mkdir()
-    for name in ("run.py", "supervise.py"):
+    for name in ("read_host.py", "run.py", "supervise.py"):
         shutil.copy(Path(isolate.WORKERS, name), workers)
     monkeypatch.setattr(isolate, "WORKERS", str(workers))
 
@@ -128,17 +129,18 @@ def test_a_copy_of_this_process_answers_as_an_interpreter_does(tmp_path: Path) -
 
 def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path) -> None:
     setting = Setting(environ=dict(os.environ), directory=tmp_path, interpreter="/nowhere/python")
-    supervisor = Supervisor(setting)
-    supervisor.ask([Question(name="it", worker="torch_runtime", fresh=True)])
+    supervisor = Supervisor(setting.environ, setting.directory)
+    supervisor.ask([Question(name="it", worker="torch_runtime", fresh=True)], setting)
     answer = supervisor.answers()["it"]
     assert answer.state == "failed"
     assert answer.detail.startswith("its interpreter cannot be started\n")
 
 
 def test_nothing_stays_at_work_when_the_asker_leaves(tmp_path: Path) -> None:
-    supervisor = Supervisor(Setting(environ=dict(os.environ), directory=tmp_path))
+    setting = Setting(environ=dict(os.environ), directory=tmp_path)
+    supervisor = Supervisor(setting.environ, setting.directory)
     sleeping = {"commands": {"sleep": ["sleep", "61.5"]}}
-    supervisor.ask([Question(name="it", worker="read_host", arguments=sleeping)])
+    supervisor.ask([Question(name="it", worker="read_host", arguments=sleeping)], setting)
     wait_until(lambda: is_running("61.5"))
     supervisor.dismiss()
     wait_until(lambda: not is_running("61.5"))

@@ -31,7 +31,12 @@ import threading
 import time
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+
+    Facts = Dict[str, Any]
 
 FILE_BYTES = 256 * 1024
 ALL_FILES_BYTES = 16 * 2**20
@@ -45,8 +50,6 @@ LIMIT_FILES = {
     "memory": ("memory.limit_in_bytes",),
     "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
 }
-
-Facts = Dict[str, Any]
 
 
 def collect(arguments: Mapping[str, Any]) -> Facts:

@@ -9,14 +9,15 @@ answer with it.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
-import traceback
-from typing import Any, Callable, Mapping
 
-Collect = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as this one to run
+    from typing import Any, Callable, Mapping
+
+    Collect = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,6 +25,8 @@ def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"facts": collect(arguments)}
     except BaseException as error:  # a library may raise SystemExit or worse on import
+        import traceback
+
         last = traceback.format_exception_only(type(error), error)[-1].strip()
         return {"error": last, "traceback": traceback.format_exc()[-4000:]}
 
@@ -44,6 +47,8 @@ def load(path: str) -> Collect:
     Raises:
         ImportError: the file cannot be loaded.
     """
+    import importlib.util
+
     spec = importlib.util.spec_from_file_location("gpudoctor_worker", path)
     if spec is None or spec.loader is None:
         raise ImportError(path)

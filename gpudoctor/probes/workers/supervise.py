@@ -19,7 +19,13 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one's
+    from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Sequence
+
+run = importlib.import_module("run")
+importlib.import_module("read_host")  # in the time before the order comes, for most questions are its
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAXIMUM_ANSWER_BYTES = 64 * 2**20
@@ -103,26 +109,25 @@ def _spawn(question: Mapping[str, Any]) -> Running:
 
 
 def _fork(question: Mapping[str, Any]) -> Running:
-    run = importlib.import_module("run")  # before the fork: once for all copies
-    worker = importlib.import_module(question["worker"])
     reader, writer = os.pipe()
     errors = _scratch_file()
     pid = os.fork()
     if pid == 0:
-        _work(lambda: run.deliver(worker.collect, question["arguments"]), writer, errors.fileno())
+        _work(question, writer, errors.fileno())
     os.close(writer)
     return Running(question["name"], pid, lambda: _exit_status(pid), os.fdopen(reader, "rb"), errors)
 
 
-def _work(deliver: Callable[[], None], output: int, errors: int) -> NoReturn:
+def _work(question: Mapping[str, Any], output: int, errors: int) -> NoReturn:
     """In the copy: deliver the answer and leave the process."""
     try:
         os.setsid()
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
             os.dup2(source, target)
+        worker = importlib.import_module(question["worker"])
         sys.path.remove(FOLDER)  # a library must not find the workers under its modules' names
         faulthandler.enable()
-        deliver()
+        run.deliver(worker.collect, question["arguments"])
     except BaseException as error:
         os.write(2, (type(error).__name__ + ": " + str(error) + "\n").encode())
     finally:
