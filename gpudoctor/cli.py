@@ -103,7 +103,8 @@ def check(
     host = LocalHost(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
     from gpudoctor import checkup  # while the process that asks is starting: it takes as long
 
-    report = checkup.check_host(host, (*names, *selected), ignored)
+    with terminal.progress("Looking at this machine ...", sys.stderr):
+        report = checkup.check_host(host, (*names, *selected), ignored)
     _write(_render(report, format_name, output), output)
     sys.exit(checkup.exit_status(report, fail_on))
 
@@ -194,5 +195,6 @@ def record(folder: str, interpreter: str | None, timeout: float) -> None:
 
     from gpudoctor import recording
 
-    recording.record(LocalHost(_setting(interpreter, timeout, fast=False)), Path(folder))
+    with terminal.progress("Recording this machine ...", sys.stderr):
+        recording.record(LocalHost(_setting(interpreter, timeout, fast=False)), Path(folder))
     click.echo(f"Recorded this machine in {folder}. Look through it before you publish it.", err=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO
 
 WIDEST = 100
@@ -61,3 +62,18 @@ def encodable(text: str, encoding: str | None) -> str:
     """Return `text` with what `encoding` lacks written out: a stream in ASCII must not end a report."""
     name = encoding or "ascii"
     return text.encode(name, "backslashreplace").decode(name)
+
+
+@contextmanager
+def progress(text: str, stream: TextIO) -> Iterator[None]:
+    """Show `text` on `stream` while the work goes on, and take it away after it. Silent where there is no terminal."""
+    shown = stream.isatty() and os.environ.get("TERM") != "dumb"
+    if shown:
+        stream.write(text)
+        stream.flush()
+    try:
+        yield
+    finally:
+        if shown:
+            stream.write("\r\x1b[K")
+            stream.flush()

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from gpudoctor.reporters.terminal import clean, encodable, paint, use_color, width
+from gpudoctor.reporters.terminal import clean, encodable, paint, progress, use_color, width
 
 
 class Terminal(io.StringIO):
@@ -67,3 +67,18 @@ def test_encodable() -> None:
     assert encodable("41 °C", "utf-8") == "41 °C"
     assert encodable("41 °C", "ascii") == r"41 \xb0C"
     assert encodable("41 °C", None) == r"41 \xb0C"
+
+
+def test_progress_is_taken_away_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with progress("Looking ...", stream):
+        assert stream.getvalue() == "Looking ..."
+    assert stream.getvalue() == "Looking ...\r\x1b[K"
+
+
+def test_progress_is_silent_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    with progress("Looking ...", stream):
+        pass
+    assert stream.getvalue() == ""

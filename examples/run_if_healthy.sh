@@ -1,0 +1,8 @@
+#!/bin/sh
+# Start a program only where its GPU can be used, instead of finding out hours later that it ran on the CPU:
+#
+#     examples/run_if_healthy.sh python train.py
+#
+# A finding (exit status 1) stops it, and so does a machine of which nothing could be learnt (exit status 3).
+gpudoctor check --fail-on error >&2 || exit
+exec "$@"
