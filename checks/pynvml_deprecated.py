@@ -21,7 +21,7 @@ def pynvml_deprecated(python: Python | None = None, torch_runtime: TorchRuntime 
     Why: both install the module pynvml. The old package's own copy is out of date, and which of two is imported depends
     on the order of installation; the newer ones only hand on to nvidia-ml-py and make PyTorch warn at every start.
     Exception: nvidia-ml-py alone passes; the module that it installs is called pynvml too.
-    Reference: https://pypi.org/project/nvidia-ml-py/
+    Reference: https://github.com/gpuopenanalytics/pynvml
     """
     found = package(python, "pynvml")
     hiding = _hiding(python)

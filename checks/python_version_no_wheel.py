@@ -30,7 +30,7 @@ PLATFORMS = {
     ("darwin", "x86_64"): "macos_x86_64",
 }
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-REFERENCE = "https://pypi.org/project/torch/#files"
+REFERENCE = "https://pytorch.org/get-started/locally/"
 
 
 @check(family="torch", explains=("torch-not-installed",))
@@ -49,7 +49,7 @@ def python_version_no_wheel(
     Why: pip ends with "No matching distribution found for torch". A new Python gets wheels months after its release, an
     old one loses them, and there are none for musl (Alpine), 32-bit or other processors.
     Exception: an environment in which PyTorch is installed passes.
-    Reference: https://pypi.org/project/torch/#files
+    Reference: https://pytorch.org/get-started/locally/
     """
     applies(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
     version = known(python.version, "python.version")

@@ -18,7 +18,7 @@ import pytest
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "environments"
 BUILD_SECONDS = 1800
 TORCH = "torch==2.13.0+cpu"
-TORCH_INDEX = ("--index-url", "https://download.pytorch.org/whl/cpu", "--extra-index-url", "https://pypi.org/simple")
+TORCH_INDEX = ("--index-url", "https://download.pytorch.org/whl/cpu")
 
 
 @dataclass(frozen=True, kw_only=True)

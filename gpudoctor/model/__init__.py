@@ -1,35 +1,26 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
+from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Outcome, Remedy, Severity
+from gpudoctor.model.machine import Device, DeviceFile, DeviceProcess, Driver, PciGpu, System, Xid
 from gpudoctor.model.report import Report
-from gpudoctor.model.snapshot import (
-    SECTIONS,
+from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
+from gpudoctor.model.software import (
     Container,
     Cupy,
     CupyRuntime,
-    Device,
-    DeviceFile,
-    DeviceProcess,
-    Driver,
     Environment,
-    Fact,
     LibraryCall,
     Package,
-    PciGpu,
     PrecisionResult,
-    ProbeReport,
     Project,
     Python,
     Requirement,
     SharedLibrary,
-    Snapshot,
-    System,
     Toolkit,
     ToolkitInstall,
     Torch,
     TorchRuntime,
-    Xid,
-    look_up,
 )
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gpudoctor.model.snapshot import Requirement
+from gpudoctor.model import Requirement
 from gpudoctor.parsers.requirements_files import normalise, parse_requirement
 
 # conda's name for the package that installs the Python distribution of another name

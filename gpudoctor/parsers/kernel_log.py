@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gpudoctor.model.snapshot import Xid
+from gpudoctor.model import Xid
 
 # "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 # "NVRM: Xid (0000:01:00): 31, Ch 00000010, engmask 00000101, intr 10000000" before driver 410

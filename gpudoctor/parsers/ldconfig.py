@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpudoctor.model.snapshot import SharedLibrary
+from gpudoctor.model import SharedLibrary
 
 OF_NVIDIA = ("libcu", "libnv", "libnccl")
 # "	libcuda.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libcuda.so.1"; a 32-bit library is "(libc6)"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpudoctor.model.snapshot import Requirement
+from gpudoctor.model import Requirement
 
 _WHEEL = (
     r"(?:^|[/=])([A-Za-z0-9][A-Za-z0-9._]*)-([0-9][A-Za-z0-9._!+]*|[0-9][A-Za-z0-9._!]*%2B[A-Za-z0-9._]*)-[^/]*\.whl"

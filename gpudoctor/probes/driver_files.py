@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.model.snapshot import DeviceFile, Driver
+from gpudoctor.model import DeviceFile, Driver
 from gpudoctor.model.versions import DriverVersion
 from gpudoctor.parsers.ldconfig import parse_ldconfig
 from gpudoctor.parsers.pci_uevent import BRIDGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpudoctor.data.environment_variables import environment_variables
-from gpudoctor.model.snapshot import Environment
+from gpudoctor.model import Environment
 
 LONGEST_VALUE = 4096
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.model.snapshot import Project, Requirement
+from gpudoctor.model import Project, Requirement
 from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.model.snapshot import PciGpu, System
+from gpudoctor.model import PciGpu, System
 from gpudoctor.parsers.cgroup import cpu_limit, memory_limit_bytes
 from gpudoctor.parsers.kfd_properties import parse_gfx_target
 from gpudoctor.parsers.os_release import parse_os_release

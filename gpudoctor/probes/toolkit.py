@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.model.snapshot import SharedLibrary, Toolkit, ToolkitInstall
+from gpudoctor.model import SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.model.versions import CudaVersion
 from gpudoctor.parsers.compiler_version import Compiler, parse_compiler_version
 from gpudoctor.parsers.cuda_libraries import is_cuda_soname

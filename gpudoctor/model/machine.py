@@ -1,0 +1,210 @@
+"""The facts about the machine: its system, the NVIDIA driver and the devices. `None` means unknown, never none."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from gpudoctor.model.fact import Fact
+from gpudoctor.model.record import record
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion
+
+
+@record
+class PciGpu:
+    """A display or compute controller on the PCI bus, driver or not."""
+
+    address: str
+    vendor: Annotated[str, Fact('"nvidia", "amd", "intel" or the vendor id in hex')]
+    device_id: Annotated[str, Fact('PCI device id, four upper-case hex digits: "2684"')]
+    name: Annotated[str, Fact("product name by the PCI id; empty where the table does not know it")] = ""
+    bound_driver: Annotated[str, Fact('kernel driver bound to it: "nvidia", "nouveau", "vfio-pci"; empty for none')] = (
+        ""
+    )
+
+
+@record
+class System:
+    """The operating system and the limits that it sets."""
+
+    os: Annotated[str | None, Fact('"linux", "windows" or "darwin"', source="platform.system")] = None
+    machine: Annotated[str | None, Fact('"x86_64", "aarch64", "arm64", ...', source="platform.machine")] = None
+    kernel: Annotated[str | None, Fact("kernel release", source="uname")] = None
+    distribution: Annotated[str | None, Fact('ID of os-release: "ubuntu"', source="/etc/os-release")] = None
+    distribution_version: Annotated[str | None, Fact('VERSION_ID of os-release: "24.04"', source="/etc/os-release")] = (
+        None
+    )
+    distribution_name: Annotated[str | None, Fact("PRETTY_NAME of os-release", source="/etc/os-release")] = None
+    glibc: Annotated[
+        str | None, Fact("version of glibc; empty where the C library is another (musl)", source="confstr")
+    ] = None
+    wsl: Annotated[int | None, Fact("1 or 2 inside WSL, 0 outside", source="/proc/version")] = None
+    container: Annotated[
+        str | None,
+        Fact('engine of the container this runs in: "docker", "podman", "kubernetes", "lxc"; empty outside one'),
+    ] = None
+    user_is_root: Annotated[bool | None, Fact("effective user id is 0")] = None
+    user_groups: Annotated[tuple[str, ...] | None, Fact("groups of the user")] = None
+    shm_total_bytes: Annotated[int | None, Fact("size of /dev/shm", "bytes", "statvfs /dev/shm")] = None
+    shm_free_bytes: Annotated[int | None, Fact("free space of /dev/shm", "bytes", "statvfs /dev/shm")] = None
+    memory_total_bytes: Annotated[int | None, Fact("main memory", "bytes", "/proc/meminfo")] = None
+    memory_limit_bytes: Annotated[int | None, Fact("memory limit of the cgroup; 0 for no limit", "bytes", "cgroup")] = (
+        None
+    )
+    cpu_count: Annotated[
+        int | None, Fact("logical processors that this process may run on", source="sched_getaffinity")
+    ] = None
+    cpu_limit: Annotated[
+        float | None, Fact("processors that the cgroup grants; 0 for no limit", "processors", "cgroup")
+    ] = None
+    memlock_limit_bytes: Annotated[int | None, Fact("RLIMIT_MEMLOCK; 0 for unlimited", "bytes", "getrlimit")] = None
+    secure_boot: Annotated[bool | None, Fact("UEFI Secure Boot is on", source="efivars SecureBoot")] = None
+    iommu: Annotated[bool | None, Fact("an IOMMU translates DMA for devices", source="/sys/class/iommu")] = None
+    pci_gpus: Annotated[tuple[PciGpu, ...] | None, Fact("GPUs on the PCI bus", source="/sys/bus/pci/devices")] = None
+    amd_gfx_targets: Annotated[
+        tuple[str, ...] | None, Fact('gfx targets of AMD GPUs: "gfx1100"', source="/sys/class/kfd")
+    ] = None
+
+
+@record
+class DeviceFile:
+    """A device node of the driver."""
+
+    path: str
+    mode: Annotated[str, Fact('permission bits in octal: "666"')] = ""
+    accessible: Annotated[bool | None, Fact("this user can open it for reading and writing")] = None
+    error: Annotated[str, Fact('why it cannot be opened: "Operation not permitted"')] = ""
+
+
+@record
+class Xid:
+    """An error that the driver wrote to the kernel log."""
+
+    number: int
+    pci_address: str = ""
+    text: str = ""
+
+
+@record
+class Driver:
+    """The NVIDIA driver: kernel module, user-space libraries and what they answer."""
+
+    installed: Annotated[bool | None, Fact("libraries or kernel module of an NVIDIA driver are on this machine")] = None
+    version: Annotated[
+        DriverVersion | None, Fact("version of the driver in use", source="NVML or /proc/driver/nvidia/version")
+    ] = None
+    module_version: Annotated[
+        DriverVersion | None, Fact("version of the loaded kernel module", source="/proc/driver/nvidia/version")
+    ] = None
+    library_version: Annotated[
+        DriverVersion | None, Fact("version of the user-space libraries", source="name of libcuda.so.VERSION")
+    ] = None
+    cuda_version: Annotated[
+        CudaVersion | None, Fact("highest CUDA version that libcuda offers", source="cuDriverGetVersion")
+    ] = None
+    module_flavor: Annotated[str | None, Fact('"open" or "proprietary"', source="/proc/driver/nvidia/version")] = None
+    module_loaded: Annotated[bool | None, Fact("kernel module nvidia is loaded", source="/proc/modules")] = None
+    uvm_loaded: Annotated[bool | None, Fact("kernel module nvidia_uvm is loaded", source="/proc/modules")] = None
+    nouveau_loaded: Annotated[bool | None, Fact("kernel module nouveau is loaded", source="/proc/modules")] = None
+    module_built_for_kernel: Annotated[
+        bool | None, Fact("a kernel module nvidia is installed for the running kernel", source="/lib/modules")
+    ] = None
+    dkms: Annotated[bool | None, Fact("DKMS has the source of an NVIDIA module", source="/var/lib/dkms")] = None
+    libcuda_path: Annotated[str | None, Fact("libcuda.so.1 that the loader takes; empty for none", source="dlopen")] = (
+        None
+    )
+    libcuda_error: Annotated[str | None, Fact("what the loader said instead; empty for no error", source="dlopen")] = (
+        None
+    )
+    libcuda_files: Annotated[tuple[str, ...] | None, Fact("files of libcuda found on this machine")] = None
+    cuda_init_code: Annotated[int | None, Fact("result of cuInit; 0 is success", source="cuInit")] = None
+    cuda_init_error: Annotated[
+        str | None, Fact('name of that result: "CUDA_ERROR_UNKNOWN"', source="cuGetErrorName")
+    ] = None
+    cuda_device_count: Annotated[
+        int | None, Fact("devices that CUDA sees with this environment", source="cuDeviceGetCount")
+    ] = None
+    nvml_code: Annotated[int | None, Fact("result of nvmlInit; 0 is success", source="nvmlInit_v2")] = None
+    nvml_error: Annotated[str | None, Fact("text of that result; empty for success", source="nvmlErrorString")] = None
+    device_files: Annotated[
+        tuple[DeviceFile, ...] | None, Fact("device nodes of the driver", source="/dev/nvidia*")
+    ] = None
+    fabric_manager: Annotated[
+        str | None,
+        Fact('"running", "not-running" (installed), "not-installed"', source="/proc/*/comm and installed files"),
+    ] = None
+    fabric_manager_version: Annotated[DriverVersion | None, Fact("version of the fabric manager installed")] = None
+    nvswitches: Annotated[int | None, Fact("NVSwitch bridges on the PCI bus", source="/sys/bus/pci/devices")] = None
+    xids: Annotated[tuple[Xid, ...] | None, Fact("recent Xid errors; unknown where the kernel log is not readable")] = (
+        None
+    )
+    kernel_messages: Annotated[tuple[str, ...] | None, Fact("last lines of the driver (NVRM) in the kernel log")] = None
+
+
+@record
+class DeviceProcess:
+    """A process that holds memory of a device."""
+
+    pid: int
+    name: str = ""
+    used_bytes: int | None = None
+
+
+@record
+class Device:
+    """One NVIDIA GPU as NVML reports it. A field is unknown where NVML says "not supported" or "no permission"."""
+
+    nvml_index: int
+    name: str | None = None
+    uuid: str | None = None
+    error: Annotated[str, Fact("why NVML cannot reach it: GPU is lost, ...; empty when it can")] = ""
+    compute_capability: Annotated[
+        ComputeCapability | None, Fact("compute capability", source="nvmlDeviceGetCudaComputeCapability")
+    ] = None
+    pci_address: str | None = None
+    pci_device_id: Annotated[str | None, Fact("PCI device id, four upper-case hex digits")] = None
+    memory_total_bytes: Annotated[int | None, Fact("device memory", "bytes")] = None
+    memory_used_bytes: Annotated[int | None, Fact("device memory in use", "bytes")] = None
+    memory_free_bytes: Annotated[int | None, Fact("device memory free", "bytes")] = None
+    processes: Annotated[tuple[DeviceProcess, ...] | None, Fact("processes on it, this run's own left out")] = None
+    power_draw_watts: Annotated[float | None, Fact("power drawn now", "watts")] = None
+    power_limit_watts: Annotated[float | None, Fact("enforced power limit", "watts")] = None
+    power_limit_default_watts: Annotated[float | None, Fact("default power limit", "watts")] = None
+    power_limit_max_watts: Annotated[float | None, Fact("highest power limit that can be set", "watts")] = None
+    clock_sm_mhz: Annotated[int | None, Fact("SM clock now", "MHz")] = None
+    clock_sm_max_mhz: Annotated[int | None, Fact("highest SM clock", "MHz")] = None
+    clock_memory_mhz: Annotated[int | None, Fact("memory clock now", "MHz")] = None
+    clock_memory_max_mhz: Annotated[int | None, Fact("highest memory clock", "MHz")] = None
+    throttle_reasons: Annotated[
+        tuple[str, ...] | None,
+        Fact("why clocks are held: NVML's clocks event reasons in lower case: gpu_idle, hw_slowdown"),
+    ] = None
+    performance_state: Annotated[int | None, Fact("0 (highest) to 15")] = None
+    utilization_percent: Annotated[int | None, Fact("share of the last second in which a kernel ran", "percent")] = None
+    temperature_celsius: Annotated[int | None, Fact("temperature of the GPU", "°C")] = None
+    temperature_slowdown_celsius: Annotated[int | None, Fact("temperature at which clocks are lowered", "°C")] = None
+    fan_percent: Annotated[int | None, Fact("fan speed", "percent")] = None
+    ecc_enabled: bool | None = None
+    ecc_uncorrected_volatile: Annotated[int | None, Fact("uncorrected memory errors since the driver was loaded")] = (
+        None
+    )
+    ecc_uncorrected_aggregate: Annotated[int | None, Fact("uncorrected memory errors in the device's life")] = None
+    ecc_corrected_volatile: Annotated[int | None, Fact("corrected memory errors since the driver was loaded")] = None
+    retired_pages: Annotated[int | None, Fact("memory pages taken out of use")] = None
+    retired_pages_pending: Annotated[bool | None, Fact("pages wait for a reboot to be taken out of use")] = None
+    remapped_rows_uncorrectable: Annotated[int | None, Fact("memory rows remapped after uncorrectable errors")] = None
+    remapped_rows_pending: Annotated[bool | None, Fact("a row remapping waits for a reset")] = None
+    remapped_rows_failed: Annotated[bool | None, Fact("a row could not be remapped: the device must be replaced")] = (
+        None
+    )
+    mig_enabled: Annotated[bool | None, Fact("MIG mode is on; unknown or False where the device has none")] = None
+    mig_uuids: Annotated[tuple[str, ...] | None, Fact("MIG devices that exist on it")] = None
+    persistence_enabled: bool | None = None
+    compute_mode: Annotated[str | None, Fact('"default", "exclusive-process" or "prohibited"')] = None
+    pcie_generation: Annotated[int | None, Fact("PCIe generation of the link now")] = None
+    pcie_generation_max: Annotated[int | None, Fact("highest PCIe generation of device and slot")] = None
+    pcie_width: Annotated[int | None, Fact("lanes of the link now")] = None
+    pcie_width_max: Annotated[int | None, Fact("most lanes of device and slot")] = None
+    nvlinks_active: int | None = None
+    nvlinks_inactive: int | None = None
+    fabric_state: Annotated[str | None, Fact('"not-supported", "not-started", "in-progress" or "completed"')] = None
+    fabric_status: Annotated[str | None, Fact("result of joining the fabric; empty for success")] = None
