@@ -2,10 +2,24 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, Device, Driver, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Cupy, Device, Driver, Finding, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import python_command
-from gpudoctor.symptoms import asks_for_cuda, no_driver_reported, nvidia_gpus, works
+from gpudoctor.symptoms import (
+    NVML_VERSION_MISMATCH,
+    asks_for_cuda,
+    no_driver_reported,
+    nvidia_gpus,
+    nvml_error,
+    works,
+)
+
+REMEDIES = (
+    Remedy(
+        summary="Run on a machine with an NVIDIA GPU; in a virtual machine, attach one (PCI passthrough or vGPU)",
+        reference="https://docs.nvidia.com/cuda/cuda-installation-guide-linux/",
+    ),
+    Remedy(summary="Leave it if the CPU is to compute: a CUDA build runs there too, it is only larger"),
+)
 
 
 @check(
@@ -27,7 +41,6 @@ def no_nvidia_gpu(
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
-    python: Python | None = None,
 ) -> Iterator[Finding]:
     """There is no NVIDIA GPU to use.
 
@@ -40,7 +53,7 @@ def no_nvidia_gpu(
     applies(not system.wsl, "WSL shows no PCI bus")
     applies("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
     gpus = known(nvidia_gpus(system), "system.pci_gpus")
-    if gpus or devices or works(driver, devices):
+    if gpus or devices or works(driver, devices) or _module_answers(driver):
         return
     # A build for the CPU does not look for a driver.
     asked = asks_for_cuda(torch, cupy) or no_driver_reported(torch_runtime)
@@ -49,7 +62,7 @@ def no_nvidia_gpu(
         summary=f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(torch, cupy)}",
         subject="GPU",
         facts=("system.pci_gpus", *(("torch.build",) if torch is not None and torch.build else ())),
-        remedies=_remedies(python) if asked else (),
+        remedies=REMEDIES if asked else (),
     )
 
 
@@ -70,14 +83,6 @@ def _user(torch: Torch | None, cupy: Cupy | None) -> str:
     return ""
 
 
-def _remedies(python: Python | None) -> tuple[Remedy, ...]:
-    return (
-        Remedy(
-            summary="Run on the CPU: PyTorch's CUDA build does so by itself where the program asks for no device",
-            commands=(python_command(python, "-c", "import torch; print(torch.ones(2, device='cpu').sum())"),),
-        ),
-        Remedy(
-            summary="Run on a machine with an NVIDIA GPU; in a virtual machine, attach one (PCI passthrough or vGPU)",
-            reference="https://docs.nvidia.com/cuda/cuda-installation-guide-linux/",
-        ),
-    )
+def _module_answers(driver: Driver | None) -> bool:
+    """Return whether the kernel module answers: it stays loaded only where it found a GPU, be it on a hidden bus."""
+    return driver is not None and (bool(driver.module_loaded) or nvml_error(NVML_VERSION_MISMATCH, driver) is not None)

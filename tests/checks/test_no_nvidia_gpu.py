@@ -56,7 +56,8 @@ def test_pytorch_looked_for_a_driver() -> None:
     runtime = TorchRuntime(availability_error="Found no NVIDIA driver on your system.")
     result = run_check("no-nvidia-gpu", system=System(pci_gpus=(INTEL,)), torch_runtime=runtime)
     assert result.findings[0].severity is Severity.WARNING
-    assert "Run on the CPU" in result.findings[0].remedies[0].summary
+    assert "Run on a machine with an NVIDIA GPU" in result.findings[0].remedies[0].summary
+    assert "Leave it if the CPU is to compute" in result.findings[0].remedies[1].summary
 
 
 @pytest.mark.parametrize(
@@ -87,3 +88,9 @@ def test_a_gpu_is_there(sections: dict[str, object]) -> None:
 def test_skipped(system: System, reason: str) -> None:
     result = run_check("no-nvidia-gpu", system=system, torch=CUDA)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+@pytest.mark.parametrize("driver", [Driver(module_loaded=True), Driver(nvml_code=18)])
+def test_a_kernel_module_that_answers_has_found_a_gpu(driver: Driver) -> None:
+    system = System(os="linux", kernel="6.8.0", container="", wsl=0, pci_gpus=())
+    assert run_check("no-nvidia-gpu", system=system, driver=driver).outcome is Outcome.PASSED
