@@ -7,15 +7,17 @@ workers, kills them at their limit, and tells how each ended. See workers/superv
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
-from typing import Any
 
-from gpudoctor.host import Answer, Question, Setting
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # nothing else is imported before the supervisor starts: it takes as long to start as the rest
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from gpudoctor.host import Answer, Question, Setting
 
 WORKERS = os.path.join(os.path.dirname(__file__), "workers")
 PATIENCE_SECONDS = 5.0  # beyond the workers' limit, for starting each and for killing it if it does not end
@@ -45,6 +47,8 @@ class Supervisor:
 
     def ask(self, questions: Iterable[Question], setting: Setting) -> None:
         """Put the questions, once."""
+        import json
+
         self._questions = tuple(questions)
         self._patience = setting.timeout_seconds + PATIENCE_SECONDS * len(self._questions)
         order = {
@@ -58,6 +62,10 @@ class Supervisor:
 
     def answers(self) -> dict[str, Answer]:
         """Wait, and return the answer to each question by its name."""
+        import json
+
+        from gpudoctor.host import Answer
+
         watchdog = threading.Timer(self._patience, self._process.kill)
         watchdog.daemon = True
         watchdog.start()
@@ -92,6 +100,10 @@ def _order(question: Question, setting: Setting) -> dict[str, Any]:
 
 def _understand(ending: dict[str, Any], line: bytes) -> Answer:
     """Return the answer of a worker that ended so, having written `line`."""
+    import json
+
+    from gpudoctor.host import Answer
+
     try:
         reply = json.loads(line)
     except ValueError:
@@ -106,7 +118,7 @@ def _understand(ending: dict[str, Any], line: bytes) -> Answer:
 
 def _what_went_wrong(ending: dict[str, Any], reply: Any) -> str:
     if ending["state"] == "timed-out":
-        return f"no answer in {ending['seconds']:.3g} s"
+        return f"no answer in {ending['seconds']:g} s"
     if ending["state"] == "not-started":
         return "its interpreter cannot be started"
     if isinstance(reply, dict):

@@ -23,7 +23,6 @@ import errno
 import fnmatch
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -162,6 +161,8 @@ def _resolve(path: str) -> Facts:
 
 
 def _which(name: str) -> Optional[Facts]:
+    import shutil  # it brings all kinds of compression with it
+
     path = shutil.which(name)
     return None if path is None else {"path": path, "target": os.path.realpath(path)}
 

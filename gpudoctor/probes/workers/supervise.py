@@ -62,7 +62,7 @@ class Running:
             state = "timed-out"
             self.kill()
             self.listener.join(GRACE_SECONDS)
-            self.seconds = time.monotonic() - self.started
+            self.seconds = timeout_seconds
         ending = {"name": self.name, "state": state, "status": self.status, "seconds": self.seconds}
         return {**ending, "errors": _last_words(self.errors)}
 
