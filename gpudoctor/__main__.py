@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -13,11 +14,14 @@ def main() -> NoReturn:
     takes to import.
     """
     gc.disable()  # a run lasts a moment, and collections take a twentieth of it
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller: nobody reads it
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     supervisor = None
     if sys.argv[1:2] == ["check"]:
         from gpudoctor.probes.isolate import Supervisor
 
-        supervisor = Supervisor(os.environ, os.getcwd())
+        with suppress(OSError):  # a working directory that is gone: the command line tells
+            supervisor = Supervisor(os.environ, os.getcwd())
     from gpudoctor import cli
 
     cli.main(supervisor)

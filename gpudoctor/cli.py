@@ -53,10 +53,13 @@ def _end(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(__version__, prog_name="gpudoctor")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Why is my GPU not used, and the exact command that fixes it."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def _environment_options(command: Any) -> Any:
@@ -110,9 +113,13 @@ def check(
 
 
 def _setting(interpreter: str | None, timeout: float, *, fast: bool) -> Setting:
+    try:
+        directory = os.getcwd()
+    except OSError:
+        raise UsageError("the working directory does not exist any more: change to one that does") from None
     return Setting(
         environ=dict(os.environ),
-        directory=os.getcwd(),
+        directory=directory,
         home=os.path.expanduser("~"),
         host_name=os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
         interpreter=None if interpreter is None else _executable(interpreter),

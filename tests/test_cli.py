@@ -162,6 +162,33 @@ def test_a_pipe_that_closes_early_is_quiet(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_without_a_command_it_tells_what_there_is(tmp_path: Path) -> None:
+    done = gpudoctor(folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: gpudoctor")
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    command = f"cd {folder} && rmdir {folder} && exec {sys.executable} -m gpudoctor check --fast"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gpudoctor: the working directory does not exist any more: change to one that does\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed(closed: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m gpudoctor check shm-too-small debug-environment-left-on --fast {closed}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.returncode in (0, 1)
+    assert "fault" not in done.stdout + done.stderr
+
+
 def test_list_names_every_check(tmp_path: Path) -> None:
     done = gpudoctor("list", folder=tmp_path)
     assert done.returncode == 0
