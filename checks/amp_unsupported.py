@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import Features, features
-from gpudoctor.devices import capability, has_tensor_cores, known_facts, label, reachable
 from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity
+from gpudoctor.reasoning.devices import capability, has_tensor_cores, known_facts, label, reachable
 from gpudoctor.registry import Skip, check, known
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/amp.html"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.data import features
 from gpudoctor.model import Finding, PackageVersion, Remedy, Severity, TorchRuntime
+from gpudoctor.reasoning.usable_devices import TorchDevice, described, is_minor_turing, usable_devices
 from gpudoctor.registry import Skip, applies, check
-from gpudoctor.usable_devices import TorchDevice, described, is_minor_turing, usable_devices
 
 
 @check(family="precision")

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data import features
-from gpudoctor.devices import capability as capability_by_product
 from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, TorchRuntime
+from gpudoctor.reasoning.devices import capability as capability_by_product
+from gpudoctor.reasoning.symptoms import text_with
+from gpudoctor.reasoning.usable_devices import described, is_minor_turing
 from gpudoctor.registry import Skip, applies, check
-from gpudoctor.symptoms import text_with
-from gpudoctor.usable_devices import described, is_minor_turing
 
 # Source: torch/amp/autocast_mode.py of torch 2.14; vllm/platforms/cuda.py; transformers/training_args.py.
 REFUSALS = (

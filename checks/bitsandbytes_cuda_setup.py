@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import package, torch_fact, whole_torch
 from gpudoctor.model import CudaVersion, Finding, Python, Severity, Torch, TorchRuntime
+from gpudoctor.reasoning.installed import package, torch_fact, whole_torch
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_packages
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.data import TorchBuild, features, last_driver_branch, last_toolkit, runs_on, torch_builds
 from gpudoctor.data.capabilities import TEGRA
-from gpudoctor.devices import capability, label, reachable
 from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, Torch
+from gpudoctor.reasoning.devices import capability, label, reachable
 from gpudoctor.registry import Skip, check
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import Machine
 from gpudoctor.model import Device, Driver, Finding, Python, Severity, System, Torch
+from gpudoctor.reasoning.installed import Machine
 from gpudoctor.registry import applies, check, known
 
 

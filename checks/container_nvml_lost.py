@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import DeviceFile, Driver, Finding, Remedy, Severity, System
-from gpudoctor.registry import Skip, applies, check
-from gpudoctor.symptoms import (
+from gpudoctor.reasoning.symptoms import (
     NVML_NO_PERMISSION,
     NVML_UNKNOWN,
     gpu_nodes,
@@ -12,6 +11,7 @@ from gpudoctor.symptoms import (
     in_wsl,
     nvml_error,
 )
+from gpudoctor.registry import Skip, applies, check
 
 TROUBLESHOOTING = (
     "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"

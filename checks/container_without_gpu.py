@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Cupy, Device, Driver, Environment, Finding, Severity, System, Torch, TorchRuntime
-from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.remedies import install_container_toolkit, start_container_with_gpu
-from gpudoctor.symptoms import (
+from gpudoctor.reasoning.symptoms import (
     NVML_DRIVER_NOT_LOADED,
     NVML_LIBRARY_NOT_FOUND,
     asks_for_cuda,
@@ -17,6 +15,8 @@ from gpudoctor.symptoms import (
     nvml_error,
     works,
 )
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies import install_container_toolkit, start_container_with_gpu
 
 
 @check(

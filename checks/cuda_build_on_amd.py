@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
 from gpudoctor.model import Device, Finding, Python, Remedy, Severity, System, Torch
+from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import python_command
-from gpudoctor.symptoms import gpu_name, nvidia_gpus
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"

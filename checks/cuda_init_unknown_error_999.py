@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.symptoms import UNKNOWN_ERROR, cuda_error, in_container, in_wsl
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
-from gpudoctor.symptoms import UNKNOWN_ERROR, cuda_error, in_container, in_wsl
 
 SUSPEND_OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.installed import whole_torch
 from gpudoctor.model import (
     CupyRuntime,
     Device,
@@ -19,9 +18,10 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.installed import whole_torch
+from gpudoctor.reasoning.symptoms import SYSTEM_DRIVER_MISMATCH, cuda_error, runtime_texts, text_with
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import reinstall_torch, unset_variable
-from gpudoctor.symptoms import SYSTEM_DRIVER_MISMATCH, cuda_error, runtime_texts, text_with
 
 STUB_LIBRARY = 34  # "CUDA driver is a stub library". Source: cuda.h of CUDA 13.5
 COMPAT_NOT_SUPPORTED = 804  # "forward compatibility was attempted on non supported HW". Source: cuda.h of CUDA 13.5

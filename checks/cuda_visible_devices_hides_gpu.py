@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.installed import Machine, whole_torch
 from gpudoctor.model import (
     Device,
     Driver,
@@ -15,9 +14,10 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.installed import Machine, whole_torch
+from gpudoctor.reasoning.symptoms import NO_DEVICE, cuda_error
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import set_variable, unset_variable
-from gpudoctor.symptoms import NO_DEVICE, cuda_error
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
 AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")

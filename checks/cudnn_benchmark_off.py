@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Remedy, Severity, TorchRuntime
+from gpudoctor.reasoning.usable_devices import usable_devices
 from gpudoctor.registry import applies, check, known
-from gpudoctor.usable_devices import usable_devices
 
 
 @check(family="precision")

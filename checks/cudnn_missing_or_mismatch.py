@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.installed import whole_torch
 from gpudoctor.model import Finding, PackageVersion, Python, Remedy, Severity, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.reasoning.installed import whole_torch
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import reinstall_torch, unset_variable
-from gpudoctor.symptoms import text_with
 
 # Statuses that name another version, in lower case. CUDNN_STATUS_NOT_INITIALIZED has other causes, memory among them.
 # Source: cudnnStatus_t in https://docs.nvidia.com/deeplearning/cudnn/backend/latest/api/cudnn-graph-library.html

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.cupy_errors import cupy_works, error_with
 from gpudoctor.data import runs_on, toolkit_architectures
-from gpudoctor.installed import Machine, cupy_installed, known_gpus
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -19,6 +17,8 @@ from gpudoctor.model import (
     System,
 )
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.cupy_errors import cupy_works, error_with
+from gpudoctor.reasoning.installed import Machine, cupy_installed, known_gpus
 from gpudoctor.registry import applies, check, known
 
 # What NVRTC and CUDA say. Source: NVRTC 11.7 to 13.5; cudaGetErrorString of CUDA 13.5.

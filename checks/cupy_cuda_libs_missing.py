@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.cupy_errors import error_with, missing_library
-from gpudoctor.installed import Machine, cupy_installed
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, System
+from gpudoctor.reasoning.cupy_errors import error_with, missing_library
+from gpudoctor.reasoning.installed import Machine, cupy_installed
 from gpudoctor.registry import applies, check, known
 
 LIBRARIES = "cudart|cublas|cufft|curand|cusolver|cusparse|nvJitLink"

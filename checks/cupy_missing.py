@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import Machine, cupy_installed, required
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Project, Python, Severity, System
+from gpudoctor.reasoning.installed import Machine, cupy_installed, required
 from gpudoctor.registry import check, known
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.cupy_errors import cupy_errors
-from gpudoctor.installed import Machine
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, System
+from gpudoctor.reasoning.cupy_errors import cupy_errors
+from gpudoctor.reasoning.installed import Machine
 from gpudoctor.registry import check, known
 
 WARNING = "multiple CuPy packages are installed"

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.cupy_errors import error_with
 from gpudoctor.data import cupy_release
-from gpudoctor.installed import Machine, cupy_installed, package
 from gpudoctor.model import (
     Cupy,
     CupyRuntime,
@@ -18,6 +16,8 @@ from gpudoctor.model import (
     Severity,
     System,
 )
+from gpudoctor.reasoning.cupy_errors import error_with
+from gpudoctor.reasoning.installed import Machine, cupy_installed, package
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_packages
 

@@ -14,9 +14,9 @@ from gpudoctor.model import (
     Severity,
     System,
 )
+from gpudoctor.reasoning.usable_devices import present_gpu
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_cupy
-from gpudoctor.usable_devices import present_gpu
 
 # Without these nothing works in CuPy; without the others, only what they are for.
 ESSENTIAL = ("nvrtc", "elementwise", "cublas")

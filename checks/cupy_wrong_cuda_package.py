@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.cupy_errors import cupy_works
 from gpudoctor.data import driver_can_run, minimum_driver, offered_cuda_can_run, supported_cuda
-from gpudoctor.installed import Machine, cupy_installed
 from gpudoctor.model import (
     CudaVersion,
     Cupy,
@@ -19,6 +17,8 @@ from gpudoctor.model import (
     System,
     Toolkit,
 )
+from gpudoctor.reasoning.cupy_errors import cupy_works
+from gpudoctor.reasoning.installed import Machine, cupy_installed
 from gpudoctor.registry import applies, check, known
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import DeviceFile, Driver, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import gpu_nodes, in_container, in_wsl
 from gpudoctor.registry import applies, check, known
-from gpudoctor.symptoms import gpu_nodes, in_container, in_wsl
 
 REFUSED_BY_CGROUP = "operation not permitted"
 

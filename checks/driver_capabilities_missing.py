@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Driver, Environment, Finding, Severity, System, TorchRuntime
+from gpudoctor.reasoning.symptoms import NVML_LIBRARY_NOT_FOUND, gpu_nodes, in_wsl, no_driver_reported, nvml_error
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import start_container_with_gpu
-from gpudoctor.symptoms import NVML_LIBRARY_NOT_FOUND, gpu_nodes, in_wsl, no_driver_reported, nvml_error
 
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
 # Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, System, TorchRuntime
-from gpudoctor.registry import Skip, check
-from gpudoctor.remedies import reboot
-from gpudoctor.symptoms import (
+from gpudoctor.reasoning.symptoms import (
     NVML_VERSION_MISMATCH,
     SYSTEM_DRIVER_MISMATCH,
     cuda_error,
@@ -13,6 +11,8 @@ from gpudoctor.symptoms import (
     in_wsl,
     nvml_error,
 )
+from gpudoctor.registry import Skip, check
+from gpudoctor.remedies import reboot
 
 
 @check(

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, System, TorchRuntime
-from gpudoctor.registry import Skip, applies, check
-from gpudoctor.remedies import install_driver, start_container_with_gpu
-from gpudoctor.symptoms import (
+from gpudoctor.reasoning.symptoms import (
     NVML_LIBRARY_NOT_FOUND,
     gpu_name,
     in_container,
@@ -15,6 +13,8 @@ from gpudoctor.symptoms import (
     nvml_error,
     works,
 )
+from gpudoctor.registry import Skip, applies, check
+from gpudoctor.remedies import install_driver, start_container_with_gpu
 
 
 @check(

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import NVML_DRIVER_NOT_LOADED, in_container, in_wsl, nvidia_gpus, nvml_error, works
 from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import load_driver
-from gpudoctor.symptoms import NVML_DRIVER_NOT_LOADED, in_container, in_wsl, nvidia_gpus, nvml_error, works
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 

@@ -27,9 +27,9 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_cupy, install_torch, update_driver
-from gpudoctor.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 
 
 class _Consumer(NamedTuple):

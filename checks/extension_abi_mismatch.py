@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.installed import torch_fact, whole_torch
 from gpudoctor.model import Finding, Package, Python, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.installed import torch_fact, whole_torch
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import python_command
 from gpudoctor.remedies.commands import environment_of

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
 from gpudoctor.registry import Skip, check
-from gpudoctor.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
 
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 

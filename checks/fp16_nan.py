@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Finding, Remedy, Severity, TorchRuntime
-from gpudoctor.numerics import NOT_FINITE, within
+from gpudoctor.reasoning.numerics import NOT_FINITE, within
+from gpudoctor.reasoning.usable_devices import described, is_minor_turing
 from gpudoctor.registry import Skip, applies, check
-from gpudoctor.usable_devices import described, is_minor_turing
 
 
 @check(family="precision")

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpudoctor.data import xid_meaning
-from gpudoctor.devices import label
 from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, System, TorchRuntime, Xid
+from gpudoctor.reasoning.devices import label
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 from gpudoctor.remedies.commands import with_sudo
-from gpudoctor.symptoms import text_with
 
 CATALOG = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html"

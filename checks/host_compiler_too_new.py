@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import extension_to_build
 from gpudoctor.model import Finding, Project, Python, Remedy, Severity, System, Toolkit
+from gpudoctor.reasoning.installed import extension_to_build
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import environment_of, with_sudo
 

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import in_wsl
 from gpudoctor.registry import applies, check, known
-from gpudoctor.symptoms import in_wsl
 
 
 @check(family="cuda", explains=("torch-cuda-unavailable", "cupy-unusable"))

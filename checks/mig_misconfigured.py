@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Driver, Environment, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import set_variable
-from gpudoctor.symptoms import text_with
 
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"
 # From R570 on, with CUDA 12, one process may use one instance of each GPU instance; before, one in all.

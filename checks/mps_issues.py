@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import python_command, set_variable, unset_variable
-from gpudoctor.symptoms import text_with
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/mps.html"
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"

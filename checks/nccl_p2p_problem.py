@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Environment, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import in_wsl
 from gpudoctor.registry import applies, check
 from gpudoctor.remedies import set_variable, unset_variable
-from gpudoctor.symptoms import in_wsl
 
 TROUBLESHOOTING = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 SWITCHES = {

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Cupy, Device, Driver, Finding, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.registry import applies, check, known
-from gpudoctor.symptoms import (
+from gpudoctor.reasoning.symptoms import (
     NVML_VERSION_MISMATCH,
     asks_for_cuda,
     no_driver_reported,
@@ -12,6 +11,7 @@ from gpudoctor.symptoms import (
     nvml_error,
     works,
 )
+from gpudoctor.registry import applies, check, known
 
 REMEDIES = (
     Remedy(

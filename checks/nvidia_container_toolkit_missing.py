@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Container, Device, Driver, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import in_container, nvidia_gpus
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_container_toolkit
-from gpudoctor.symptoms import in_container, nvidia_gpus
 
 
 @check(family="container")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
 from gpudoctor.model import ComputeCapability, Device, Driver, Finding, PciGpu, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus
 from gpudoctor.registry import applies, check, known
-from gpudoctor.symptoms import gpu_name, in_wsl, nvidia_gpus
 
 # The open module needs the GPU System Processor, which came with Turing.
 # Source: "Open Linux Kernel Modules" in the driver's README.

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.installed import Machine, matching_packages
 from gpudoctor.model import Device, Driver, Finding, Package, Python, Remedy, Severity, System, Torch
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.installed import Machine, matching_packages
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch
 from gpudoctor.remedies.commands import environment_of

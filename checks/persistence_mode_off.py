@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.devices import label, ranges, reachable, settled
 from gpudoctor.model import Device, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.devices import label, ranges, reachable, settled
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import with_sudo
 

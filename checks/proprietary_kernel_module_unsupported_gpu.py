@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
 from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus
 from gpudoctor.registry import applies, check, known
-from gpudoctor.symptoms import gpu_name, in_wsl, nvidia_gpus
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
 # GPUs need the open module.

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import package
 from gpudoctor.model import Finding, PackageVersion, Python, Remedy, Severity, TorchRuntime
+from gpudoctor.reasoning.installed import package
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages
-from gpudoctor.symptoms import text_with
 
 # From 12 on the distribution holds no NVML binding of its own and requires nvidia-ml-py.
 # Source: metadata and contents of pynvml 11.5.3, 12.0.0 and 13.0.1 on PyPI.

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data import TorchRelease, torch_releases
-from gpudoctor.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
 from gpudoctor.model import (
     Cupy,
     Device,
@@ -19,6 +18,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import quote
 

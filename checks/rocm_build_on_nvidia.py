@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Driver, Finding, Python, Severity, System, Torch
+from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_torch
-from gpudoctor.symptoms import gpu_name, nvidia_gpus
 
 
 @check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx"))

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
 from gpudoctor.model import Environment, Finding, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import set_variable
-from gpudoctor.symptoms import text_with
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 REFERENCE = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Environment, Finding, PackageVersion, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.usable_devices import TorchDevice, described, usable_devices
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import unset_variable
-from gpudoctor.usable_devices import TorchDevice, described, usable_devices
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
 

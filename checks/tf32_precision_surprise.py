@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.devices import capability
 from gpudoctor.model import (
     ComputeCapability,
     Device,
@@ -15,7 +14,8 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.numerics import error_bound, has_tf32_error
+from gpudoctor.reasoning.devices import capability
+from gpudoctor.reasoning.numerics import error_bound, has_tf32_error
 from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import set_variable, unset_variable
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import extension_to_build, torch_fact, whole_torch
 from gpudoctor.model import (
     CudaVersion,
     Finding,
@@ -15,6 +14,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.installed import extension_to_build, torch_fact, whole_torch
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import set_variable
 from gpudoctor.remedies.commands import environment_of

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.data import features, runs_on, torch_builds, torch_releases
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.installed import Machine, known_gpus, torch_fact, whole_torch
 from gpudoctor.model import Device, Driver, Finding, PackageVersion, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.installed import Machine, known_gpus, torch_fact, whole_torch
 from gpudoctor.registry import applies, check, known
 
 

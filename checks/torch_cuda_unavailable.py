@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, Driver, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.usable_devices import present_gpu
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import python_command
-from gpudoctor.usable_devices import present_gpu
 
 
 @check(family="torch")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.symptoms import in_container
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import (
     install_driver,
@@ -16,7 +17,6 @@ from gpudoctor.remedies import (
     start_container_with_gpu,
     unset_variable,
 )
-from gpudoctor.symptoms import in_container
 
 # What torch itself requires, and what that requires. Source: Requires-Dist of torch 2.13.0, jinja2 and sympy.
 REQUIRED = ("filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "sympy", "typing_extensions")

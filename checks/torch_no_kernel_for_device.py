@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.data import TorchBuild, runs_on, torch_builds, torch_releases
-from gpudoctor.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
 from gpudoctor.model import (
     ComputeCapability,
     Device,
@@ -18,10 +17,11 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.numerics import is_right
+from gpudoctor.reasoning.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
+from gpudoctor.reasoning.numerics import is_right
+from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import set_variable
-from gpudoctor.symptoms import text_with
 
 # What PyTorch says, in lower case. Source: torch/cuda/__init__.py of PyTorch 2.14.1 and older.
 MESSAGES = (

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
 from gpudoctor.model import (
     Cupy,
     Device,
@@ -16,6 +15,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages
 

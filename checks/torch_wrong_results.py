@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Finding, PrecisionResult, Python, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
+from gpudoctor.reasoning.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import python_command, reinstall_torch
 

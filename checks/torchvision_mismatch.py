@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from gpudoctor.data import torch_companions, torch_releases
 from gpudoctor.data.torch_builds import INDEX
-from gpudoctor.installed import Machine, package, torch_fact, whole_torch
 from gpudoctor.model import (
     CudaVersion,
     Device,
@@ -20,6 +19,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.installed import Machine, package, torch_fact, whole_torch
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_packages
 from gpudoctor.remedies.commands import environment_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import Machine, package, torch_fact, whole_torch
 from gpudoctor.model import Device, Driver, Finding, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.installed import Machine, package, torch_fact, whole_torch
 from gpudoctor.registry import applies, check, known
 
 

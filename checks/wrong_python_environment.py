@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.installed import Machine, cupy_installed, required, severity_without_torch, torch_fact, whole_torch
 from gpudoctor.model import (
     Cupy,
     CupyRuntime,
@@ -16,6 +15,14 @@ from gpudoctor.model import (
     System,
     Torch,
     TorchRuntime,
+)
+from gpudoctor.reasoning.installed import (
+    Machine,
+    cupy_installed,
+    required,
+    severity_without_torch,
+    torch_fact,
+    whole_torch,
 )
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import is_windows, quote

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpudoctor.model import Cupy, Device, Driver, Finding, Remedy, Severity, System, Torch
+from gpudoctor.reasoning.symptoms import NVML_OPERATING_SYSTEM, asks_for_cuda, in_container, nvml_error, works
 from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.symptoms import NVML_OPERATING_SYSTEM, asks_for_cuda, in_container, nvml_error, works
 
 # Source: https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl
 MIN_KERNEL = (5, 10, 43, 3)

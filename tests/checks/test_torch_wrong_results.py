@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import Outcome, PackageVersion, PrecisionResult, Python, Severity, System, Torch, TorchRuntime
-from gpudoctor.numerics import error_bound
+from gpudoctor.reasoning.numerics import error_bound
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import L4, T4, with_result, working
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpudoctor.data import features
-from gpudoctor.devices import has_tensor_cores
 from gpudoctor.model import ComputeCapability, Device, Driver, PrecisionResult, System, TorchRuntime
 from gpudoctor.model.record import record
-from gpudoctor.numerics import is_right, within
+from gpudoctor.reasoning.devices import has_tensor_cores
+from gpudoctor.reasoning.numerics import is_right, within
+from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.registry import applies, known
-from gpudoctor.symptoms import gpu_name, nvidia_gpus
 
 
 @record

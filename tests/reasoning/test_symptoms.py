@@ -15,7 +15,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.symptoms import (
+from gpudoctor.reasoning.symptoms import (
     NVML_UNKNOWN,
     NVML_VERSION_MISMATCH,
     SYSTEM_NOT_READY,

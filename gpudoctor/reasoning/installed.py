@@ -26,9 +26,9 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.symptoms import in_container, nvidia_gpus, text_with, works
+from gpudoctor.reasoning.usable_devices import present_gpu
 from gpudoctor.remedies import install_cupy, install_torch
-from gpudoctor.symptoms import in_container, nvidia_gpus, text_with, works
-from gpudoctor.usable_devices import present_gpu
 
 # Packages that are often compiled with nvcc when they are installed. deepspeed compiles when it runs.
 EXTENSIONS = (

@@ -3,8 +3,8 @@
 import pytest
 
 from gpudoctor.model import Device, Driver, PciGpu, System
+from gpudoctor.reasoning.usable_devices import described, is_minor_turing, present_gpu, usable_devices
 from gpudoctor.registry import Skip
-from gpudoctor.usable_devices import described, is_minor_turing, present_gpu, usable_devices
 from tests.torch_runtimes import L4, T4, with_result, working
 
 

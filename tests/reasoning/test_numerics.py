@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import PrecisionResult
-from gpudoctor.numerics import error_bound, has_tf32_error, is_right
+from gpudoctor.reasoning.numerics import error_bound, has_tf32_error, is_right
 from tests.torch_runtimes import TYPICAL_ERRORS
 
 

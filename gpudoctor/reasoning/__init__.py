@@ -1,0 +1,1 @@
+"""What several checks conclude in the same way from the facts."""
