@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from tests import stand_ins
+
+# Without hypothesis the other tests still run: `pytest -m gpu` needs nothing but pytest.
+collect_ignore = [] if find_spec("hypothesis") else ["parsers/test_mutated_texts.py", "parsers/test_nvidia_smi_xml.py"]
 
 
 class Install(Protocol):
