@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpudoctor.errors import UsageError
@@ -29,6 +31,26 @@ def write_whole(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `path` to fill; it becomes `path`, which may be an empty folder by now.
+
+    Raises:
+        OSError: it cannot be made; nothing half-written remains, whatever the reason.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())  # mkdtemp made it private
+        if path.is_dir():
+            path.rmdir()
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
 
 
 def _umask() -> int:

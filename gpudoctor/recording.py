@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gpudoctor.errors import UsageError
+from gpudoctor.files import new_folder
 from gpudoctor.host import Answer, Host, Question, Setting
 from gpudoctor.privacy import mask
 from gpudoctor.probes.environment import parse_environment
@@ -39,11 +40,12 @@ def record(host: Host, folder: Path) -> None:
         raise UsageError(f"record: {folder} is not empty: name a new folder")
     answers = host.ask(questions(host.setting))()
     environment = mask(dict(parse_environment(host.setting.environ).variables), host.setting)
-    writer = _Writer(folder)
     try:
-        entries = {name: writer.write_answer(name, answer) for name, answer in sorted(answers.items())}
-        content = {"schema": SCHEMA, "taken_at": host.taken_at, "environment": environment, "answers": entries}
-        writer.write(Path("recording.json"), json.dumps(content, indent=1, sort_keys=True) + "\n")
+        with new_folder(folder) as temporary:
+            writer = _Writer(temporary)
+            entries = {name: writer.write_answer(name, answer) for name, answer in sorted(answers.items())}
+            content = {"schema": SCHEMA, "taken_at": host.taken_at, "environment": environment, "answers": entries}
+            writer.write(Path("recording.json"), json.dumps(content, indent=1, sort_keys=True) + "\n")
     except OSError as error:
         raise UsageError(f"record: cannot write {folder}: {error.strerror}") from None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.errors import UsageError
-from gpudoctor.files import write_whole
+from gpudoctor.files import new_folder, write_whole
 
 
 def test_the_file_holds_the_text_and_nothing_lies_beside_it(tmp_path: Path) -> None:
@@ -30,3 +30,18 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot write"):
         write_whole(tmp_path / "report", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_folder_appears_when_it_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "machine").mkdir()
+    with new_folder(tmp_path / "machine") as temporary:
+        (temporary / "facts").write_text("x")
+        assert list((tmp_path / "machine").iterdir()) == []
+    assert (tmp_path / "machine" / "facts").read_text() == "x"
+    assert [path.name for path in tmp_path.iterdir()] == ["machine"]
+
+
+def test_a_folder_that_cannot_be_filled_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), new_folder(tmp_path / "machine") as temporary:
+        (temporary / "nowhere" / "facts").write_text("x")
+    assert list(tmp_path.iterdir()) == []

@@ -23,6 +23,11 @@ UBUNTU_BRANCH = 580
 UBUNTU_WITH_BRANCH = ("22.04", "24.04", "25.04", "25.10", "26.04")
 # Every maintained Ubuntu picks a driver of this branch or a newer one by itself.
 UBUNTU_AUTOMATIC = 535
+# Where the packages are: a stock installation does not look there. Source: the pages above.
+REPOSITORIES = {
+    "fedora": ", from RPM Fusion, which must be enabled first",
+    "debian": ", from the component non-free, which must be enabled in the package sources first",
+}
 # The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
 FIRST_OPEN = ComputeCapability(7, 5)
 
@@ -89,6 +94,7 @@ def _with_packages(
         return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
     commands, reference = _package_commands(system, capabilities, version)
     if commands:
+        summary += REPOSITORIES.get(system.distribution or "", "")
         summary += "; the machine restarts before nvidia-smi verifies"
         commands = (*(with_sudo(command, system) for command in (*commands, "reboot")), VERIFY)
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
@@ -104,10 +110,11 @@ def _package_commands(
         )
     if any(capability < FIRST_OPEN for capability in capabilities):
         return (), GUIDE  # the other distributions' packages follow branches that have dropped these GPUs
+    # Both follow the newest branch, so the commands are for a GPU that is known to be among those it supports.
     if system.distribution == "fedora":
-        return ("dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",), FEDORA
+        return ("dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",) if capabilities else (), FEDORA
     if system.distribution == "arch":
-        return ("pacman -Syu nvidia-open nvidia-utils",), ARCH
+        return ("pacman -Syu nvidia-open nvidia-utils",) if capabilities else (), ARCH
     # Debian's own package is of a branch that cannot run CUDA 13.
     if system.distribution == "debian" and (version is None or version.parts[0] <= UBUNTU_AUTOMATIC):
         return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN

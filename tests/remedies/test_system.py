@@ -110,11 +110,22 @@ class TestUpdateDriver:
 class TestInstallDriver:
     def test_root_needs_no_sudo(self) -> None:
         root = System(os="linux", distribution="fedora", user_is_root=True)
-        assert install_driver(system=root).commands == (
+        assert install_driver(system=root, devices=device("8.6")).commands == (
             "dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",
             "reboot",
             "nvidia-smi",
         )
+
+    @pytest.mark.parametrize("distribution", ["fedora", "arch"])
+    def test_the_newest_branch_is_for_a_gpu_that_is_known(self, distribution: str) -> None:
+        system = System(os="linux", distribution=distribution)
+        assert install_driver(system=system, devices=device("8.6")).commands
+        assert install_driver(system=system).commands == ()
+        assert install_driver(system=system).reference is not None
+
+    def test_a_repository_that_a_stock_system_lacks_is_named(self) -> None:
+        assert "RPM Fusion" in install_driver(system=FEDORA, devices=device("8.6")).summary
+        assert "non-free" in install_driver(system=DEBIAN).summary
 
     def test_ubuntu_chooses_by_itself(self) -> None:
         remedy = install_driver(system=UBUNTU, devices=device("6.1"))

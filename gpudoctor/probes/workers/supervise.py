@@ -159,7 +159,8 @@ def _leave_with(workers: Sequence[Running]) -> NoReturn:
     """Wait until the asker is gone, then leave nothing at work."""
     sys.stdin.buffer.read()
     for worker in workers:
-        worker.kill()
+        if worker.listener.is_alive():  # the number of one that has ended may be another process's by now
+            worker.kill()
     os._exit(1)
 
 
