@@ -10,14 +10,14 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command line.
 
-    For a check, the process that will run the workers is started first: it takes as long to start as the command line
-    takes to import.
+    For a check of this machine, the process that will run the workers is started first: it takes as long to start as
+    the command line takes to import.
     """
     gc.disable()  # a run lasts a moment, and collections take a twentieth of it
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller: nobody reads it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     supervisor = None
-    if sys.argv[1:2] == ["check"]:
+    if sys.argv[1:2] == ["check"] and not any(argument.startswith("--from") for argument in sys.argv):
         from gpudoctor.probes.isolate import Supervisor
 
         with suppress(OSError):  # a working directory that is gone: the command line tells

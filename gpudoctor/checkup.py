@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
@@ -28,6 +28,21 @@ def check_host(host: Host, names: Iterable[str] = (), ignored: Iterable[str] = (
     return replace(report, duration_s=round(time.monotonic() - began, 3))
 
 
+def check_files(files: Sequence[str], names: Iterable[str] = (), ignored: Iterable[str] = ()) -> Report:
+    """Return the report on the machine that the texts in `files` tell of; "-" is standard input.
+
+    Raises:
+        UsageError: a name is neither an id nor a family, or a file holds no text that can be read.
+    """
+    from gpudoctor.readers.report import read_files
+
+    began = time.monotonic()
+    checks = load_checks()
+    chosen = select(checks, tuple(names))
+    report = run_checks(chosen, read_files(files), _left_out(checks, ignored))
+    return replace(report, duration_s=round(time.monotonic() - began, 3))
+
+
 def _check_all(host: Host) -> Report:
     """Ask the machine first, and load the checks while it answers: both take a while."""
     wait = begin_snapshot(host)
@@ -39,9 +54,14 @@ def _check_some(host: Host, names: tuple[str, ...], ignored: tuple[str, ...]) ->
     """Load the checks first, and ask only what they need."""
     checks = load_checks()
     chosen = select(checks, names)
-    left_out = {check.id: "ignored on the command line" for name in ignored for check in named(checks, name)}
+    left_out = _left_out(checks, ignored)
     wait = begin_snapshot(host, _sections(check for check in chosen if check.id not in left_out))
     return run_checks(chosen, wait(), left_out)
+
+
+def _left_out(checks: Sequence[Check], ignored: Iterable[str]) -> dict[str, str]:
+    """Return the checks that are not run, and why."""
+    return {check.id: "ignored on the command line" for name in ignored for check in named(checks, name)}
 
 
 def _sections(checks: Iterable[Check]) -> set[str]:

@@ -82,6 +82,8 @@ def _environment_options(command: Any) -> Any:
 @click.argument("names", nargs=-1, metavar="[ID or FAMILY]...")
 @click.option("--select", "selected", multiple=True, metavar="ID|FAMILY", help="Run these checks only; repeatable.")
 @click.option("--ignore", "ignored", multiple=True, metavar="ID|FAMILY", help="Leave these checks out; repeatable.")
+@click.option("--from", "files", multiple=True, metavar="FILE",
+              help="Diagnose another machine from a pasted report or a snapshot; - is standard input; repeatable.")  # fmt: skip
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), default="error", show_default=True,
@@ -92,6 +94,7 @@ def check(
     names: tuple[str, ...],
     selected: tuple[str, ...],
     ignored: tuple[str, ...],
+    files: tuple[str, ...],
     format_name: str,
     output: str | None,
     fail_on: str,
@@ -99,17 +102,34 @@ def check(
     interpreter: str | None,
     timeout: float,
 ) -> NoReturn:
-    """Diagnose this machine: the root cause first, with evidence and the command that fixes it.
+    """Diagnose this machine, or a report of another: the root cause first, with evidence and the command that fixes it.
 
     Exit status: 0 nothing at or above --fail-on; 1 findings at or above it; 2 the command line is wrong; 3 no verdict.
     """
-    host = LocalHost(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
-    from gpudoctor import checkup  # while the process that asks is starting: it takes as long
+    if files:
+        _refuse_probing(interpreter, fast=fast)
+        from gpudoctor import checkup
 
-    with terminal.progress("Looking at this machine ...", sys.stderr):
-        report = checkup.check_host(host, (*names, *selected), ignored)
+        report = checkup.check_files(files, (*names, *selected), ignored)
+    else:
+        host = LocalHost(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
+        from gpudoctor import checkup  # while the process that asks is starting: it takes as long
+
+        with terminal.progress("Looking at this machine ...", sys.stderr):
+            report = checkup.check_host(host, (*names, *selected), ignored)
     _write(_render(report, format_name, output), output)
     sys.exit(checkup.exit_status(report, fail_on))
+
+
+def _refuse_probing(interpreter: str | None, *, fast: bool) -> None:
+    """Refuse options that say how this machine is probed where a report is read instead.
+
+    Raises:
+        UsageError: there is one.
+    """
+    option = "--python" if interpreter is not None else "--fast" if fast else None
+    if option is not None:
+        raise UsageError(f"{option} is for probing this machine: with --from nothing is probed")
 
 
 def _setting(interpreter: str | None, timeout: float, *, fast: bool) -> Setting:

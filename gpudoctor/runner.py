@@ -68,13 +68,15 @@ def _evidence(fact: str, snapshot: Snapshot) -> Evidence:
 
 
 def _source(fact: str, snapshot: Snapshot) -> str:
-    """Return where `fact` was read: its own source on a live machine, else that of its section's report."""
+    """Return where `fact` was read: its own source on a live machine, else the text that gave it."""
     section, *steps = fact.replace("[", ".").split(".")
     field = next((step for step in steps if not step.endswith("]")), "")
-    report = snapshot.report(section)
-    if report is not None and report.source:
-        return report.source
     value = getattr(snapshot, section)
+    if section == "messages":
+        return str(look_up(snapshot, f"{fact.partition('.')[0]}.source"))
+    given = [report for report in snapshot.reports if report.section == section and report.source]
+    if given:
+        return next((report.source for report in given if field in report.facts), given[0].source)
     owner = type(value[0]) if isinstance(value, tuple) and value else type(value)
     hint = (
         typing.get_type_hints(owner, include_extras=True).get(field) if hasattr(owner, "__dataclass_fields__") else None

@@ -3,6 +3,7 @@
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Outcome, Remedy, Severity
 from gpudoctor.model.machine import Device, DeviceFile, DeviceProcess, Driver, PciGpu, System, Xid
+from gpudoctor.model.pasted import Contradiction, Message
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
 from gpudoctor.model.software import (
@@ -29,6 +30,7 @@ __all__ = [
     "CheckResult",
     "ComputeCapability",
     "Container",
+    "Contradiction",
     "CudaVersion",
     "Cupy",
     "CupyRuntime",
@@ -42,6 +44,7 @@ __all__ = [
     "Fact",
     "Finding",
     "LibraryCall",
+    "Message",
     "Outcome",
     "Package",
     "PackageVersion",

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.machine import Device, Driver, System
+from gpudoctor.model.pasted import Contradiction, Message
 from gpudoctor.model.record import record
 from gpudoctor.model.software import (
     Container,
@@ -39,6 +40,9 @@ class ProbeReport:
     source: Annotated[str, Fact('where its facts come from: "NVML", "import torch"')] = ""
     detail: Annotated[str, Fact("why it failed, with the last lines of its standard error")] = ""
     seconds: float = 0.0
+    facts: Annotated[
+        tuple[str, ...], Fact('which facts of the section it gave, where only some are its own: "cuda_version"')
+    ] = ()
 
 
 @record
@@ -58,6 +62,8 @@ class Snapshot:
     container: Container | None = None
     environment: Environment | None = None
     project: Project | None = None
+    messages: tuple[Message, ...] | None = None
+    contradictions: tuple[Contradiction, ...] | None = None
     reports: tuple[ProbeReport, ...] = ()
 
     def report(self, section: str) -> ProbeReport | None:

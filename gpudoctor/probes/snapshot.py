@@ -52,6 +52,8 @@ ASKED = (
     container_engines.question,
     project.question,
 )
+PASTED = ("messages", "contradictions")
+NOT_HERE = "only a pasted report has it"
 IMPORTING = {"torch-runtime", "cupy-runtime"}
 
 PARTS = (
@@ -99,6 +101,7 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
     sections: dict[str, Any] = {section: found[0] for section, found in values.items()}
     if "driver" in values:
         sections["driver"] = driver.merge_driver(*values["driver"])
+    reports += [ProbeReport(section=section, state="absent", detail=NOT_HERE) for section in PASTED]
     sections["environment"] = environment.parse_environment(mask(dict(host.setting.environ), host.setting))
     return Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections)
 

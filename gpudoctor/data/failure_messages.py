@@ -1,0 +1,69 @@
+"""Messages with which programs fail: by what they are known, what they name, and which facts they give."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpudoctor.data.tables import load_table, source_of
+
+
+class FailureMessage(NamedTuple):
+    """A row of the table.
+
+    contains: phrases in lower case, one of which every such message holds: looked for first, for that is fast.
+    pattern: regular expression (no case) of the message with white space folded; its groups are what it names.
+    says: what the message means, in a sentence.
+    code: the CUDA error code that it reports.
+    gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
+    """
+
+    id: str
+    library: str
+    contains: Sequence[str]
+    pattern: str
+    says: str
+    code: int | None
+    gives: Mapping[str, Any]
+    source: str
+
+    def expression(self) -> re.Pattern[str]:
+        """Return the compiled pattern."""
+        return re.compile(self.pattern, re.IGNORECASE)
+
+
+@functools.cache
+def failure_messages() -> tuple[FailureMessage, ...]:
+    """Return every row, table by table."""
+    return tuple(_row(table, row) for table in map(load_table, _tables()) for row in table["messages"])
+
+
+def failure_message(kind: str) -> FailureMessage:
+    """Return the row with this id.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return {row.id: row for row in failure_messages()}[kind]
+
+
+def _tables() -> list[str]:
+    folder = os.path.join(os.path.dirname(__file__), "messages")
+    return [f"messages/{name.removesuffix('.json')}" for name in sorted(os.listdir(folder)) if name.endswith(".json")]
+
+
+def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
+    contains = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
+    return FailureMessage(
+        id=row["id"],
+        library=row["library"],
+        contains=contains,
+        pattern=row.get("pattern") or "|".join(re.escape(phrase) for phrase in contains),
+        says=row["says"],
+        code=row.get("code"),
+        gives=row.get("gives", {}),
+        source=source_of(table, row),
+    )

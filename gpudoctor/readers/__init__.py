@@ -1,0 +1,1 @@
+"""Pasted texts of other machines: a file for each kind of text, text in and facts out."""

@@ -1,0 +1,98 @@
+"""What readers give: for each section of the snapshot, a record of which only what the text tells is known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpudoctor.model import Device, Environment, Message
+
+# Section → record (devices, messages: tuple of records; "taken_at": text). A section that is not there is not told.
+Facts = dict[str, Any]
+Reader = Callable[..., Facts]
+
+# Fields that gather what every text adds; of the others the first text that tells wins.
+_GATHERED = {"warnings", "kernel_messages", "xids", "packages", "distributions"}
+
+
+def joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> Facts:
+    """Return the facts of both; where both tell, `first` wins."""
+    result = dict(first)
+    for section, value in second.items():
+        result[section] = value if section not in result else _join(result[section], value)
+    return result
+
+
+def _join(first: Any, second: Any) -> Any:
+    if isinstance(first, Environment):
+        return Environment(variables={**second.variables, **first.variables})
+    if isinstance(first, tuple):
+        return _join_tuples(first, second)
+    if dataclasses.is_dataclass(first):
+        return join_records(first, second)
+    return first
+
+
+def join_records(first: Any, second: Any) -> Any:
+    """Return `first` with what only `second` knows."""
+    known = {}
+    for field in dataclasses.fields(first):
+        mine, other = getattr(first, field.name), getattr(second, field.name)
+        if field.name in _GATHERED and mine is not None and other is not None:
+            known[field.name] = _gather(mine, other)
+        elif mine in (None, "") and other not in (None, ""):
+            known[field.name] = other
+    return replace(first, **known) if known else first
+
+
+def _gather(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return both, of equal ones and of packages of one name the first."""
+    seen = {getattr(item, "name", item) for item in first}
+    return (*first, *(item for item in second if getattr(item, "name", item) not in seen))
+
+
+def _join_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    if all(isinstance(item, Message) for item in (*first, *second)):
+        return _gather(first, second) if not first else (*first, *(m for m in second if m not in first))
+    if all(isinstance(item, Device) for item in (*first, *second)):
+        return join_devices(first, second)
+    return first or second
+
+
+def join_devices(first: tuple[Device, ...], second: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Return the devices of both texts, by their number; one that only one text lists is taken as it is.
+
+    Two names of one number that do not belong together are two machines: those of `second` are left out. Where `second`
+    names a single device without its number, it is the one of that name, if there is one.
+    """
+    mine = {device.nvml_index: device for device in first}
+    if len(second) == 1 and len(first) > 1:
+        named = next((d for d in first if same_product(d.name, second[0].name) and second[0].name), None)
+        second = (replace(second[0], nvml_index=named.nvml_index),) if named else second
+    others = {device.nvml_index: device for device in second}
+    if any(not same_product(mine[index].name, others[index].name) for index in mine.keys() & others.keys()):
+        return first
+    return tuple(_join_device(mine.get(index), others.get(index)) for index in sorted(mine.keys() | others.keys()))
+
+
+def _join_device(first: Device | None, second: Device | None) -> Device:
+    if first is None or second is None:
+        return first or second or Device(nvml_index=0)
+    name: str | None = max((first.name or "").rstrip("."), (second.name or "").rstrip("."), key=len) or None
+    both: Device = join_records(first, second)
+    return replace(both, name=name)
+
+
+def same_product(first: str | None, second: str | None) -> bool:
+    """Return whether two names may be of one product: nvidia-smi cuts a long name off with dots."""
+    if not first or not second:
+        return True
+    one, other = (_plain(name) for name in (first, second))
+    return one.startswith(other) or other.startswith(one) or one in other or other in one
+
+
+def _plain(name: str) -> str:
+    words = name.lower().rstrip(".").replace("-", " ").split()
+    return " ".join(word for word in words if word not in ("nvidia", "geforce", "tesla", "quadro"))

@@ -1,0 +1,103 @@
+"""Failure messages in a text: which they are, what they name, and the facts that follow from them."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpudoctor.data.failure_messages import FailureMessage, failure_messages
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Message, Snapshot
+from gpudoctor.model.codec import from_json
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.text import Text
+
+SOURCE = "messages"
+MOST_OF_A_KIND = 4
+LONGEST_TEXT = 500
+LONGEST_NAME = 200
+
+
+def read(text: Text) -> Facts:
+    """Return the messages in `text`, and the facts that they give."""
+    found = [(row, message) for row in failure_messages() for message in _found(row, text)]
+    gathered: Facts = {}
+    for row, message in found:
+        gathered = joined(gathered, _facts(row, message))
+    return {**gathered, "messages": tuple(message for _, message in found)}
+
+
+def _found(row: FailureMessage, text: Text) -> Iterator[Message]:
+    """Yield the messages of one kind, equal ones once."""
+    if not any(phrase in text.lowered for phrase in row.contains):
+        return
+    seen: set[str] = set()
+    for match in row.expression().finditer(text.flat):
+        shown = match[0][:LONGEST_TEXT].strip()
+        if shown not in seen:
+            seen.add(shown)
+            yield Message(
+                kind=row.id, text=shown, library=row.library, code=row.code, source=text.name, names=_names(match)
+            )
+        if len(seen) >= MOST_OF_A_KIND:
+            return
+
+
+def _names(match: re.Match[str]) -> dict[str, str]:
+    """Return what the message names, with numbers that code a version written as one."""
+    names = {name: value.strip()[:LONGEST_NAME] for name, value in match.groupdict().items() if value}
+    if "sm" in names:
+        names["capability"] = str(ComputeCapability.parse(f"sm_{names.pop('sm').lower().removeprefix('sm_')}"))
+    if "cuda_number" in names:
+        names["cuda"] = str(CudaVersion.from_number(int(names.pop("cuda_number"))))
+    return names
+
+
+def _facts(row: FailureMessage, message: Message) -> Facts:
+    """Return the sections that the message fills. A fact whose name the message leaves out is not given."""
+    fields: dict[str, dict[str, Any]] = {}
+    for path, template in row.gives.items():
+        value = _filled(template, {**message.names, "text": message.text})
+        section, _, field = path.partition(".")
+        if value is not None:
+            fields.setdefault(section, {})[field] = value
+    return {section: _section(section, values) for section, values in fields.items()}
+
+
+def _filled(template: Any, names: Mapping[str, str]) -> Any:
+    if not isinstance(template, str):
+        return template
+    wanted = re.findall(r"\{(\w+)\}", template)
+    if any(name not in names for name in wanted):
+        return None
+    return re.sub(r"\{(\w+)\}", lambda match: names[match[1]], template)
+
+
+def _section(section: str, values: Mapping[str, Any]) -> Any:
+    """Return the section with these fields, each read as its type asks."""
+    if section == "environment":
+        return from_json(_section_type(section), {"variables": dict(values)})
+    if section == "devices":
+        return (from_json(Device, {"nvml_index": 0, **_typed(Device, values)}),)
+    kind = _section_type(section)
+    return from_json(kind, _typed(kind, values))
+
+
+def _typed(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with a text for a field of several as the words of it, and for a field of numbers as one."""
+    hints = typing.get_type_hints(kind)
+    return {name: _as(hints[name], value) for name, value in values.items()}
+
+
+def _as(hint: Any, value: Any) -> Any:
+    choices = typing.get_args(hint) or (hint,)
+    if isinstance(value, str) and any(typing.get_origin(choice) is tuple for choice in choices):
+        return [value] if " " in value.strip() and ":" in value else re.split(r"[\s,]+", value.strip())
+    if isinstance(value, str) and int in choices:
+        return int(value)
+    return value
+
+
+def _section_type(section: str) -> Any:
+    return typing.get_args(typing.get_type_hints(Snapshot)[section])[0]

@@ -1,0 +1,177 @@
+"""Pasted texts in, a snapshot of the machine that they tell of out."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpudoctor.errors import UsageError
+from gpudoctor.model import SECTIONS, Contradiction, Device, ProbeReport, Snapshot
+from gpudoctor.readers import messages
+from gpudoctor.readers.conclusions import concluded
+from gpudoctor.readers.facts import Facts, joined, same_product
+from gpudoctor.readers.saved_snapshot import read_snapshot
+from gpudoctor.readers.text import Text, read_text
+
+# Most reliable first: where two texts tell a fact, the first here is believed.
+READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = ((messages.SOURCE, messages.read),)
+
+# Facts of which a report of one machine at one time has one value.
+_SINGLE = {
+    "system": ("os", "machine", "distribution", "distribution_version"),
+    "driver": ("version", "cuda_version"),
+    "python": ("version",),
+    "torch": ("version", "build", "cuda_version"),
+    "cupy": ("version",),
+    "toolkit": ("nvcc_version",),
+}
+
+
+class Reading(NamedTuple):
+    """What one reader found in one text, and the words for where that stands: "nvidia-smi in report.txt"."""
+
+    source: str
+    facts: Facts
+
+
+def read_files(names: Sequence[str]) -> Snapshot:
+    """Return the facts in the files named; "-" is standard input.
+
+    Raises:
+        UsageError: a file cannot be read, is no text, or holds nothing that a reader knows.
+    """
+    return read_texts([(_label(name), _bytes(name)) for name in names])
+
+
+def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
+    """Return the facts in the texts, each a name and its content.
+
+    Raises:
+        UsageError: as for `read_files`.
+    """
+    readings: list[Reading] = []
+    texts = list(texts)
+    alone = read_snapshot(texts[0][1], texts[0][0]) if len(texts) == 1 else None
+    if alone is not None:
+        return alone
+    for name, data in texts:
+        found = list(_readings(name, data))
+        readings += found
+        if not found:
+            raise UsageError(
+                f"{name}: nothing in it is known: paste what the program printed, or a report of the machine"
+            )
+    return assemble(readings)
+
+
+def assemble(readings: Sequence[Reading]) -> Snapshot:
+    """Return the snapshot of the readings, most reliable reader first."""
+    order = [source for source, _ in READERS]
+    ranked = sorted(readings, key=lambda reading: _rank(reading, order))
+    gathered: Facts = {}
+    contradictions: list[Contradiction] = []
+    reports: list[ProbeReport] = []
+    for reading in ranked:
+        contradictions += _contradictions(gathered, reading, reports)
+        reports += _reports(gathered, reading)
+        gathered = joined(gathered, reading.facts)
+    facts, conclusions = concluded(gathered)
+    reports += _reports(gathered, Reading("concluded from the report", conclusions))
+    taken_at = facts.pop("taken_at", None)
+    facts.setdefault("messages", ())
+    facts.setdefault("contradictions", tuple(contradictions))
+    missing = [ProbeReport(section=s, state="not-run", detail="not in the report") for s in SECTIONS if s not in facts]
+    return Snapshot(taken_at=taken_at, reports=(*reports, *missing), **facts)
+
+
+def _rank(reading: Reading, order: Sequence[str]) -> int:
+    kind = reading.source.rpartition(" in ")[0]
+    return order.index(kind) if kind in order else -1
+
+
+def _readings(name: str, data: bytes) -> Iterator[Reading]:
+    """Yield what each reader finds in one text. A saved snapshot is one, and nothing else is looked for in it."""
+    saved = read_snapshot(data, name)
+    if saved is not None:
+        facts = {section: getattr(saved, section) for section in (*SECTIONS, "taken_at")}
+        yield Reading(f"snapshot in {name}", {name: value for name, value in facts.items() if value is not None})
+        return
+    text = read_text(data, name)
+    for source, read in READERS:
+        facts = {section: value for section, value in read(text).items() if value not in (None, ())}
+        if facts:
+            yield Reading(f"{source} in {name}", facts)
+
+
+def _reports(gathered: Mapping[str, Any], reading: Reading) -> Iterator[ProbeReport]:
+    """Yield for each section which of its facts come from this reading."""
+    for section, value in reading.facts.items():
+        if section in SECTIONS:
+            given = tuple(_given(gathered.get(section), value))
+            if given or section not in gathered:
+                yield ProbeReport(section=section, state="ok", source=reading.source, facts=given)
+
+
+def _given(before: Any, value: Any) -> Iterator[str]:
+    """Yield the names of the fields that `value` adds to `before`."""
+    if isinstance(value, tuple):
+        if before is None:
+            return
+        value, before = (items[0] if items else None for items in (value, before))
+    if not dataclasses.is_dataclass(value):
+        return
+    for field in dataclasses.fields(value):
+        if getattr(value, field.name) not in (None, "") and getattr(before, field.name, None) in (None, ""):
+            yield field.name
+
+
+def _contradictions(
+    gathered: Mapping[str, Any], reading: Reading, reports: Sequence[ProbeReport]
+) -> Iterator[Contradiction]:
+    """Yield the facts for which the reading gives another value than those before it."""
+    for section, fields in _SINGLE.items():
+        mine, other = gathered.get(section), reading.facts.get(section)
+        for field in fields:
+            taken, passed = getattr(mine, field, None), getattr(other, field, None)
+            if taken is not None and passed is not None and not _agree(taken, passed):
+                where = next((r.source for r in reports if r.section == section and field in r.facts), "the report")
+                yield Contradiction(
+                    fact=f"{section}.{field}", taken=f"{taken} ({where})", other=f"{passed} ({reading.source})"
+                )
+    mine, other = gathered.get("devices") or (), reading.facts.get("devices") or ()
+    for first, second in _same_index(mine, other):
+        if not same_product(first.name, second.name):
+            yield Contradiction(
+                fact=f"devices[{first.nvml_index}].name",
+                taken=str(first.name),
+                other=f"{second.name} ({reading.source})",
+            )
+
+
+def _same_index(first: Sequence[Device], second: Sequence[Device]) -> Iterator[tuple[Device, Device]]:
+    others = {device.nvml_index: device for device in second}
+    yield from ((device, others[device.nvml_index]) for device in first if device.nvml_index in others)
+
+
+def _agree(taken: Any, passed: Any) -> bool:
+    """Return whether one value only says less than the other: "2.13.0" and "2.13.0+cu130"."""
+    one, other = str(taken), str(passed)
+    return one.startswith(other) or other.startswith(one)
+
+
+def _label(name: str) -> str:
+    return "standard input" if name == "-" else name.replace("\\", "/").rpartition("/")[2]
+
+
+def _bytes(name: str) -> bytes:
+    from gpudoctor.readers.text import LARGEST_BYTES
+
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(LARGEST_BYTES + 1)
+        with open(name, "rb") as file:
+            return file.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"--from: {name}: {error.strerror or error}") from None

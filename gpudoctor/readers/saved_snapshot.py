@@ -1,0 +1,39 @@
+"""A saved snapshot, or a report with one in it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gpudoctor.errors import UsageError
+from gpudoctor.model import Snapshot
+from gpudoctor.model.codec import from_json
+from gpudoctor.model.snapshot import SCHEMA
+
+_NAME = "gpudoctor/snapshot/"
+
+
+def read_snapshot(data: bytes, name: str) -> Snapshot | None:
+    """Return the snapshot, None where `data` is none.
+
+    Raises:
+        UsageError: it is one that cannot be read: damaged, or of a newer gpudoctor.
+    """
+    if data.lstrip()[:1] != b"{" or _NAME.encode() not in data:
+        return None
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{name}: a snapshot that is cut off or damaged: {error}") from None
+    document = document.get("snapshot", document)
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise UsageError(f"{name}: its schema is {_shown(schema)}, this gpudoctor reads {SCHEMA}")
+    try:
+        return from_json(Snapshot, document, name)
+    except ValueError as error:
+        raise UsageError(f"a damaged snapshot: {error}") from None
+
+
+def _shown(schema: object) -> str:
+    return re.sub(r"[^\w/.-]", "?", str(schema))[:80]
