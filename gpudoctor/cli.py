@@ -83,7 +83,7 @@ def _environment_options(command: Any) -> Any:
 @click.option("--select", "selected", multiple=True, metavar="ID|FAMILY", help="Run these checks only; repeatable.")
 @click.option("--ignore", "ignored", multiple=True, metavar="ID|FAMILY", help="Leave these checks out; repeatable.")
 @click.option("--from", "files", multiple=True, metavar="FILE",
-              help="Diagnose the machine of a pasted report or snapshot; - for standard input; repeatable.")  # fmt: skip
+              help="Diagnose the machine of a pasted report or a snapshot (- is standard input).")  # fmt: skip
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), default="error", show_default=True,
