@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from gpudoctor import __version__
-from gpudoctor.errors import EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, UsageError
+from gpudoctor.errors import (
+    EXIT_FINDINGS,
+    EXIT_HEALTHY,
+    EXIT_NO_VERDICT,
+    EXIT_USAGE,
+    GpudoctorError,
+    UsageError,
+)
 from gpudoctor.host import Setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.reporters import terminal
@@ -211,6 +218,57 @@ def explain(name: str) -> None:
     if page is None:
         raise UsageError(f"explain: {name!r} is a family: gpudoctor list {name} shows its checks")
     _print(catalog.render_page(page, width=terminal.width(os.environ, sys.stdout)))
+
+
+@cli.command()
+@click.option("--from", "files", multiple=True, metavar="FILE",
+              help="Take the facts of a pasted report instead of this machine's (- is standard input).")  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the snapshot to this file.")
+@click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
+@_environment_options
+def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter: str | None, timeout: float) -> None:
+    """Write the facts about this machine as JSON, for `check --from` and `diff`.
+
+    Names of people and hosts, home folders, UUIDs and tokens are masked: it can be posted in public.
+    """
+    from gpudoctor.reporters import snapshot_json
+
+    if files:
+        _refuse_probing(interpreter, fast=fast)
+        from gpudoctor.readers.report import read_files
+
+        taken = read_files(files)
+    else:
+        from gpudoctor.probes.snapshot import take_snapshot
+
+        with terminal.progress("Looking at this machine ...", sys.stderr):
+            taken = take_snapshot(LocalHost(_setting(interpreter, timeout, fast=fast)))
+    _write(snapshot_json.render(taken), output)
+
+
+@cli.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the comparison to this file.")
+def diff(before: str, after: str, format_name: str, output: str | None) -> NoReturn:
+    """Say what differs between two snapshots or pasted reports, and which findings come and go.
+
+    Readings of the moment (temperature, load, memory in use) are left out. Exit status: 0 nothing differs; 1 something
+    does; 2 a file cannot be read.
+    """
+    from gpudoctor.checkup import check_files
+    from gpudoctor.comparison import compare
+    from gpudoctor.reporters import comparison
+
+    difference = compare(check_files([before]), check_files([after]))
+    if format_name == "json":
+        text = comparison.render_json(difference)
+    else:
+        color = output is None and terminal.use_color(sys.stdout, os.environ)
+        text = comparison.render_table(difference, color=color, width=terminal.width(os.environ, sys.stdout))
+    _write(text, output)
+    sys.exit(EXIT_FINDINGS if difference.differs else EXIT_HEALTHY)
 
 
 @cli.command()

@@ -1,4 +1,4 @@
-"""What leaves the machine in a snapshot names no person and no host."""
+"""What leaves the machine in a snapshot names no person, no host and no device, and holds no secret."""
 
 from __future__ import annotations
 
@@ -7,8 +7,30 @@ from typing import Any
 
 from gpudoctor.host import Setting
 
-_OTHER_HOME = re.compile(r"(/home/|/Users/|[A-Za-z]:\\Users\\)(?!user\b)[^/\\\s\"':]+")
+_OTHER_HOME = re.compile(r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':]+")
 _SHORTEST_HOST_NAME = 3  # a shorter name would hit parts of other words
+
+_UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
+_MASKED_UUID = "00000000-0000-0000-0000-"
+
+# Keys of services by the form that their makers give them, and whatever stands after such a word.
+# Source: https://docs.github.com/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
+_TOKEN = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
+    r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|nvapi-[\w-]{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}|wandb_v\d_\w{20,})"
+)
+_NAMED_SECRET = re.compile(
+    r"\b(\w{0,40}(?:token|secret|passw(?:or)?d|api_?key)[\"']?\s?[=:](?!=)\s?[\"']?)"
+    r"(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}",
+    re.IGNORECASE,
+)
+_URL_USER = re.compile(r"(://)[^\s/@]{1,300}@")
+_MAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b")
+# "(base) alice@lab42:~$", "[alice@lab42 work]$"
+_BEFORE_PROMPT = r"(?m)^([^\S\n]*(?:\([^()\n]{1,60}\)[^\S\n]*)?\[?"
+_PROMPT = re.compile(_BEFORE_PROMPT + r")(?!root@|user@)[\w.-]{1,40}@(?=[\w.-]{1,60}[: ])")
+_PROMPT_HOST = re.compile(_BEFORE_PROMPT + r"(?:root|user)@)(?![0-9a-f]{12}[: ])[\w.-]{1,60}(?=[: ])")
+_STARS = "***"
 
 
 def mask(value: Any, setting: Setting) -> Any:
@@ -26,9 +48,65 @@ def mask(value: Any, setting: Setting) -> Any:
 
 
 def mask_text(text: str, setting: Setting) -> str:
-    """Return `text` without the names of people and of the host."""
+    """Return `text` without the names of people and of the host, and without secrets."""
     if len(setting.home) > 1 and setting.home in text:
         text = re.sub(re.escape(setting.home) + r"(?![\w.-])", "~", text)
     if len(setting.host_name) >= _SHORTEST_HOST_NAME and setting.host_name in text:
         text = re.sub(rf"(?<![\w.-]){re.escape(setting.host_name)}(?![\w-])", "host", text)
-    return _OTHER_HOME.sub(r"\1user", text) if "/home/" in text or "Users" in text else text
+    text = _OTHER_HOME.sub(r"\1user", text) if "/home/" in text or "Users" in text else text
+    return mask_secrets(text)
+
+
+def mask_pasted(text: str) -> str:
+    """Return the text of another machine without home directories, prompts' users and hosts, addresses and secrets.
+
+    The host names that Docker gives containers (twelve hex digits) stay: they tell that there is a container.
+    """
+    text = _PROMPT_HOST.sub(r"\1host", _PROMPT.sub(r"\1user@", text))
+    return mask_secrets(_MAIL.sub(_masked_mail, _OTHER_HOME.sub(r"\1user", text)))
+
+
+def _masked_mail(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith(("git@", "root@", "user@")) else "user@host"
+
+
+def mask_secrets(text: str) -> str:
+    """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
+    text = _TOKEN.sub(_STARS, text)
+    text = _NAMED_SECRET.sub(rf"\1{_STARS}", text)
+    return _URL_USER.sub(rf"\1{_STARS}@", text)
+
+
+def mask_uuids(document: Any) -> Any:
+    """Return the JSON value with its UUIDs replaced by numbers in their form, equal ones by the same.
+
+    They are numbered in the order in which they stand in the document's snapshot, so that a finding that names one
+    reads the same whether it comes from the machine or from its snapshot. What is masked already stays.
+    """
+    numbers: dict[str, str] = {}
+    _number_uuids(document.get("snapshot", document) if isinstance(document, dict) else document, numbers)
+    _number_uuids(document, numbers)
+    return _replaced(document, numbers)
+
+
+def _number_uuids(value: Any, numbers: dict[str, str]) -> None:
+    if isinstance(value, str):
+        for uuid in _UUID.findall(value):
+            if not uuid.startswith(_MASKED_UUID):
+                numbers.setdefault(uuid.lower(), f"{_MASKED_UUID}{len(numbers) + 1:012d}")
+    elif isinstance(value, dict):
+        for item in value.values():
+            _number_uuids(item, numbers)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _number_uuids(item, numbers)
+
+
+def _replaced(value: Any, numbers: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return _UUID.sub(lambda match: numbers.get(match[0].lower(), match[0]), value) if "-" in value else value
+    if isinstance(value, dict):
+        return {key: _replaced(item, numbers) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_replaced(item, numbers) for item in value]
+    return value

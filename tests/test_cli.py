@@ -219,3 +219,71 @@ def test_a_recording_gives_the_same_diagnosis(tmp_path: Path) -> None:
     recorded = run_checks(load_checks(), take_snapshot(RecordedHost.load(tmp_path / "machine")))
     live = json.loads(gpudoctor("check", "--format", "json", "--fail-on", "never", folder=tmp_path).stdout)
     assert [finding.check_id for finding in recorded.findings] == [finding["check"] for finding in live["findings"]]
+
+
+NOT_PROBED = "is for probing this machine: with --from nothing is probed"
+OLD_DRIVER = (
+    "UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update your driver\n"
+)
+
+
+def test_a_pasted_report_is_diagnosed(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OLD_DRIVER)
+    done = gpudoctor("check", "--from", "log.txt", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("1 error: driver-too-old")
+    assert "(messages in log.txt)" in done.stdout
+
+
+def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpudoctor", "check", "--from", "-", "--format", "json"],
+        input=OLD_DRIVER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["findings"][0]["check"]) == (1, "driver-too-old")
+    assert report["findings"][0]["evidence"][0]["source"] == "messages in standard input"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--from", "nowhere.txt"], "gpudoctor: nowhere.txt: No such file or directory"),
+        (["--from", "."], "gpudoctor: .: Is a directory"),
+        (["--from", "log.txt", "--fast"], f"gpudoctor: --fast {NOT_PROBED}"),
+        (["--from", "log.txt", "--python", "x"], f"gpudoctor: --python {NOT_PROBED}"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_a_report_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OLD_DRIVER)
+    done = gpudoctor("check", *arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line + "\n")
+
+
+def test_a_snapshot_gives_the_findings_of_the_machine(tmp_path: Path, report: dict[str, object]) -> None:
+    assert gpudoctor("snapshot", "--fast", "--output", "s.json", folder=tmp_path).returncode == 0
+    done = gpudoctor("check", "--from", "s.json", "--format", "json", "--fail-on", "never", folder=tmp_path)
+    assert json.dumps(json.loads(done.stdout)["findings"]) == json.dumps(report["findings"])
+
+
+def test_a_snapshot_does_not_differ_from_itself(tmp_path: Path) -> None:
+    gpudoctor("snapshot", "--fast", "--output", "s.json", folder=tmp_path)
+    done = gpudoctor("diff", "s.json", "s.json", folder=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "nothing differs")
+
+
+def test_two_reports_differ(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(OLD_DRIVER)
+    (tmp_path / "b.txt").write_text("AssertionError: Torch not compiled with CUDA enabled")
+    done = gpudoctor("diff", "a.txt", "b.txt", "--format", "json", folder=tmp_path)
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [finding["check"] for finding in document["gone"]] == ["driver-too-old"]
+
+
+def test_a_file_that_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
+    done = gpudoctor("diff", "a.json", "b.json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "gpudoctor: a.json: No such file or directory\n")

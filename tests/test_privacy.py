@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.host import Setting
-from gpudoctor.privacy import mask
+from gpudoctor.privacy import mask, mask_pasted, mask_secrets, mask_uuids
 
 ALICE = Setting(environ={}, directory=Path(), home="/home/alice", host_name="lab42")
 
@@ -35,3 +35,51 @@ def test_whatever_depth_they_stand_at() -> None:
 
 def test_a_machine_without_a_home_directory() -> None:
     assert mask("/usr/bin", Setting(environ={}, directory=Path(), home="/")) == "/usr/bin"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HF_TOKEN=hf_abcdefghijklmnopqrstu",
+        "ghp_abcdefghijklmnopqrstuvwxyz0123",
+        "password: hunter22x",
+        '"api_key": "a1b2c3d4e5"',
+        "--extra-index-url https://me:pw123456@example.org/simple",
+        "AKIAABCDEFGHIJKLMNOP",
+    ],
+)
+def test_secrets_become_stars(text: str) -> None:
+    masked = mask_secrets(text)
+    assert "***" in masked
+    assert not any(secret in masked for secret in ("abcdefghij", "hunter22x", "a1b2c3d4e5", "pw123456", "ABCDEFGHIJ"))
+
+
+@pytest.mark.parametrize(
+    "text", ["max_new_tokens=1024", "tokenizers==0.15.2", "Tokenizer: fast", "https://example.org/a@b", "sm_90a"]
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert mask_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("alice@lab42:~/work$ nvidia-smi", "user@host:~/work$ nvidia-smi"),
+        ("(base) [alice@lab42 work]$ ls", "(base) [user@host work]$ ls"),
+        ("root@lab42:/# ls", "root@host:/# ls"),
+        ("root@098b49afe624:/# ls", "root@098b49afe624:/# ls"),
+        ("write to alice.b@example.org", "write to user@host"),
+        ("git clone git@github.com:a/b", "git clone git@github.com:a/b"),
+        ("C:\\\\Users\\\\Dave\\\\x", "C:\\\\Users\\\\user\\\\x"),
+    ],
+)
+def test_a_pasted_text_names_nobody(text: str, masked: str) -> None:
+    assert mask_pasted(text) == masked
+
+
+def test_a_masked_uuid_stays_masked() -> None:
+    once = mask_uuids(
+        {"a": "GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab", "b": ["MIG-5A0C1F9E-11AA-22BB-33CC-0123456789AB"]}
+    )
+    assert once == {"a": f"GPU-{'0' * 8}-0000-0000-0000-{1:012d}", "b": [f"MIG-{'0' * 8}-0000-0000-0000-{1:012d}"]}
+    assert mask_uuids(once) == once

@@ -86,13 +86,18 @@ def _join_device(first: Device | None, second: Device | None) -> Device:
 
 
 def same_product(first: str | None, second: str | None) -> bool:
-    """Return whether two names may be of one product: nvidia-smi cuts a long name off with dots."""
+    """Return whether two names may be of one product: one may say less, and nvidia-smi cuts off long ones."""
     if not first or not second:
         return True
-    one, other = (_plain(name) for name in (first, second))
-    return one.startswith(other) or other.startswith(one) or one in other or other in one
+    return _says_less(first, second) or _says_less(second, first)
 
 
-def _plain(name: str) -> str:
+def _says_less(name: str, whole: str) -> bool:
+    words, others = _words(name), _words(whole)
+    cut = words.pop() if name.endswith("...") and words else ""
+    return set(words) <= set(others) and (not cut or any(other.startswith(cut) for other in others))
+
+
+def _words(name: str) -> list[str]:
     words = name.lower().rstrip(".").replace("-", " ").split()
-    return " ".join(word for word in words if word not in ("nvidia", "geforce", "tesla", "quadro"))
+    return [word for word in words if word not in ("nvidia", "geforce", "tesla", "quadro")]

@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model import SECTIONS, Contradiction, Device, ProbeReport, Snapshot
-from gpudoctor.readers import messages
+from gpudoctor.readers import cupy_config, messages
 from gpudoctor.readers.conclusions import concluded
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.saved_snapshot import read_snapshot
 from gpudoctor.readers.text import Text, read_text
 
 # Most reliable first: where two texts tell a fact, the first here is believed.
-READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = ((messages.SOURCE, messages.read),)
+READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = (
+    (messages.SOURCE, messages.read),
+    (cupy_config.SOURCE, cupy_config.read),
+)
 
 # Facts of which a report of one machine at one time has one value.
 _SINGLE = {
@@ -174,4 +177,4 @@ def _bytes(name: str) -> bytes:
         with open(name, "rb") as file:
             return file.read(LARGEST_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"--from: {name}: {error.strerror or error}") from None
+        raise UsageError(f"{name}: {error.strerror or error}") from None

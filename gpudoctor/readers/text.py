@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from gpudoctor.errors import UsageError
+from gpudoctor.privacy import mask_pasted
 
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
 LONGEST_LINE = 4000  # characters; a longer line is no output of a tool that is read line by line
@@ -77,7 +78,8 @@ def read_text(data: bytes, name: str) -> Text:
 
 
 def clean_text(raw: str, name: str) -> Text:
-    """Return `raw` made readable."""
+    """Return `raw` made readable, without the names of people and hosts, and without secrets."""
+    raw = mask_pasted(raw)
     plain = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").expandtabs(8)
     plain = _CONTROLS.sub("", plain).translate(_PLAIN)

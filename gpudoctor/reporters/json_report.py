@@ -8,11 +8,12 @@ from typing import Any
 from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import SCHEMA, Report
-from gpudoctor.model.snapshot import SCHEMA as SNAPSHOT_SCHEMA
+from gpudoctor.privacy import mask_uuids
+from gpudoctor.reporters import snapshot_json
 
 
 def render(report: Report) -> str:
-    """Return the report as one JSON object. `findings` depends on the snapshot alone, byte for byte."""
+    """Return the report as one JSON object, UUIDs numbered. `findings` depends on the snapshot alone, byte for byte."""
     document = {
         "schema": SCHEMA,
         "version": report.version,
@@ -20,11 +21,11 @@ def render(report: Report) -> str:
         "findings": [_finding(finding) for finding in report.findings],
         "passed": list(report.passed),
         "skipped": [{"check": result.check_id, "reason": result.reason} for result in report.skipped],
-        "snapshot": {"schema": SNAPSHOT_SCHEMA, **to_json(report.snapshot)},
+        "snapshot": snapshot_json.document(report.snapshot),
         "duration_s": round(report.duration_s, 3),
     }
     # ASCII only, so that no stream's encoding can refuse a character of a machine's text.
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""What differs between two snapshots, for a screen and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gpudoctor.comparison import SCHEMA, Change, Comparison
+from gpudoctor.model import Finding
+from gpudoctor.model.codec import to_json
+from gpudoctor.privacy import mask_uuids
+from gpudoctor.reporters.terminal import NARROWEST, clean, paint
+from gpudoctor.reporters.text import readable, wrap
+
+_ONE_SIDED_SHOWN = 12
+
+
+def render_json(comparison: Comparison) -> str:
+    """Return the comparison as one JSON object: schema gpudoctor/diff/1."""
+    document = {
+        "schema": SCHEMA,
+        "differs": comparison.differs,
+        "changes": [to_json_change(change) for change in comparison.changes],
+        "one_sided": [to_json_change(change) for change in comparison.one_sided],
+        "gone": [_short(finding) for finding in comparison.gone],
+        "come": [_short(finding) for finding in comparison.come],
+        "stayed": [_short(finding) for finding in comparison.stayed],
+    }
+    return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
+
+
+def to_json_change(change: Change) -> dict[str, Any]:
+    """Return the change with null for what is unknown or not there."""
+    return {"fact": change.fact, "before": change.before, "after": change.after}
+
+
+def _short(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check_id,
+        "severity": to_json(finding.severity),
+        "subject": finding.subject,
+        "summary": finding.summary,
+    }
+
+
+def render_table(comparison: Comparison, *, color: bool, width: int) -> str:
+    """Return the comparison as text for a screen of `width` columns."""
+    width = max(width, NARROWEST)
+    blocks = [
+        [] if comparison.differs else [paint("nothing differs", "healthy", color=color)],
+        _findings("gone", comparison.gone, "healthy", color, width),
+        _findings("come", comparison.come, "error", color, width),
+        _findings("still there", comparison.stayed, "", color, width),
+        list(_changes(comparison.changes, width)),
+        list(_one_sided(comparison.one_sided, width)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _findings(title: str, findings: Sequence[Finding], kind: str, color: bool, width: int) -> list[str]:
+    """Return a block of findings; those that follow from another one are left to it."""
+    roots = [finding for finding in findings if finding.caused_by is None]
+    lines = [paint(title, kind, color=color)] if roots else []
+    for finding in roots:
+        text = f"{finding.severity}  {finding.check_id}  {clean(finding.subject)}: {clean(finding.summary)}"
+        lines += wrap(text, width, "  ", "    ")
+    return lines
+
+
+def _changes(changes: Sequence[Change], width: int) -> Iterator[str]:
+    if changes:
+        yield "changed"
+    for change in changes:
+        yield from wrap(
+            f"{clean(change.fact)}: {_value(change, 'before')} → {_value(change, 'after')}", width, "  ", "    "
+        )
+
+
+def _value(change: Change, side: str) -> str:
+    value = getattr(change, side)
+    return "not there" if value is None else " / ".join(readable(change.fact, value))
+
+
+def _one_sided(changes: Sequence[Change], width: int) -> Iterator[str]:
+    for title, side, other in (("known before only", "before", "after"), ("known after only", "after", "before")):
+        known = [change for change in changes if getattr(change, other) is None]
+        if known:
+            yield title
+        for change in known[:_ONE_SIDED_SHOWN]:
+            yield from wrap(f"{clean(change.fact)}: {_value(change, side)}", width, "  ", "    ")
+        if len(known) > _ONE_SIDED_SHOWN:
+            yield f"  and {len(known) - _ONE_SIDED_SHOWN} more (--format json has all)"

@@ -1,0 +1,62 @@
+"""The table of failure messages: its rows are sound, and messages become facts."""
+
+import re
+import typing
+
+import pytest
+
+from gpudoctor.data.failure_messages import FailureMessage, failure_message, failure_messages
+from gpudoctor.model import SECTIONS, CudaVersion, Device, Snapshot
+from gpudoctor.readers import messages
+from gpudoctor.readers.text import clean_text
+
+ROWS = failure_messages()
+
+
+def test_ids_are_unique() -> None:
+    ids = [row.id for row in ROWS]
+    assert sorted(set(ids)) == sorted(ids)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_a_row(row: FailureMessage) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", row.id)
+    assert row.library
+    assert row.says
+    assert row.source
+    assert row.contains
+    assert all(phrase == phrase.lower() and len(phrase) > 3 for phrase in row.contains)
+    groups = set(row.expression().groupindex)
+    given = {"capability" if g == "sm" else "cuda" if g == "cuda_number" else g for g in groups} | {"text"}
+    for path, value in row.gives.items():
+        section, _, field = path.partition(".")
+        assert section in SECTIONS
+        if section != "environment":
+            kind = Device if section == "devices" else typing.get_args(typing.get_type_hints(Snapshot)[section])[0]
+            assert field in kind.__dataclass_fields__, path
+        if isinstance(value, str):
+            assert set(re.findall(r"\{(\w+)\}", value)) <= given
+
+
+def test_a_message_names_what_it_names() -> None:
+    text = clean_text("The NVIDIA driver on your system is too old (found version 11040). Please", "log")
+    facts = messages.read(text)
+    (message,) = facts["messages"]
+    assert (message.kind, message.names, message.source) == ("torch-driver-too-old", {"cuda": "11.4"}, "log")
+    assert facts["driver"].cuda_version == CudaVersion(11, 4)
+    assert facts["torch_runtime"].available is False
+
+
+def test_a_message_twice_is_one() -> None:
+    text = clean_text("Torch not compiled with CUDA enabled\n" * 50, "log")
+    assert len(messages.read(text)["messages"]) == 1
+
+
+def test_a_text_without_messages() -> None:
+    assert messages.read(clean_text("all is well", "log")) == {"messages": ()}
+
+
+def test_a_row_is_found_by_its_id() -> None:
+    assert failure_message("torch-not-compiled-with-cuda").library == "torch"
+    with pytest.raises(KeyError):
+        failure_message("no-such-message")

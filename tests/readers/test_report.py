@@ -1,0 +1,96 @@
+"""Texts in, the snapshot of a machine out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.errors import UsageError
+from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Snapshot, Torch
+from gpudoctor.readers.report import Reading, assemble, read_files, read_texts
+from gpudoctor.registry import load_checks
+from gpudoctor.reporters import snapshot_json
+from gpudoctor.runner import run_checks
+
+TOO_OLD = b"UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update"
+
+
+def test_a_text_says_where_each_fact_stands() -> None:
+    snapshot = read_texts([("log.txt", TOO_OLD)])
+    (report,) = [report for report in snapshot.reports if report.section == "driver"]
+    assert (report.state, report.source, "cuda_version" in report.facts) == ("ok", "messages in log.txt", True)
+
+
+def test_what_no_text_tells_is_unknown() -> None:
+    snapshot = read_texts([("log.txt", TOO_OLD)])
+    report = snapshot.report("cupy")
+    assert snapshot.cupy is None
+    assert report is not None
+    assert (report.state, report.detail) == ("not-run", "not in the report")
+
+
+def test_evidence_names_the_text() -> None:
+    report = run_checks(load_checks(), read_texts([("log.txt", TOO_OLD)]))
+    assert report.findings[0].check_id == "driver-too-old"
+    assert {evidence.source for evidence in report.findings[0].evidence} == {"messages in log.txt"}
+
+
+def test_two_values_are_a_contradiction() -> None:
+    old, new = (Driver(version=DriverVersion.parse(text)) for text in ("470.57.02", "535.54.03"))
+    snapshot = assemble([Reading("messages in a", {"driver": old}), Reading("messages in b", {"driver": new})])
+    assert snapshot.driver is not None
+    assert snapshot.driver.version == old.version
+    (contradiction,) = snapshot.contradictions or ()
+    assert (contradiction.fact, contradiction.taken, contradiction.other) == (
+        "driver.version",
+        "470.57.02 (messages in a)",
+        "535.54.03 (messages in b)",
+    )
+
+
+def test_a_version_that_says_less_is_no_contradiction() -> None:
+    short, whole = (Torch(version=PackageVersion(text)) for text in ("2.4.0", "2.4.0+cu121"))
+    snapshot = assemble([Reading("messages in a", {"torch": short}), Reading("messages in b", {"torch": whole})])
+    assert snapshot.contradictions == ()
+
+
+def test_a_saved_snapshot_comes_back_as_it_was(tmp_path: Path) -> None:
+    snapshot = Snapshot(taken_at="2026-01-01T00:00:00Z", driver=Driver(cuda_version=CudaVersion(12, 2)))
+    file = tmp_path / "snapshot.json"
+    file.write_text(snapshot_json.render(snapshot))
+    assert read_files([str(file)]) == snapshot
+
+
+def test_the_snapshot_in_a_report_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps({"schema": "gpudoctor/report/1", "snapshot": {"schema": "gpudoctor/snapshot/1"}}))
+    assert read_files([str(file)]) == Snapshot()
+
+
+def test_a_snapshot_and_a_text_are_one_machine(tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.json"
+    file.write_text(snapshot_json.render(Snapshot(driver=Driver(version=DriverVersion.parse("470.57.02")))))
+    snapshot = read_texts([("snapshot.json", file.read_bytes()), ("log.txt", TOO_OLD)])
+    assert snapshot.driver is not None
+    assert (str(snapshot.driver.version), snapshot.driver.cuda_version) == ("470.57.02", CudaVersion(11, 4))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"schema": "gpudoctor/snapshot/2"}', "its schema is gpudoctor/snapshot/2, this gpudoctor reads"),
+        (b'{"schema": "gpudoctor/snapshot/1", "driver": ', "a snapshot that is cut off or damaged"),
+        (b'{"schema": "gpudoctor/snapshot/1", "driver": 3}', "a damaged snapshot"),
+        (b"nothing of interest here", "nothing in it is known"),
+        (b"", "nothing in it is known"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(content: bytes, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        read_texts([("x.json", content)])
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="/no/such/file: No such file or directory"):
+        read_files(["/no/such/file"])

@@ -1,0 +1,71 @@
+"""What the web, the terminal and the mail put around a text is taken off."""
+
+import pytest
+
+from gpudoctor.errors import UsageError
+from gpudoctor.readers.text import LARGEST_BYTES, clean_text, read_text
+
+
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        ("alice@lab42:~/x$ nvidia-smi", "nvidia-smi"),
+        ("root@098b49afe624:/# nvidia-smi", "nvidia-smi"),
+        ("(base) C:\\Users\\alice\\Downloads>python run.py", "python run.py"),
+        ("PS C:\\work> pip list", "pip list"),
+        ("[alice@lab42 work]$ ls", "ls"),
+        ("$ pip install torch", "pip install torch"),
+        ("❯ conda list", "conda list"),  # noqa: RUF001
+        (">>> import torch", "import torch"),
+        ("In [3]: import cupy", "import cupy"),
+        ("> > quoted twice", "quoted twice"),
+        ("(Worker pid=12) RuntimeError: x", "RuntimeError: x"),
+        ("[rank0]: RuntimeError: x", "RuntimeError: x"),
+        ("      │ exit code: 1", "exit code: 1"),
+        ("\x1b[31mred\x1b[0m \x1b]0;title\x07text", "red text"),
+        ("GPU 0： Tesla", "GPU 0: Tesla"),  # noqa: RUF001
+        ("couldn‘t", "couldn't"),  # noqa: RUF001
+        ("a\u200bb\u202ec", "abc"),
+        ("    indented stays", "    indented stays"),
+        ("|   0  Tesla V100  On |", "|   0  Tesla V100  On |"),
+    ],
+)
+def test_decoration_goes(line: str, plain: str) -> None:
+    assert clean_text(line, "x").lines == (plain,)
+
+
+def test_a_wrapped_message_is_one_line() -> None:
+    text = clean_text("> no kernel image is\r\n> available for\r\n>   execution", "x")
+    assert text.flat == "no kernel image is available for execution"
+
+
+def test_names_and_secrets_go() -> None:
+    text = clean_text('export HF_TOKEN=hf_abcdefghijklmnopqrstu\nFile "/home/alice/x.py", line 1', "x")
+    assert "abcdefghij" not in text.raw + text.flat
+    assert "alice" not in text.raw + text.flat
+
+
+def test_fences_of_markdown_go() -> None:
+    assert clean_text("```\nx\n```", "x").lines == ("x",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings(encoding: str) -> None:
+    assert read_text("Treiber läuft".encode(encoding), "x").flat == "Treiber läuft"
+
+
+def test_broken_utf8_is_still_read() -> None:
+    assert read_text(b"driver \xff\xfe 535", "x").flat.endswith("535")
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (bytes(range(256)) * 40, "x.bin: no text: paste what the program printed"),
+        (b"a" * (LARGEST_BYTES + 1), "x.bin: larger than 8 MiB: keep the part around the error"),
+    ],
+    ids=["binary", "huge"],
+)
+def test_what_is_no_report_is_one_line(data: bytes, line: str) -> None:
+    with pytest.raises(UsageError, match=f"^{line}$"):
+        read_text(data, "x.bin")
