@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data import features
-from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, TorchRuntime
+from gpudoctor.model import ComputeCapability, Device, Finding, Message, Python, Remedy, Severity, TorchRuntime
 from gpudoctor.reasoning.devices import capability as capability_by_product
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.reasoning.usable_devices import described, is_minor_turing
 from gpudoctor.registry import Skip, applies, check
+from gpudoctor.remedies import python_command
 
 # Source: torch/amp/autocast_mode.py of torch 2.14; vllm/platforms/cuda.py; transformers/training_args.py.
 REFUSALS = (
@@ -20,18 +22,25 @@ REFUSALS = (
 
 @check(family="precision")
 def bf16_unsupported(
-    torch_runtime: TorchRuntime | None = None, devices: tuple[Device, ...] | None = None
+    torch_runtime: TorchRuntime | None = None,
+    devices: tuple[Device, ...] | None = None,
+    python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The device has no bf16 arithmetic.
 
     Why: a program that asks for bf16 is refused, or computes it by way of float32, without any gain in speed;
     torch.cuda.is_bf16_supported() counts that emulation as support.
-    Exception: it is advice as long as no program was refused. Devices from compute capability 8.0 on pass.
+    Exception: it is advice as long as no program was refused. Devices from compute capability 8.0 on pass; where one of
+    them is refused all the same, PyTorch sees no GPU, or is too old.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
     """
     found = _capabilities(torch_runtime, devices)
-    refusal = text_with(*REFUSALS, torch_runtime=torch_runtime)
+    refusal = _refusal(torch_runtime, messages)
     emulating = {fact: value for fact, value in found.items() if _bf16(value[1]) == "emulated"}
+    if refusal and found and all(_bf16(capability) == "native" for _, capability in found.values()):
+        yield _refused_although_native(refusal, found, python)
+        return
     if refusal:
         yield Finding(
             severity=Severity.ERROR,
@@ -40,6 +49,10 @@ def bf16_unsupported(
             facts=(refusal[0], *emulating),
             remedies=_remedies(tuple(emulating.values())),
         )
+        return
+    kernel = next(iter(reported(messages, "bf16-kernel-missing")), None)
+    if kernel:
+        yield _without_kernel(*kernel)
         return
     if torch_runtime is None and devices is None:
         raise Skip("torch_runtime.device_capabilities is unknown")
@@ -56,6 +69,50 @@ def bf16_unsupported(
             facts=tuple(emulating),
             remedies=_remedies(tuple(emulating.values())),
         )
+
+
+def _refusal(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+    """Return the fact and the text by which a program refuses bf16."""
+    kinds = ("bf16-device-refused", "bf16-autocast-refused", "bf16-setup-refused", "bf16-instruction-missing")
+    for kind in kinds:
+        for fact, message in reported(messages, kind):
+            return fact, message.text
+    return text_with(*REFUSALS, torch_runtime=torch_runtime)
+
+
+def _refused_although_native(
+    refusal: tuple[str, str], found: dict[str, tuple[str, ComputeCapability]], python: Python | None
+) -> Finding:
+    show = "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
+    return Finding(
+        severity=Severity.WARNING,
+        summary=f"bf16 is refused although {_text(found.values())} has it: {refusal[1]}",
+        subject="bf16",
+        facts=(refusal[0], *found),
+        remedies=(
+            Remedy(
+                summary="Look whether PyTorch sees the GPU, and is 1.10 or newer with CUDA 11 or newer: the program "
+                "refuses bf16 where either is missing; until then use float16 (fp16=True, --dtype half)",
+                commands=(python_command(python, "-c", show),),
+            ),
+        ),
+    )
+
+
+def _without_kernel(fact: str, message: Message) -> Finding:
+    operator = message.names.get("operator", "an operator")
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"This PyTorch has no bf16 kernel of {operator}",
+        subject=operator,
+        facts=(fact,),
+        remedies=(
+            Remedy(
+                summary="Update PyTorch, which gets bf16 kernels with each release, or use float16 (half, fp16) or "
+                "float32 for this operator"
+            ),
+        ),
+    )
 
 
 def _capabilities(
@@ -99,7 +156,8 @@ def _remedies(devices: tuple[tuple[str, ComputeCapability], ...]) -> tuple[Remed
     )
     fp32 = Remedy(summary="Use float32: leave out bf16 and autocast, or set both to False")
     slow = any(is_minor_turing(name) or _fp16(capability) != "native" for name, capability in devices)
-    return (fp32,) if slow else (fp16, fp32)
+    save = Remedy(summary="float16 (--dtype half) saves memory there and brings no speed; look for NaN in its results")
+    return (fp32, save) if slow else (fp16, fp32)
 
 
 def _fp16(capability: ComputeCapability) -> str | None:

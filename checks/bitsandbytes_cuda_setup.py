@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaVersion, Finding, Python, Severity, Torch, TorchRuntime
+from gpudoctor.model import CudaVersion, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.reasoning.installed import package, torch_fact, whole_torch
-from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import install_packages
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies import install_packages, python_command, set_variable
 
 # The first version of bitsandbytes whose wheels hold a library for this CUDA version.
 # Source: https://github.com/bitsandbytes-foundation/bitsandbytes/releases (12.4 in 0.43.1),
@@ -19,13 +20,28 @@ FIRST_VERSIONS = (
 )
 
 
+# Most telling first.
+KINDS = (
+    "bnb-binary-missing",
+    "bnb-library-lacks-function",
+    "bnb-windows-path",
+    "bnb-no-libcudart",
+    "bnb-setup-failed",
+    "bnb-without-gpu",
+    "bnb-cuda-detection-failed",
+    "bnb-broken",
+)
+
+
 @check(family="torch")
 def bitsandbytes_cuda_setup(
-    python: Python,
+    python: Python | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
+    system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
-    """bitsandbytes has no library for the CUDA version of the installed PyTorch.
+    """bitsandbytes finds no CUDA library that fits the installed PyTorch.
 
     Why: it loads libbitsandbytes_cuda128.so for a PyTorch built with CUDA 12.8; where its wheel has none, quantised
     layers and 8-bit optimizers end with "compiled without GPU support".
@@ -33,6 +49,13 @@ def bitsandbytes_cuda_setup(
     list of this check does not call too old.
     Reference: https://huggingface.co/docs/bitsandbytes/main/en/installation
     """
+    said = [found for kind in KINDS for found in reported(messages, kind)]
+    if said:
+        whole = whole_torch(torch, torch_runtime)
+        yield _told(said[0], whole, python, system, messages)
+        return
+    if python is None:
+        raise Skip("python is unknown")
     packages = known(python.packages, "python.packages")
     found = package(python, "bitsandbytes")
     applies(found, "bitsandbytes is not installed")
@@ -58,3 +81,73 @@ def bitsandbytes_cuda_setup(
             ),
         ),
     )
+
+
+def _told(
+    said: tuple[str, Message],
+    whole: Torch,
+    python: Python | None,
+    system: System | None,
+    messages: tuple[Message, ...] | None,
+) -> Finding:
+    fact, message = said
+    version = package(python, "bitsandbytes")
+    cuda = whole.cuda_version or _cuda(messages)
+    return Finding(
+        # Without CUDA in PyTorch that is the cause, and stands first.
+        severity=Severity.WARNING if whole.build == "cpu" else Severity.ERROR,
+        summary=f"bitsandbytes{f' {version[1]}' if version else ''} finds no CUDA library that fits"
+        f"{f' CUDA {cuda}' if cuda else ''}: {message.text}",
+        subject="bitsandbytes",
+        facts=(fact, *((version[0],) if version else ())),
+        remedies=tuple(_remedies(message, cuda, python, system)),
+    )
+
+
+def _cuda(messages: tuple[Message, ...] | None) -> CudaVersion | None:
+    """Return the CUDA version that bitsandbytes looks for: "117" is 11.7."""
+    for _, message in reported(messages, "bnb-cuda-version", "bnb-binary-missing"):
+        digits = message.names.get("digits") or message.names.get("digits2") or ""
+        if len(digits) == 3:
+            return CudaVersion(int(digits[:2]), int(digits[2]))
+    return None
+
+
+def _remedies(
+    message: Message, cuda: CudaVersion | None, python: Python | None, system: System | None
+) -> Iterator[Remedy]:
+    windows = system is not None and system.os == "windows"
+    suited = f", whose wheels hold the libraries for CUDA {cuda} and for Windows" if cuda else ""
+    yield install_packages(
+        python=python,
+        requirements=("--upgrade", "bitsandbytes"),
+        summary=f"Upgrade bitsandbytes{suited}: from 0.43 on it takes the CUDA libraries that PyTorch brought",
+        verify="import bitsandbytes; print(bitsandbytes.__version__)",
+    )
+    yield Remedy(
+        summary="Look whether PyTorch sees the GPU: without CUDA in it bitsandbytes takes its library for the CPU",
+        commands=(
+            python_command(
+                python, "-c", "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
+            ),
+            python_command(python, "-m", "bitsandbytes"),
+        ),
+    )
+    if not windows and message.kind != "bnb-windows-path":
+        yield Remedy(
+            summary="Where it must stay as it is, put the folder of libcudart.so on LD_LIBRARY_PATH: a toolkit's, "
+            "or of conda's cudatoolkit or cuda-runtime",
+            commands=(
+                "find / -name 'libcudart.so*' 2>/dev/null",
+                'export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:/usr/local/cuda/lib64"',
+                python_command(python, "-m", "bitsandbytes"),
+            ),
+        )
+    digits = f"{cuda.major}{cuda.minor}" if cuda else ""
+    if digits:
+        yield set_variable(
+            system=system,
+            name="BNB_CUDA_VERSION",
+            value=digits,
+            summary=f"Or set BNB_CUDA_VERSION to one whose libbitsandbytes_cuda*.so is there: {digits}",
+        )

@@ -3,8 +3,21 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.data import offered_cuda_can_run, supported_cuda
-from gpudoctor.model import CudaVersion, Driver, DriverVersion, Environment, Finding, Remedy, Severity, System
+from gpudoctor.data import driver_for, offered_cuda_can_run, supported_cuda
+from gpudoctor.model import (
+    Container,
+    CudaVersion,
+    Device,
+    Driver,
+    DriverVersion,
+    Environment,
+    Finding,
+    Message,
+    Remedy,
+    Severity,
+    System,
+)
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import update_driver
 
@@ -13,7 +26,12 @@ VARIABLE = "NVIDIA_REQUIRE_CUDA"
 
 @check(family="container", explains=("driver-too-old", "torch-cuda-unavailable", "cupy-unusable"))
 def container_image_needs_newer_driver(
-    environment: Environment, driver: Driver | None = None, system: System | None = None
+    environment: Environment | None = None,
+    driver: Driver | None = None,
+    system: System | None = None,
+    devices: tuple[Device, ...] | None = None,
+    container: Container | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container's image requires a newer driver than its host has.
 
@@ -24,7 +42,21 @@ def container_image_needs_newer_driver(
     all the same by minor-version compatibility, so that is a warning. The brand of a GPU is not compared.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    text = environment.get(VARIABLE) or ""
+    told = _told(driver, container, messages)
+    if told is not None:
+        summary, fact, wanted = told
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=summary,
+            subject="container image",
+            facts=(fact, *(("driver.version",) if driver is not None and driver.version is not None else ())),
+            remedies=(
+                update_driver(system=system, needed=wanted, devices=devices, driver=driver),
+                _other_image(driver.cuda_version if driver is not None else None),
+            ),
+        )
+        return
+    text = known(environment, "environment").get(VARIABLE) or ""
     applies(text, f"{VARIABLE} is not set")
     needed = _cuda_of(text)
     driver = known(driver, "driver")
@@ -46,12 +78,39 @@ def container_image_needs_newer_driver(
             *(("driver.version",) if driver.version is not None else ()),
         ),
         remedies=(
-            Remedy(
-                summary=f"Use an image for CUDA {offered} or older: another tag of the same image",
-                reference="https://hub.docker.com/r/nvidia/cuda/tags",
-            ),
-            update_driver(system=system, needed=needed, driver=driver),
+            _other_image(offered),
+            update_driver(system=system, needed=_driver_of(needed), driver=driver),
         ),
+    )
+
+
+def _told(
+    driver: Driver | None, container: Container | None, messages: tuple[Message, ...] | None
+) -> tuple[str, str, CudaVersion | DriverVersion | None] | None:
+    """Return what the container runtime or the image's own banner says, its fact, and what it asks for."""
+    host = f"the host's driver is {driver.version}" if driver is not None and driver.version is not None else ""
+    image = f"The image {container.image}" if container is not None and container.image else "The image"
+    for fact, message in reported(messages, "container-ngc-needs-driver"):
+        release = message.names["release"]
+        return f"{image} needs driver {release}{f', {host}' if host else ''}", fact, DriverVersion.parse(release)
+    for fact, message in reported(messages, "container-requirement-unmet"):
+        condition = " ".join(message.names["condition"].split())
+        if condition.startswith("arch"):
+            continue
+        number = re.fullmatch(r"(cuda|driver) ?>=? ?(\d{1,4}(?:\.\d{1,4}){0,2})", condition)
+        wanted = None
+        if number is not None:
+            cuda = number[1] == "cuda"
+            wanted = _driver_of(_cuda_of(f"cuda>={number[2]}")) if cuda else DriverVersion.parse(number[2])
+        return f"{image} requires {condition}, which is not met{f': {host}' if host else ' by the host'}", fact, wanted
+    return None
+
+
+def _other_image(cuda: CudaVersion | None) -> Remedy:
+    limit = f"CUDA {cuda} or older" if cuda is not None else "an older CUDA, which the driver of the host supports"
+    return Remedy(
+        summary=f"Use an image for {limit}: another tag of the same image",
+        reference="https://hub.docker.com/r/nvidia/cuda/tags",
     )
 
 
@@ -59,6 +118,11 @@ def _cuda_of(text: str) -> CudaVersion | None:
     """Return the CUDA version that the first alternative asks for."""
     match = re.search(r"\bcuda>=?(\d{1,3}(?:\.\d{1,3})?)", text)
     return CudaVersion.parse(match[1]) if match else None
+
+
+def _driver_of(cuda: CudaVersion | None) -> CudaVersion | DriverVersion | None:
+    """Return the driver that offers `cuda`: the condition compares with that, minor-version compatibility or not."""
+    return (driver_for(cuda) if cuda is not None else None) or cuda
 
 
 def _short(text: str) -> str:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import DeviceFile, Driver, Finding, Remedy, Severity, System
+from gpudoctor.model import Container, DeviceFile, Driver, Finding, Message, Remedy, Severity, System
+from gpudoctor.reasoning.containers import told_of_container
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
     NVML_NO_PERMISSION,
     NVML_UNKNOWN,
@@ -11,7 +13,7 @@ from gpudoctor.reasoning.symptoms import (
     in_wsl,
     nvml_error,
 )
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, applies, check, known
 
 TROUBLESHOOTING = (
     "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
@@ -26,42 +28,68 @@ TROUBLESHOOTING = (
         "cupy-unusable",
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
+        "device-permissions-missing",
     ),
 )
-def container_nvml_lost(driver: Driver, system: System | None = None) -> Iterator[Finding]:
+def container_nvml_lost(
+    driver: Driver | None = None,
+    system: System | None = None,
+    container: Container | None = None,
+    messages: tuple[Message, ...] | None = None,
+) -> Iterator[Finding]:
     """The container has lost access to the GPU.
 
     Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
     containers and forgets those that a hook of the NVIDIA runtime added: NVML then says "Unknown Error", and opening
     /dev/nvidiactl fails with "Operation not permitted". SELinux gives "Insufficient Permissions" instead.
-    Exception: outside containers the same text has other causes.
+    Exception: outside containers the same text has other causes: a driver that fails, after suspend or an upgrade.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
     applies(system is None or system.container != "", "this is not a container")
     applies(not in_wsl(system), "WSL has no device rules for the GPU")
+    told = reported(messages, "container-worked-before")
+    if told and (driver is None or (driver.nvml_error is None and driver.nvml_code is None)):
+        yield _finding("The container has lost the GPU that it had", (told[0][0],), system, container)
+        return
+    driver = known(driver, "driver")
     lost = nvml_error(NVML_UNKNOWN, driver)
-    forbidden = nvml_error(NVML_NO_PERMISSION, driver) if in_container(system) else None
+    inside = told_of_container(system, container)
+    forbidden = nvml_error(NVML_NO_PERMISSION, driver) if inside else None
     refused = _refused(driver) if in_container(system) else None
     if not lost and not forbidden and refused is None:
         if driver.nvml_code is None and driver.nvml_error is None:
             raise Skip("driver.nvml_code is unknown")
         return
-    reported = lost or forbidden
-    text = f"NVML fails ({' '.join((driver.nvml_error or str(driver.nvml_code)).split())})" if reported else ""
+    failure = lost or forbidden
+    text = f"NVML fails ({' '.join((driver.nvml_error or str(driver.nvml_code)).split())})" if failure else ""
     opening = f"{refused.path} cannot be opened ({refused.error or 'refused'})" if refused is not None else ""
-    yield Finding(
+    number = (driver.device_files or ()).index(refused) if refused is not None else 0
+    facts = (
+        *((failure,) if failure else ()),
+        *((told[0][0],) if told else ()),
+        *((f"driver.device_files[{number}].accessible",) if refused is not None else ()),
+    )
+    summary = f"The container has lost the GPU: {' and '.join(part for part in (text, opening) if part)}"
+    yield _finding(summary, facts, system, container, selinux=bool(forbidden))
+
+
+def _finding(
+    summary: str,
+    facts: tuple[str, ...],
+    system: System | None,
+    container: Container | None,
+    *,
+    selinux: bool = False,
+) -> Finding:
+    remedies = (_selinux(),) if selinux else (_restart(system), _prevent(system), _cgroupfs())
+    # A pasted message does not tell where it was printed.
+    unsure = () if selinux or told_of_container(system, container) else (_outside(),)
+    return Finding(
         severity=Severity.ERROR,
-        summary=f"The container has lost the GPU: {' and '.join(part for part in (text, opening) if part)}",
+        summary=summary,
         subject=f"{system.container} container" if system is not None and system.container else "container",
-        facts=(
-            *((reported,) if reported else ()),
-            *(
-                (f"driver.device_files[{(driver.device_files or ()).index(refused)}].accessible",)
-                if refused is not None
-                else ()
-            ),
-        ),
-        remedies=(_selinux(),) if forbidden else (_restart(system), _prevent(system)),
+        facts=facts,
+        remedies=(*remedies, *unsure),
     )
 
 
@@ -93,10 +121,29 @@ def _prevent(system: System | None) -> Remedy:
     engine = "podman" if system is not None and system.container == "podman" else "docker"
     start = f"{engine} run --device nvidia.com/gpu=all IMAGE nvidia-smi"
     return Remedy(
-        summary="Against the next loss use CDI, which tells the engine of the devices: they survive a daemon-reload",
+        summary="Against the next loss use CDI, which tells the engine of the devices, or name them "
+        "(--device /dev/nvidia0 --device /dev/nvidiactl --device /dev/nvidia-uvm): both survive a daemon-reload",
         commands=("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml", start),
         needs=("root",),
         reference=TROUBLESHOOTING,
+    )
+
+
+def _cgroupfs() -> Remedy:
+    return Remedy(
+        summary='Or let Docker set the device rules itself, "exec-opts": ["native.cgroupdriver=cgroupfs"] in '
+        "/etc/docker/daemon.json, and update the NVIDIA Container Toolkit",
+        commands=("sudo systemctl restart docker", "docker info --format '{{.CgroupDriver}}'"),
+        needs=("root", "restart"),
+        reference=TROUBLESHOOTING,
+    )
+
+
+def _outside() -> Remedy:
+    return Remedy(
+        summary="If that was outside a container, the driver itself fails: reboot, and read what the kernel says of it",
+        commands=("sudo dmesg | grep -i nvrm", "sudo reboot", "nvidia-smi"),
+        needs=("root", "reboot"),
     )
 
 

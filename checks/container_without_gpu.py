@@ -2,7 +2,22 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, Device, Driver, Environment, Finding, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import (
+    Container,
+    Cupy,
+    Device,
+    Driver,
+    Environment,
+    Finding,
+    Message,
+    Remedy,
+    Severity,
+    System,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.reasoning.containers import gpus_left_out, told_of_container
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
     NVML_DRIVER_NOT_LOADED,
     NVML_LIBRARY_NOT_FOUND,
@@ -16,7 +31,16 @@ from gpudoctor.reasoning.symptoms import (
     works,
 )
 from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.remedies import install_container_toolkit, start_container_with_gpu
+from gpudoctor.remedies import install_container_toolkit, reserve_gpu_in_compose, start_container_with_gpu
+
+# What each message tells by itself. Source: the table of failure messages.
+TOLD = {
+    "container-ngc-no-driver": "The container was started without the GPU: its image finds no NVIDIA driver",
+    "container-compose-too-old": "This Compose, or the version that its file names, cannot ask for a GPU",
+    "container-unknown-device": "The container asks for a GPU that its host does not have",
+}
+# What programs in a container without the GPU print besides "Found no NVIDIA driver".
+WITHOUT_DRIVER = ("libcuda-not-*", "nvidia-smi-not-found", "nvml-library-not-found", "torch-no-gpus", "cuda-no-device")
 
 
 @check(
@@ -37,22 +61,36 @@ from gpudoctor.remedies import install_container_toolkit, start_container_with_g
     ),
 )
 def container_without_gpu(
-    system: System,
+    system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     environment: Environment | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
+    container: Container | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container was started without the GPU.
 
     Why: a container sees a GPU only where its engine hands it over, with the device nodes and the driver's libraries:
     `docker run --gpus all`, a device reservation of compose, a resource limit of Kubernetes.
     Exception: a host without an NVIDIA GPU on its PCI bus is `no-nvidia-gpu`. Where nothing in the container asks for
-    CUDA this is advice.
+    CUDA this is advice. In a report nvidia-smi may be that of the host, so that the message of the container counts.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
+    told = _told(system, container, torch, torch_runtime, messages)
+    if told is not None:
+        summary, facts = told
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=summary,
+            subject="container",
+            facts=facts,
+            remedies=_remedies(system, container),
+        )
+        return
+    system = known(system, "system")
     applies(known(system.container, "system.container"), "this is not a container")
     if works(driver, devices) or (driver is not None and driver.nvml_code == 0):
         return
@@ -62,13 +100,16 @@ def container_without_gpu(
     nodes = gpu_nodes(driver)
     if nodes or (nodes is None and driver is not None and driver.libcuda_path):
         return
-    reported = (
+    failure = (
         no_driver_reported(torch_runtime)
         or nvml_error(NVML_LIBRARY_NOT_FOUND, driver)
         or nvml_error(NVML_DRIVER_NOT_LOADED, driver)
         or ("driver.installed" if driver is not None and driver.installed is False else None)
     )
-    if nodes is None and not reported:
+    if failure is None:
+        # The runtime puts nvidia-smi and libcuda into a container that has the GPU.
+        failure = next((path for path, _ in reported(messages, "nvidia-smi-not-found", "libcuda-not-*")), None)
+    if nodes is None and not failure:
         raise Skip("driver.device_files is unknown")
     visible = environment.get("NVIDIA_VISIBLE_DEVICES") if environment is not None else None
     yield Finding(
@@ -80,11 +121,53 @@ def container_without_gpu(
         facts=(
             "system.container",
             *(("driver.device_files",) if nodes is not None else ()),
-            *((reported,) if reported else ()),
+            *((failure,) if failure else ()),
             *(("system.pci_gpus",) if gpus else ()),
         ),
-        remedies=(start_container_with_gpu(system=system), install_container_toolkit(system=system)),
+        remedies=_remedies(system, container),
     )
+
+
+def _told(
+    system: System | None,
+    container: Container | None,
+    torch: Torch | None,
+    torch_runtime: TorchRuntime | None,
+    messages: tuple[Message, ...] | None,
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return what a report tells of a container without the GPU, and the facts that it stands in."""
+    for kind, text in TOLD.items():
+        for fact, message in reported(messages, kind):
+            device = message.names.get("device")
+            return f"{text}{f': {device}' if device else ''}", (fact,)
+    if messages is None or not told_of_container(system, container) or reported(messages, "container-nvidia-smi-works"):
+        return None
+    if torch is not None and torch.build in ("cpu", "rocm"):
+        return None
+    failed = no_driver_reported(torch_runtime)
+    left_out = gpus_left_out(container)
+    others = reported(messages, *WITHOUT_DRIVER) if left_out else ()
+    failed = failed or (others[0][0] if others else None)
+    if failed is None and left_out and torch_runtime is not None and torch_runtime.available is False:
+        failed = "torch_runtime.available"
+    asked = container is not None and container.gpus_requested
+    if failed is None or asked or (left_out is None and system is not None and system.container):
+        return None
+    how = "was started without the GPU" if left_out else "has no NVIDIA driver: it was started without the GPU"
+    image = f" of {container.image}" if container is not None and container.image else ""
+    return f"The container{image} {how}", (failed, *((left_out,) if left_out else ()))
+
+
+def _remedies(system: System | None, container: Container | None) -> tuple[Remedy, ...]:
+    """Return the remedies, that of the way in which the container was started first."""
+    run = start_container_with_gpu(system=system, container=container)
+    compose = reserve_gpu_in_compose(capabilities=True)
+    toolkit = install_container_toolkit(system=system)
+    if container is not None and container.compose:
+        return (compose, run, toolkit)
+    if container is None or container.engine in (None, "docker"):
+        return (run, toolkit, compose)
+    return (run, toolkit)
 
 
 def _severity(asked: bool | None, *, certain: bool) -> Severity:

@@ -1,11 +1,14 @@
 """A CUDA build of PyTorch and an AMD GPU."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.model import Device, Finding, Python, Remedy, Severity, System, Torch
+from gpudoctor.data.rocm import gfx_target_of
+from gpudoctor.model import Device, Finding, Message, Python, Remedy, Severity, System, Torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import python_command
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
@@ -13,9 +16,23 @@ FALLBACK_RELEASE = "2.13"
 INSTALL = "https://pytorch.org/get-started/locally/"
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "no-nvidia-gpu"))
+@check(
+    family="vendor",
+    explains=(
+        "torch-cuda-unavailable",
+        "no-nvidia-gpu",
+        "driver-missing",
+        "driver-not-loaded",
+        "torch-cpu-build",
+        "windows-pypi-cpu-wheel",
+    ),
+)
 def cuda_build_on_amd(
-    torch: Torch, system: System, devices: tuple[Device, ...] | None = None, python: Python | None = None
+    torch: Torch | None = None,
+    system: System | None = None,
+    devices: tuple[Device, ...] | None = None,
+    python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for NVIDIA's CUDA, and the GPU is of AMD.
 
@@ -24,6 +41,12 @@ def cuda_build_on_amd(
     such as most graphics parts inside processors. Where the GPU's gfx target is unknown it is a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
+    told = _told(torch, devices, messages)
+    if told:
+        yield _reported(*told, torch, system, python)
+        return
+    if torch is None or system is None:
+        raise Skip(f"{'torch' if torch is None else 'system'} is unknown")
     build = known(torch.build, "torch.build")
     applies(build == "cuda", "PyTorch is not a CUDA build")
     gpus = known(system.pci_gpus, "system.pci_gpus") if not system.amd_gfx_targets else system.pci_gpus or ()
@@ -40,6 +63,38 @@ def cuda_build_on_amd(
         subject="PyTorch",
         facts=("torch.build", "system.amd_gfx_targets" if system.amd_gfx_targets else "system.pci_gpus"),
         remedies=(_install(torch, system, python),),
+    )
+
+
+def _told(
+    torch: Torch | None, devices: tuple[Device, ...] | None, messages: tuple[Message, ...] | None
+) -> tuple[tuple[str, ...], str, str] | None:
+    """Return the facts, the GPU and its gfx target of a report that asks for CUDA on a machine with an AMD GPU alone.
+
+    Graphics parts of processors are named beside NVIDIA GPUs too; only names of which the gfx target is known count.
+    """
+    asked = reported(messages, "asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda")[:1]
+    if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
+        return None
+    for fact, message in reported(messages, "amd-gpu-named"):
+        target = gfx_target_of(message.text)
+        if target is not None:
+            name = message.names.get("pci") or message.names.get("device") or message.text
+            return (asked[0][0], fact), name, target
+    return None
+
+
+def _reported(
+    facts: tuple[str, ...], name: str, target: str, torch: Torch | None, system: System | None, python: Python | None
+) -> Finding:
+    version = f"PyTorch {torch.version}" if torch is not None and torch.version is not None else "PyTorch"
+    machine = replace(system or System(), amd_gfx_targets=(target,))
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"{version} asks for NVIDIA's CUDA, and the GPU is {name} of AMD ({target})",
+        subject="PyTorch",
+        facts=facts,
+        remedies=(_install(torch or Torch(), machine, python),),
     )
 
 

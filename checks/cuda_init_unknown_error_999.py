@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
 from gpudoctor.reasoning.symptoms import UNKNOWN_ERROR, cuda_error, in_container, in_wsl
-from gpudoctor.registry import Skip, check
+from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import reboot
 
 SUSPEND_OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
@@ -16,6 +16,7 @@ def cuda_init_unknown_error_999(
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA fails to initialise with the unknown error 999.
 
@@ -24,8 +25,9 @@ def cuda_init_unknown_error_999(
     Exception: other results of cuInit, such as 803 or 100, have checks of their own.
     Reference: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
     """
-    reported = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime)
+    reported = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, messages)
     if not reported:
+        applies(not messages, "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
             raise Skip("driver.cuda_init_code is unknown")
         return

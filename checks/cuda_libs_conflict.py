@@ -9,6 +9,8 @@ from gpudoctor.model import (
     Driver,
     Environment,
     Finding,
+    Message,
+    Package,
     Python,
     Remedy,
     Severity,
@@ -19,16 +21,18 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.reasoning.installed import whole_torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import SYSTEM_DRIVER_MISMATCH, cuda_error, runtime_texts, text_with
 from gpudoctor.registry import check, known
-from gpudoctor.remedies import reinstall_torch, unset_variable
+from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
+from gpudoctor.remedies.cuda_libraries import cuda_major_of, install_cuda_library, library_stem, wheel_of
 
 STUB_LIBRARY = 34  # "CUDA driver is a stub library". Source: cuda.h of CUDA 13.5
 COMPAT_NOT_SUPPORTED = 804  # "forward compatibility was attempted on non supported HW". Source: cuda.h of CUDA 13.5
 
 # A symbol of a CUDA library that the loaded file of that name does not have: another version of it was found first.
 SYMBOL = re.compile(
-    r"undefined symbol: (__nvJitLink\w*|nvJitLink\w+|nccl\w+|nvrtc\w+"
+    r"undefined symbol:? (__nvJitLink\w*|nvJitLink\w+|nccl\w+|nvrtc\w+"
     r"|cu(?:blas|fft|rand|solver|sparse|pti)\w+)(?:, version (lib\w+\.so[.\d]*))?",
     re.IGNORECASE,
 )
@@ -54,12 +58,14 @@ def cuda_libs_conflict(
     environment: Environment | None = None,
     devices: tuple[Device, ...] | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA libraries of another origin are loaded before those that belong to the installed packages.
 
     Why: LD_LIBRARY_PATH wins over the folders that wheels name. A libnvJitLink or libnccl of an older toolkit lacks
     symbols that PyTorch needs, a libcuda of a toolkit's stubs talks to no GPU, and that of a forward compatibility
-    package (cuda-compat) works on data centre GPUs only: errors 34, 803 and 804.
+    package (cuda-compat) works on data centre GPUs only: errors 34, 803 and 804. A package that was built for another
+    CUDA major version than the others asks for libraries that are not there.
     Exception: libraries on LD_LIBRARY_PATH with which everything works are advice; many clusters set it. cuDNN is for
     cudnn-missing-or-mismatch.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
@@ -68,6 +74,10 @@ def cuda_libs_conflict(
     libraries = (toolkit.library_path_libraries if toolkit is not None else None) or ()
     remedies = tuple(_remedies(libraries, environment, whole, python, system))
     symbol = _missing_symbol(torch_runtime, cupy_runtime)
+    told = reported(messages, "cuda-symbol-*")
+    if told:
+        yield _told_symbol(told[0], messages, libraries, whole, python, system)
+        return
     if symbol is not None:
         yield _symbol_finding(symbol, libraries, remedies)
         return
@@ -88,9 +98,122 @@ def cuda_libs_conflict(
             remedies=remedies,
         )
         return
+    missing = _missing_library(messages, torch_runtime, cupy_runtime)
+    if missing is not None:
+        yield _missing_finding(missing, whole, python, system)
+        return
     if toolkit is None or toolkit.library_path_libraries is None:
         known(torch_runtime or cupy_runtime, "toolkit.library_path_libraries")
     yield from _advice(libraries, python, remedies)
+
+
+def _told_symbol(
+    told: tuple[str, Message],
+    messages: tuple[Message, ...] | None,
+    libraries: tuple[SharedLibrary, ...],
+    whole: Torch,
+    python: Python | None,
+    system: System | None,
+) -> Finding:
+    """Return the finding where a message names a symbol that the library loaded does not have."""
+    fact, message = told
+    name, symbol = message.names.get("library", ""), message.names["symbol"]
+    stem = library_stem(name) or library_stem(_stem("lib" + symbol.lstrip("_")) + ".so")
+    loaded = next((m for m in reported(messages, "cuda-library-loaded") if _stem(m[1].names["library"]) == stem), None)
+    path = loaded[1].names["path"] if loaded else ""
+    first = next((n for n, library in enumerate(libraries) if _stem(library.soname) == stem), None)
+    if not path and first is not None:
+        path = libraries[first].path
+    origin = f"{path} is loaded, of another version" if path else "another version of it is loaded"
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"{symbol} is missing in {name or f'lib{stem}' if stem else 'a CUDA library'}: {origin}",
+        subject=name or stem or "CUDA libraries",
+        facts=(
+            fact,
+            *((loaded[0],) if loaded else ()),
+            *((f"toolkit.library_path_libraries[{first}].path",) if first is not None else ()),
+        ),
+        remedies=tuple(_symbol_remedies(stem, whole, python, system)),
+        details=dict(message.names),
+    )
+
+
+def _symbol_remedies(stem: str | None, whole: Torch, python: Python | None, system: System | None) -> Iterator[Remedy]:
+    others = _wheels_of_another_cuda(whole, python)
+    if others:
+        major = whole.cuda_version.major if whole.cuda_version else None
+        yield install_packages(
+            python=python,
+            requirements=(),
+            remove=[package.name for package in others],
+            summary=f"Remove the wheels of another CUDA than that of PyTorch ({major}), then reinstall PyTorch",
+        )
+    yield unset_variable(
+        system=system,
+        name="LD_LIBRARY_PATH",
+        summary="Remove LD_LIBRARY_PATH, where it is set: its folders come before the CUDA libraries of the packages",
+    )
+    if stem is not None:
+        major = whole.cuda_version.major if whole.cuda_version else None
+        name = wheel_of(stem, major or 12)
+        note = "" if major else " (cu11 in its name for a package built for CUDA 11, and so on)"
+        yield install_packages(
+            python=python,
+            requirements=("--upgrade", name),
+            force=True,
+            summary=f"If it still fails, install {name} again{note}: an old one of another package may lie over it; "
+            "pip check names the version that PyTorch asks for",
+            verify="import torch; print(torch.__version__, torch.cuda.is_available())",
+        )
+    yield reinstall_torch(python=python, system=system, torch=whole if whole.installed else None)
+
+
+def _wheels_of_another_cuda(whole: Torch, python: Python | None) -> list[Package]:
+    """Return NVIDIA's wheels for another CUDA major version than PyTorch's."""
+    if whole.cuda_version is None:
+        return []
+    packages = (python.packages if python is not None else None) or ()
+    found = [(package, re.fullmatch(r"nvidia-[\w-]+-cu(1\d)", package.name)) for package in packages]
+    return [package for package, match in found if match and int(match[1]) != whole.cuda_version.major]
+
+
+def _missing_library(
+    messages: tuple[Message, ...] | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
+) -> tuple[str, Message] | None:
+    """Return the message that a CUDA library cannot be opened, unless another check is for it.
+
+    A library that PyTorch or CuPy itself misses, or bitsandbytes looks for, is a question of that package.
+    """
+    if reported(messages, "bitsandbytes*"):
+        return None
+    own = " ".join(text for _, text in runtime_texts(torch_runtime, cupy_runtime))
+    for fact, message in reported(
+        messages, "cuda-library-missing", "cuda-dll-missing", "cuda-library-not-loaded", "cuda-builtins-missing"
+    ):
+        if message.names["library"] not in own:
+            return fact, message
+    return None
+
+
+def _missing_finding(
+    missing: tuple[str, Message], whole: Torch, python: Python | None, system: System | None
+) -> Finding:
+    fact, message = missing
+    name = message.names["library"]
+    major = cuda_major_of(name)
+    own = whole.cuda_version
+    differs = major is not None and own is not None and own.major != major
+    of = f" of CUDA {major}" if major else ""
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"A package asks for {name}{of}, which the loader does not find"
+        + (f", and PyTorch brings the libraries of CUDA {own}" if differs else ""),
+        subject=name,
+        facts=(fact, *(("torch.cuda_version",) if differs else ())),
+        remedies=tuple(install_cuda_library(name=name, python=python, system=system, torch=whole)),
+        details=dict(message.names),
+    )
 
 
 def _missing_symbol(
@@ -196,8 +319,25 @@ def _libcuda_finding(error: tuple[str, int], libcuda: tuple[str, str] | None, re
         summary=f"CUDA cannot be initialised, {meaning}{path}",
         subject="libcuda.so.1",
         facts=(fact, *((libcuda[0],) if libcuda is not None else ())),
-        remedies=tuple(remedy for remedy in remedies if "LD_LIBRARY_PATH" in remedy.summary)
-        + ((remove,) if code != STUB_LIBRARY else ()),
+        remedies=(
+            *([remedy for remedy in remedies if "LD_LIBRARY_PATH" in remedy.summary] or [_without_folder(code)]),
+            *((remove,) if code != STUB_LIBRARY else ()),
+        ),
+    )
+
+
+def _without_folder(code: int) -> Remedy:
+    """Return how to look for the folder on LD_LIBRARY_PATH that holds that libcuda."""
+    folder = "stubs of a toolkit" if code == STUB_LIBRARY else "compat of a toolkit (/usr/local/cuda/compat)"
+    return Remedy(
+        summary=f"Take the folder {folder} out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d",
+        commands=(
+            "printenv LD_LIBRARY_PATH; grep -r -E 'stubs|compat' /etc/ld.so.conf.d",
+            "unset LD_LIBRARY_PATH",
+            "sudo ldconfig",
+            "ldconfig -p | grep libcuda.so",
+        ),
+        needs=("root", "restart"),
     )
 
 

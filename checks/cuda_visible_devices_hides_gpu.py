@@ -8,6 +8,8 @@ from gpudoctor.model import (
     Driver,
     Environment,
     Finding,
+    Message,
+    Remedy,
     Severity,
     System,
     Torch,
@@ -15,11 +17,12 @@ from gpudoctor.model import (
 )
 from gpudoctor.model.record import record
 from gpudoctor.reasoning.installed import Machine, whole_torch
-from gpudoctor.reasoning.symptoms import NO_DEVICE, cuda_error
-from gpudoctor.registry import applies, check, known
+from gpudoctor.reasoning.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
+from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import set_variable, unset_variable
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
+Messages = tuple[Message, ...] | None
 AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
@@ -35,12 +38,13 @@ class _Choice:
 
 @check(family="cuda", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999"))
 def cuda_visible_devices_hides_gpu(
-    environment: Environment,
+    environment: Environment | None = None,
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there.
 
@@ -50,23 +54,103 @@ def cuda_visible_devices_hides_gpu(
     Exception: fewer devices than there are, as with "0" of four, are a choice, and so is a closing -1.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    if whole_torch(torch, torch_runtime).build == "rocm":
+    if environment is None and not messages:
+        raise Skip("environment is unknown")
+    environment = environment or Environment()
+    build = whole_torch(torch, torch_runtime).build
+    applies(messages is None or build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
+    if build == "rocm":
         yield from _amd_findings(environment, system)
         return
     value = environment.get(NVIDIA)
-    if value is None:
-        return
+    if value is not None:
+        found = tuple(_nvidia_findings(value, devices, driver, torch_runtime, system, messages))
+        yield from found
+        if found:
+            return
+    wrong = tuple(_wrong_number(value, devices, torch_runtime, system, messages))
+    yield from wrong
+    if messages is not None and value is None and not wrong:
+        raise Skip("the report does not show CUDA_VISIBLE_DEVICES")
+
+
+def _nvidia_findings(
+    value: str,
+    devices: tuple[Device, ...] | None,
+    driver: Driver | None,
+    torch_runtime: TorchRuntime | None,
+    system: System | None,
+    messages: Messages,
+) -> Iterator[Finding]:
+    no_device = cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages)
+    if messages is not None and not no_device and not _sees_too_few(value, torch_runtime, messages):
+        # A report may show only some of the devices.
+        applies(not _choose(value, None).visible, "nothing in the report fails for want of a device")
     choice = _choose(value, devices)
     if choice.bad == "" and choice.visible:
+        # The number of devices is often not in a report. With driver and GPU in order, a device that is not there
+        # is what leaves none; the first device is there wherever one is.
+        if no_device and not devices and choice.visible[0] != "0" and not no_driver_reported(torch_runtime, messages):
+            reason = "names no device that CUDA finds"
+            yield _all_hidden(NVIDIA, value, _Choice(visible=(), bad=choice.visible[0], reason=reason), None, system)
         return
     if not choice.visible:
         if _sees_devices(driver, torch_runtime):
             return
-        gpu = _hidden_gpu(Machine(system=system, driver=driver, devices=devices), driver, torch_runtime)
+        unavailable = torch_runtime is not None and torch_runtime.available is False
+        seen_none = bool(no_device) or (unavailable and not no_driver_reported(torch_runtime, messages))
+        gpu = _hidden_gpu(Machine(system=system, driver=driver, devices=devices), seen_none)
         applies(known(gpu, "devices"), "there is no NVIDIA GPU to hide")
         yield _all_hidden(NVIDIA, value, choice, len(devices) if devices else None, system)
     elif choice.after or choice.reason != "ends the list":
         yield _some_hidden(value, choice, system)
+
+
+def _sees_too_few(value: str, torch_runtime: TorchRuntime | None, messages: Messages) -> bool:
+    """Return whether PyTorch sees fewer devices than the variable names, or a program asks for one too many."""
+    if cuda_error(INVALID_DEVICE, None, torch_runtime, messages=messages):
+        return True
+    if torch_runtime is None or torch_runtime.available is None:
+        return False
+    if torch_runtime.device_count is None:
+        return not torch_runtime.available
+    return torch_runtime.device_count < len(value.split(","))
+
+
+def _wrong_number(
+    value: str | None,
+    devices: tuple[Device, ...] | None,
+    torch_runtime: TorchRuntime | None,
+    system: System | None,
+    messages: Messages,
+) -> Iterator[Finding]:
+    """Yield a finding where a program asked for a device whose number is not among the visible ones."""
+    said = cuda_error(INVALID_DEVICE, None, torch_runtime, messages=messages)
+    if said is None or any(device.mig_enabled or "MIG" in (device.name or "") for device in devices or ()):
+        return  # which number a MIG device has is for mig-misconfigured
+    if torch_runtime is not None and torch_runtime.available is False:
+        return  # no number would do: CUDA cannot be used at all
+    count = len(devices) if devices else None
+    shown = f' with {NVIDIA}="{value}"' if value else ""
+    there = f"; the machine has {count} GPU{'s' if count > 1 else ''}, 0 to {count - 1}" if count else ""
+    yield Finding(
+        severity=Severity.ERROR,
+        summary=f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}",
+        subject="device number",
+        facts=(said, *((f"environment.{NVIDIA}",) if value is not None else ())),
+        remedies=(
+            Remedy(
+                summary=f"Ask only for devices that are visible, from 0 on: cuda:0. {NVIDIA} renumbers them, so that "
+                f"with {NVIDIA}=2 the third GPU is cuda:0; start no more processes (--nproc_per_node) than it names",
+                commands=(
+                    "nvidia-smi -L",
+                    f"python -c \"import os, torch; print(os.environ.get('{NVIDIA}'), torch.cuda.device_count())\"",
+                ),
+                needs=("restart",),
+            ),
+            unset_variable(system=system, name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU"),
+        ),
+    )
 
 
 def _choose(value: str, devices: tuple[Device, ...] | None) -> _Choice:
@@ -134,11 +218,14 @@ def _sees_devices(driver: Driver | None, torch_runtime: TorchRuntime | None) -> 
     return torch_runtime is not None and bool(torch_runtime.available and torch_runtime.device_count)
 
 
-def _hidden_gpu(machine: Machine, driver: Driver | None, torch_runtime: TorchRuntime | None) -> str | None:
-    """Return the GPU that is hidden, "" for none, None for unknown."""
+def _hidden_gpu(machine: Machine, seen_none: bool) -> str | None:
+    """Return the GPU that is hidden, "" for none, None for unknown.
+
+    seen_none: CUDA found a driver and no device.
+    """
     gpu = machine.gpu()
-    if gpu is None and cuda_error(NO_DEVICE, driver, torch_runtime):
-        return "a GPU"  # CUDA found a driver and no device
+    if gpu is None and seen_none:
+        return "a GPU"
     return gpu
 
 
@@ -151,7 +238,13 @@ def _all_hidden(name: str, value: str, choice: _Choice, count: int | None, syste
         subject=name,
         facts=(f"environment.{name}",),
         remedies=(
-            unset_variable(system=system, name=name, summary=f"Remove {name}, unless the GPUs are hidden on purpose"),
+            unset_variable(
+                system=system,
+                name=name,
+                summary=f"Remove {name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden "
+                "on purpose",
+            ),
+            set_variable(system=system, name=name, value="0", summary="Or name a GPU that is there: they count from 0"),
         ),
     )
 

@@ -3,11 +3,24 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, PackageVersion, Python, Remedy, Severity, System, Toolkit, Torch, TorchRuntime
-from gpudoctor.reasoning.installed import whole_torch
+from gpudoctor.model import (
+    Finding,
+    Message,
+    PackageVersion,
+    Python,
+    Remedy,
+    Severity,
+    System,
+    Toolkit,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.reasoning.installed import matching_packages, whole_torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import reinstall_torch, unset_variable
+from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
+from gpudoctor.remedies.cuda_libraries import cudnn_of_torch, install_cudnn
 
 # Statuses that name another version, in lower case. CUDNN_STATUS_NOT_INITIALIZED has other causes, memory among them.
 # Source: cudnnStatus_t in https://docs.nvidia.com/deeplearning/cudnn/backend/latest/api/cudnn-graph-library.html
@@ -17,6 +30,18 @@ STATUSES = (
     "cudnn_status_version_mismatch",
     "cudnn version incompatibility",
 )
+
+# Kinds of messages that show it, those that say most first.
+VERSIONS = ("cudnn-older-than-torch", "cudnn-older-than-built", "cudnn-outdated-for-jax")
+FILES = ("cudnn-not-found", "cudnn-dll-not-found", "cudnn-not-loaded", "cudnn-without-dependencies")
+OTHERS = (
+    *("cudnn-symbol-missing", "cudnn-version-status", "cudnn-not-loaded-by-jax"),
+    *("cudnn-required-by-onnxruntime", "cudnn-provider-not-loaded"),
+)
+MAYBE = ("cudnn-failed-status", "cudnn-failed-tensorflow")
+
+# The first CTranslate2 that loads cuDNN 9; before, 8. Source: CHANGELOG.md of CTranslate2.
+FIRST_CTRANSLATE2_WITH_CUDNN_9 = "4.5.0"
 
 
 @check(
@@ -29,16 +54,23 @@ def cudnn_missing_or_mismatch(
     python: Python | None = None,
     toolkit: Toolkit | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
-    """cuDNN is missing, or another version is loaded than PyTorch was built with.
+    """cuDNN is missing, or another version is loaded than the framework was built with.
 
-    Why: convolutions and attention run in cuDNN. PyTorch refuses an older one, and parts of two versions do not work
-    together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Mostly LD_LIBRARY_PATH leads to the cuDNN of a toolkit.
+    Why: convolutions and attention run in cuDNN. PyTorch, TensorFlow and JAX refuse an older one, and parts of two
+    versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Mostly LD_LIBRARY_PATH leads to the
+    cuDNN of a toolkit, or two packages need different major versions: CTranslate2 from 4.5 on and PyTorch from 2.4 on
+    need 9, those before 8.
     Exception: another version that works is advice. Wheels of cuDNN for two CUDA major versions do not disturb each
     other.
     Reference: https://docs.nvidia.com/deeplearning/cudnn/backend/latest/developer/forward-compatibility.html
     """
     whole = whole_torch(torch, torch_runtime)
+    told = _told(messages)
+    if told is not None:
+        yield _told_finding(told, whole, python, toolkit, system)
+        return
     applies(whole.installed is not False, "PyTorch is not installed")
     applies(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
     missing = whole.missing_libraries or ()
@@ -68,6 +100,128 @@ def cudnn_missing_or_mismatch(
     else:
         known(torch_runtime and torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
         yield from _other_version(torch_runtime, whole, python, place, remedies)
+
+
+def _told(messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+    """Return the message that says most about cuDNN, by its fact; one that memory may explain only where none does."""
+    for kinds in (VERSIONS, FILES, OTHERS):
+        found = reported(messages, *kinds)
+        if found and not (kinds is OTHERS and _of_another_library(found[0][1], messages)):
+            return found[0]
+    full = any("out-of-memory" in message.kind for message in messages or ())
+    maybe = reported(messages, *MAYBE)
+    return maybe[0] if maybe and not full else None
+
+
+def _of_another_library(message: Message, messages: tuple[Message, ...] | None) -> bool:
+    """Return whether ONNX Runtime, which asks for CUDA and cuDNN in one breath, misses another library."""
+    return message.library == "onnxruntime" and bool(reported(messages, "cuda-library-missing", "cuda-dll-missing"))
+
+
+def _told_finding(
+    told: tuple[str, Message], whole: Torch, python: Python | None, toolkit: Toolkit | None, system: System | None
+) -> Finding:
+    fact, message = told
+    place = _on_library_path(toolkit)
+    return Finding(
+        severity=Severity.WARNING if message.kind in MAYBE else Severity.ERROR,
+        summary=_told_summary(message),
+        subject="cuDNN",
+        facts=(fact, *_place_fact(place)),
+        remedies=tuple(_told_remedies(message, whole, python, system)),
+        details=dict(message.names),
+    )
+
+
+def _told_summary(message: Message) -> str:
+    names = message.names
+    if "built_with" in names and "loaded" in names:
+        who = {"torch": "PyTorch", "jax": "JAX"}.get(message.library, "The framework")
+        built_with, loaded = _dotted(names["built_with"]), _dotted(names["loaded"])
+        return f"{who} was built with cuDNN {built_with}, and cuDNN {loaded} is loaded"
+    if "library" in names:
+        version = f" (cuDNN {names['major']})" if "major" in names else ""
+        return f"{names['library']}{version} cannot be loaded"
+    if "symbol" in names:
+        return f"The cuDNN that is loaded lacks {names['symbol']}: it is of another version, or not whole"
+    if "status" in names:
+        return f"cuDNN fails with CUDNN_STATUS_{names['status']}"
+    needs = f"cuDNN {names['major']}, which it needs" if "major" in names else "cuDNN"
+    who = {"jax": "JAX or TensorFlow", "onnxruntime": "ONNX Runtime"}.get(message.library, "The framework")
+    return f"{who} cannot load {needs}"
+
+
+def _dotted(text: str) -> str:
+    """Return a version in any of the forms of the messages as "8.5.0": "(8, 5, 0)", "8.5.0", "91002"."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) == 1 and numbers[0] >= 1000:
+        return ".".join(map(str, decode(numbers[0])))
+    return ".".join(map(str, numbers))
+
+
+def _told_remedies(message: Message, whole: Torch, python: Python | None, system: System | None) -> Iterator[Remedy]:
+    built_with = [int(number) for number in _dotted(message.names.get("built_with", "")).split(".") if number]
+    own = cudnn_of_torch(whole)
+    major = int(message.names["major"]) if "major" in message.names else built_with[0] if built_with else own
+    if message.kind in MAYBE:
+        yield Remedy(
+            summary="Look for full memory first, which is the most frequent reason, and end what holds it",
+            commands=("nvidia-smi",),
+        )
+    if built_with or message.kind in (*OTHERS, *MAYBE):
+        yield unset_variable(
+            system=system,
+            name="LD_LIBRARY_PATH",
+            summary="Remove LD_LIBRARY_PATH where it leads to another cuDNN, so that the one of the package itself is "
+            "loaded",
+        )
+    if major is not None and own is not None and major != own:
+        yield from _of_two_majors(major, own, python)
+    version = f">={'.'.join(map(str, built_with[:2]))},<{built_with[0] + 1}" if built_with else ""
+    version = version or (f"=={major}.*" if major else "")
+    if own is None or major in (None, own):
+        cuda = whole.cuda_version.major if whole.cuda_version else _cuda_major(message, python)
+        yield from install_cudnn(python=python, system=system, cuda_major=cuda, version=version, major=major)
+    if own is None and major is not None and "_" in message.names.get("library", "").partition("64_")[0]:
+        yield from _ctranslate2(major, python)
+    if whole.installed:
+        yield reinstall_torch(python=python, system=system, torch=whole)
+
+
+def _cuda_major(message: Message, python: Python | None) -> int | None:
+    """Return the CUDA major version of the packages here, by their names."""
+    if "cuda_major" in message.names:
+        return int(message.names["cuda_major"])
+    packages = (python.packages if python is not None else None) or ()
+    found = {int(match[1]) for package in packages if (match := re.search(r"-cu(1\d)$", package.name))}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_two_majors(major: int, own: int, python: Python | None) -> Iterator[Remedy]:
+    """Yield how to make the package that needs another cuDNN than PyTorch need the same."""
+    if own == 9:
+        requirement = f"ctranslate2>={FIRST_CTRANSLATE2_WITH_CUDNN_9}"
+    else:
+        requirement = f"ctranslate2<{FIRST_CTRANSLATE2_WITH_CUDNN_9}"
+    installed = matching_packages(python, "ctranslate2", "faster-whisper", "whisperx")
+    yield install_packages(
+        python=python,
+        requirements=(requirement,),
+        summary=f"PyTorch here brings cuDNN {own}, another package asks for cuDNN {major}: take the version of that "
+        f"package that uses cuDNN {own}"
+        + (f" ({requirement})" if installed else f"; of CTranslate2 (faster-whisper, WhisperX) it is {requirement}"),
+    )
+
+
+def _ctranslate2(major: int, python: Python | None) -> Iterator[Remedy]:
+    sign = ">=" if major == 8 else "<"
+    other = 9 if major == 8 else 8
+    yield install_packages(
+        python=python,
+        requirements=(f"ctranslate2{sign}{FIRST_CTRANSLATE2_WITH_CUDNN_9}",),
+        summary=f"Or, where CTranslate2 (faster-whisper, WhisperX) asks for it and PyTorch brings cuDNN {other}, take "
+        f"the CTranslate2 that uses cuDNN {other}",
+    )
 
 
 def _failure(torch_runtime: TorchRuntime | None) -> tuple[str, str] | None:

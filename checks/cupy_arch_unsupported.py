@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.data import runs_on, toolkit_architectures
+from gpudoctor.data import capability_of, first_toolkit, last_toolkit, runs_on, toolkit_architectures
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -12,14 +12,18 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     Python,
+    Remedy,
     Severity,
     System,
 )
 from gpudoctor.model.record import record
 from gpudoctor.reasoning.cupy_errors import cupy_works, error_with
-from gpudoctor.reasoning.installed import Machine, cupy_installed, known_gpus
+from gpudoctor.reasoning.installed import Gpu, Machine, cupy_installed, known_gpus
+from gpudoctor.reasoning.messages import reported as told
 from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies import install_cupy
 
 # What NVRTC and CUDA say. Source: NVRTC 11.7 to 13.5; cudaGetErrorString of CUDA 13.5.
 REFUSED = r"invalid value for --gpu-architecture|no kernel image is available|cudaErrorNoKernelImageForDevice"
@@ -42,6 +46,7 @@ def cupy_arch_unsupported(
     driver: Driver | None = None,
     python: Python | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The NVRTC that CuPy uses does not compile for the device's compute capability.
 
@@ -56,10 +61,10 @@ def cupy_arch_unsupported(
     applies(devices != (), "there is no NVIDIA GPU")
     if cupy_works(cupy_runtime):
         return
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
     reported = error_with(cupy_runtime, REFUSED)
     compiler = _compiler(cupy, cupy_runtime, python)
-    gpus = known_gpus(devices)
+    gpus = known_gpus(devices) or (_named(messages) if reported else ())
+    machine = Machine(python=python, system=system, driver=driver, devices=devices or _devices(gpus))
     refused = [gpu for gpu in gpus if compiler is not None and not _compiles(compiler, gpu.capability)]
     if refused and compiler is not None:
         gpu = refused[0]
@@ -74,16 +79,71 @@ def cupy_arch_unsupported(
         )
     elif reported is not None:
         of = f" for {gpus[0]}" if gpus else ""
+        of += _span(gpus[0].capability) if gpus else ""
         yield Finding(
             severity=Severity.ERROR,
             summary=f"CuPy cannot compile{of}: {reported[1][0]}",
             subject="cupy",
             facts=(reported[0], *((gpus[0].fact,) if gpus else ())),
-            remedies=(machine.install_cupy(cupy),),
+            remedies=tuple(_remedies(gpus, cupy, machine)),
         )
     else:
         known(gpus or None, "devices[0].compute_capability")
         known(compiler, "cupy_runtime.nvrtc_architectures")
+
+
+def _named(messages: tuple[Message, ...] | None) -> tuple[Gpu, ...]:
+    """Return the GPU that the report names beside the error."""
+    for fact, message in told(messages, "nvrtc-architecture-device*"):
+        name = message.names.get("device")
+        capability = capability_of(name)
+        if name and capability is not None:
+            return (Gpu(name=name, capability=capability, fact=fact),)
+    return ()
+
+
+def _devices(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | None:
+    """Return the GPUs as devices, for remedies; None for unknown."""
+    return (
+        tuple(
+            Device(nvml_index=number, name=gpu.name, compute_capability=gpu.capability)
+            for number, gpu in enumerate(gpus)
+        )
+        or None
+    )
+
+
+def _span(capability: ComputeCapability) -> str:
+    """Return for which toolkits a device is too new or too old, as a part of a sentence."""
+    last, first = last_toolkit(capability), first_toolkit(capability)
+    if last is not None:
+        return f", for which CUDA {last} was the last"
+    return f", for which CUDA {first} is the first" if first is not None else ""
+
+
+def _remedies(gpus: tuple[Gpu, ...], cupy: Cupy | None, machine: Machine) -> Iterator[Remedy]:
+    yield machine.install_cupy(cupy)
+    if gpus:
+        yield Remedy(
+            summary=f"Or bring the CUDA toolkit, or the container's image, to a version that compiles for {gpus[0]}"
+            f"{_span(gpus[0].capability)}, and take the CuPy for it",
+            commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv", "nvcc --list-gpu-arch"),
+        )
+        return
+    older = install_cupy(
+        python=machine.python, system=machine.system, driver=machine.driver, devices=None, cupy=cupy, cuda_major=12
+    )
+    yield Remedy(
+        summary="For a GPU before Turing (compute capability below 7.5: Maxwell, Pascal, Volta), for which CUDA 13 no "
+        f"longer compiles: {older.summary}",
+        commands=older.commands,
+    )
+    yield Remedy(
+        summary="For a GPU of Blackwell (RTX 50, compute capability 10.0 and newer) CUDA 12.8 or newer is needed; for "
+        "one of Ada or Hopper 11.8, of Ampere 11.1: look up which it is, then update toolkit or image",
+        commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv",),
+        reference="https://developer.nvidia.com/cuda-gpus",
+    )
 
 
 def _compiler(cupy: Cupy | None, cupy_runtime: CupyRuntime | None, python: Python | None) -> _Compiler | None:

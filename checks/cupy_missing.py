@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Project, Python, Severity, System
+from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Message, Project, Python, Severity, System
 from gpudoctor.reasoning.installed import Machine, cupy_installed, required
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 
 
@@ -16,11 +17,13 @@ def cupy_missing(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """CuPy is not installed.
 
     Why: import cupy ends with "No module named 'cupy'", although the project's requirements name it.
-    Exception: where no requirement names CuPy this is advice; without an NVIDIA GPU there is nothing to install.
+    Exception: where neither a requirement nor a program that failed names CuPy this is advice; without an NVIDIA GPU
+    there is nothing to install.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     if known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"):
@@ -30,7 +33,7 @@ def cupy_missing(
     useful = requirement or machine.gpu() != ""
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     yield Finding(
-        severity=Severity.ERROR if requirement else Severity.INFO,
+        severity=Severity.ERROR if requirement or reported(messages, "cupy-not-installed*") else Severity.INFO,
         summary=f"CuPy is not installed{asks}"
         if useful
         else "CuPy is not installed, and there is no NVIDIA GPU for it",

@@ -1,13 +1,15 @@
 """How many CuPy distributions are installed."""
 
+import re
 from collections.abc import Iterator
 
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, System
-from gpudoctor.reasoning.cupy_errors import cupy_errors
+from gpudoctor.reasoning.cupy_errors import cupy_errors, with_distributions
 from gpudoctor.reasoning.installed import Machine
 from gpudoctor.registry import check, known
 
 WARNING = "multiple CuPy packages are installed"
+_NAMES = re.compile(r"(?<![\w-])(?:amd-)?cupy(?:-(?:cuda|rocm)[\w-]{1,20})?(?![\w-])")
 
 
 @check(
@@ -44,15 +46,26 @@ def cupy_multiple_packages(
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     fails = machine.gpu() != "" and next(cupy_errors(cupy_runtime), None)
-    listed = " and ".join(f"{package.name} {package.version}" for package in distributions)
+    if len(names) < 2 and warned is not None:
+        names = _named(warnings[warned])
+        cupy = with_distributions(cupy, tuple(names))
+        listed = " and ".join(names)
+    else:
+        listed = " and ".join(f"{package.name} {package.version}" for package in distributions)
     yield Finding(
         severity=Severity.ERROR if fails else Severity.WARNING,
         summary=f"{listed} are installed at once" if len(names) > 1 else "Several CuPy packages are installed at once",
         subject="cupy",
         facts=(
-            *(("cupy.distributions",) if len(names) > 1 else ()),
+            *(("cupy.distributions",) if len(distributions) > 1 else ()),
             *((f"cupy_runtime.warnings[{warned}]",) if warned is not None else ()),
             *((fails[0],) if fails else ()),
         ),
         remedies=(machine.install_cupy(cupy),),
     )
+
+
+def _named(warning: str) -> list[str]:
+    """Return the distributions that CuPy's warning lists."""
+    _, _, rest = warning.partition(WARNING)
+    return sorted({match.lower() for match in _NAMES.findall(rest)})

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.data import cupy_release
 from gpudoctor.model import (
@@ -10,6 +11,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     PackageVersion,
     Python,
     Remedy,
@@ -18,6 +20,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.reasoning.cupy_errors import error_with
 from gpudoctor.reasoning.installed import Machine, cupy_installed, package
+from gpudoctor.reasoning.messages import reported as told
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_packages
 
@@ -28,6 +31,12 @@ MESSAGES = (
     r"|`np\.\w+` was removed in the NumPy 2"
 )
 
+# The last CuPy that used a function which NumPy removed.
+# Source: "NumPy 2 support" in the release notes of CuPy 13.3; of NumPy 1.24, in those of CuPy 12.0.
+LAST_WITH = {"compat": (13, 2)}
+LAST_WITH_OTHERS = (12, 3)
+REMOVED_IN_1_24 = ("bool", "int", "float", "object", "complex", "str", "typeDict")
+
 
 @check(family="cupy", explains=("cupy-unusable",))
 def cupy_numpy_incompatible(
@@ -37,14 +46,20 @@ def cupy_numpy_incompatible(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The installed CuPy does not work with the installed NumPy.
 
     Why: CuPy is compiled against NumPy and uses its functions: versions before 13 fail with NumPy 2, and from 14 on
-    CuPy needs NumPy 2.
+    CuPy needs NumPy 2. Older versions of CuPy also fail with a Python that is newer than they are.
     Exception: where CuPy is imported all the same, a NumPy outside the declared range is a warning.
     Reference: https://docs.cupy.dev/en/stable/upgrade.html#compatibility-matrix
     """
+    machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    said_so = _told(cupy, cupy_runtime, messages)
+    if said_so is not None:
+        yield _told_finding(said_so, cupy, cupy_runtime, machine)
+        return
     applies(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
     version = _cupy_version(cupy, cupy_runtime)
     numpy, numpy_fact = _numpy(cupy, python)
@@ -59,7 +74,6 @@ def cupy_numpy_incompatible(
     needs = f" needs NumPy {wanted[0]}" if wanted else " does not work with the NumPy here"
     has = f", and {numpy} is installed" if numpy is not None else ", which is not installed" if wanted else ""
     said = f" ({reported[1][0]})" if reported and not outside else ""
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
     yield Finding(
         severity=Severity.WARNING if imported and reported is None else Severity.ERROR,
         summary=f"CuPy{f' {version}' if version else ''}{needs}{has}{said}",
@@ -70,6 +84,77 @@ def cupy_numpy_incompatible(
             *((reported[0],) if reported is not None else ()),
         ),
         remedies=tuple(_remedies(wanted[0] if wanted else "", outside, cupy, machine)),
+    )
+
+
+def _told(
+    cupy: Cupy | None, cupy_runtime: CupyRuntime | None, messages: tuple[Message, ...] | None
+) -> tuple[str, Message] | None:
+    """Return the message in which CuPy fails because of NumPy or Python.
+
+    Where no file of CuPy stands beside a function that NumPy removed, it counts if this CuPy still used it.
+    """
+    own = told(messages, "cupy-numpy-*", "cupy-python-too-new")
+    if own:
+        return own[0]
+    version = _cupy_version(cupy, cupy_runtime)
+    for fact, message in told(messages, "numpy-function-removed"):
+        name = message.names.get("function") or message.names.get("attribute") or ""
+        last = LAST_WITH.get(name, LAST_WITH_OTHERS)
+        if version is not None and version.release and version.release[:2] <= last:
+            return fact, message
+    return None
+
+
+def _told_finding(
+    said: tuple[str, Message], cupy: Cupy | None, cupy_runtime: CupyRuntime | None, machine: Machine
+) -> Finding:
+    fact, message = said
+    version = _cupy_version(cupy, cupy_runtime)
+    numpy, numpy_fact = _numpy(cupy, machine.python)
+    name = f"CuPy {version}" if version else "CuPy"
+    module = message.names.get("module")
+    if module is not None:
+        summary = f"{name} needs the module {module}, which this Python no longer has"
+    else:
+        has = f"NumPy {numpy}" if numpy else "the NumPy here"
+        text = message.names.get("error") or message.text
+        summary = f"{name} does not work with {has}: {text.partition(': ')[2] if text.startswith('Attr') else text}"
+    return Finding(
+        severity=Severity.ERROR,
+        summary=summary,
+        subject=f"numpy {numpy}" if numpy else "numpy",
+        facts=(fact, *((numpy_fact,) if numpy is not None else ())),
+        remedies=tuple(_told_remedies(message, version, machine, cupy)),
+    )
+
+
+def _told_remedies(
+    message: Message, version: PackageVersion | None, machine: Machine, cupy: Cupy | None
+) -> Iterator[Remedy]:
+    upgrade = _upgrade(machine, cupy)
+    if "module" in message.names:
+        yield upgrade
+        return
+    limit = "1.24" if message.names.get("attribute") in REMOVED_IN_1_24 else "2"
+    older = install_packages(
+        python=machine.python,
+        requirements=(f"numpy<{limit}",),
+        summary=f"Install a NumPy before {limit}, as this CuPy needs it",
+        verify="import numpy, cupy; print(numpy.__version__, cupy.__version__)",
+    )
+    # From 14 on CuPy needs NumPy 2: an older NumPy would not do.
+    needs_2 = version is not None and version.release[:1] >= (14,)
+    yield from (upgrade,) if needs_2 else (older, upgrade)
+
+
+def _upgrade(machine: Machine, cupy: Cupy | None) -> Remedy:
+    """Return how to install a CuPy for the NumPy and the Python that are here."""
+    newer = machine.install_cupy(None if cupy is None else replace(cupy, numpy_version=None))
+    return Remedy(
+        summary=f"Upgrade CuPy to one that works with NumPy 2 (13.3 or newer): {newer.summary}",
+        commands=newer.commands,
+        reference=newer.reference,
     )
 
 

@@ -2,10 +2,22 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, System, Toolkit
+from gpudoctor.model import (
+    Cupy,
+    CupyRuntime,
+    Device,
+    Driver,
+    Finding,
+    Python,
+    Remedy,
+    Severity,
+    System,
+    Toolkit,
+)
 from gpudoctor.reasoning.cupy_errors import missing_library
 from gpudoctor.reasoning.installed import Machine, cupy_installed
 from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies.cuda_libraries import cuda_major_of, install_cuda_library
 
 
 @check(family="cupy", explains=("cupy-unusable",))
@@ -30,7 +42,7 @@ def cupy_nvrtc_missing(
     applies(machine.gpu() != "", "there is no NVIDIA GPU for CuPy")
     reported = missing_library(cupy_runtime, "nvrtc|nvrtc-builtins")
     if reported is not None:
-        yield _finding(f"CuPy cannot load {reported[1]}", (reported[0],), cupy, machine)
+        yield _finding(f"CuPy cannot load {reported[1]}", (reported[0],), cupy, machine, reported[1])
     elif cupy_runtime is None or (cupy_runtime.import_error == "" and cupy_runtime.calls is None):
         yield from _from_disk(cupy, toolkit, python, machine)
 
@@ -54,11 +66,20 @@ def _from_disk(
     yield _finding("CuPy is installed, and there is no NVRTC: no wheel and no CUDA toolkit", facts, cupy, machine)
 
 
-def _finding(summary: str, facts: tuple[str, ...], cupy: Cupy | None, machine: Machine) -> Finding:
+def _finding(
+    summary: str, facts: tuple[str, ...], cupy: Cupy | None, machine: Machine, library: str = "libnvrtc.so"
+) -> Finding:
     return Finding(
         severity=Severity.ERROR,
         summary=summary,
         subject="NVRTC",
         facts=facts,
-        remedies=(machine.install_cupy(cupy),),
+        remedies=tuple(_remedies(library, cupy, machine)),
     )
+
+
+def _remedies(library: str, cupy: Cupy | None, machine: Machine) -> Iterator[Remedy]:
+    yield machine.install_cupy(cupy)
+    major = cuda_major_of(library) or (cupy.cuda_major if cupy is not None else None)
+    name = library if cuda_major_of(library) or major is None else f"libnvrtc.so.{major}"
+    yield from install_cuda_library(name=name, python=machine.python, system=machine.system, torch=None)

@@ -10,6 +10,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     Package,
     Python,
     Remedy,
@@ -17,9 +18,11 @@ from gpudoctor.model import (
     System,
     Toolkit,
 )
-from gpudoctor.reasoning.cupy_errors import cupy_works
+from gpudoctor.reasoning.cupy_errors import cupy_works, missing_library
 from gpudoctor.reasoning.installed import Machine, cupy_installed
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies import update_driver
 
 
 @check(
@@ -27,13 +30,14 @@ from gpudoctor.registry import applies, check, known
     explains=("cupy-unusable", "cupy-nvrtc-missing", "cupy-cuda-libs-missing", "cupy-arch-unsupported"),
 )
 def cupy_wrong_cuda_package(
-    cupy: Cupy,
+    cupy: Cupy | None = None,
     cupy_runtime: CupyRuntime | None = None,
     driver: Driver | None = None,
     toolkit: Toolkit | None = None,
     python: Python | None = None,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The installed CuPy package is for another CUDA major version than the one present.
 
@@ -43,20 +47,29 @@ def cupy_wrong_cuda_package(
     extra [ctk] brings no toolkit counts. A CuPy that works passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    applies(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    told = reported(messages, "cupy-driver-mismatch")
+    applies(
+        told or known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"),
+        "CuPy is not installed",
+    )
     if cupy_works(cupy_runtime):
         return
+    cupy = cupy or Cupy()
     if cupy.platform == "rocm":
         if known(machine.gpu(), "devices"):
             yield _for_rocm(cupy, machine)
         return
+    if told and cupy.cuda_major is None:
+        yield _told_finding(told[0][0], driver, toolkit, machine)
+        return
     major = known(cupy.cuda_major, "cupy.cuda_major")
     runs = _driver_runs(driver, major)
     if runs is False:
-        yield _driver_finding(cupy, major, driver, machine.install_cupy(cupy))
+        update = update_driver(system=system, needed=CudaVersion(major, 0), devices=devices, driver=driver)
+        yield _driver_finding(cupy, major, driver, (machine.install_cupy(cupy), update))
         return
-    others = _only_other_toolkits(cupy, major, toolkit, python)
+    others = _only_other_toolkits(cupy, major, toolkit, python) or _other_nvcc(major, toolkit, cupy_runtime)
     if others:
         yield _toolkit_finding(cupy, major, others, machine.install_cupy(cupy))
     elif runs is None:
@@ -88,7 +101,7 @@ def _driver_runs(driver: Driver | None, major: int) -> bool | None:
     return None if driver.cuda_version is None else False
 
 
-def _driver_finding(cupy: Cupy, major: int, driver: Driver | None, remedy: Remedy) -> Finding:
+def _driver_finding(cupy: Cupy, major: int, driver: Driver | None, remedies: tuple[Remedy, ...]) -> Finding:
     version = driver.version if driver is not None else None
     offered = driver.cuda_version if driver is not None else None
     offered = offered or (supported_cuda(version) if version is not None else None)
@@ -103,7 +116,7 @@ def _driver_finding(cupy: Cupy, major: int, driver: Driver | None, remedy: Remed
             *(("driver.version",) if version else ()),
             *(("driver.cuda_version",) if driver is not None and driver.cuda_version else ()),
         ),
-        remedies=(remedy,),
+        remedies=remedies,
     )
 
 
@@ -133,6 +146,38 @@ def _only_other_toolkits(
     if len(found) < len(toolkit.toolkits) or any(version.major == major for _, _, version in found):
         return ()
     return found
+
+
+def _other_nvcc(
+    major: int, toolkit: Toolkit | None, cupy_runtime: CupyRuntime | None
+) -> tuple[tuple[str, str, CudaVersion], ...]:
+    """Return the toolkit of nvcc where it is of another major version and CuPy finds none of CUDA's libraries."""
+    version = toolkit.nvcc_version if toolkit is not None else None
+    missing = missing_library(cupy_runtime, "nvrtc|cudart|cublas|cufft|curand|cusolver|cusparse")
+    if toolkit is None or version is None or version.major == major or missing is None:
+        return ()
+    return (("toolkit.nvcc_version", toolkit.nvcc_path or "nvcc", version),)
+
+
+def _told_finding(fact: str, driver: Driver | None, toolkit: Toolkit | None, machine: Machine) -> Finding:
+    """Return the finding where CuPy says that the driver does not fit, and its distribution is not known."""
+    offered = driver.cuda_version if driver is not None else None
+    nvcc = toolkit.nvcc_version if toolkit is not None else None
+    supports = f"the driver supports CUDA {offered}" if offered else "the driver is older"
+    update = update_driver(
+        system=machine.system, needed=CudaVersion(13, 0), devices=machine.devices, driver=machine.driver
+    )
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"CuPy runs on a newer CUDA than the driver does: {supports}",
+        subject="cupy",
+        facts=(
+            fact,
+            *(("driver.cuda_version",) if offered else ()),
+            *(("toolkit.nvcc_version",) if nvcc else ()),
+        ),
+        remedies=(machine.install_cupy(), update),
+    )
 
 
 def _is_of(name: str, suffix: str, major: int) -> bool:

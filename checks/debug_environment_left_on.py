@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Remedy, Severity, System, Torch
+from gpudoctor.model import Environment, Finding, Message, Remedy, Severity, System, Torch
 from gpudoctor.model.record import record
 from gpudoctor.registry import check
 from gpudoctor.remedies import unset_variable
@@ -85,18 +85,22 @@ SWITCHES = (
 
 @check(family="cuda")
 def debug_environment_left_on(
-    environment: Environment, torch: Torch | None = None, system: System | None = None
+    environment: Environment,
+    torch: Torch | None = None,
+    system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """An environment variable for finding errors is still set and slows every program down.
 
     Why: with CUDA_LAUNCH_BLOCKING=1 the GPU waits for Python between any two kernels; nothing else tells of it.
-    Exception: a value of 0 is off. OMP_NUM_THREADS=1 is advice only, for launchers set it on purpose.
+    Exception: a value of 0 is off. In a report of a program that failed it is advice: who looks for an error sets it.
+    OMP_NUM_THREADS=1 is advice only, for launchers set it on purpose.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
     for switch in SWITCHES:
         value = environment.get(switch.name)
         if value and (value.upper() in switch.values or ("*" in switch.values and value != "0")):
-            yield _finding(switch, value, torch, system)
+            yield _finding(switch, value, torch, system, bool(messages))
     threads, processors = environment.get("OMP_NUM_THREADS"), system.cpu_count if system is not None else None
     if threads == "1" and processors is not None and processors > 1:
         yield Finding(
@@ -108,9 +112,9 @@ def debug_environment_left_on(
         )
 
 
-def _finding(switch: _Switch, value: str, torch: Torch | None, system: System | None) -> Finding:
+def _finding(switch: _Switch, value: str, torch: Torch | None, system: System | None, searching: bool) -> Finding:
     facts = [f"environment.{switch.name}"]
-    severity, cost = switch.severity, switch.cost
+    severity, cost = Severity.INFO if searching else switch.severity, switch.cost
     if switch.name == "CUDA_FORCE_PTX_JIT" and _has_no_ptx(torch):
         severity, cost = Severity.ERROR, "machine code is passed over, and this PyTorch has no PTX to compile instead"
         facts.append("torch.architectures")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import DeviceFile, Driver, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.symptoms import gpu_nodes, in_container, in_wsl
-from gpudoctor.registry import applies, check, known
+from gpudoctor.model import DeviceFile, Driver, Finding, Message, Remedy, Severity, System
+from gpudoctor.reasoning.symptoms import NVML_NO_PERMISSION, gpu_nodes, in_container, in_wsl, nvml_error
+from gpudoctor.registry import Skip, applies, check, known
 
 REFUSED_BY_CGROUP = "operation not permitted"
 
@@ -13,7 +13,9 @@ REFUSED_BY_CGROUP = "operation not permitted"
     family="driver",
     explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "driver-not-loaded"),
 )
-def device_permissions_missing(driver: Driver, system: System | None = None) -> Iterator[Finding]:
+def device_permissions_missing(
+    driver: Driver | None = None, system: System | None = None, messages: tuple[Message, ...] | None = None
+) -> Iterator[Finding]:
     """The device nodes of the driver exist, but this user cannot open them.
 
     Why: libcuda opens /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0; where it may not, CUDA sees no device, although
@@ -24,6 +26,18 @@ def device_permissions_missing(driver: Driver, system: System | None = None) -> 
     """
     applies(not in_container(system), "a container's device nodes are its host's")
     applies(not in_wsl(system), "WSL has no device nodes of NVIDIA")
+    said = nvml_error(NVML_NO_PERMISSION, None, messages)
+    if said:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary="NVML says that this user may not open the driver's device nodes: insufficient permissions",
+            subject="/dev/nvidiactl",
+            facts=(said,),
+            remedies=(_join_group(),),
+        )
+        return
+    if driver is None:
+        raise Skip("driver is unknown")
     nodes = known(gpu_nodes(driver), "driver.device_files")
     refused = [node for node in nodes if node.accessible is False]
     gpus = [node for node in nodes if node.path[-1].isdigit()]

@@ -2,26 +2,48 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Environment, Finding, Severity, System, TorchRuntime
+from gpudoctor.model import (
+    Container,
+    Device,
+    Driver,
+    Environment,
+    Finding,
+    Message,
+    Remedy,
+    Severity,
+    System,
+    TorchRuntime,
+)
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import NVML_LIBRARY_NOT_FOUND, gpu_nodes, in_wsl, no_driver_reported, nvml_error
 from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.remedies import start_container_with_gpu
+from gpudoctor.remedies import reserve_gpu_in_compose, start_container_with_gpu
 
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
 # Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 DEFAULT = "utility,compute"
+# What a program prints that finds no libcuda.
+NO_LIBCUDA = ("torch-no-driver", "libcuda-not-*", "cuda-no-device", "torch-no-gpus")
 
 
 @check(
     family="container",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "driver-missing", "libcuda-not-on-linker-path"),
+    explains=(
+        "torch-cuda-unavailable",
+        "cupy-unusable",
+        "driver-missing",
+        "libcuda-not-on-linker-path",
+        "container-without-gpu",
+    ),
 )
 def driver_capabilities_missing(
-    system: System,
+    system: System | None = None,
     driver: Driver | None = None,
     environment: Environment | None = None,
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
+    container: Container | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container has the GPU, but not all of the driver's libraries: compute or utility is left out.
 
@@ -30,6 +52,18 @@ def driver_capabilities_missing(
     Exception: unset means compute and utility. What works passes, as with CDI, which mounts every library.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
+    told = _told(torch_runtime, messages)
+    if told:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary="nvidia-smi works in the container and CUDA does not: the container has the GPU but not libcuda "
+            "(compute)",
+            subject="container",
+            facts=told,
+            remedies=_remedies(system, container),
+        )
+        return
+    system = known(system, "system")
     applies(known(system.container, "system.container"), "this is not a container")
     applies(not in_wsl(system), "WSL mounts every library of the driver")
     nodes = gpu_nodes(driver)
@@ -37,7 +71,7 @@ def driver_capabilities_missing(
         return
     value = environment.get(VARIABLE) if environment is not None else None
     granted = {name.strip() for name in (value or DEFAULT).lower().split(",")}
-    no_compute = _missing_libcuda(driver, devices, torch_runtime)
+    no_compute = _missing_libcuda(driver, devices, torch_runtime, messages)
     if no_compute is None and not granted & {"compute", "all"} and not _cuda_works(driver):
         no_compute = f"environment.{VARIABLE}"
     no_utility = nvml_error(NVML_LIBRARY_NOT_FOUND, driver)
@@ -59,14 +93,28 @@ def driver_capabilities_missing(
             *((f"environment.{VARIABLE}",) if value and not fact.startswith("environment") else ()),
             *(("driver.device_files",) if nodes else ()),
         ),
-        remedies=(
-            start_container_with_gpu(
-                system=system,
-                summary="Start the container with the capabilities compute and utility",
-                options=f"--gpus all -e {VARIABLE}=compute,utility",
-            ),
-        ),
+        remedies=_remedies(system, container),
     )
+
+
+def _told(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, ...]:
+    """Return the facts of a report in which nvidia-smi works in the container and a program finds no driver."""
+    works = reported(messages, "container-nvidia-smi-works")
+    fails = reported(messages, *NO_LIBCUDA)
+    failed = no_driver_reported(torch_runtime) or (fails[0][0] if fails else None)
+    return (failed, works[0][0]) if works and failed else ()
+
+
+def _remedies(system: System | None, container: Container | None) -> tuple[Remedy, ...]:
+    run = start_container_with_gpu(
+        system=system,
+        container=container,
+        summary=f"Start the container with the capabilities compute and utility: {VARIABLE}=compute,utility and "
+        "NVIDIA_VISIBLE_DEVICES=all",
+        options=f"--gpus all -e {VARIABLE}=compute,utility",
+    )
+    compose = reserve_gpu_in_compose(capabilities=True)
+    return (compose, run) if container is not None and container.compose else (run, compose)
 
 
 def _cuda_works(driver: Driver | None) -> bool:
@@ -74,7 +122,10 @@ def _cuda_works(driver: Driver | None) -> bool:
 
 
 def _missing_libcuda(
-    driver: Driver | None, devices: tuple[Device, ...] | None, torch_runtime: TorchRuntime | None
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    torch_runtime: TorchRuntime | None,
+    messages: tuple[Message, ...] | None,
 ) -> str | None:
     """Return the fact that shows a GPU without libcuda in this container."""
     has_gpu = bool(gpu_nodes(driver) or devices or (driver is not None and driver.version is not None))
@@ -82,4 +133,7 @@ def _missing_libcuda(
         return None
     if driver is not None and driver.libcuda_path == "" and not driver.libcuda_files:
         return "driver.libcuda_path"
-    return no_driver_reported(torch_runtime) if driver is None or driver.libcuda_path is None else None
+    if driver is not None and driver.libcuda_path is not None:
+        return None
+    told = reported(messages, "libcuda-not-*")
+    return no_driver_reported(torch_runtime) or (told[0][0] if told else None)

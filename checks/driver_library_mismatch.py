@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
     NVML_VERSION_MISMATCH,
     SYSTEM_DRIVER_MISMATCH,
@@ -13,6 +14,9 @@ from gpudoctor.reasoning.symptoms import (
 )
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
+
+# Messages of the kernel module and of TensorFlow that name both versions.
+MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
 
 
 @check(
@@ -32,6 +36,7 @@ def driver_library_mismatch(
     system: System | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver's libraries and the loaded kernel module are of different versions.
 
@@ -42,10 +47,12 @@ def driver_library_mismatch(
     libcuda of a forward compatibility package is `cuda-libs-conflict`.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
     """
-    reported = nvml_error(NVML_VERSION_MISMATCH, driver) or cuda_error(
-        SYSTEM_DRIVER_MISMATCH, driver, torch_runtime, cupy_runtime
+    said = (
+        nvml_error(NVML_VERSION_MISMATCH, driver, messages)
+        or next((fact for fact, _ in reported(messages, *MISMATCH)), None)
+        or cuda_error(SYSTEM_DRIVER_MISMATCH, driver, torch_runtime, cupy_runtime, messages)
     )
-    if not reported:
+    if not said:
         if driver is None:
             raise Skip("driver is unknown")
         if not _differ(driver):
@@ -54,7 +61,7 @@ def driver_library_mismatch(
             raise Skip("driver.nvml_code is unknown")
         if not (driver.nvml_code or driver.cuda_init_code):
             return
-    elif driver is not None and "compat" in (driver.libcuda_path or "") and not reported.startswith("driver.nvml"):
+    elif driver is not None and "compat" in (driver.libcuda_path or "") and not said.startswith("driver.nvml"):
         return
     differ = driver is not None and _differ(driver)
     yield Finding(
@@ -64,7 +71,7 @@ def driver_library_mismatch(
         else "The driver's libraries and its loaded kernel module are of different versions",
         subject="NVIDIA driver",
         facts=(
-            *((reported,) if reported else ()),
+            *((said,) if said else ()),
             *(("driver.module_version", "driver.library_version") if differ else ()),
         ),
         remedies=_remedies(system),

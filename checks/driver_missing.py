@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
     NVML_LIBRARY_NOT_FOUND,
     gpu_name,
@@ -15,6 +16,10 @@ from gpudoctor.reasoning.symptoms import (
 )
 from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import install_driver, start_container_with_gpu
+
+NO_NVIDIA_SMI = "nvidia-smi-not-found"
+# Messages that no machine without a driver prints.
+ONLY_WITH_A_DRIVER = ("nvml-driver-not-loaded", "nvml-version-mismatch", "nvidia-smi-no-devices", "torch-no-gpus")
 
 
 @check(
@@ -34,6 +39,7 @@ def driver_missing(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """No NVIDIA driver is installed on a machine with an NVIDIA GPU.
 
@@ -45,40 +51,63 @@ def driver_missing(
     """
     applies(not in_container(system), "the driver of a container is its host's")
     applies(not in_wsl(system), "the driver of WSL is that of Windows")
+    applies(system is None or system.os != "darwin", "macOS has no NVIDIA GPUs")
+    applies(system is None or not system.amd_gfx_targets, "the GPU is of AMD")
+    applies(system is None or "tegra" not in (system.kernel or ""), "a Jetson has its driver in its system")
     gpus = nvidia_gpus(system)
     if gpus == () or works(driver, devices):
         return
-    reported = no_driver_reported(torch_runtime) or nvml_error(NVML_LIBRARY_NOT_FOUND, driver)
-    if _installed(driver):
+    if _installed(driver) or reported(messages, *ONLY_WITH_A_DRIVER):
         return
+    said = _said(driver, torch_runtime, messages)
     certain = driver is not None and driver.installed is False
-    if not reported and not (certain and gpus):
+    if not said and not (certain and gpus):
         raise Skip("system.pci_gpus is unknown" if certain else "driver.installed is unknown")
     subject = gpu_name(gpus[0]) if gpus else "NVIDIA driver"
     yield Finding(
-        severity=Severity.ERROR,
-        summary=f"{subject} is on the PCI bus, and no NVIDIA driver is installed"
-        if gpus
-        else "No NVIDIA driver is found on this machine: libcuda cannot be loaded",
+        # What computes on the GPU has its driver, wherever nvidia-smi is.
+        severity=Severity.INFO if torch_runtime is not None and torch_runtime.available else Severity.ERROR,
+        summary=f"{subject} is on the PCI bus, and no NVIDIA driver is installed" if gpus else _summary(said, messages),
         subject=subject,
         facts=(
             *(("driver.installed",) if certain else ()),
             *(("system.pci_gpus",) if gpus else ()),
-            *((reported,) if reported else ()),
+            *((said,) if said else ()),
         ),
         remedies=_remedies(system, devices),
     )
+
+
+def _said(
+    driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
+) -> str | None:
+    """Return the name of the fact in which a program misses the driver."""
+    library = nvml_error(NVML_LIBRARY_NOT_FOUND, driver, messages)
+    commands = reported(messages, NO_NVIDIA_SMI)
+    return no_driver_reported(torch_runtime, messages) or library or (commands[0][0] if commands else None)
+
+
+def _summary(said: str | None, messages: tuple[Message, ...] | None) -> str:
+    if said in [fact for fact, _ in reported(messages, NO_NVIDIA_SMI)]:
+        return "There is no nvidia-smi, which comes with every NVIDIA driver: no driver is installed, or not for here"
+    return "No NVIDIA driver is found on this machine: libcuda cannot be loaded"
 
 
 def _remedies(system: System | None, devices: tuple[Device, ...] | None) -> tuple[Remedy, ...]:
     install = install_driver(system=system, devices=devices)
     if system is not None and system.container is not None:
         return (install,)
-    # A pasted message does not tell where it was printed.
+    # A pasted message does not tell where it was printed, nor whether there is a GPU.
+    look = Remedy(
+        summary="Look whether the machine has an NVIDIA GPU; without one, use a build for the CPU or another machine",
+        commands=("wmic path win32_VideoController get name",)
+        if system is not None and system.os == "windows"
+        else ("lspci | grep -i nvidia",),
+    )
     in_container = start_container_with_gpu(
         system=system, summary="If that was inside a container, start it again with --gpus all"
     )
-    return (install, in_container)
+    return (install, in_container, look)
 
 
 def _installed(driver: Driver | None) -> bool:

@@ -2,11 +2,29 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.symptoms import NVML_DRIVER_NOT_LOADED, in_container, in_wsl, nvidia_gpus, nvml_error, works
+from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.symptoms import (
+    NVML_DRIVER_NOT_LOADED,
+    in_container,
+    in_wsl,
+    no_driver_reported,
+    nvidia_gpus,
+    nvml_error,
+    works,
+)
 from gpudoctor.registry import Skip, applies, check
-from gpudoctor.remedies import load_driver
+from gpudoctor.remedies import load_driver, reinstall_driver
 
+# Messages of a kernel that has no module of the driver, or refuses it.
+REFUSED = (
+    "kernel-module-key-rejected",
+    "kernel-module-not-inserted",
+    "kernel-module-not-found",
+    "dkms-build-failed",
+    "nvrm-probe-not-called",
+    "nvrm-legacy-gpu",
+)
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 
 
@@ -22,7 +40,11 @@ NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
     ),
 )
 def driver_not_loaded(
-    driver: Driver, system: System | None = None, devices: tuple[Device, ...] | None = None
+    driver: Driver | None = None,
+    system: System | None = None,
+    devices: tuple[Device, ...] | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The NVIDIA driver is installed, but its kernel module is not loaded.
 
@@ -35,21 +57,28 @@ def driver_not_loaded(
     """
     applies(not in_container(system), "the kernel module is loaded by the container's host")
     applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
-    reported = nvml_error(NVML_DRIVER_NOT_LOADED, driver)
-    if driver.installed is False or nvidia_gpus(system) == () or works(driver, devices):
+    if driver is None and not messages:
+        raise Skip("driver is unknown")
+    driver = driver or Driver()
+    refused = _refused(torch_runtime, messages)
+    said = nvml_error(NVML_DRIVER_NOT_LOADED, driver, messages) or refused
+    by_message = said is not None and said.startswith("messages")
+    if (driver.installed is False and not by_message) or nvidia_gpus(system) == ():
         return
-    if not reported:
+    if not by_message and works(driver, devices):
+        return
+    if not said:
         if driver.module_loaded is None and driver.nvml_code is None:
             raise Skip("driver.module_loaded is unknown")
         if driver.module_loaded is not False or not (driver.installed or driver.library_version):
             return
-    reason, facts, remedies = _reason(driver, system)
+    reason, facts, remedies = _reason(driver, system, messages)
     yield Finding(
         severity=Severity.ERROR,
         summary=f"The NVIDIA driver{_version(driver)} is installed, but its kernel module is not loaded{reason}",
         subject="kernel module nvidia",
         facts=(
-            *((reported,) if reported else ()),
+            *((said,) if said else ()),
             *(("driver.module_loaded",) if driver.module_loaded is not None else ()),
             *facts,
         ),
@@ -57,13 +86,32 @@ def driver_not_loaded(
     )
 
 
+def _refused(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> str | None:
+    """Return the message by which the kernel has no module of the driver, although the rest of it is there."""
+    certain = reported(messages, *REFUSED)
+    if certain:
+        return certain[0][0]
+    # Where libcuda is missing too there is no driver at all.
+    running = reported(messages, "kernel-driver-not-running")
+    return running[0][0] if running and not no_driver_reported(torch_runtime, messages) else None
+
+
 def _version(driver: Driver) -> str:
     version = driver.library_version or driver.version
     return f" {version}" if version else ""
 
 
-def _reason(driver: Driver, system: System | None) -> tuple[str, tuple[str, ...], tuple[Remedy, ...]]:
+def _reason(
+    driver: Driver, system: System | None, messages: tuple[Message, ...] | None
+) -> tuple[str, tuple[str, ...], tuple[Remedy, ...]]:
     """Return why the module is not loaded, as the end of a sentence, the facts that say so, and what helps."""
+    if system is not None and system.os == "windows":
+        return "", (), (reinstall_driver(system=system),)
+    for fact, message in reported(messages, "nvrm-legacy-gpu"):
+        branch = message.names.get("branch", "")
+        return f": it no longer supports this GPU, branch R{branch} does", (fact,), (_legacy(system, branch),)
+    for fact, _ in reported(messages, "kernel-module-key-rejected"):
+        return ": Secure Boot refuses it", (fact,), (_sign(system),)
     load = load_driver(system=system, driver=driver)
     bound = {gpu.bound_driver for gpu in nvidia_gpus(system) or ()}
     if bound == {"vfio-pci"}:
@@ -71,17 +119,37 @@ def _reason(driver: Driver, system: System | None) -> tuple[str, tuple[str, ...]
     if driver.module_built_for_kernel is False:
         kernel = f" {system.kernel}" if system is not None and system.kernel else ""
         facts = ("driver.module_built_for_kernel",)
-        return f": none is built for the running kernel{kernel}", facts, (_build(system),)
+        return (
+            f": none is built for the running kernel{kernel}",
+            facts,
+            (_build(system), reinstall_driver(system=system)),
+        )
     if "nouveau" in bound:
         return ": nouveau holds the GPU", ("system.pci_gpus",), (_without_nouveau(system),)
     if driver.nouveau_loaded:
-        return ": nouveau is loaded instead", ("driver.nouveau_loaded",), (_without_nouveau(system),)
+        remedies = (_without_nouveau(system), *(() if _is_signed(system) else (_sign(system),)), _build(system))
+        return ": nouveau is loaded instead", ("driver.nouveau_loaded",), remedies
     if system is not None and system.secure_boot:
         reason = ", and Secure Boot is on, which refuses an unsigned module"
         return reason, ("system.secure_boot",), (_sign(system), load)
     if driver.module_built_for_kernel and driver.nouveau_loaded is False:
         return "", (), (load,)
-    return "", (), (load, _build(system), _without_nouveau(system), _sign(system))
+    return "", (), (load, _build(system), _without_nouveau(system), _sign(system), reinstall_driver(system=system))
+
+
+def _is_signed(system: System | None) -> bool:
+    """Return whether Secure Boot is known to be off, so that nothing needs a signature."""
+    return system is not None and system.secure_boot is False
+
+
+def _legacy(system: System | None, branch: str) -> Remedy:
+    of_ubuntu = system is not None and system.distribution == "ubuntu" and branch.isdecimal()
+    return Remedy(
+        summary=f"Install the driver of branch {branch}, the last one for this GPU",
+        commands=(f"sudo apt-get install nvidia-driver-{branch}", "sudo reboot", "nvidia-smi") if of_ubuntu else (),
+        needs=("root", "reboot"),
+        reference="https://www.nvidia.com/en-us/drivers/unix/",
+    )
 
 
 def _is_of_debian(system: System | None) -> bool:

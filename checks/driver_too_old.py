@@ -1,12 +1,15 @@
 """The driver against the CUDA version that each installed library was built with."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpudoctor.data import (
     driver_can_run,
     last_driver_branch,
+    minimum_driver,
     offered_cuda_can_run,
+    old_torch_cuda,
     runs_on,
     supported_cuda,
     torch_builds,
@@ -19,6 +22,7 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Finding,
+    Message,
     Python,
     Remedy,
     Severity,
@@ -27,9 +31,22 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_cupy, install_torch, update_driver
+
+# The driver of CUDA 10.0, the oldest of the table of toolkits.
+OLDEST_IN_TABLE = DriverVersion((410, 48))
+OLD_INDEX = "https://download.pytorch.org/whl/torch_stable.html"
+# Source: the index named, and https://github.com/pytorch/pytorch/issues/37113.
+OLD_BUILDS = Remedy(
+    summary="Or, on Python 3.8 and older, keep the driver and take an old build for CUDA 9.2 (cu92)",
+    commands=(
+        f"python -m pip install torch==1.4.0+cu92 torchvision==0.5.0+cu92 -f {OLD_INDEX}",
+        'python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"',
+    ),
+)
 
 
 class _Consumer(NamedTuple):
@@ -72,6 +89,7 @@ def driver_too_old(
     devices: tuple[Device, ...] | None = None,
     system: System | None = None,
     python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver is too old for the CUDA version that an installed library was built with.
 
@@ -85,18 +103,18 @@ def driver_too_old(
     """
     applies(driver is None or driver.installed is not False, "no driver is installed")
     machine = _Machine(system=system, driver=driver, devices=devices, python=python, torch=torch, cupy=cupy)
-    consumers = tuple(_consumers(torch, torch_runtime, cupy, cupy_runtime))
-    reported = too_old_reported(torch_runtime, cupy_runtime)
+    consumers = tuple(_consumers(torch, torch_runtime, cupy, cupy_runtime, system))
+    said = too_old_reported(torch_runtime, cupy_runtime, messages)
     advice = tuple(_toolkit_finding(machine, toolkit))
     refused = [consumer for consumer in consumers if not consumer.works and _can_run(machine, consumer.cuda) is False]
     if [consumer.name for consumer in refused] == ["cupy"] and cupy is not None and cupy.cuda_major is not None:
         applies(advice, "only CuPy's package asks for a newer driver: cupy-wrong-cuda-package tells")
     elif refused:
-        yield _finding(refused, machine, reported[0] if reported else None)
-    elif reported and _loadable(driver):
-        yield _reported_finding(reported, consumers, machine)
+        yield _finding(refused, machine, said[0] if said else None)
+    elif said and _loadable(driver):
+        yield _reported_finding(said, consumers, machine, toolkit, messages)
     else:
-        ptx = tuple(_newer_ptx(machine, torch_runtime, cupy_runtime))
+        ptx = tuple(_newer_ptx(machine, torch_runtime, cupy_runtime, messages))
         if not ptx and not advice:
             _skip_unknown(machine, consumers)
         yield from ptx
@@ -117,10 +135,14 @@ def _skip_unknown(machine: _Machine, consumers: tuple[_Consumer, ...]) -> None:
 
 
 def _consumers(
-    torch: Torch | None, torch_runtime: TorchRuntime | None, cupy: Cupy | None, cupy_runtime: CupyRuntime | None
+    torch: Torch | None,
+    torch_runtime: TorchRuntime | None,
+    cupy: Cupy | None,
+    cupy_runtime: CupyRuntime | None,
+    system: System | None,
 ) -> Iterator[_Consumer]:
     """Yield the libraries that need the driver."""
-    built_with = _torch_cuda(torch, torch_runtime)
+    built_with = _torch_cuda(torch, torch_runtime, system)
     if built_with is not None:
         works = torch_runtime is not None and bool(torch_runtime.available)
         yield _Consumer("torch", f"PyTorch was built with CUDA {built_with[0]}", *built_with, works)
@@ -134,7 +156,9 @@ def _consumers(
         yield _Consumer("cupy", f"CuPy is built for CUDA {cupy.cuda_major}", cuda, "cupy.cuda_major", works)
 
 
-def _torch_cuda(torch: Torch | None, torch_runtime: TorchRuntime | None) -> tuple[CudaVersion, str] | None:
+def _torch_cuda(
+    torch: Torch | None, torch_runtime: TorchRuntime | None, system: System | None
+) -> tuple[CudaVersion, str] | None:
     """Return the CUDA version that PyTorch was built with, and the fact that tells it."""
     if torch is not None and torch.cuda_version is not None:
         return torch.cuda_version, "torch.cuda_version"
@@ -144,9 +168,13 @@ def _torch_cuda(torch: Torch | None, torch_runtime: TorchRuntime | None) -> tupl
         return None
     if torch_runtime is None or torch_runtime.available is not False:
         return None
+    if system is not None and system.os not in (None, "linux"):
+        return None
     # A version alone, as in a pasted "pip list": what the default index serves under it.
-    defaults = [build for build in torch_builds(torch.version.minor_release) if build.pypi_default]
-    return (defaults[0].cuda, "torch.version") if defaults else None
+    release = torch.version.minor_release
+    defaults = [build.cuda for build in torch_builds(release) if build.pypi_default]
+    cuda = defaults[0] if defaults else old_torch_cuda(release)
+    return (cuda, "torch.version") if cuda is not None else None
 
 
 def _can_run(machine: _Machine, cuda: CudaVersion) -> bool | None:
@@ -194,21 +222,31 @@ def _finding(refused: list[_Consumer], machine: _Machine, reported: str | None) 
 
 
 def _reported_finding(
-    reported: tuple[str, CudaVersion | None], consumers: tuple[_Consumer, ...], machine: _Machine
+    said: tuple[str, CudaVersion | None],
+    consumers: tuple[_Consumer, ...],
+    machine: _Machine,
+    toolkit: Toolkit | None,
+    messages: tuple[Message, ...] | None,
 ) -> Finding:
     """Return the finding where a library says that the driver is too old, and the versions known do not."""
-    fact, found = reported
-    needed = max((consumer.cuda for consumer in consumers), default=None)
+    fact, found = said
+    needed: CudaVersion | DriverVersion | None = max((consumer.cuda for consumer in consumers), default=None)
     if needed is None and found is not None:
         needed = CudaVersion(max(found.major + 1, 11), 0)
-    library = "CuPy" if fact.startswith("cupy") else "PyTorch"
+    if needed is None and toolkit is not None and toolkit.nvcc_version is not None:
+        # A program that somebody compiled.
+        needed = toolkit.nvcc_version if _can_run(machine, toolkit.nvcc_version) is not True else None
+    for named in (m.names["driver"] for _, m in reported(messages, "nvenc-driver-too-old") if "driver" in m.names):
+        needed = needed or DriverVersion.parse(named)
+    library = "CuPy" if fact.startswith("cupy") else "PyTorch" if fact.startswith("torch") else "A program"
     built_with = consumers[0].text if consumers else f"{library} was built with a newer CUDA version"
+    libraries = {"CuPy": {"cupy"}, "PyTorch": {"torch"}}.get(library, {consumer.name for consumer in consumers})
     return Finding(
         severity=Severity.ERROR,
         summary=f"{built_with}, the {_driver_text(machine.driver, found)}",
         subject=_subject(machine.driver),
         facts=(fact, *(consumer.fact for consumer in consumers[:1]), *_driver_facts(machine.driver)),
-        remedies=_remedies(machine, needed, {"cupy" if library == "CuPy" else "torch"}, found),
+        remedies=_remedies(machine, needed, libraries, found),
     )
 
 
@@ -222,11 +260,14 @@ def _driver_facts(driver: Driver | None) -> tuple[str, ...]:
 
 
 def _newer_ptx(
-    machine: _Machine, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
+    machine: _Machine,
+    torch_runtime: TorchRuntime | None,
+    cupy_runtime: CupyRuntime | None,
+    messages: tuple[Message, ...] | None,
 ) -> Iterator[Finding]:
     """Yield a finding where a device needs PTX newer than the driver: minor-version compatibility ends there."""
     driver, torch = machine.driver, machine.torch
-    reported = cuda_error(UNSUPPORTED_PTX, driver, torch_runtime, cupy_runtime)
+    said = cuda_error(UNSUPPORTED_PTX, driver, torch_runtime, cupy_runtime, messages)
     architectures = torch.architectures or () if torch is not None else ()
     compiled = [name for name in architectures if name.startswith("sm_")]
     offered = driver.cuda_version if driver is not None else None
@@ -235,7 +276,7 @@ def _newer_ptx(
     cuda = torch.cuda_version if torch is not None else None
     for number, device in enumerate(machine.devices or ()):
         capability = device.compute_capability
-        if reported or capability is None or offered is None or cuda is None or cuda <= offered:
+        if said or capability is None or offered is None or cuda is None or cuda <= offered:
             continue
         if runs_on(architectures, capability) and not runs_on(compiled, capability):
             yield Finding(
@@ -247,13 +288,13 @@ def _newer_ptx(
                 remedies=_remedies(machine, cuda, {"torch"}),
             )
             return
-    if reported:
+    if said:
         yield Finding(
             severity=Severity.ERROR,
             summary=f"PTX of a newer CUDA toolkit than the driver knows was to be compiled, the {_driver_text(driver)}",
             subject=_subject(driver),
-            facts=(reported, *_driver_facts(driver)),
-            remedies=_remedies(machine, cuda, {"cupy" if reported.startswith("cupy") else "torch"}),
+            facts=(said, *_driver_facts(driver)),
+            remedies=_remedies(machine, cuda, {"cupy" if said.startswith("cupy") else "torch"}),
         )
 
 
@@ -270,13 +311,19 @@ def _toolkit_finding(machine: _Machine, toolkit: Toolkit | None) -> Iterator[Fin
 
 
 def _remedies(
-    machine: _Machine, needed: CudaVersion | None, libraries: set[str], found: CudaVersion | None = None
+    machine: _Machine,
+    needed: CudaVersion | DriverVersion | None,
+    libraries: set[str],
+    found: CudaVersion | None = None,
 ) -> tuple[Remedy, ...]:
     """Return the remedies, best first: the driver where its owner is here and may update it, else the library."""
     driver = machine.driver
     if found is not None and (driver is None or driver.version is None):
         driver = Driver(cuda_version=found)
     update = update_driver(system=machine.system, needed=needed, devices=machine.devices, driver=driver)
+    if needed is None:
+        floors = ", ".join(f"CUDA {major} {minimum_driver(CudaVersion(major, 0))}" for major in (13, 12, 11))
+        update = replace(update, summary=f"{update.summary}; of drivers for Linux needs {floors} or newer")
     installs: list[Remedy] = []
     if "torch" in libraries:
         installs.append(
@@ -294,10 +341,22 @@ def _remedies(
                 python=machine.python, system=machine.system, driver=driver, devices=machine.devices, cupy=machine.cupy
             )
         )
+    if "torch" in libraries and _is_old(driver):
+        installs.append(OLD_BUILDS)
     installs.sort(key=lambda remedy: not remedy.commands)
     if any(remedy.commands for remedy in installs) and _driver_stays(machine):
         return (*installs, update)
     return (update, *installs)
+
+
+def _is_old(driver: Driver | None) -> bool:
+    """Return whether the driver is older than every build in the table."""
+    if driver is None:
+        return False
+    offered = driver.cuda_version or (supported_cuda(driver.version) if driver.version is not None else None)
+    if offered is None:
+        return driver.version is not None and driver.version < OLDEST_IN_TABLE
+    return offered < torch_builds()[0].cuda
 
 
 def _driver_stays(machine: _Machine) -> bool:

@@ -3,18 +3,86 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Package, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import (
+    Finding,
+    Message,
+    Package,
+    PackageVersion,
+    Python,
+    Severity,
+    System,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.model.record import record
+from gpudoctor.reasoning.installed import package as installed_package
 from gpudoctor.reasoning.installed import torch_fact, whole_torch
-from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import python_command
-from gpudoctor.remedies.commands import environment_of
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies.extension_install import described_torch, reinstall_extension, replace_extension
 
 OWN = ("torch", "torchvision", "torchaudio", "torchtext")
-PYG = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
-# Their setup.py takes the wheel that fits the installed torch, where there is one, else compiles.
-# Source: setup.py of flash-attention, causal-conv1d and mamba: get_wheel_url.
-FIND_THEIR_WHEEL = ("flash-attn", "causal-conv1d", "mamba-ssm")
+KINDS = (
+    "extension-undefined-symbol",
+    "extension-symbol-not-found-macos",
+    "extension-dll-load-failed",
+    "extension-cuda-differs",
+    "xformers-built-for",
+    "extension-libtorch-missing",
+    "extension-part-missing",
+    "extension-import-name",
+    "extension-cache-broken",
+    "extension-mmcv-ops-missing",
+)
+# What is in the path or name of a compiled file → the distribution that it belongs to.
+DISTRIBUTIONS = {
+    "flash_attn": "flash-attn",
+    "flash-attn": "flash-attn",
+    "torch_scatter": "torch-scatter",
+    "torch-scatter": "torch-scatter",
+    "_scatter": "torch-scatter",
+    "_segment_c": "torch-scatter",
+    "torch_sparse": "torch-sparse",
+    "torch-sparse": "torch-sparse",
+    "_spmm_": "torch-sparse",
+    "torch_cluster": "torch-cluster",
+    "torch-cluster": "torch-cluster",
+    "torch_spline_conv": "torch-spline-conv",
+    "pyg_lib": "pyg-lib",
+    "xformers": "xformers",
+    "mmcv": "mmcv",
+    "detectron2": "detectron2",
+    "pytorch3d": "pytorch3d",
+    "causal_conv1d": "causal-conv1d",
+    "mamba_ssm": "mamba-ssm",
+    "selective_scan": "mamba-ssm",
+    "transformer_engine": "transformer-engine",
+    "sageattention": "sageattention",
+    "_qattn": "sageattention",
+    "vllm": "vllm",
+    "sgl_kernel": "sgl-kernel",
+    "torchtext": "torchtext",
+    "fairseq": "fairseq",
+    "auto_gptq": "auto-gptq",
+    "autogptq": "auto-gptq",
+    "exllama": "auto-gptq",
+    "awq": "autoawq",
+    "apex": "apex",
+    "amp_C": "apex",
+    "fused_layer_norm": "apex",
+    "deepspeed": "deepspeed",
+    "torch_extensions": "torch_extensions",
+    "natten": "natten",
+    "spconv": "spconv",
+    "torchao": "torchao",
+    "bitsandbytes": "bitsandbytes",
+    "torch_tensorrt": "torch-tensorrt",
+    "nvdiffrast": "nvdiffrast",
+    "kaolin": "kaolin",
+    "groundingdino": "groundingdino",
+}
+# Of these torchvision-mismatch and the checks of CUDA's libraries tell; libtorch itself is no extension.
+NOT_EXTENSIONS = ("torchvision", "torchaudio", "libtorch", "libc10", "libcud", "libnccl", "libcublas", "cupy")
 
 
 @record
@@ -28,12 +96,13 @@ class _Built:
     cxx11_abi: bool | None
 
 
-@check(family="torch")
+@check(family="torch", explains=("torch-import-failed",))
 def extension_abi_mismatch(
-    python: Python,
+    python: Python | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """A compiled extension was built against another PyTorch than the installed one.
 
@@ -44,6 +113,12 @@ def extension_abi_mismatch(
     Reference: https://github.com/Dao-AILab/flash-attention#installation-and-features
     """
     whole = whole_torch(torch, torch_runtime)
+    told = tuple(_told(whole, python, system, messages))
+    yield from told
+    if told:
+        return
+    if python is None:
+        raise Skip("python is unknown")
     applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     packages = known(python.packages, "python.packages")
     built = tuple(_built(number, package) for number, package in enumerate(packages) if package.name not in OWN)
@@ -57,22 +132,81 @@ def extension_abi_mismatch(
         yield Finding(
             severity=Severity.ERROR,
             summary=f"{names} {'was' if len(wrong) == 1 else 'were'} not built for the installed PyTorch "
-            f"{_name(whole)}",
+            f"{described_torch(whole)}",
             subject=", ".join(extension.package.name for extension in wrong),
             facts=(
                 *(f"python.packages[{extension.number}].version" for extension in wrong),
                 torch_fact("version", torch, torch_runtime),
                 *(("torch.cxx11_abi",) if abi and torch is not None and torch.cxx11_abi is not None else ()),
             ),
-            remedies=tuple(_remedy(extension, whole, python, system) for extension in wrong),
+            remedies=tuple(
+                replace_extension(extension.package.name, extension.package.version, whole, python, system)
+                for extension in wrong
+            ),
             details={"torch": str(version), "cuda": str(whole.cuda_version or "")},
         )
 
 
-def _name(whole: Torch) -> str:
-    cuda = f" (CUDA {whole.cuda_version})" if whole.cuda_version else ""
-    abi = "" if whole.cxx11_abi is None else f", C++11 ABI {'on' if whole.cxx11_abi else 'off'}"
-    return f"{whole.version}{cuda}{abi}"
+def _told(
+    whole: Torch, python: Python | None, system: System | None, messages: tuple[Message, ...] | None
+) -> Iterator[Finding]:
+    """Yield the extensions whose import failed in a report, each distribution once."""
+    seen: set[str] = set()
+    for fact, message in reported(messages, *KINDS):
+        path = _path(message)
+        name = _distribution(path, message, python)
+        libtorch = message.kind == "extension-libtorch-missing"
+        if name in seen or (libtorch and seen) or any(other in path.lower() for other in NOT_EXTENSIONS):
+            continue
+        seen.add(name)
+        version = installed_package(python, name)
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f"{_extension(name, version)} was not built for the installed PyTorch"
+            f"{f' {described_torch(whole)}' if whole.version is not None else ''}{_abi(message)}: {message.text[:200]}",
+            subject=name or "extension",
+            facts=(fact, *((version[0],) if version else ())),
+            remedies=reinstall_extension(name, whole, python, system),
+            details={"torch": str(whole.version or ""), "symbol": message.names.get("symbol", "")},
+        )
+
+
+def _path(message: Message) -> str:
+    names = message.names
+    return names.get("file") or names.get("path") or names.get("file2") or ""
+
+
+def _distribution(path: str, message: Message, python: Python | None) -> str:
+    """Return the distribution that the compiled file belongs to, "" where that is not known."""
+    if message.kind.startswith("xformers"):
+        return "xformers"
+    if "mmcv" in message.kind:
+        return "mmcv"
+    folder = re.search(r"(?:site|dist)-packages[/\\]([A-Za-z]\w{0,60})[/\\.]", path)
+    for place in (folder[1] if folder else "", path):
+        for mark, name in DISTRIBUTIONS.items():
+            if mark in place:
+                return name
+    if folder:
+        return folder[1].replace("_", "-").lower()
+    # Without a file the only installed one of those that are known to be compiled is meant.
+    packages = (python.packages if python is not None else None) or ()
+    installed = [found.name for found in packages if found.name in DISTRIBUTIONS.values()]
+    return installed[0] if not path and len(installed) == 1 else ""
+
+
+def _extension(name: str, version: tuple[str, PackageVersion] | None) -> str:
+    if name == "torch_extensions":
+        return "An extension in the cache torch_extensions"
+    return f"{name} {version[1] if version else ''}".strip() or "A compiled extension"
+
+
+def _abi(message: Message) -> str:
+    """Return which C++ ABI the symbol is of: strings are __cxx11 in the newer one, Ss in the older one."""
+    symbol = message.names.get("symbol", "")
+    if "__cxx11" in symbol:
+        return " (it asks for the C++11 ABI)"
+    return " (it asks for the ABI before C++11)" if re.search(r"(?:RK|E)Ss(?:b|i|$)", symbol) else ""
 
 
 def _built(number: int, package: Package) -> _Built | None:
@@ -118,31 +252,3 @@ def _differs(extension: _Built, whole: Torch) -> bool:
     if extension.cuda_major is not None and cuda is not None and cuda.major != extension.cuda_major:
         return True
     return None not in (extension.cxx11_abi, whole.cxx11_abi) and extension.cxx11_abi != whole.cxx11_abi
-
-
-def _remedy(extension: _Built, whole: Torch, python: Python, system: System | None) -> Remedy:
-    name, version = extension.package.name, extension.package.version
-    module = name.replace("-", "_")
-    verify = python_command(python, "-c", f"import torch, {module}; print(torch.__version__)")
-    environment = environment_of(python, system)
-    pinned = f"{name}=={version.public}"
-    if name in PYG and whole.version is not None and whole.build in ("cuda", "cpu"):
-        variant = whole.cuda_version.tag if whole.cuda_version is not None else "cpu"
-        page = f"https://data.pyg.org/whl/torch-{whole.version.minor_release}.0+{variant}.html"
-        options = ["--no-deps", "--no-cache-dir", "--find-links", page]
-        # Any version of it: not every one was built for every PyTorch.
-        return Remedy(
-            summary=f"Install the {name} that is built for PyTorch {whole.version.minor_release} and {variant}",
-            commands=(environment.uninstall([name]), environment.install([*options, name]), verify),
-            reference="https://pytorch-geometric.readthedocs.io/en/latest/install/installation.html",
-        )
-    if name in FIND_THEIR_WHEEL:
-        return Remedy(
-            summary=f"Install {name} again: without build isolation it takes the wheel for the installed PyTorch, "
-            "or is compiled with nvcc",
-            commands=(
-                environment.install(["--no-deps", "--no-build-isolation", "--no-cache-dir", pinned], force=True),
-                verify,
-            ),
-        )
-    return Remedy(summary=f"Install the wheel of {name} that is built for PyTorch {_name(whole)}, or compile it here")

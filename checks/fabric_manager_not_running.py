@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.reasoning.messages import reported as told_messages
 from gpudoctor.reasoning.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
 from gpudoctor.registry import Skip, check
 
+NO_SWITCH = "The fabric manager does not run, for it finds no NVSwitch"
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 
 
@@ -19,6 +21,7 @@ def fabric_manager_not_running(
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The fabric manager of this NVSwitch machine does not run, or is of another version than the driver.
 
@@ -28,7 +31,8 @@ def fabric_manager_not_running(
     CUDA's error and the fabric's state count there. Where CUDA works, a fabric that is not complete is a warning.
     Reference: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
     """
-    reported = cuda_error(SYSTEM_NOT_READY, driver, torch_runtime, cupy_runtime)
+    not_ready = cuda_error(SYSTEM_NOT_READY, driver, torch_runtime, cupy_runtime, messages)
+    reported = not_ready or _ended(messages)
     waiting = [
         number for number, device in enumerate(devices or ()) if device.fabric_state in ("in-progress", "not-started")
     ]
@@ -38,9 +42,10 @@ def fabric_manager_not_running(
         _skip_unknown(driver, devices)
         return
     works = driver is not None and driver.cuda_init_code == 0
+    needless = _needless(messages) and not waiting
     yield Finding(
-        severity=Severity.ERROR if down and not works else Severity.WARNING,
-        summary=_summary(here, reported, waiting, devices or ()),
+        severity=Severity.ERROR if down and not works and not needless else Severity.WARNING,
+        summary=NO_SWITCH if needless else _summary(here, not_ready is not None, waiting, devices or ()),
         subject="fabric manager",
         facts=(
             *((reported,) if reported else ()),
@@ -48,8 +53,19 @@ def fabric_manager_not_running(
             *(("driver.fabric_manager",) if here is not None and here.fabric_manager else ()),
             *(("driver.fabric_manager_version", "driver.version") if _is_of_another_version(here) else ()),
         ),
-        remedies=(_remedy(here, system),),
+        remedies=(*((_leave(),) if needless else ()), _remedy(here, system)),
     )
+
+
+def _ended(messages: tuple[Message, ...] | None) -> str | None:
+    """Return the message that says that the fabric manager does not run, None where nothing says so."""
+    return next((fact for fact, _ in told_messages(messages, "fabric-manager-*")), None)
+
+
+def _needless(messages: tuple[Message, ...] | None) -> bool:
+    """Return whether the fabric manager found no NVSwitch, and nothing else says that there are some."""
+    none = told_messages(messages, "nvswitch-not-found")
+    return bool(none) and not told_messages(messages, "nvswitch-named", "cuda-system-not-ready")
 
 
 def _is_down(driver: Driver | None, devices: tuple[Device, ...] | None) -> bool:
@@ -61,7 +77,7 @@ def _is_down(driver: Driver | None, devices: tuple[Device, ...] | None) -> bool:
 
 
 def _is_of_another_version(driver: Driver | None) -> bool:
-    if driver is None or not driver.nvswitches or driver.fabric_manager == "not-installed":
+    if driver is None or driver.nvswitches == 0 or driver.fabric_manager == "not-installed":
         return False
     manager, version = driver.fabric_manager_version, driver.version
     return manager is not None and version is not None and manager != version
@@ -78,7 +94,7 @@ def _skip_unknown(driver: Driver | None, devices: tuple[Device, ...] | None) -> 
         raise Skip("driver.nvswitches is unknown")
 
 
-def _summary(driver: Driver | None, reported: str | None, waiting: list[int], devices: tuple[Device, ...]) -> str:
+def _summary(driver: Driver | None, not_ready: bool, waiting: list[int], devices: tuple[Device, ...]) -> str:
     if driver is not None and _is_of_another_version(driver):
         state = " and does not run" if driver.fabric_manager == "not-running" else ""
         installed = driver.fabric_manager_version
@@ -88,7 +104,7 @@ def _summary(driver: Driver | None, reported: str | None, waiting: list[int], de
     )
     switches = f" on a machine with {driver.nvswitches} NVSwitches" if driver is not None and driver.nvswitches else ""
     if state and (switches or not waiting):
-        return f"The fabric manager {state}{switches}" + ("; CUDA fails with error 802" if reported else "")
+        return f"The fabric manager {state}{switches}" + ("; CUDA fails with error 802" if not_ready else "")
     if waiting:
         device = devices[waiting[0]]
         return (
@@ -96,6 +112,16 @@ def _summary(driver: Driver | None, reported: str | None, waiting: list[int], de
             f"the state of {device.name or f'device {device.nvml_index}'} is {device.fabric_state}"
         )
     return "CUDA fails with error 802, system not yet initialized: the GPUs have not joined the NVLink fabric"
+
+
+def _leave() -> Remedy:
+    return Remedy(
+        summary="Without NVSwitches (`lspci | grep -i nvswitch` shows them up to H200) turn the service off, nothing "
+        "needs it; on B200 and newer load ib_umad and install the subnet manager (nvlsm), through which it finds them",
+        commands=("sudo systemctl disable --now nvidia-fabricmanager",),
+        needs=("root",),
+        reference=GUIDE,
+    )
 
 
 def _remedy(driver: Driver | None, system: System | None) -> Remedy:

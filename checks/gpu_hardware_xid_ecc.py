@@ -4,9 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpudoctor.data import xid_meaning
-from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, System, TorchRuntime, Xid
+from gpudoctor.model import (
+    CupyRuntime,
+    Device,
+    Driver,
+    Finding,
+    Message,
+    Remedy,
+    Severity,
+    System,
+    TorchRuntime,
+    Xid,
+)
 from gpudoctor.reasoning.devices import label
-from gpudoctor.reasoning.symptoms import text_with
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.symptoms import in_container, text_with
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 from gpudoctor.remedies.commands import with_sudo
@@ -31,7 +43,10 @@ RECOVERY_ACTION = 154  # "GPU recovery action changed from 0x0 (None) to 0x1 (GP
 TESTS = (106, 107)
 # Texts of cudaGetErrorString for 214 and 220, in lower case.
 REPORTED = ("uncorrectable ecc error encountered", "uncorrectable nvlink error detected")
-LOST = ("lost", "reset", "restart", "fallen off")  # NVML's texts: "GPU is lost", "GPU requires restart"
+LOST = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "GPU requires restart"
+# Kinds of messages that say so of a device that they do not name.
+LOST_KINDS = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", "gpu-pcie-bus-error")
+FAULT_KINDS = (*LOST_KINDS, "gpu-requires-reset", "gpu-ecc-*", "gpu-nvlink-*", "gpu-error-contained", "gpu-not-init*")
 
 
 @dataclass
@@ -53,13 +68,17 @@ class _Symptoms:
             self.texts.append(text)
 
 
-@check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999"))
+@check(
+    family="device",
+    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "nccl-p2p-problem"),
+)
 def gpu_hardware_xid_ecc(
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver logged a fault of the hardware, memory has uncorrectable errors, or a device is lost.
 
@@ -84,12 +103,19 @@ def gpu_hardware_xid_ecc(
         symptoms.add(severity, _text(xid), f"driver.xids[{number}]")
         symptoms.xids.append(xid)
         symptoms.lost = symptoms.lost or _action(xid) == "RESTART_BM"
-    for fact, text in _reported(driver, torch_runtime, cupy_runtime):
-        if not any(symptoms.texts for symptoms in (*by_device.values(), *elsewhere.values())):
-            elsewhere.setdefault("", _Symptoms()).add(Severity.ERROR, f'the error "{text}"', fact)
+    told = tuple(_reported(driver, torch_runtime, cupy_runtime, messages))
+    if told and not any(symptoms.texts for symptoms in (*by_device.values(), *elsewhere.values())):
+        only = by_device[devices[0].nvml_index] if devices is not None and len(devices) == 1 else None
+        fact, text, lost = told[0]
+        symptoms = elsewhere.setdefault("", _Symptoms()) if only is None else only
+        symptoms.add(Severity.ERROR, f'the error "{text}"', fact)
+        symptoms.lost = lost
     findings = [_finding(label(d), by_device[d.nvml_index], d, system) for d in devices or ()]
     findings += [_finding(address or "GPU", symptoms, None, system) for address, symptoms in elsewhere.items()]
     found = [finding for finding in findings if finding is not None]
+    silent = reported(messages, "nvidia-smi-no-devices") if not devices and not in_container(system) else ()
+    if silent and not found:
+        found.append(_not_started(silent[0][0], system))
     yield from found
     if harmless:
         yield _of_programs(harmless)
@@ -98,14 +124,20 @@ def gpu_hardware_xid_ecc(
 
 
 def _reported(
-    driver: Driver | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the fault as NVML, PyTorch or CuPy report it, without a word on which device it is."""
+    driver: Driver | None,
+    torch_runtime: TorchRuntime | None,
+    cupy_runtime: CupyRuntime | None,
+    messages: tuple[Message, ...] | None,
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield the fault as NVML, PyTorch or CuPy report it, without a word on which device it is, and if that is lost."""
     if driver is not None and "is lost" in (driver.nvml_error or ""):
-        yield "driver.nvml_error", driver.nvml_error or ""
+        yield "driver.nvml_error", driver.nvml_error or "", True
     found = text_with(*REPORTED, torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
     if found is not None:
-        yield found[0], next(phrase for phrase in REPORTED if phrase in found[1].lower())
+        yield found[0], next(phrase for phrase in REPORTED if phrase in found[1].lower()), False
+    lost = [message.kind for _, message in reported(messages, *LOST_KINDS)]
+    for fact, message in reported(messages, *FAULT_KINDS):
+        yield fact, message.text, bool(lost)
 
 
 def _of_device(number: int, device: Device) -> _Symptoms:
@@ -211,7 +243,45 @@ def _remedies(symptoms: _Symptoms, device: Device | None, system: System | None)
             needs=("root",),
             reference=MEMORY_ERRORS,
         )
+    if not resettable and not symptoms.lost and not (system is not None and system.os == "windows"):
+        yield Remedy(
+            summary="Look which device it is and what its memory errors are: uncorrectable ones end with a reset",
+            commands=("nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER", with_sudo("nvidia-smi --gpu-reset", system)),
+            needs=("root",),
+            reference=MEMORY_ERRORS,
+        )
     yield reboot(system=system, summary=f"Restart the machine, with the power off in between if it can be, {again}")
+    if symptoms.lost:
+        yield Remedy(
+            summary="Turn the power off, seat the card and its power cables again, look at its cooling and at the "
+            "power supply: a GPU leaves the PCIe bus when it is too hot, gets too little power or is broken",
+            commands=(with_sudo("dmesg -T", system) + " | grep -iE 'nvrm|xid|aer'",),
+            needs=("root",),
+            reference=CATALOG,
+        )
+
+
+def _not_started(fact: str, system: System | None) -> Finding:
+    """Return the finding where the driver answers and shows no device: it could not initialise the GPU that it found.
+
+    The module nvidia stays loaded only where it found one. Source: nvidia_init_module in kernel-open/nvidia/nv.c.
+    """
+    return Finding(
+        severity=Severity.WARNING,
+        summary="The driver is loaded, and nvidia-smi finds no device: it could not initialise the GPU",
+        subject="GPU",
+        facts=(fact,),
+        remedies=(
+            Remedy(
+                summary="See in the kernel log why: RmInitAdapter failed (power cables, seat of the card, firmware), "
+                "not supported by this driver or this kind of kernel module (open or proprietary), fallen off the bus",
+                commands=(with_sudo("dmesg", system) + " | grep -iE 'nvrm|xid'", "lspci -k | grep -iA 3 nvidia"),
+                needs=("root",),
+                reference=CATALOG,
+            ),
+            reboot(system=system, summary="Turn the machine off and on again: a warm restart does not reset the GPU"),
+        ),
+    )
 
 
 def _of_programs(harmless: list[tuple[int, Xid]]) -> Finding:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, DeviceProcess, Finding, Remedy, Severity, System
+from gpudoctor.model import Device, DeviceProcess, Finding, Message, Remedy, Severity, System
 from gpudoctor.reasoning.devices import known_facts, label, reachable, settled
 from gpudoctor.registry import check
 from gpudoctor.remedies import set_variable
@@ -12,18 +12,24 @@ SHOWN = 3
 
 
 @check(family="memory")
-def gpu_memory_held_by_others(devices: tuple[Device, ...], system: System | None = None) -> Iterator[Finding]:
+def gpu_memory_held_by_others(
+    devices: tuple[Device, ...],
+    system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
+) -> Iterator[Finding]:
     """Other programs hold more than half of a device's memory.
 
     Why: what they hold is missing to yours: "CUDA out of memory" on a device that should have enough, often by a
     forgotten notebook or a process left behind by a crash.
-    Exception: a desktop and small jobs pass, and so does what gpudoctor itself uses.
+    Exception: a desktop and small jobs pass, and so does what gpudoctor itself uses. In a pasted report the programs
+    may be the job that it is about, so there it is advice.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-gpu-memory-isn-t-freed-properly
     """
     answering = reachable(devices)
     held = [(path, device) for path, device in answering if _held_share(device) > HELD_SHARE]
     free = [device for _, device in answering if device.memory_used_bytes is not None and _held_share(device) < 0.1]
-    findings = (_finding(path, device, free, system) for path, device in held)
+    severity = Severity.WARNING if messages is None else Severity.INFO
+    findings = (_finding(path, device, free, system, severity) for path, device in held)
     yield from settled(findings, answering, "memory_total_bytes", "memory_used_bytes")
 
 
@@ -34,7 +40,7 @@ def _held_share(device: Device) -> float:
     return max(device.memory_used_bytes or 0, by_processes) / device.memory_total_bytes
 
 
-def _finding(path: str, device: Device, free: list[Device], system: System | None) -> Finding:
+def _finding(path: str, device: Device, free: list[Device], system: System | None, severity: Severity) -> Finding:
     processes = sorted(device.processes or (), key=lambda process: -(process.used_bytes or 0))
     total = device.memory_total_bytes or 0
     used = round(_held_share(device) * total)
@@ -42,7 +48,7 @@ def _finding(path: str, device: Device, free: list[Device], system: System | Non
     more = f" and {len(processes) - SHOWN} more" if len(processes) > SHOWN else ""
     who = f": {shown}{more}" if processes else ", by programs that are not visible from here"
     return Finding(
-        severity=Severity.WARNING,
+        severity=severity,
         summary=f"{_gib(used)} of {_gib(total)} of {label(device)} are in use{who}",
         subject=label(device),
         facts=known_facts(path, device, "memory_used_bytes", "memory_total_bytes", "processes"),

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.model import Device, Finding, Remedy, Severity
+from gpudoctor.model import Device, Finding, Message, Remedy, Severity
 from gpudoctor.reasoning.devices import known_facts, label, reachable, settled
-from gpudoctor.registry import check
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.registry import Skip, check
 
 HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
 POWER = ("hw_power_brake_slowdown",)
@@ -15,7 +16,9 @@ REFERENCE = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReaso
 
 
 @check(family="device")
-def gpu_throttled(devices: tuple[Device, ...]) -> Iterator[Finding]:
+def gpu_throttled(
+    devices: tuple[Device, ...] | None = None, messages: tuple[Message, ...] | None = None
+) -> Iterator[Finding]:
     """The clocks of a device are held down by heat or by its power supply.
 
     Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use.
@@ -23,9 +26,26 @@ def gpu_throttled(devices: tuple[Device, ...]) -> Iterator[Finding]:
     purpose, and a plain hw_slowdown is reported during clock changes too, so on an idle device it passes.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
     """
+    told = reported(messages, "gpu-slowdown-active", "gpu-throttling-told")
+    if told and all(device.throttle_reasons is None for device in devices or ()):
+        yield _as_told(*told[0])
+        return
+    if devices is None:
+        raise Skip("devices is unknown")
     answering = reachable(devices)
     findings = (finding for path, device in answering for finding in _findings(path, device))
     yield from settled(findings, answering, "throttle_reasons")
+
+
+def _as_told(fact: str, message: Message) -> Finding:
+    """Return the finding where the report says so of a device whose reasons it does not show."""
+    return Finding(
+        severity=Severity.WARNING,
+        summary=f'The report says "{message.text}", and does not show why the clocks are held down',
+        subject="GPU",
+        facts=(fact,),
+        remedies=(_remedy(None, (message.names.get("reason", "").lower().replace(" ", "_"),)),),
+    )
 
 
 def _findings(path: str, device: Device) -> Iterator[Finding]:
@@ -62,7 +82,7 @@ def _state(device: Device) -> str:
     return state
 
 
-def _remedy(device: Device, active: Sequence[str]) -> Remedy:
+def _remedy(device: Device | None, active: Sequence[str]) -> Remedy:
     heat = "Cool the GPU: clean fans and filters, let more air through, do without neighbours in the next slot"
     power = "Look at the power supply and its cables: it asks the GPU to draw less (on a laptop: the charger)"
     if any(reason in POWER for reason in active):
@@ -71,5 +91,6 @@ def _remedy(device: Device, active: Sequence[str]) -> Remedy:
         summary = heat
     else:
         summary = f"{heat}; if it is cool: {power[0].lower()}{power[1:]}"
-    command = f"nvidia-smi -i {device.nvml_index} -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
+    one = "" if device is None else f"-i {device.nvml_index} "
+    command = f"nvidia-smi {one}-q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
     return Remedy(summary=summary, commands=(command,), reference=REFERENCE)

@@ -1,9 +1,21 @@
 """Multi-Instance GPU: instances, and how devices are addressed."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gpudoctor.model import Device, Driver, Environment, Finding, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.symptoms import text_with
+from gpudoctor.model import (
+    Device,
+    Driver,
+    Environment,
+    Finding,
+    Message,
+    Remedy,
+    Severity,
+    System,
+    TorchRuntime,
+)
+from gpudoctor.reasoning.messages import reported as told_messages
+from gpudoctor.reasoning.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, text_with
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import set_variable
 
@@ -12,6 +24,7 @@ GUIDE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"
 # Source: "Device Enumeration", https://docs.nvidia.com/datacenter/tesla/mig-user-guide/mig-device-names.html
 FIRST_BRANCH_WITH_SEVERAL = 570
 # An assertion of PyTorch's allocator, which counted more devices than the process may use.
+NOT_THERE = (NO_DEVICE, INVALID_DEVICE)
 TOO_MANY_DEVICES = ("device >= 0 && device < num_gpus", "device < num_devices, invalid device")
 
 
@@ -25,6 +38,7 @@ def mig_misconfigured(
     environment: Environment | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """MIG is on without an instance, or devices are addressed in a way that MIG does not allow.
 
@@ -33,42 +47,116 @@ def mig_misconfigured(
     Exception: index 0 passes, and so does everything that CUDA accepted.
     Reference: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
     """
-    reported = _several_reported(torch_runtime)
-    if reported:
+    told = next(_told(torch_runtime, driver, environment, devices or (), messages), None)
+    if told is not None:
+        summary, facts = told
         yield Finding(
             severity=Severity.ERROR,
-            summary="PyTorch counts several MIG instances, and a process may use one only",
+            summary=summary,
             subject="MIG",
-            facts=(reported, "torch_runtime.device_names"),
+            facts=facts,
             remedies=(_one_instance(system, devices or ()),),
         )
         return
+    said = tuple(_by_commands(messages, devices))
+    yield from said
     if devices is None:
-        raise Skip("devices is unknown")
+        if not said:
+            raise Skip("devices is unknown")
+        return
     partitioned = [device for device in devices if device.mig_enabled]
     empty = [device for device in partitioned if device.mig_uuids == ()]
     if empty:
         yield _no_instance(empty, devices)
     if partitioned and environment is not None and len(empty) < len(partitioned):
-        yield from _addresses(environment.get("CUDA_VISIBLE_DEVICES"), partitioned, devices, driver, system)
+        unavailable = torch_runtime is not None and torch_runtime.available is False
+        for finding in _addresses(environment.get("CUDA_VISIBLE_DEVICES"), partitioned, devices, driver, system):
+            yield replace(finding, severity=Severity.ERROR) if unavailable else finding
 
 
-def _several_reported(torch_runtime: TorchRuntime | None) -> str | None:
-    """Return the fact that shows PyTorch fail over several MIG instances."""
+def _told(
+    torch_runtime: TorchRuntime | None,
+    driver: Driver | None,
+    environment: Environment | None,
+    devices: tuple[Device, ...],
+    messages: tuple[Message, ...] | None,
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what programs report of MIG devices that they cannot use, and the facts it rests on."""
+    several = "PyTorch counts several MIG instances, and a process may use one only"
     names = (torch_runtime.device_names or ()) if torch_runtime is not None else ()
     found = text_with(*TOO_MANY_DEVICES, torch_runtime=torch_runtime)
-    return found[0] if found and any("MIG" in name for name in names) else None
+    if found and any("MIG" in name for name in names):
+        yield several, (found[0], "torch_runtime.device_names")
+    counted = told_messages(messages, "torch-too-many-devices")
+    named = told_messages(messages, "mig-device-named")
+    if counted and (named or any(device.mig_enabled for device in devices)):
+        yield several, (counted[0][0], *(fact for fact, _ in named[:1]))
+    for fact, message in told_messages(messages, "mig-uuid-as-number"):
+        yield f"A program takes {message.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, for a number", (fact,)
+    value = environment.get("CUDA_VISIBLE_DEVICES") if environment is not None else None
+    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, messages) for code in NOT_THERE)), None)
+    if value and value.startswith("MIG-") and missing is not None:
+        yield f"CUDA does not find the MIG device {value}", ("environment.CUDA_VISIBLE_DEVICES", missing)
+
+
+def _lacks_device(
+    code: int, driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
+) -> str | None:
+    return cuda_error(code, driver, torch_runtime, messages=messages)
+
+
+def _by_commands(messages: tuple[Message, ...] | None, devices: tuple[Device, ...] | None) -> Iterator[Finding]:
+    """Yield what `nvidia-smi` said where the devices themselves are not shown."""
+    shown = any(device.mig_enabled is not None for device in devices or ())
+    for fact, _ in told_messages(messages, "mig-no-devices")[: 0 if shown else 1]:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary="MIG is on, and nvidia-smi finds no MIG device",
+            subject="MIG",
+            facts=(fact,),
+            remedies=_instance_remedies(0),
+        )
+    for fact, message in told_messages(messages, "mig-mode-pending", "mig-instance-not-created")[:1]:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f"A MIG command failed: {message.text}",
+            subject="MIG",
+            facts=(fact,),
+            remedies=(
+                Remedy(
+                    summary="Stop every program on the GPU, services such as DCGM, nvidia-persistenced and a display "
+                    "too, and reset it or reboot; then look which profiles still have room",
+                    commands=(
+                        "sudo systemctl stop nvidia-dcgm nvsm nvidia-persistenced",
+                        "sudo nvidia-smi --gpu-reset",
+                        "nvidia-smi mig -lgip",
+                    ),
+                    needs=("root", "restart"),
+                    reference=GUIDE,
+                ),
+            ),
+        )
 
 
 def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
     first = empty[0]
     name = first.name or f"device {first.nvml_index}"
     count = f" (and of {len(empty) - 1} more)" if len(empty) > 1 else ""
+    return Finding(
+        severity=Severity.ERROR if len(empty) == len(devices) else Severity.WARNING,
+        summary=f"MIG is on for {name}{count}, and no MIG instance exists",
+        subject=name,
+        facts=(f"devices[{devices.index(first)}].mig_enabled", f"devices[{devices.index(first)}].mig_uuids"),
+        remedies=_instance_remedies(first.nvml_index),
+    )
+
+
+def _instance_remedies(index: int) -> tuple[Remedy, ...]:
     create = Remedy(
         summary="Create an instance with its compute instance: profile 0 takes the whole GPU, the list has others",
         commands=(
-            f"nvidia-smi mig -i {first.nvml_index} -lgip",
-            f"sudo nvidia-smi mig -i {first.nvml_index} -cgi 0 -C",
+            f"nvidia-smi mig -i {index} -lgip",
+            f"sudo nvidia-smi mig -i {index} -cgi 0 -C",
             "nvidia-smi -L",
         ),
         needs=("root",),
@@ -76,17 +164,11 @@ def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
     )
     turn_off = Remedy(
         summary="Turn MIG off, to use the GPU as a whole",
-        commands=(f"sudo nvidia-smi -i {first.nvml_index} -mig 0", "nvidia-smi -L"),
+        commands=(f"sudo nvidia-smi -i {index} -mig 0", "nvidia-smi -L"),
         needs=("root", "restart"),
         reference=GUIDE,
     )
-    return Finding(
-        severity=Severity.ERROR if len(empty) == len(devices) else Severity.WARNING,
-        summary=f"MIG is on for {name}{count}, and no MIG instance exists",
-        subject=name,
-        facts=(f"devices[{devices.index(first)}].mig_enabled", f"devices[{devices.index(first)}].mig_uuids"),
-        remedies=(create, turn_off),
-    )
+    return create, turn_off
 
 
 def _addresses(

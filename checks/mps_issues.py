@@ -2,37 +2,87 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.symptoms import text_with
-from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import python_command, set_variable, unset_variable
+from gpudoctor.model import Environment, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.remedies import python_command, unset_variable
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/mps.html"
-FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 WATERMARK = "PYTORCH_MPS_HIGH_WATERMARK_RATIO"
-# PyTorch's text for an operator without an implementation for MPS, in both its spellings (lower case).
-NOT_IMPLEMENTED = ("implemented for the mps device",)
+SHOW = "import torch, platform; print(torch.__version__, platform.mac_ver()[0], torch.backends.mps.is_available())"
+
+# Kind of message → what it means, and what to do. Most specific first.
+MESSAGES = {
+    "mps-macos-too-old": (
+        "This macOS is too old for MPS in this PyTorch",
+        "Update macOS (PyTorch 2.9 and newer need macOS 14), or use the device cpu, or an older PyTorch",
+    ),
+    "mps-not-linked": (
+        "This build of PyTorch has no MPS",
+        (
+            "On a Mac of Apple silicon install PyTorch 1.12 or newer for arm64: python -m pip install --upgrade torch "
+            "in an arm64 Python, not one under Rosetta; elsewhere use cuda or cpu, for MPS is only in macOS"
+        ),
+    ),
+    "mps-float64": (
+        "MPS has no float64",
+        (
+            "Convert to float32 before the tensor goes to MPS: tensor.to(torch.float32).to('mps'), "
+            "torch.set_default_dtype(torch.float32), or leave float64 on the CPU"
+        ),
+    ),
+    "mps-bf16": (
+        "bf16 on MPS needs macOS 14",
+        "Use float16 or float32 in place of bf16, or update macOS to 14 or newer and PyTorch with it",
+    ),
+    "mps-placeholder": (
+        "A tensor or the model is still on the CPU",
+        "Move both to the device: model.to('mps') and the inputs with .to('mps'), before the first call",
+    ),
+    "mps-dtype-unsupported": (
+        "MPS does not have what the program asks for",
+        "Use float32 and int32 in place of the type, PYTORCH_ENABLE_MPS_FALLBACK=1 for the function, or update PyTorch",
+    ),
+    "mps-assertion": (
+        "Apple's Metal library stopped the program",
+        (
+            "Update macOS and PyTorch, and try PYTORCH_ENABLE_MPS_FALLBACK=1, smaller tensors, or the device cpu for "
+            "the step that fails"
+        ),
+    ),
+    "mps-not-available": (
+        "PyTorch says that MPS is not available",
+        (
+            "Use Apple silicon, macOS 14 or newer, and a PyTorch for arm64 (platform.machine() is arm64): "
+            "python -m pip install --upgrade torch; until then the device cpu"
+        ),
+    ),
+}
 
 
-@check(family="vendor")
+@check(family="vendor", explains=("torch-cpu-build", "torch-cuda-unavailable", "no-nvidia-gpu", "driver-missing"))
 def mps_issues(
-    torch_runtime: TorchRuntime,
+    torch_runtime: TorchRuntime | None = None,
     torch: Torch | None = None,
     system: System | None = None,
     environment: Environment | None = None,
     python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
-    """The GPU of this Mac is not available to PyTorch, or an operator is not.
+    """The GPU of this Mac is not available to PyTorch, or a program asks it for what it does not have.
 
-    Why: MPS needs an arm64 Python on Apple silicon and a macOS that is new enough for the PyTorch release; an operator
-    that MPS does not have fails unless it may fall back to the CPU.
-    Exception: Macs with an Intel processor run PyTorch on the CPU and pass.
+    Why: MPS needs an arm64 Python on Apple silicon and a macOS that is new enough for the PyTorch release; it has no
+    float64, and a Mac has no CUDA.
+    Exception: Macs with an Intel processor run PyTorch on the CPU and pass. An operator that is missing is
+    mps-op-not-implemented.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
-    missing = text_with(*NOT_IMPLEMENTED, torch_runtime=torch_runtime)
-    if missing:
-        yield _not_implemented(missing, system)
+    told = _told(system, python, messages)
+    if told is not None:
+        yield told
         return
+    if torch_runtime is None:
+        raise Skip("torch_runtime is unknown")
     applies(known(system.os if system is not None else None, "system.os") == "darwin", "this is not a Mac")
     applies(torch is None or torch.installed is not False, "PyTorch is not installed")
     yield from _memory_limit(environment, system)
@@ -68,20 +118,33 @@ def mps_issues(
     )
 
 
-def _not_implemented(missing: tuple[str, str], system: System | None) -> Finding:
-    fact, text = missing
-    operator = text.partition("The operator '")[2].partition("'")[0]
+def _told(system: System | None, python: Python | None, messages: tuple[Message, ...] | None) -> Finding | None:
+    """Return what a report says of MPS, or of CUDA on a Mac."""
+    for kind, (summary, advice) in MESSAGES.items():
+        for fact, message in reported(messages, kind)[:1]:
+            return Finding(
+                severity=Severity.ERROR,
+                summary=f"{summary}: {message.text}",
+                subject="MPS",
+                facts=(fact,),
+                remedies=(Remedy(summary=advice, commands=(python_command(python, "-c", SHOW),), reference=REFERENCE),),
+            )
+    mac = system is not None and system.os == "darwin"
+    on_mac = reported(messages, "apple-mac-named")[:1]
+    asked = reported(messages, "torch-not-compiled-with-cuda", "asks-for-cuda")[:1]
+    if not asked or not (mac or (on_mac and (system is None or system.os is None))):
+        return None
     return Finding(
         severity=Severity.ERROR,
-        summary=f"MPS has no implementation of {operator or 'an operator'}",
-        subject=operator or "MPS",
-        facts=(fact,),
+        summary=f"A program asks for CUDA on a Mac, where PyTorch has MPS: {asked[0][1].text}",
+        subject="MPS",
+        facts=(asked[0][0], *(("system.os",) if mac else (on_mac[0][0],))),
         remedies=(
-            set_variable(
-                system=system,
-                name=FALLBACK,
-                value="1",
-                summary="Let such operators run on the CPU, or update PyTorch, which implements more with each release",
+            Remedy(
+                summary="Use the device mps in place of cuda (torch.device('mps'), --device mps) on Apple silicon; "
+                "builds for macOS have no CUDA. A Mac with an Intel processor uses cpu",
+                commands=(python_command(python, "-c", SHOW),),
+                reference=REFERENCE,
             ),
         ),
     )

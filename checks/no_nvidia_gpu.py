@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, Device, Driver, Finding, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
+    NO_DEVICE,
     NVML_VERSION_MISMATCH,
     asks_for_cuda,
+    cuda_error,
     no_driver_reported,
     nvidia_gpus,
     nvml_error,
     works,
 )
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import Skip, applies, check, known
 
 REMEDIES = (
     Remedy(
@@ -35,12 +38,13 @@ REMEDIES = (
     ),
 )
 def no_nvidia_gpu(
-    system: System,
+    system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """There is no NVIDIA GPU to use.
 
@@ -49,19 +53,61 @@ def no_nvidia_gpu(
     Exception: WSL and the boards of the Jetson family have no GPU on the PCI bus; macOS never has one of NVIDIA.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu
     """
+    if system is None and not messages:
+        raise Skip("system is unknown")
+    system = system or System()
     applies(system.os != "darwin", "macOS has no NVIDIA GPUs")
-    applies(not system.wsl, "WSL shows no PCI bus")
     applies("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
-    gpus = known(nvidia_gpus(system), "system.pci_gpus")
-    if gpus or devices or works(driver, devices) or _module_answers(driver):
-        return
+    applies(torch is None or torch.build != "rocm", "PyTorch is built for AMD")
     # A build for the CPU does not look for a driver.
-    asked = asks_for_cuda(torch, cupy) or no_driver_reported(torch_runtime)
+    asked = asks_for_cuda(torch, cupy) or _missed(torch_runtime, messages)
+    if devices or works(driver, devices) or _module_answers(driver):
+        return
+    told = _told(bool(asked), driver, messages) if not nvidia_gpus(system) else None
+    if told is not None and system.pci_gpus is None:
+        yield _as_told(told, asked is not False)
+        return
+    applies(not system.wsl, "WSL shows no PCI bus")
+    gpus = known(nvidia_gpus(system), "system.pci_gpus")
+    if gpus:
+        return
     yield Finding(
         severity=Severity.WARNING if asked else Severity.INFO,
         summary=f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(torch, cupy)}",
         subject="GPU",
         facts=("system.pci_gpus", *(("torch.build",) if torch is not None and torch.build else ())),
+        remedies=REMEDIES if asked else (),
+    )
+
+
+def _missed(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> bool:
+    """Return whether a program looked for a GPU and found none."""
+    seen = no_driver_reported(torch_runtime, messages) or cuda_error(NO_DEVICE, None, torch_runtime, messages=messages)
+    return bool(seen or reported(messages, "torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*"))
+
+
+def _told(asked: bool, driver: Driver | None, messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+    """Return the words of the report that there is no NVIDIA GPU, or that there is another where a driver is missed."""
+    said = reported(messages, "no-nvidia-gpu-told")
+    if said:
+        return said[0]
+    if reported(messages, "nvidia-gpu-named"):
+        return None
+    driver_known = driver is not None and (driver.version is not None or driver.module_loaded)
+    other = reported(messages, "other-gpu-named")
+    return other[0] if other and asked and not driver_known else None
+
+
+def _as_told(told: tuple[str, Message], asked: bool) -> Finding:
+    fact, message = told
+    named = message.kind == "other-gpu-named"
+    return Finding(
+        severity=Severity.WARNING if asked else Severity.INFO,
+        summary=f"A program looks for an NVIDIA GPU, and the report names only {message.text}"
+        if named
+        else f'The report says that there is no NVIDIA GPU: "{message.text}"',
+        subject="GPU",
+        facts=(fact,),
         remedies=REMEDIES if asked else (),
     )
 

@@ -2,27 +2,63 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Container, Device, Driver, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.symptoms import in_container, nvidia_gpus
+from gpudoctor.model import Container, Device, Driver, Finding, Message, Remedy, Severity, System
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.symptoms import in_container, nvidia_gpus, works
 from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import install_container_toolkit
+from gpudoctor.remedies import (
+    configure_engine,
+    install_container_toolkit,
+    leave_docker_desktop,
+    replace_docker_snap,
+    start_container_with_gpu,
+    update_driver,
+)
+
+# What each message tells. Source: the table of failure messages.
+MISSING = {
+    "container-no-device-driver": "Docker has no driver for GPUs",
+    "container-no-gpu-vendor": "Docker finds no CDI specification of a GPU",
+    "container-unknown-runtime": "The engine's configuration names no runtime nvidia",
+    "container-hook-missing": "A program of the NVIDIA Container Toolkit is missing",
+    "container-engine-too-old": "This Docker is older than 19.03, the first that knows --gpus",
+    "container-lxd-tools": "LXD has no NVIDIA container tools",
+}
+BROKEN = {
+    "container-device-rules": "The NVIDIA Container Toolkit cannot set the device rules of this system's cgroups",
+    "container-ldconfig": "The NVIDIA Container Toolkit is configured with a wrong path of ldconfig",
+    "container-no-permission": "The container runtime may not open the device nodes of the GPU",
+}
+NO_LIBRARIES = ("container-library-not-loaded", "container-driver-error")
+CDI = "container-cdi-unresolvable"
+KUBERNETES = {
+    "container-k8s-plugin": "The device plugin of Kubernetes finds no GPU on its node",
+    "container-k8s-insufficient": "No node of the cluster offers a free GPU",
+}
+PLUGIN = "https://github.com/NVIDIA/k8s-device-plugin#quick-start"
 
 
-@check(family="container")
+@check(family="container", explains=("container-without-gpu", "driver-capabilities-missing"))
 def nvidia_container_toolkit_missing(
-    container: Container,
+    container: Container | None = None,
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container engine of this machine cannot hand the GPU to a container.
 
     Why: without the NVIDIA Container Toolkit, `docker run --gpus all` ends with "could not select device driver" and
     `--runtime=nvidia` with "unknown or invalid runtime name".
-    Exception: many machines run containers that need no GPU, so this is advice. A CDI specification does the same as
-    the configured runtime; Docker Desktop under WSL brings its own.
+    Exception: many machines run containers that need no GPU, so without such a message this is advice. A CDI
+    specification does the same as the configured runtime; Docker Desktop under WSL brings its own.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
     """
+    told = tuple(_told(container, system, driver, devices, messages))
+    yield from told[:1]
+    if told:
+        return
+    container = known(container, "container")
     applies(not in_container(system), "containers are started by this one's host")
     applies(system is None or system.os in (None, "linux"), "the toolkit is for Linux")
     applies(system is None or not system.wsl, "Docker Desktop hands the GPU to containers of WSL by itself")
@@ -37,7 +73,7 @@ def nvidia_container_toolkit_missing(
         return
     if installed:
         summary = f"The NVIDIA Container Toolkit is installed, but {engine} is not configured for it"
-        remedy = _configure(engine)
+        remedy = configure_engine(system=system, container=container, engine=engine)
         fact = "container.nvidia_runtime_configured"
     else:
         summary = f"{engine.capitalize()} is installed without the NVIDIA Container Toolkit: it starts no GPU container"
@@ -52,25 +88,124 @@ def nvidia_container_toolkit_missing(
     )
 
 
-def _configure(engine: str) -> Remedy:
-    reference = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
-    if engine == "podman":
-        return Remedy(
-            summary="Write the CDI specification of the GPUs, which podman reads",
-            commands=(
-                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-                "podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",
-            ),
-            needs=("root",),
-            reference=reference,
+def _told(
+    container: Container | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    messages: tuple[Message, ...] | None,
+) -> Iterator[Finding]:
+    """Yield what the messages of a report tell, the plainest first."""
+    on_host = works(driver, devices)
+    host = f", although driver {driver.version} works" if on_host and driver and driver.version else ""
+    for kind, text in (*MISSING.items(), *BROKEN.items()):
+        for fact, _ in reported(messages, kind):
+            yield _failure(f"{text}{host}", fact, _for_docker(kind, container, system))
+    for fact, message in reported(messages, *NO_LIBRARIES):
+        library = message.names.get("library")
+        what = f"does not find {library}" if library else "gets no answer from the driver"
+        where = "the engine runs where the driver is not" if on_host else "where the engine runs no driver is loaded"
+        text = f"The container runtime {what}{host}: {where}"
+        yield _failure(text, fact, _for_engine_without_driver(container, system, driver if on_host else None))
+    for fact, _ in reported(messages, CDI):
+        podman = container is None or container.engine != "docker"
+        first = configure_engine(system=system, container=container, engine="podman")
+        then = install_container_toolkit(system=system)
+        text = f"The engine finds no CDI specification of the GPU{host}"
+        yield _failure(text, fact, (first, then) if podman else (then, first))
+    for kind, text in KUBERNETES.items():
+        for fact, _ in reported(messages, kind):
+            yield _failure(f"{text}{host}", fact, _for_kubernetes(system))
+
+
+def _failure(summary: str, fact: str, remedies: tuple[Remedy, ...]) -> Finding:
+    return Finding(
+        severity=Severity.ERROR, summary=summary, subject="container engine", facts=(fact,), remedies=remedies
+    )
+
+
+def _for_docker(kind: str, container: Container | None, system: System | None) -> tuple[Remedy, ...]:
+    """Return the remedies for an engine that knows no GPU, by how the engine was installed."""
+    install = install_container_toolkit(system=system)
+    configure = configure_engine(system=system, container=container)
+    if container is not None and container.docker_snap:
+        return (replace_docker_snap(system=system), install)
+    if container is not None and container.docker_desktop and (system is None or system.os in (None, "linux")):
+        return (leave_docker_desktop(), install)
+    if kind == "container-no-permission":
+        return (_selinux(), configure, install)
+    if kind == "container-engine-too-old":
+        newer = Remedy(
+            summary="Update Docker: --gpus came with 19.03", reference="https://docs.docker.com/engine/install/"
         )
-    return Remedy(
-        summary="Configure Docker for it and restart Docker (Docker from a snap needs another package: docker-ce)",
+        return (newer, install)
+    if kind == "container-ldconfig":
+        return (_ldconfig(), install)
+    if kind in BROKEN or (container is not None and (container.rootless or container.toolkit_installed)):
+        return (configure, install, replace_docker_snap(system=system))
+    return (install, configure, replace_docker_snap(system=system))
+
+
+def _for_engine_without_driver(
+    container: Container | None, system: System | None, driver: Driver | None
+) -> tuple[Remedy, ...]:
+    """Return the remedies where the container runtime sees no driver. driver: that of the host, where it works."""
+    snap, desktop = replace_docker_snap(system=system), leave_docker_desktop()
+    install = install_container_toolkit(system=system)
+    if system is not None and system.os == "windows":
+        return (install,)
+    if container is not None and container.docker_snap:
+        return (snap, install)
+    if container is not None and container.docker_desktop:
+        return (desktop, install)
+    look = Remedy(
+        summary="See whether the driver works on the host and which engine this is: a host without a driver needs one "
+        "(or a reboot after its installation), Docker Desktop and a snap do not see the driver of the host",
         commands=(
-            "sudo nvidia-ctk runtime configure --runtime=docker",
-            "sudo systemctl restart docker",
-            "docker run --rm --gpus all ubuntu nvidia-smi",
+            "nvidia-smi",
+            "docker context ls",
+            "snap list docker",
+            "sudo nvidia-container-cli -k -d /dev/tty info",
+        ),
+    )
+    if driver is not None:
+        return (desktop, snap, look, install)
+    return (look, update_driver(system=system, needed=None), desktop, snap, install)
+
+
+def _for_kubernetes(system: System | None) -> tuple[Remedy, ...]:
+    node = Remedy(
+        summary="On the node install the NVIDIA Container Toolkit and make containerd use it (CRI-O: --runtime=crio), "
+        "then install NVIDIA's device plugin or the GPU operator",
+        commands=(
+            "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default",
+            "sudo systemctl restart containerd",
+            "kubectl describe nodes | grep nvidia.com/gpu",
         ),
         needs=("root", "restart"),
-        reference=reference,
+        reference=PLUGIN,
+    )
+    taken = Remedy(
+        summary="See what asks for the GPUs of the nodes: each pod with nvidia.com/gpu has its GPUs for itself",
+        commands=("kubectl describe nodes", "kubectl logs -n kube-system -l name=nvidia-device-plugin-ds"),
+    )
+    pod = start_container_with_gpu(system=system, container=Container(engine="kubernetes"))
+    return (node, taken, pod)
+
+
+def _selinux() -> Remedy:
+    return Remedy(
+        summary="SELinux refuses the devices: start the container without its labels, or with a policy for them",
+        commands=("docker run --rm --security-opt=label=disable --gpus all ubuntu nvidia-smi",),
+        needs=("restart",),
+        reference="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html",
+    )
+
+
+def _ldconfig() -> Remedy:
+    return Remedy(
+        summary='Set ldconfig = "@/sbin/ldconfig" in /etc/nvidia-container-runtime/config.toml '
+        '("@/sbin/ldconfig.real" on Ubuntu)',
+        commands=("grep ldconfig /etc/nvidia-container-runtime/config.toml", "ls /sbin/ldconfig /sbin/ldconfig.real"),
+        needs=("root",),
     )

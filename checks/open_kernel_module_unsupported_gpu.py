@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
-from gpudoctor.model import ComputeCapability, Device, Driver, Finding, PciGpu, Remedy, Severity, System
-from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus
-from gpudoctor.registry import applies, check, known
+from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Message, PciGpu, Remedy, Severity, System
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus, works
+from gpudoctor.registry import Skip, applies, check, known
 
 # The open module needs the GPU System Processor, which came with Turing.
 # Source: "Open Linux Kernel Modules" in the driver's README.
 FIRST_SUPPORTED = ComputeCapability(7, 5)
 MESSAGE = "does not include the required gpu"
+KIND = "nvrm-open-module-unsupported"
 
 
 @check(
@@ -24,7 +26,10 @@ MESSAGE = "does not include the required gpu"
     ),
 )
 def open_kernel_module_unsupported_gpu(
-    driver: Driver, system: System | None = None, devices: tuple[Device, ...] | None = None
+    driver: Driver | None = None,
+    system: System | None = None,
+    devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The open kernel module of the driver does not support this GPU.
 
@@ -34,7 +39,11 @@ def open_kernel_module_unsupported_gpu(
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/kernel_open.html
     """
     applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
-    message = _message(driver)
+    if driver is None and not messages:
+        raise Skip("driver is unknown")
+    driver = driver or Driver()
+    message = _message(driver) or next((fact for fact, _ in reported(messages, KIND)), None)
+    none_found = reported(messages, "nvidia-smi-no-devices")
     if message is None:
         known(driver.module_flavor, "driver.module_flavor")
     if message is None and driver.module_flavor != "open":
@@ -42,13 +51,13 @@ def open_kernel_module_unsupported_gpu(
     left_out = [gpu for gpu in nvidia_gpus(system) or () if _too_old(gpu) and not _listed(gpu, devices)]
     if message is None:
         known(nvidia_gpus(system), "system.pci_gpus")
-        if left_out:
+        if left_out and not none_found:
             known(devices if devices is not None else driver.nvml_code, "devices")
-        if not left_out or (devices is None and driver.nvml_code == 0):
+        if not left_out or (devices is None and driver.nvml_code == 0 and not none_found):
             return
-    name = gpu_name(left_out[0]) if left_out else "the GPU"
+    name = gpu_name(left_out[0]) if left_out else (devices[0].name if devices else None) or "the GPU"
     yield Finding(
-        severity=Severity.WARNING if devices else Severity.ERROR,
+        severity=Severity.WARNING if devices and works(driver, devices) else Severity.ERROR,
         summary=f"The open kernel module{f' {driver.version}' if driver.version else ''} is loaded, which supports "
         f"compute capability {FIRST_SUPPORTED} and newer, not {name}",
         subject=name,
@@ -87,9 +96,12 @@ def _proprietary_module(driver: Driver, system: System | None) -> Remedy:
         commands = (f"sudo apt-get install nvidia-driver-{branch}", "sudo reboot", "nvidia-smi")
     elif distribution == "debian":
         commands = ("sudo apt-get install nvidia-kernel-dkms", "sudo reboot", "nvidia-smi")
+    elif distribution is None:
+        commands = (f"sudo apt-get install nvidia-driver-{branch or '580'}", "sudo reboot", "nvidia-smi")
     return Remedy(
         summary="Install the proprietary kernel module of the same driver (with NVIDIA's installer: "
-        "--kernel-module-type=proprietary); R580 is the last branch for Maxwell, Pascal and Volta",
+        "--kernel-module-type=proprietary), of Ubuntu nvidia-driver-580 without -open; R580 is the last branch for "
+        "Maxwell, Pascal and Volta",
         commands=commands,
         needs=("root", "reboot"),
         reference="https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html",

@@ -28,7 +28,7 @@ def probe_failed(
     error that NVML answers with is a fact about the driver, for the checks of the driver.
     Reference: https://docs.nvidia.com/deploy/xid-errors/index.html
     """
-    applies(reports, "no probe was run")
+    applies(any(report.probe for report in reports), "no probe was run")
     seen: set[str] = set()
     for number, report in enumerate(reports):
         name = report.probe or report.section

@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
-from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus
-from gpudoctor.registry import applies, check, known
+from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Message, Remedy, Severity, System
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus, works
+from gpudoctor.registry import Skip, applies, check, known
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
 # GPUs need the open module.
 FIRST_UNSUPPORTED = ComputeCapability(10, 0)
 MESSAGE = "requires use of the nvidia open kernel modules"
+KIND = "nvrm-open-module-required"
 
 
 @check(
@@ -24,7 +26,10 @@ MESSAGE = "requires use of the nvidia open kernel modules"
     ),
 )
 def proprietary_kernel_module_unsupported_gpu(
-    driver: Driver, system: System | None = None, devices: tuple[Device, ...] | None = None
+    driver: Driver | None = None,
+    system: System | None = None,
+    devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The proprietary kernel module of the driver does not support this GPU.
 
@@ -34,9 +39,13 @@ def proprietary_kernel_module_unsupported_gpu(
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
     applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
-    if devices:
+    if driver is None and not messages:
+        raise Skip("driver is unknown")
+    driver = driver or Driver()
+    message = _message(driver) or next((fact for fact, _ in reported(messages, KIND)), None)
+    none_found = reported(messages, "nvidia-smi-no-devices")
+    if works(driver, devices) or (devices and not message and not none_found):
         return
-    message = _message(driver)
     new = [
         gpu
         for gpu in nvidia_gpus(system) or ()
@@ -47,9 +56,9 @@ def proprietary_kernel_module_unsupported_gpu(
         if known(driver.module_flavor, "driver.module_flavor") != "proprietary":
             return
         known(nvidia_gpus(system), "system.pci_gpus")
-        if not new or known(devices, "devices"):
+        if not new or not (none_found or known(devices, "devices") == ()):
             return
-    name = gpu_name(new[0]) if new else "this GPU"
+    name = gpu_name(new[0]) if new else (devices[0].name if devices else None) or "this GPU"
     yield Finding(
         severity=Severity.ERROR,
         summary=f"The proprietary kernel module{f' {driver.version}' if driver.version else ''} is loaded, "
@@ -74,8 +83,11 @@ def _message(driver: Driver) -> str | None:
 def _open_module(driver: Driver, system: System | None) -> Remedy:
     branch = str(driver.version.parts[0]) if driver.version is not None else ""
     commands: tuple[str, ...] = ()
-    if system is not None and system.distribution == "ubuntu" and branch:
+    distribution = system.distribution if system is not None else None
+    if distribution == "ubuntu" and branch:
         commands = (f"sudo apt-get install nvidia-driver-{branch}-open", "sudo reboot", "nvidia-smi")
+    elif distribution is None:
+        commands = (f"sudo apt-get install nvidia-driver-{branch or '580'}-open", "sudo reboot", "nvidia-smi")
     return Remedy(
         summary="Install the open kernel module of the same driver (nvidia-open; with NVIDIA's installer: "
         "--kernel-module-type=open)",

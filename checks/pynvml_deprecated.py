@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, PackageVersion, Python, Remedy, Severity, TorchRuntime
+from gpudoctor.model import Finding, Message, PackageVersion, Python, Remedy, Severity, TorchRuntime
 from gpudoctor.reasoning.installed import package
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages
@@ -15,7 +16,11 @@ PHRASE = "the pynvml package is deprecated"
 
 
 @check(family="python")
-def pynvml_deprecated(python: Python | None = None, torch_runtime: TorchRuntime | None = None) -> Iterator[Finding]:
+def pynvml_deprecated(
+    python: Python | None = None,
+    torch_runtime: TorchRuntime | None = None,
+    messages: tuple[Message, ...] | None = None,
+) -> Iterator[Finding]:
     """The package pynvml is installed where nvidia-ml-py belongs, or a file pynvml.py hides it.
 
     Why: both install the module pynvml. The old package's own copy is out of date, and which of two is imported depends
@@ -26,6 +31,10 @@ def pynvml_deprecated(python: Python | None = None, torch_runtime: TorchRuntime 
     found = package(python, "pynvml")
     hiding = _hiding(python)
     warned = text_with(PHRASE, torch_runtime=torch_runtime)
+    told = tuple(_told(found, python, messages))
+    yield from told
+    if told:
+        return
     if found is not None:
         yield _finding(_text(found[1]), f"pynvml {found[1]}", found[0], python)
     elif warned is not None:
@@ -40,6 +49,40 @@ def pynvml_deprecated(python: Python | None = None, torch_runtime: TorchRuntime 
             subject="pynvml",
             facts=(f"python.shadowed_modules[{number}]",),
             remedies=(Remedy(summary=f"Give {path} another name, here and where it is imported"),),
+        )
+
+
+def _told(
+    found: tuple[str, PackageVersion] | None, python: Python | None, messages: tuple[Message, ...] | None
+) -> Iterator[Finding]:
+    """Yield what a report says of the module."""
+    for fact, message in reported(messages, "pynvml-deprecated", "pynvml-attribute-missing")[:1]:
+        name = f"pynvml {found[1]}" if found else "pynvml"
+        yield _finding(f"The module of {name} is not that of nvidia-ml-py: {message.text}", name, fact, python)
+    for fact, message in reported(messages, "pynvml-not-installed")[:1]:
+        yield _finding(f"The NVML binding is not installed: {message.text}", "pynvml", fact, python)
+    for fact, message in reported(messages, "pynvml-function-missing")[:1]:
+        yield Finding(
+            severity=Severity.WARNING,
+            summary=f"The NVML binding asks the driver for a function that it does not have: {message.text}",
+            subject="nvidia-ml-py",
+            facts=(fact,),
+            remedies=(
+                Remedy(
+                    summary="Update the driver, or install the nvidia-ml-py of the driver's branch (11.525.* for 525, "
+                    "12.535.* for 535), and remove the packages pynvml and nvidia-ml-py3",
+                    commands=(
+                        "nvidia-smi --query-gpu=driver_version --format=csv",
+                        *install_packages(
+                            python=python,
+                            remove=("pynvml", "nvidia-ml-py3"),
+                            requirements=("nvidia-ml-py==12.535.*",),
+                            force=True,
+                            summary="",
+                        ).commands,
+                    ),
+                ),
+            ),
         )
 
 

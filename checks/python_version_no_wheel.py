@@ -9,49 +9,61 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     PackageVersion,
     Project,
     Python,
     Remedy,
     Requirement,
+    Severity,
     System,
     Torch,
     TorchRuntime,
 )
 from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
+from gpudoctor.reasoning.torch_requests import (
+    MACHINES,
+    PLATFORMS,
+    TorchRequest,
+    failed_request,
+    is_about_python,
+    platform_of,
+    pythons_of,
+)
 from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies.commands import quote
+from gpudoctor.remedies.commands import is_windows, join, quote
+from gpudoctor.remedies.torch_install import index_options
 
-PLATFORMS = {
-    ("linux", "x86_64"): "linux_x86_64",
-    ("linux", "aarch64"): "linux_aarch64",
-    ("windows", "x86_64"): "windows_amd64",
-    ("darwin", "aarch64"): "macos_arm64",
-    ("darwin", "x86_64"): "macos_x86_64",
-}
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 REFERENCE = "https://pytorch.org/get-started/locally/"
 
 
 @check(family="torch", explains=("torch-not-installed",))
 def python_version_no_wheel(
-    python: Python,
-    system: System,
+    python: Python | None = None,
+    system: System | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     project: Project | None = None,
     cupy: Cupy | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch has no wheel for this Python version or platform.
 
     Why: pip ends with "No matching distribution found for torch". A new Python gets wheels months after its release, an
     old one loses them, and there are none for musl (Alpine), 32-bit or other processors.
-    Exception: an environment in which PyTorch is installed passes.
+    Exception: an environment in which PyTorch is installed passes, unless an installer was refused another version of
+    it. A version that the index given lacks for every Python is wheel-index-wrong.
     Reference: https://pytorch.org/get-started/locally/
     """
+    request = failed_request(messages)
+    if request is not None:
+        if is_about_python(request, python, system):
+            yield _refused(request, python, system)
+        return
     applies(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
+    python, system = known(python, "python"), known(system, "system")
     version = known(python.version, "python.version")
     machine = known(system.machine, "system.machine").lower()
     platform = PLATFORMS.get((known(system.os, "system.os"), MACHINES.get(machine, machine)))
@@ -129,13 +141,7 @@ def _remedy(
     own = python.version.release[1:2] if python.version is not None else ()
     wanted = min(tags, key=lambda tag: abs(PackageVersion(tag).release[1] - sum(own)))  # the nearest: all are 3.x
     windows = platform == "windows_amd64"
-    new = ".venv\\Scripts\\python.exe" if windows else ".venv/bin/python"
-    if python.installer == "uv":
-        create = f"uv venv --python {wanted} .venv"
-    elif windows:
-        create = f"py -{wanted} -m venv .venv"
-    else:
-        create = f"python{wanted} -m venv .venv"
+    create, new = _new_environment(wanted, windows, uv=python.installer == "uv")
     inside = Python(version=PackageVersion(wanted), executable=new, environment="venv", installer=python.installer)
     install = replace(here, python=inside).install_torch()
     if requirement is not None and requirement.specifier:
@@ -148,3 +154,102 @@ def _remedy(
         commands=(create, *commands) if commands else (),
         reference=REFERENCE,
     )
+
+
+def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str]:
+    """Return the command that makes an environment with this Python, and its interpreter."""
+    new = ".venv\\Scripts\\python.exe" if windows else ".venv/bin/python"
+    if uv:
+        return f"uv venv --python {version} .venv", new
+    return f"py -{version} -m venv .venv" if windows else f"python{version} -m venv .venv", new
+
+
+def _refused(request: TorchRequest, python: Python | None, system: System | None) -> Finding:
+    """Return the finding where an installer found no wheel for its Python."""
+    version = python.version if python is not None else None
+    tags = _numbers(_request_tags(request, system))
+    own = version.minor_release if version is not None else ""
+    on = f"Python {own}" if own and own not in tags else "the Python or the platform that asked"
+    on = f"the platform {request.platform}" if request.platform else on
+    has = f": it has wheels for Python {tags[0]} to {tags[-1]}" if tags and request.release is not None else ""
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"{request.asked} has no wheel for {on}{has}",
+        subject=request.asked,
+        facts=(request.fact, *(("python.version",) if version is not None else ())),
+        remedies=tuple(_refused_remedies(request, [tag for tag in tags if tag != own], python or Python(), system)),
+    )
+
+
+def _request_tags(request: TorchRequest, system: System | None) -> tuple[str, ...]:
+    release = request.release if request.release is not None else torch_releases()[-1]
+    platform = platform_of(system)
+    if platform is None and request.variant.startswith(("cu", "rocm")):
+        platform = "linux_x86_64"
+    return pythons_of(release, platform)
+
+
+def _numbers(tags: tuple[str, ...]) -> list[str]:
+    return sorted((tag for tag in tags if not tag.endswith("t")), key=lambda tag: PackageVersion(tag).release)
+
+
+def _refused_remedies(
+    request: TorchRequest, tags: list[str], python: Python, system: System | None
+) -> Iterator[Remedy]:
+    if not tags or request.platform:
+        yield _other_platform(request, system)
+        return
+    own = python.version.release[1:2] if python.version is not None else ()
+    # The newest Python of a release often has wheels for Linux alone; the one before it has them everywhere.
+    wanted = min(tags, key=lambda tag: abs(PackageVersion(tag).release[1] - sum(own))) if own else tags[-2:][0]
+    windows = is_windows(python, system)
+    uv = "uv" in (request.tool, python.installer)
+    create, new = _new_environment(wanted, windows, uv=uv)
+    version = request.version
+    index = index_options(version.release, request.variant) if version is not None and request.variant else []
+    requirement = f"torch=={version}" if version is not None else "torch"
+    tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
+    yield Remedy(
+        summary=f"Make an environment with a 64-bit Python {wanted}, and install it there: {requirement} has wheels "
+        f"for Python {tags[0]} to {tags[-1]}",
+        commands=(f"poetry env use {wanted}", "poetry install")
+        if request.tool == "poetry"
+        else (create, f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"'),
+        reference="https://pytorch.org/get-started/previous-versions/",
+    )
+    if python.version is not None and request.release is not None:
+        newer = _releases_with(python, system)
+        if newer:
+            yield Remedy(
+                summary=f"Or keep Python {python.version.minor_release} and take a release that has a wheel for it: "
+                f"PyTorch {newer[0]} to {newer[-1]}",
+                reference="https://pytorch.org/get-started/previous-versions/",
+            )
+
+
+def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
+    """Return the remedy where no Python helps: the platform has no wheel of that release."""
+    platform = platform_of(system)
+    if "macosx" in request.platform:
+        platform = "macos_x86_64" if "x86_64" in request.platform else "macos_arm64"
+    last = [release for release in torch_releases() if release.pythons.get(platform or "")]
+    if "musl" in request.platform or (system is not None and system.glibc == ""):
+        summary = "Use a system or an image with glibc (python:3.12-slim, not -alpine): PyTorch has no wheel for musl"
+    elif platform and last and request.release not in last:
+        tags = _numbers(last[-1].pythons[platform])
+        summary = (
+            f"Take torch=={last[-1].versions[-1]}, the last version with wheels for this platform ({platform}), with "
+            f"Python {tags[0]} to {tags[-1]}; conda-forge may have newer ones"
+        )
+    else:
+        summary = (
+            "Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64 with a 64-bit Python, "
+            "or Windows on x86_64; a Jetson takes the wheels that NVIDIA builds for its JetPack, and conda-forge has "
+            "builds for further ones"
+        )
+    return Remedy(summary=summary, reference=REFERENCE)
+
+
+def _releases_with(python: Python, system: System | None) -> list[str]:
+    tag = python.version.minor_release if python.version is not None else ""
+    return [release.release for release in torch_releases() if tag in pythons_of(release, platform_of(system))]

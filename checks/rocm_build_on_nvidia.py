@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Python, Severity, System, Torch
+from gpudoctor.model import Device, Driver, Finding, Message, Python, Severity, System, Torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_torch
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx"))
+@check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx", "rocm-stack-incomplete"))
 def rocm_build_on_nvidia(
     torch: Torch,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
     python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for AMD's ROCm, and the GPU is of NVIDIA.
 
@@ -29,16 +31,20 @@ def rocm_build_on_nvidia(
         return
     if gpus and any(gpu.vendor == "amd" for gpu in (system.pci_gpus if system is not None else None) or ()):
         return
-    if not gpus and not devices:
+    if reported(messages, "amd-gpu-named", "rocm-gfx-target"):
+        return
+    named = reported(messages, "nvidia-gpu-named")[:1]
+    if not gpus and not devices and not named:
         if system is None or system.pci_gpus is None:
             raise Skip("system.pci_gpus is unknown")
         return
-    name = gpu_name(gpus[0]) if gpus else (devices[0].name if devices and devices[0].name else "an NVIDIA GPU")
+    name = gpu_name(gpus[0]) if gpus else (devices[0].name if devices and devices[0].name else "a GPU")
+    fact = "system.pci_gpus" if gpus else "devices[0].nvml_index" if devices else named[0][0]
     yield Finding(
         severity=Severity.ERROR,
         summary=f"PyTorch {torch.version or ''} is built for ROCm {torch.hip_version or ''}".strip().replace("  ", " ")
         + f", and the GPU is {name} of NVIDIA",
         subject="PyTorch",
-        facts=("torch.build", "system.pci_gpus" if gpus else "devices[0].nvml_index"),
+        facts=("torch.build", fact),
         remedies=(install_torch(python=python, system=system, driver=driver, devices=devices, torch=torch),),
     )

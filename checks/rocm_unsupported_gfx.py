@@ -3,15 +3,21 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.model import Environment, Finding, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.data.rocm import gfx_target_of
+from gpudoctor.model import Environment, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.remedies import set_variable
+from gpudoctor.remedies import python_command, set_variable, unset_variable
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 REFERENCE = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
 # What ROCm says where the build has no code for the device (lower case).
 MESSAGES = ("hiperrornobinaryforgpu", "unable to find code object", "hip error: invalid device function")
+KINDS = ("hip-invalid-device-function", "hip-no-binary", "rocblas-no-tensile", "rocm-gfx-not-supported")
+FIRST_MINOR, LAST_MINOR = 0, 13  # of PyTorch 2, whose ROCm builds are in the table
+# A wrong HSA_OVERRIDE_GFX_VERSION ends so too, besides faults of a program.
+FAULT = "rocm-memory-access-fault"
 # Targets of the same family whose code runs on another one under the override, which AMD does not support.
 # Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
@@ -23,6 +29,7 @@ def rocm_unsupported_gfx(
     system: System | None = None,
     environment: Environment | None = None,
     torch_runtime: TorchRuntime | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The ROCm build of PyTorch has no code for this AMD GPU.
 
@@ -31,34 +38,66 @@ def rocm_unsupported_gfx(
     Exception: one supported GPU is enough, and HSA_OVERRIDE_GFX_VERSION counts as the target that it names.
     Reference: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html
     """
-    reported = text_with(*MESSAGES, torch_runtime=torch_runtime)
-    if not reported:
+    said = _said(torch_runtime, messages)
+    if not said:
         build = known(torch.build if torch is not None else None, "torch.build")
         applies(build == "rocm", "PyTorch is not a ROCm build")
-    targets = (system.amd_gfx_targets if system is not None else None) or ()
+    targets, target_fact = _targets(system, messages)
     override = environment.get(OVERRIDE) if environment is not None else None
     built = _built_for(torch)
-    if not reported:
-        known(system.amd_gfx_targets if system is not None else None, "system.amd_gfx_targets")
+    if not said:
+        known(targets, "system.amd_gfx_targets")
         applies(targets, "there is no AMD GPU")
         if built is None:
             raise Skip("torch.architectures is unknown")
-        if set(built) & {*targets, _target_of(override)}:
+        if set(built) & {*(targets or ()), _target_of(override)}:
             return
     name = targets[0] if targets else "this AMD GPU"
+    card = _card(messages)
+    fault = said is not None and said[0] in {fact for fact, _ in reported(messages, FAULT)}
     yield Finding(
-        severity=Severity.ERROR,
-        summary=f"The ROCm build of PyTorch has no code for {name}"
-        f"{f', only for {_list(built)}' if built else ''}{f' ({OVERRIDE}={override})' if override else ''}",
+        severity=Severity.WARNING if fault else Severity.ERROR,
+        summary=(
+            f"A kernel fails on {name}{f' ({card})' if card else ''}, as code that was built for another GPU does"
+            if fault
+            else f"The ROCm build of PyTorch has no code for {name}{f' ({card})' if card else ''}"
+            f"{f', only for {_list(built)}' if built and not set(built) & set(targets or ()) else ''}"
+        )
+        + (f" ({OVERRIDE}={override})" if override else ""),
         subject=name,
         facts=(
-            *((reported[0],) if reported else ()),
-            *(("system.amd_gfx_targets",) if targets else ()),
+            *((said[0],) if said else ()),
+            *((target_fact,) if target_fact else ()),
             *(("torch.architectures",) if torch is not None and torch.architectures else ()),
             *((f"environment.{OVERRIDE}",) if override else ()),
         ),
         remedies=_remedies(name, built, override, system),
     )
+
+
+def _said(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+    """Return the fact and the text by which ROCm says that it has no code for the device."""
+    told = [*reported(messages, *KINDS), *reported(messages, FAULT)]
+    if told:
+        return told[0][0], told[0][1].text
+    return text_with(*MESSAGES, torch_runtime=torch_runtime)
+
+
+def _targets(system: System | None, messages: tuple[Message, ...] | None) -> tuple[tuple[str, ...] | None, str | None]:
+    """Return the gfx targets of this machine's GPUs and the fact that gives them: by ROCm, else by a product's name."""
+    if system is not None and system.amd_gfx_targets is not None:
+        return system.amd_gfx_targets, "system.amd_gfx_targets" if system.amd_gfx_targets else None
+    for fact, message in reported(messages, "amd-gpu-named"):
+        target = gfx_target_of(message.text)
+        if target is not None:
+            return (target,), fact
+    return None, None
+
+
+def _card(messages: tuple[Message, ...] | None) -> str:
+    """Return the product name of the AMD GPU that a report names."""
+    named = [message for _, message in reported(messages, "amd-gpu-named") if gfx_target_of(message.text)]
+    return next((message.names.get("pci") or message.names.get("device", "") for message in named), "")
 
 
 def _built_for(torch: Torch | None) -> tuple[str, ...] | None:
@@ -88,6 +127,14 @@ def _remedies(
     name: str, built: tuple[str, ...] | None, override: str | None, system: System | None
 ) -> tuple[Remedy, ...]:
     remedies = []
+    if override and _target_of(override) != name and not name.startswith(_family(override)):
+        remedies.append(
+            unset_variable(
+                system=system,
+                name=OVERRIDE,
+                summary=f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}",
+            )
+        )
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
     if near and not override and (built is None or _target_of(near) in built):
         remedies.append(
@@ -98,13 +145,35 @@ def _remedies(
                 summary=f"Run the code for {_target_of(near)}, of the same family; AMD does not support that",
             )
         )
+    newer = _release_with(name)
     remedies.append(
         Remedy(
-            summary=f"Use a build with code for {name}: a newer release of PyTorch, or one built from source with "
-            f"PYTORCH_ROCM_ARCH={name if name.startswith('gfx') else 'its gfx target'}; {OVERRIDE} helps only where a "
+            summary=f"Use a build with code for {name}: "
+            + (f"PyTorch {newer[0]} or newer, {newer[1]}" if newer else "a newer release of PyTorch")
+            + f", or one built from source with PYTORCH_ROCM_ARCH={name if name.startswith('gfx') else 'its target'}; "
+            f"{OVERRIDE} ({', '.join(f'{value} for {family}x' for family, value in NEAR.items())}) helps only where a "
             "target of the same family is in the build",
-            commands=("rocminfo | grep gfx",),
+            commands=("rocminfo | grep gfx", *((_install(*newer),) if newer else ())),
             reference=REFERENCE,
         )
     )
     return tuple(remedies)
+
+
+def _family(override: str) -> str:
+    """Return how the targets of the family begin that the override names: "gfx103" for "10.3.0"."""
+    return _target_of(override)[:-1] or OVERRIDE
+
+
+def _release_with(name: str) -> tuple[str, str] | None:
+    """Return the first release of PyTorch, and its newest ROCm, whose build has code for the gfx target."""
+    for minor in range(FIRST_MINOR, LAST_MINOR + 1):
+        builds = rocm_builds(f"2.{minor}")
+        if builds is not None and builds.variants and name in (builds.gfx_targets or ()):
+            return builds.release, builds.variants[-1]
+    return None
+
+
+def _install(release: str, variant: str) -> str:
+    index = f"https://download.pytorch.org/whl/{variant}"
+    return python_command(None, "-m", "pip", "install", "--upgrade", f"torch=={release}.*", "--index-url", index)

@@ -7,6 +7,7 @@ from gpudoctor.model import (
     Device,
     Environment,
     Finding,
+    Message,
     PackageVersion,
     Remedy,
     Severity,
@@ -15,6 +16,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.reasoning.devices import capability
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.numerics import error_bound, has_tf32_error
 from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import set_variable, unset_variable
@@ -39,26 +41,32 @@ def tf32_precision_surprise(
     devices: tuple[Device, ...] | None = None,
     environment: Environment | None = None,
     system: System | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """Float32 products run in TF32 without the program having asked for it.
 
     Why: results differ from those of a CPU or an older GPU in the fourth digit, for TF32 rounds the factors to 10 bits.
     PyTorch 1.7 to 1.11 allow it by default from compute capability 8.0 on; later an environment variable can.
-    Exception: a variable that someone set is advice. Convolutions use TF32 by default in every release; that is not
-    reported.
+    Exception: a variable that someone set is advice. Convolutions use TF32 by default in every release; that is
+    reported only where a report speaks of results that differ and of TF32.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
     applies(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
     capabilities = _capabilities(torch_runtime, devices)
-    if capabilities and all(number < FIRST_WITH_TF32 for number in capabilities):
+    named = reported(messages, "gpu-named-ampere")
+    if capabilities and not named and all(number < FIRST_WITH_TF32 for number in capabilities):
         return
     variables = [name for name in ALLOWING if environment is not None and environment.get(name) == "1"]
     measured = tuple(_measured(torch_runtime, variables, system))
     yield from measured
     if measured or (environment is not None and environment.get("NVIDIA_TF32_OVERRIDE") == "0"):
         return
-    by_default = tuple(_by_default(torch_runtime, torch, known_devices=bool(capabilities), system=system))
+    differs = reported(messages, "numerical-difference")[:1]
+    by_default = tuple(_by_default(torch_runtime, torch, known_devices=bool(capabilities or differs), system=system))
     yield from by_default
+    if differs and not by_default:
+        by_default = tuple(_told(differs[0][0], messages, known_devices=bool(capabilities), system=system))
+        yield from by_default
     if variables:
         users = " and ".join(ALLOWING[name] for name in variables)
         yield Finding(
@@ -117,14 +125,36 @@ def _by_default(
         subject=f"torch {version}",
         facts=("torch_runtime.version" if seen else "torch.version",),
         remedies=(
-            Remedy(
-                summary="Write torch.backends.cuda.matmul.allow_tf32 = False at the start of the program, and "
-                "torch.backends.cudnn.allow_tf32 = False where convolutions must be exact too",
-                needs=("restart",),
-                reference=REFERENCE,
-            ),
+            _switch_off(),
             _override(system),
         ),
+    )
+
+
+def _told(
+    fact: str, messages: tuple[Message, ...] | None, *, known_devices: bool, system: System | None
+) -> Iterator[Finding]:
+    """Yield a finding for a report of results that differ on a GPU that has TF32, where it speaks of TF32 itself."""
+    devices = reported(messages, "gpu-named-ampere")[:1]
+    spoken = reported(messages, "tf32-mentioned")[:1]
+    if not spoken or not (devices or known_devices):
+        return
+    yield Finding(
+        severity=Severity.WARNING,
+        summary="Float32 results differ on a GPU with TF32, in which convolutions run by default in every release"
+        + (f": {devices[0][1].text}" if devices else ""),
+        subject="TF32",
+        facts=(fact, *(path for path, _ in (*devices, *spoken))),
+        remedies=(_switch_off(), _override(system)),
+    )
+
+
+def _switch_off() -> Remedy:
+    return Remedy(
+        summary="Write torch.backends.cuda.matmul.allow_tf32 = False at the start of the program, and "
+        "torch.backends.cudnn.allow_tf32 = False where convolutions must be exact too",
+        needs=("restart",),
+        reference=REFERENCE,
     )
 
 

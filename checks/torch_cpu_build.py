@@ -4,8 +4,21 @@ from collections.abc import Iterator
 
 from gpudoctor.data import features, runs_on, torch_builds, torch_releases
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.model import Device, Driver, Finding, PackageVersion, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import (
+    Device,
+    Driver,
+    Finding,
+    Message,
+    PackageVersion,
+    Python,
+    Severity,
+    System,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.reasoning.installed import Machine, known_gpus, torch_fact, whole_torch
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.torch_requests import cuda_wanted
 from gpudoctor.registry import applies, check, known
 
 
@@ -17,6 +30,7 @@ def torch_cpu_build(
     driver: Driver | None = None,
     system: System | None = None,
     python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built without CUDA, on a machine with an NVIDIA GPU.
 
@@ -24,30 +38,62 @@ def torch_cpu_build(
     whl/cpu has such builds, and for Windows, and for Linux on aarch64 before PyTorch 2.11, so has PyPI. To install
     torch again changes nothing, because pip takes torch==2.13.0 for satisfied by 2.13.0+cpu.
     Exception: without a GPU a CPU build is right, and so it is where no build of PyTorch runs on the GPU. GPUs that
-    are handed on to a virtual machine, or that a container did not get, do not count.
+    are handed on to a virtual machine, or that a container did not get, do not count. Where a report does not name
+    the GPU, a program that asks for CUDA stands for it.
     Reference: https://pytorch.org/get-started/locally/
     """
     whole = whole_torch(torch, torch_runtime)
     applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
-    if known(whole.build, "torch.build") != "cpu":
+    wanted = cuda_wanted(messages)
+    guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, driver, system, messages)
+    if not guessed and known(whole.build, "torch.build") != "cpu":
         return
+    applies(system is None or system.os != "darwin", "macOS has no CUDA")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    gpu = known(machine.gpu(), "devices")
-    if not gpu or not _can_be_used(devices):
+    gpu = machine.gpu()
+    if gpu is None and not wanted:
+        known(gpu, "devices")
+    if gpu == "" or not _can_be_used(devices):
         return
     default = _is_default(whole.version, system)
+    built = "finds no CUDA and names no error, as a build without CUDA does" if guessed else "is built without CUDA"
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"PyTorch{f' {whole.version}' if whole.version else ''} is built without CUDA"
-        f"{', as the default wheel for Linux on aarch64 is' if default else ''}, and the machine has {gpu}",
+        summary=f"PyTorch{f' {whole.version}' if whole.version else ''} {built}"
+        f"{', as the default wheel for Linux on aarch64 is' if default else ''}, and "
+        f"{f'the machine has {gpu}' if gpu else 'a program asks for CUDA'}",
         subject=f"torch {whole.version}" if whole.version else "torch",
         facts=(
-            torch_fact("build", torch, torch_runtime),
+            "torch_runtime.available" if guessed else torch_fact("build", torch, torch_runtime),
             *((torch_fact("version", torch, torch_runtime),) if whole.version else ()),
-            machine.gpu_fact(),
+            machine.gpu_fact() if gpu else str(wanted),
         ),
         remedies=(machine.install_torch(whole),),
     )
+
+
+def _looks_like_cpu_build(
+    whole: Torch,
+    torch_runtime: TorchRuntime | None,
+    driver: Driver | None,
+    system: System | None,
+    messages: tuple[Message, ...] | None,
+) -> bool:
+    """Return whether a report of which the build is not known reads like one of a CPU build.
+
+    A CUDA build that cannot use the GPU says why: an error or a warning. The default wheels of Linux have CUDA, and
+    those of Windows have none.
+    """
+    if not reported(messages, "torch-gpu-wanted") or torch_runtime is None or torch_runtime.available is not False:
+        return False
+    if torch_runtime.availability_error or torch_runtime.import_error or torch_runtime.hip_version:
+        return False
+    if driver is not None and (driver.nvml_error or driver.cuda_init_error or driver.installed is False):
+        return False
+    version = whole.version
+    if version is None or whole.conda_build:
+        return True
+    return not version.local and system is not None and system.os == "windows"
 
 
 def _can_be_used(devices: tuple[Device, ...] | None) -> bool:

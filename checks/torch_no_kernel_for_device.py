@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.data import TorchBuild, runs_on, torch_builds, torch_releases
 from gpudoctor.model import (
@@ -9,6 +10,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     Python,
     Remedy,
     Severity,
@@ -21,15 +23,30 @@ from gpudoctor.reasoning.installed import Gpu, Machine, as_devices, known_gpus, 
 from gpudoctor.reasoning.numerics import is_right
 from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.remedies import set_variable
+from gpudoctor.remedies import python_command, set_variable
 
 # What PyTorch says, in lower case. Source: torch/cuda/__init__.py of PyTorch 2.14.1 and older.
-MESSAGES = (
-    "no kernel image is available",
-    "is not compatible with the current pytorch installation",
+WARNINGS = (
+    "is not compatible with the current pytorch install",
     "does not include kernels for this gpu",
+    "no published pytorch cuda builds",
     "which is of compute capability",
+    "no longer supports this gpu because it is too old",
+    "minimum and maximum cuda capability supported",
+    "which requires cuda_version >=",
 )
+# What CUDA says at the first kernel: errors 209 (48 before CUDA 10.1) and 98, and ptxas for a kernel of Triton.
+ERRORS = (
+    "no kernel image",
+    "cudaerrornokernelimagefordevice",
+    "cuda runtime error (48)",
+    "cuda runtime error (209)",
+    "invalid device function",
+    "cudaerrorinvaliddevicefunction",
+)
+PTXAS = ("is not defined for option 'gpu-name'", "is not a recognized processor")
+MESSAGES = (*ERRORS, *WARNINGS, *PTXAS)
+FIND_OUT = "import torch; print(torch.__version__, torch.cuda.get_arch_list(), torch.cuda.get_device_capability())"
 
 
 @record
@@ -57,6 +74,7 @@ def torch_no_kernel_for_device(
     system: System | None = None,
     driver: Driver | None = None,
     python: Python | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch's build has no machine code and no PTX that runs on the GPU.
 
@@ -73,14 +91,24 @@ def torch_no_kernel_for_device(
     applies(devices != () or (torch_runtime and torch_runtime.device_capabilities), "there is no NVIDIA GPU")
     code = _code(whole, torch, torch_runtime, system)
     gpus = known_gpus(devices, torch_runtime) or _reported_gpus(torch_runtime)
+    failed = text_with(*ERRORS, torch_runtime=torch_runtime) if messages is not None else None
+    if failed is not None and not gpus:
+        yield _unknown_gpu(failed, whole, Machine(python=python, system=system, driver=driver))
+        return
     known(gpus or None, "devices[0].compute_capability")
     machine = Machine(python=python, system=system, driver=driver, devices=as_devices(gpus, devices))
     code = code or _reported_code(torch_runtime)
+    if code is not None and text_with(*MESSAGES, torch_runtime=torch_runtime) is not None:
+        # Only a part of PyTorch holds PTX, so that it does not help where PyTorch itself complains.
+        code = replace(code, lists=tuple(tuple(n for n in names if n.startswith("sm_")) for names in code.lists))
     if code is None:
         message = known(text_with(*MESSAGES, torch_runtime=torch_runtime), "torch.architectures")
         yield _reported_finding(message, gpus[0], whole, machine)
         return
     runs = {gpu: _computes(gpu, torch_runtime) or code.runs_on(whole, gpu.capability) for gpu in gpus}
+    if failed is not None:
+        # A build of the release that runs here would not have failed.
+        runs = {gpu: False if answer is None else answer for gpu, answer in runs.items()}
     for gpu in {gpu.capability: gpu for gpu in reversed(gpus) if runs[gpu] is False}.values():
         yield Finding(
             severity=Severity.WARNING if any(runs.values()) else Severity.ERROR,
@@ -91,8 +119,75 @@ def torch_no_kernel_for_device(
             remedies=tuple(_remedies(runs, whole, machine)),
             details={"compute_capability": str(gpu.capability), **({"table": code.source} if code.source else {})},
         )
+    if messages is not None and all(runs.values()):
+        yield from _code_of_others(gpus[0], whole, torch_runtime, machine)
     if None in runs.values() and False not in runs.values():
         raise Skip("torch.cuda_version is unknown, and the builds of this release differ in what they run on")
+
+
+def _unknown_gpu(message: tuple[str, str], whole: Torch, machine: Machine) -> Finding:
+    """Return the finding where CUDA found no code for a GPU that the report does not name."""
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"The program holds no code for the GPU: PyTorch{f' {whole.version}' if whole.version else ''} or an "
+        f"extension of it was built for other compute capabilities ({message[1][:120]})",
+        subject=f"torch {whole.version}" if whole.version else "torch",
+        facts=(message[0],),
+        remedies=(
+            Remedy(
+                summary="Compare the GPU's compute capability with the list of the build: RTX 50 and newer (12.0) "
+                "need a build for cu128 or newer, GTX 10 and older and V100 (5.0 to 7.0) one for cu126 or older, "
+                "RTX 30 and 40 (8.6, 8.9) any from cu111 on; Kepler (3.x) only runs builds from source",
+                commands=(
+                    "nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv",
+                    python_command(machine.python, "-c", FIND_OUT),
+                ),
+                reference="https://developer.nvidia.com/cuda-gpus",
+            ),
+            machine.install_torch(whole),
+        ),
+    )
+
+
+def _code_of_others(gpu: Gpu, whole: Torch, torch_runtime: TorchRuntime | None, machine: Machine) -> Iterator[Finding]:
+    """Yield the finding where code is missing, and not that of PyTorch: of an extension or of Triton's ptxas."""
+    failed = text_with(*ERRORS, torch_runtime=torch_runtime)
+    ptxas = text_with(*PTXAS, torch_runtime=torch_runtime)
+    if failed is None and ptxas is None:
+        return
+    built = f"PyTorch{f' {whole.version}' if whole.version else ''} has code for {gpu}"
+    fact = (failed or ptxas or ("", ""))[0]
+    yield Finding(
+        severity=Severity.ERROR,
+        summary=built + (", and Triton's ptxas does not know it" if failed is None else ", and an extension has none"),
+        subject=gpu.name,
+        facts=tuple(dict.fromkeys((fact, gpu.fact))),
+        remedies=(_newer_ptxas(machine) if failed is None else _compile_for(gpu, machine),),
+        details={"compute_capability": str(gpu.capability)},
+    )
+
+
+def _compile_for(gpu: Gpu, machine: Machine) -> Remedy:
+    return replace(
+        set_variable(
+            system=machine.system,
+            name="TORCH_CUDA_ARCH_LIST",
+            value=str(gpu.capability),
+            summary="Compile the extension that fails (flash-attn, xformers, a CUDA kernel of the project) "
+            "again for this GPU, with --no-binary and --no-build-isolation, or install its newest release",
+        ),
+        reference="https://docs.pytorch.org/docs/stable/cpp_extension.html",
+    )
+
+
+def _newer_ptxas(machine: Machine) -> Remedy:
+    return set_variable(
+        system=machine.system,
+        name="TRITON_PTXAS_PATH",
+        value="/usr/local/cuda/bin/ptxas",
+        summary="Let Triton use the ptxas of an installed CUDA toolkit that knows the GPU, or install a newer PyTorch, "
+        "which brings a newer Triton",
+    )
 
 
 def _code(whole: Torch, torch: Torch | None, torch_runtime: TorchRuntime | None, system: System | None) -> _Code | None:

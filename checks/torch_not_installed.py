@@ -7,6 +7,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     Project,
     Python,
     Remedy,
@@ -16,8 +17,9 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
-from gpudoctor.remedies import install_packages
+from gpudoctor.remedies import install_packages, python_command
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 REFERENCE = "https://pytorch.org/get-started/locally/"
@@ -33,6 +35,7 @@ def torch_not_installed(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is not installed in this environment.
 
@@ -47,17 +50,51 @@ def torch_not_installed(
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     gpu = machine.gpu()
     requirement = required(project, "torch", "pytorch", "torchvision", "torchaudio")
-    severity = severity_without_torch(project, gpu, cupy, python)
+    failed = tuple(
+        fact for fact, message in reported(messages, "torch-module-missing", "torch-said-missing") if _at_run(message)
+    )
+    severity = Severity.ERROR if failed else severity_without_torch(project, gpu, cupy, python)
     where = f" in the environment {python.prefix}" if python is not None and python.prefix else ""
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
-    if not requirement and severity is Severity.WARNING:
+    if failed and not requirement:
+        asks = ", and a program imports it"
+    elif not requirement and severity is Severity.WARNING:
         asks = f", and the machine has {_article(gpu)}"
     yield Finding(
         severity=severity,
         summary=f"PyTorch is not installed{where}{asks}",
         subject="torch",
-        facts=(torch_fact("installed", torch, torch_runtime), *(("project.requirements",) if requirement else ())),
-        remedies=(_install(machine),),
+        facts=(
+            torch_fact("installed", torch, torch_runtime),
+            *failed[:1],
+            *(("project.requirements",) if requirement else ()),
+        ),
+        remedies=(
+            _install(machine),
+            *((_build_after(python),) if reported(messages, "torch-missing-in-setup") else ()),
+            *((_other_environment(python),) if failed else ()),
+        ),
+    )
+
+
+def _at_run(message: Message) -> bool:
+    """Return whether a program failed, not the build of a package."""
+    return "build" not in message.names and "after" not in message.names
+
+
+def _build_after(python: Python | None) -> Remedy:
+    return Remedy(
+        summary="Then install the package whose setup.py imports torch, in a command of its own and with "
+        "--no-build-isolation",
+        commands=(python_command(python, "-c", "import torch; print(torch.__version__)"),),
+    )
+
+
+def _other_environment(python: Python | None) -> Remedy:
+    return Remedy(
+        summary="Or run the program in the environment that has PyTorch: activate it (conda activate NAME, or the "
+        "activate script of its venv), choose it as the notebook's kernel, and see which Python runs",
+        commands=(python_command(python, "-c", "import sys; print(sys.executable)"),),
     )
 
 

@@ -10,6 +10,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     PackageVersion,
     Python,
     Remedy,
@@ -20,6 +21,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.model.record import record
 from gpudoctor.reasoning.installed import Machine, package, torch_fact, whole_torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import install_packages
 from gpudoctor.remedies.commands import environment_of
@@ -43,12 +45,13 @@ class _Mismatch:
 
 @check(family="torch")
 def torchvision_mismatch(
-    python: Python,
+    python: Python | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """torchvision or torchaudio was built for another release or another CUDA than the installed PyTorch.
 
@@ -60,30 +63,95 @@ def torchvision_mismatch(
     """
     whole = whole_torch(torch, torch_runtime)
     applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
-    known(python.packages, "python.packages")
+    machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    said = reported(messages, "torchvision-*")
+    try:
+        mismatches = _mismatches(python, whole)
+    except Skip:
+        if not said:
+            raise
+        mismatches = ()
+    if said and not mismatches:
+        yield _reported(said[0], whole, machine)
+    if mismatches:
+        yield _finding(mismatches, whole, machine, torch_fact("version", torch, torch_runtime))
+
+
+def _mismatches(python: Python | None, whole: Torch) -> tuple[_Mismatch, ...]:
+    """Return the installed companions that do not belong to PyTorch, by their versions."""
+    known(python.packages if python is not None else None, "python.packages")
     found = {name: there for name in COMPANIONS if (there := package(python, name)) is not None}
     applies(found, "neither torchvision nor torchaudio is installed")
     version = known(whole.version, "torch.version")
     if not _is_release(version):
         raise Skip(f"{version} is no release of PyTorch")
-    mismatches = tuple(
+    return tuple(
         mismatch
         for name, (fact, companion) in found.items()
         if (mismatch := _mismatch(name, fact, companion, version, whole)) is not None
     )
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    if mismatches:
-        named = " and ".join(f"{mismatch.name} {mismatch.version}" for mismatch in mismatches)
-        verb = "does" if len(mismatches) == 1 else "do"
-        right = " and ".join(f"{mismatch.name} {mismatch.right}" for mismatch in mismatches if mismatch.right)
-        yield Finding(
-            severity=max(mismatch.severity for mismatch in mismatches),
-            summary=f"{named} {verb} not belong to PyTorch {version}"
-            + (f", to which {right} belong{'' if ' and ' in right else 's'}" if right else ""),
-            subject=named,
-            facts=(torch_fact("version", torch, torch_runtime), *(mismatch.fact for mismatch in mismatches)),
-            remedies=(_remedy(mismatches, whole, machine),),
-        )
+
+
+def _finding(mismatches: tuple[_Mismatch, ...], whole: Torch, machine: Machine, version_fact: str) -> Finding:
+    named = " and ".join(f"{mismatch.name} {mismatch.version}" for mismatch in mismatches)
+    verb = "does" if len(mismatches) == 1 else "do"
+    right = " and ".join(f"{mismatch.name} {mismatch.right}" for mismatch in mismatches if mismatch.right)
+    return Finding(
+        severity=max(mismatch.severity for mismatch in mismatches),
+        summary=f"{named} {verb} not belong to PyTorch {whole.version}"
+        + (f", to which {right} belong{'' if ' and ' in right else 's'}" if right else ""),
+        subject=named,
+        facts=(version_fact, *(mismatch.fact for mismatch in mismatches)),
+        remedies=(_remedy(mismatches, whole, machine),),
+    )
+
+
+def _reported(said: tuple[str, Message], whole: Torch, machine: Machine) -> Finding:
+    """Return the finding where a program says so, and the versions do not tell."""
+    fact, message = said
+    names = message.names
+    companion = "torchaudio" if "torchaudio" in message.text.lower() else "torchvision"
+    if "companion_cuda" in names:
+        summary = f"{companion} is built with CUDA {names['companion_cuda']}, and PyTorch with {names['torch_cuda']}"
+    elif "wanted" in names:
+        summary = f"{companion} {names['companion_version']} belongs to torch {names['wanted']}, not {names['version']}"
+    else:
+        summary = f"{companion} is not built for the installed PyTorch{f' {whole.version}' if whole.version else ''}"
+    return Finding(
+        severity=Severity.ERROR,
+        summary=summary,
+        subject=companion,
+        facts=(fact,),
+        remedies=(_together(companion, whole, machine),),
+    )
+
+
+def _together(companion: str, whole: Torch, machine: Machine) -> Remedy:
+    """Return how to install PyTorch and the companion again, both from one index."""
+    variant = _variant(whole)
+    companions = torch_companions(whole.version.public) if whole.version is not None else None
+    right = getattr(companions, companion, None)
+    verify = f"import torch, {companion}; print(torch.__version__, {companion}.__version__)"
+    if whole.version is not None and right and variant:
+        requirements = [f"torch=={whole.version.public}+{variant}", f"{companion}=={right}+{variant}"]
+    else:
+        if not variant:
+            variant = _usual_variant(machine, whole)
+        requirements = ["torch", companion]
+    return install_packages(
+        python=machine.python,
+        requirements=("--index-url", f"{INDEX}/{variant}", *requirements),
+        remove=("torch", companion),
+        summary=f"Install torch and {companion} again, together and from one index, so that both are of one build",
+        verify=verify,
+    )
+
+
+def _usual_variant(machine: Machine, whole: Torch) -> str:
+    """Return the variant that fits the machine: the one that its index is named by."""
+    commands = " ".join(machine.install_torch(whole).commands)
+    match = re.search(rf"{re.escape(INDEX)}/(cu\d+)", commands)
+    return match[1] if match else "cpu"
 
 
 def _is_release(version: PackageVersion) -> bool:

@@ -2,19 +2,33 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import (
+    Device,
+    Driver,
+    Finding,
+    Message,
+    PackageVersion,
+    Python,
+    Severity,
+    System,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.reasoning.installed import Machine, package, torch_fact, whole_torch
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.torch_requests import cuda_wanted
 from gpudoctor.registry import applies, check, known
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
 def windows_pypi_cpu_wheel(
     system: System,
-    python: Python,
+    python: Python | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch was installed on Windows from PyPI, which has only CPU builds for it.
 
@@ -27,22 +41,40 @@ def windows_pypi_cpu_wheel(
     applies(known(system.os, "system.os") == "windows", "this is not Windows")
     whole = whole_torch(torch, torch_runtime)
     applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
-    if known(whole.build, "torch.build") != "cpu":
+    build = whole.build
+    if build is None and torch_runtime is not None and torch_runtime.available is False and cuda_wanted(messages):
+        build = "cpu"  # a CUDA build for Windows has a local version, which is looked at below
+    if known(build, "torch.build") != "cpu":
         return
     applies(not whole.conda_build, "conda installed PyTorch")
-    known(python.packages, "python.packages")
-    fact, version = known(package(python, "torch"), "the version in the metadata of torch")
+    fact, version = _wheel(python, whole, messages)
     if version.local:
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    gpu = known(machine.gpu(), "devices")
-    if not gpu:
+    gpu, wanted = machine.gpu(), cuda_wanted(messages)
+    if gpu is None and not wanted:
+        known(gpu, "devices")
+    if gpu == "":
         return
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"PyTorch {whole.version or version} is the CPU build that PyPI has for Windows, "
-        f"and the machine has {gpu}",
+        summary=f"PyTorch {whole.version or version} is the CPU build that PyPI has for Windows, and "
+        + (f"the machine has {gpu}" if gpu else "a program asks for CUDA"),
         subject=f"torch {whole.version or version}",
-        facts=(fact, torch_fact("build", torch, torch_runtime), "system.os", machine.gpu_fact()),
+        facts=(
+            fact,
+            torch_fact("build", torch, torch_runtime) if whole.build else "torch_runtime.available",
+            "system.os",
+            machine.gpu_fact() if gpu else str(wanted),
+        ),
         remedies=(machine.install_torch(whole),),
     )
+
+
+def _wheel(python: Python | None, whole: Torch, messages: tuple[Message, ...] | None) -> tuple[str, PackageVersion]:
+    """Return the fact and the version of the wheel that was installed: by its file, else by its metadata."""
+    downloads = reported(messages, "pip-windows-default-wheel")
+    if downloads and whole.version is not None:
+        return downloads[0][0], whole.version
+    known(python.packages if python is not None else None, "python.packages")
+    return known(package(python, "torch"), "the version in the metadata of torch")

@@ -8,6 +8,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    Message,
     Project,
     Python,
     Remedy,
@@ -19,18 +20,20 @@ from gpudoctor.model import (
 from gpudoctor.reasoning.installed import (
     Machine,
     cupy_installed,
+    package,
     required,
     severity_without_torch,
     torch_fact,
     whole_torch,
 )
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import is_windows, quote
 
 
 @check(family="python", explains=("torch-not-installed", "cupy-missing", "python-version-no-wheel"))
 def wrong_python_environment(
-    python: Python,
+    python: Python | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
@@ -39,15 +42,22 @@ def wrong_python_environment(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The program runs in another Python environment than the activated one, and PyTorch is not in it.
 
     Why: an alias, a notebook's kernel, a service or a tool of its own environment starts another interpreter; packages
     installed after "activate" are not there.
     Exception: where the environment that runs has what is needed, it may be another one. Where neither the project nor
-    a GPU asks for PyTorch this is advice.
+    a GPU asks for PyTorch this is advice. A report that shows PyTorch installed, and a program that finds none, tells
+    of two environments whatever their names.
     Reference: https://docs.python.org/3/library/venv.html#how-venvs-work
     """
+    elsewhere = _installed_elsewhere(python, messages)
+    if elsewhere is not None:
+        yield _two_environments(elsewhere, python, system)
+        return
+    python = known(python, "python")
     active = known(python.active_environment, "python.active_environment")
     applies(active, "no environment is activated")
     prefix = known(python.prefix, "python.prefix")
@@ -73,6 +83,53 @@ def wrong_python_environment(
         subject=f"Python {python.version}" if python.version else "Python",
         facts=("python.active_environment", "python.prefix", fact),
         remedies=(_remedy(active, missing, windows),),
+    )
+
+
+def _installed_elsewhere(python: Python | None, messages: tuple[Message, ...] | None) -> tuple[str, str, str] | None:
+    """Return what a program failed with, what shows that PyTorch is installed, and where or in which version.
+
+    None where the report does not show both. The build of a package looks into an environment of its own.
+    """
+    missing = [fact for fact, message in reported(messages, "torch-module-missing") if "missing" in message.names]
+    if not missing:
+        return None
+    listed = package(python, "torch")
+    if listed is not None:
+        return missing[0], listed[0], f"torch {listed[1]} is installed"
+    for fact, message in reported(messages, "torch-installed-there"):
+        names = message.names
+        where = names.get("path") or names.get("location")
+        version = names.get("version") or names.get("shown")
+        return (
+            missing[0],
+            fact,
+            f"torch{f' {version}' if version else ''} is installed{f' in {where}' if where else ''}",
+        )
+    return None
+
+
+def _two_environments(found: tuple[str, str, str], python: Python | None, system: System | None) -> Finding:
+    missing, shown, where = found
+    windows = is_windows(python or Python(), system)
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"{where[0].upper()}{where[1:]}, and the Python that ran the program has none",
+        subject="Python",
+        facts=(missing, shown),
+        remedies=(
+            Remedy(
+                summary="Let pip and the program use one environment: activate it (conda activate NAME, or the "
+                "activate script of the venv), or select its interpreter in the editor or as the notebook's kernel, "
+                "and install with python -m pip, which installs for the Python that runs it",
+                commands=(
+                    f"{'where' if windows else 'which -a'} python pip",
+                    'python -c "import sys; print(sys.executable, sys.version)"',
+                    "python -m pip show torch",
+                ),
+                reference="https://docs.python.org/3/installing/index.html",
+            ),
+        ),
     )
 
 

@@ -2,15 +2,28 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gpudoctor.model import Cupy, Device, Driver, Finding, Remedy, Severity, System, Torch
-from gpudoctor.reasoning.symptoms import NVML_OPERATING_SYSTEM, asks_for_cuda, in_container, nvml_error, works
+from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.symptoms import (
+    NO_DEVICE,
+    NVML_OPERATING_SYSTEM,
+    asks_for_cuda,
+    cuda_error,
+    in_container,
+    no_driver_reported,
+    nvml_error,
+    works,
+)
 from gpudoctor.registry import Skip, applies, check, known
 
 # Source: https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl
 MIN_KERNEL = (5, 10, 43, 3)
+# Windows 10 21H2, the first release with GPUs in WSL 2. Source: the same page.
+MIN_BUILD = 19044
+OLD_RELEASES = ("1809", "1903", "1909", "2004", "20H2", "21H1")
 WSL_LIBRARIES = "/usr/lib/wsl/"
 GUIDE = "https://docs.nvidia.com/cuda/wsl-user-guide/"
 # Patterns of apt for a Linux driver's packages, which leave toolkit and container toolkit alone.
@@ -46,7 +59,9 @@ def wsl_driver_problem(
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     torch: Torch | None = None,
+    torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The NVIDIA driver of Windows does not reach into WSL.
 
@@ -55,40 +70,71 @@ def wsl_driver_problem(
     Exception: a WSL in which CUDA or NVML works passes, whatever lies around.
     Reference: https://docs.nvidia.com/cuda/wsl-user-guide/
     """
-    blocked = nvml_error(NVML_OPERATING_SYSTEM, driver)
+    blocked = nvml_error(NVML_OPERATING_SYSTEM, driver, messages)
     if not blocked:
         wsl = known(system.wsl if system is not None else None, "system.wsl")
         applies(wsl, "this is not WSL")
         applies(not in_container(system), "the driver of a container is its host's")
     elif system is not None and system.wsl == 0:
         return
-    if works(driver, devices):
+    # Of the driver of Windows a report often holds the table of nvidia-smi, which works there.
+    failed = blocked or _failed(driver, torch_runtime, messages)
+    if works(driver, devices) and not (failed or "").startswith("messages"):
         return
-    problem = _problem(system, driver, blocked)
+    problem = _problem(system, driver, blocked, failed, messages)
     if problem is None:
         if driver is None or (driver.libcuda_path is None and driver.nvml_code is None):
             raise Skip("driver.libcuda_path is unknown")
         return
     asked = asks_for_cuda(torch, cupy)
     yield Finding(
-        severity=Severity.INFO if asked is False and not blocked else Severity.ERROR,
+        severity=Severity.INFO if asked is False and not failed else Severity.ERROR,
         summary=problem.summary,
         subject="WSL",
         facts=problem.facts,
-        remedies=(problem.remedy,),
+        remedies=(problem.remedy, *(_others(problem.remedy, system) if messages else ())),
     )
 
 
-def _problem(system: System | None, driver: Driver | None, blocked: str | None) -> _Problem | None:
+def _failed(
+    driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
+) -> str | None:
+    """Return the name of the fact in which something misses the GPU or its driver, None where nothing does."""
+    seen = reported(messages, "nvml-*", "nvidia-smi-not-found", "kernel-module-*", "torch-no-driver")
+    if seen:
+        return seen[0][0]
+    said = cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages)
+    said = said or no_driver_reported(torch_runtime, messages)
+    if said is None and torch_runtime is not None and torch_runtime.available is False:
+        return "torch_runtime.available"
+    return said
+
+
+def _problem(
+    system: System | None,
+    driver: Driver | None,
+    blocked: str | None,
+    failed: str | None,
+    messages: tuple[Message, ...] | None,
+) -> _Problem | None:
     """Return the first thing that is wrong, the deepest first."""
+    windows = _old_windows(messages) if failed or (system is not None and system.wsl) else None
+    if windows:
+        fact, name = windows
+        text = f"{name} has no GPU support in WSL 2, which starts with build {MIN_BUILD} (Windows 10 21H2)"
+        return _Problem(text, (fact,), _update("Update Windows, its NVIDIA driver and WSL's kernel"))
     if system is not None and system.wsl == 1:
         return _Problem("WSL 1 gives its programs no GPU, only WSL 2 does", ("system.wsl",), _convert())
     kernel = _old_kernel(system)
     if kernel:
         text = f"The kernel of WSL is {kernel}, and CUDA needs {'.'.join(map(str, MIN_KERNEL))} or newer"
         return _Problem(text, ("system.kernel",), _update("Update Windows and WSL's kernel"))
+    told = _told(failed, messages)
+    if told is not None:
+        fact, text, remedy = told
+        return _Problem(text, (fact, *((failed,) if failed else ())), remedy(system))
     if driver is None:
-        return None
+        return _missed(failed)
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
         text = "WSL has no device /dev/dxg: Windows shares no GPU with it"
         return _Problem(text, ("driver.device_files",), _update("Update Windows, its NVIDIA driver and WSL"))
@@ -106,6 +152,46 @@ def _problem(system: System | None, driver: Driver | None, blocked: str | None) 
         fact = "driver.nvml_error" if driver.nvml_error else "driver.nvml_code"
         text = f"NVML fails inside WSL: {driver.nvml_error or driver.nvml_code}"
         return _Problem(" ".join(text.split()), (fact,), _update("Update the NVIDIA driver of Windows, and WSL"))
+    return _missed(failed)
+
+
+def _missed(failed: str | None) -> _Problem | None:
+    """Return the problem where a program in WSL misses the driver, and nothing tells why."""
+    if failed is None or not failed.startswith("messages"):
+        return None
+    text = f"A program in WSL finds no NVIDIA driver: Windows gives its libraries in {WSL_LIBRARIES}lib"
+    return _Problem(text, (failed,), _update("Update the NVIDIA driver of Windows, and WSL"))
+
+
+def _old_windows(messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+    """Return the fact that shows a Windows without GPUs in WSL, and its name."""
+    for fact, message in reported(messages, "windows-build"):
+        build = message.names.get("build", "")
+        if build.isdecimal() and int(build) < MIN_BUILD:
+            return fact, f"Windows of build {build}"
+    for fact, message in reported(messages, "windows-10-release"):
+        release = message.names.get("release", "").upper()
+        if release in OLD_RELEASES:
+            return fact, f"Windows 10 {release}"
+    return None
+
+
+def _told(
+    failed: str | None, messages: tuple[Message, ...] | None
+) -> tuple[str, str, Callable[[System | None], Remedy]] | None:
+    """Return what the report tells of WSL besides its error: the fact, the sentence, and what helps."""
+    if failed is None:
+        for fact, message in reported(messages, "wsl-libcuda-no-link"):
+            folder = message.names.get("path", f"{WSL_LIBRARIES}lib/")
+            return fact, f"{folder}libcuda.so.1 is a copy, where the loader wants a symbolic link", _link
+        return None
+    for fact, message in reported(messages, "windows-tcc-mode"):
+        mode = message.names.get("mode", "TCC")
+        return fact, f"The driver of Windows runs the GPU in {mode} mode, which gives WSL no GPU", _wddm
+    for fact, message in reported(messages, "linux-driver-installed"):
+        package = message.names.get("package") or message.names.get("runfile") or message.names.get("command") or ""
+        text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides that of Windows"
+        return fact, text, _remove_driver
     return None
 
 
@@ -169,12 +255,46 @@ def _update(summary: str) -> Remedy:
     )
 
 
+def _wddm(_: System | None) -> Remedy:
+    return Remedy(
+        summary="Switch the GPU to WDDM, as administrator in PowerShell on Windows; for a data center GPU install the "
+        "driver of RTX Enterprise or vGPU that offers it; restart Windows",
+        commands=("nvidia-smi -dm 0", "wsl --shutdown", "wsl nvidia-smi"),
+        needs=("root", "reboot"),
+        reference=GUIDE,
+    )
+
+
+def _link(_: System | None) -> Remedy:
+    return Remedy(
+        summary="The loader only warns. To silence it, make links of the copies, in cmd as administrator on Windows; "
+        "then wsl --shutdown",
+        commands=(
+            r"cd C:\Windows\System32\lxss\lib",
+            "del libcuda.so libcuda.so.1",
+            "mklink libcuda.so libcuda.so.1.1",
+            "mklink libcuda.so.1 libcuda.so.1.1",
+            "wsl --shutdown",
+            "wsl nvidia-smi",
+        ),
+        needs=("root", "restart"),
+        reference="https://github.com/microsoft/WSL/issues/5663",
+    )
+
+
+def _others(first: Remedy, system: System | None) -> tuple[Remedy, ...]:
+    """Return what else helps where only a report is known, the usual causes one after the other."""
+    remedies = (_update("Update Windows, its NVIDIA driver and WSL"), _remove_driver(system))
+    return tuple(remedy for remedy in remedies if remedy.commands != first.commands)
+
+
 def _remove_driver(system: System | None) -> Remedy:
     debian = system is None or system.distribution in (None, "ubuntu", "debian", "kali", "linuxmint")
     remove = f"sudo apt-get purge {shlex.join(DRIVER_PACKAGES)}" if debian else ""
     return Remedy(
-        summary="Remove the Linux NVIDIA driver inside WSL and keep that of Windows; of CUDA install the toolkit only "
-        "(cuda-toolkit, never the packages cuda or cuda-drivers); then restart WSL in PowerShell",
+        summary=f"Remove the Linux NVIDIA driver inside WSL and keep that of Windows, whose libraries are in "
+        f"{WSL_LIBRARIES}lib; of CUDA install the toolkit only (cuda-toolkit, never cuda or cuda-drivers); "
+        "then restart WSL in PowerShell",
         commands=(*((remove, "sudo ldconfig") if remove else ()), "wsl.exe --shutdown", "wsl.exe nvidia-smi"),
         needs=("root", "restart"),
         reference=GUIDE,

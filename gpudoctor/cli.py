@@ -116,8 +116,11 @@ def check(
     if files:
         _refuse_probing(interpreter, fast=fast)
         from gpudoctor import checkup
+        from gpudoctor.readers.report import unread_texts
 
         report = checkup.check_files(files, (*names, *selected), ignored)
+        for name in unread_texts(report.snapshot):
+            click.echo(f"gpudoctor: {terminal.clean(name)}: nothing in it is known", err=True)
     else:
         host = LocalHost(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
         from gpudoctor import checkup  # while the process that asks is starting: it takes as long

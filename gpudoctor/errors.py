@@ -12,6 +12,10 @@ class GpudoctorError(Exception):
     exit_status = EXIT_NO_VERDICT
 
 
+class NothingKnown(GpudoctorError):
+    """The texts given hold nothing that can be diagnosed: no verdict."""
+
+
 class UsageError(GpudoctorError):
     """The command line, the configuration or an input is wrong: one line that names what and where."""
 

@@ -17,9 +17,12 @@ from gpudoctor.data.drivers import (
     driver_can_run,
     driver_for,
     end_of_life,
+    first_driver,
     minimum_driver,
     offered_cuda_can_run,
+    old_torch_cuda,
     supported_cuda,
+    windows_driver,
 )
 from gpudoctor.data.environment_variables import EnvironmentVariable, environment_variables
 from gpudoctor.data.errors import XidMeaning, cuda_error_name, cuda_error_text, xid_meaning
@@ -58,11 +61,13 @@ __all__ = [
     "end_of_life",
     "environment_variables",
     "features",
+    "first_driver",
     "first_toolkit",
     "last_driver_branch",
     "last_toolkit",
     "minimum_driver",
     "offered_cuda_can_run",
+    "old_torch_cuda",
     "rocm_builds",
     "runs_on",
     "supported_cuda",
@@ -70,5 +75,6 @@ __all__ = [
     "torch_builds",
     "torch_companions",
     "torch_releases",
+    "windows_driver",
     "xid_meaning",
 ]

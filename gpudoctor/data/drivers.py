@@ -6,8 +6,9 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpudoctor.data.capabilities import first_toolkit
 from gpudoctor.data.tables import load_table
-from gpudoctor.model.versions import CudaVersion, DriverVersion
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
     import datetime
@@ -65,6 +66,33 @@ def driver_for(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | N
     column = "windows" if os == "windows" else "linux"
     drivers = [row[column] for row in _toolkits() if row["cuda"] == str(cuda) and row[column]]
     return min(map(DriverVersion.parse, drivers), default=None)
+
+
+def windows_driver(number: str) -> DriverVersion:
+    """Return the driver that Windows calls "31.0.15.2686" in its device manager: the last five digits, 526.86.
+
+    Raises:
+        ValueError: the text holds less than five digits.
+    """
+    digits = "".join(character for character in number if character.isdecimal())[-5:]
+    if len(digits) < 5:
+        raise ValueError(f"not a driver version of Windows: {number!r}")
+    return DriverVersion((int(digits[:3]), int(digits[3:])))
+
+
+def old_torch_cuda(release: str) -> CudaVersion | None:
+    """Return the CUDA version of the wheel that PyPI carried of an old release of PyTorch ("1.4"); None if unknown."""
+    rows = load_table("drivers")["old_torch"]
+    return next((CudaVersion.parse(row["cuda"]) for row in rows if row["release"] == release), None)
+
+
+def first_driver(capability: ComputeCapability) -> DriverVersion | None:
+    """Return the oldest driver that can know devices of this compute capability; None where that is not verified.
+
+    It is the driver of the first CUDA toolkit that compiles for them, of whose branch the first ones were too.
+    """
+    toolkit = first_toolkit(capability)
+    return driver_for(toolkit) if toolkit is not None else None
 
 
 def end_of_life(driver: DriverVersion) -> datetime.date | None:

@@ -28,7 +28,19 @@ def capability_of(name: str | None = None, pci_device_id: str | None = None) -> 
 
 
 def _by_name(name: str) -> ComputeCapability | None:
-    plain = _plain(name)
+    plain = _plain(name.rstrip(".… "))
+    return _by_whole_name(plain) or (_by_beginning(plain) if name.endswith(("...", "…")) else None)
+
+
+def _by_beginning(beginning: str) -> ComputeCapability | None:
+    """Return what all products have whose name begins so: nvidia-smi prints "GeForce RTX 208..." for long names."""
+    if not re.search(r"\d", beginning):
+        return None
+    found = {capability for name, capability in _names().items() if name.startswith(beginning)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _by_whole_name(plain: str) -> ComputeCapability | None:
     while plain:
         found = _names().get(plain)
         if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from gpudoctor.data.tables import load_table, source_of
@@ -31,4 +32,12 @@ def rocm_builds(release: str) -> RocmRelease | None:
                 gfx_targets=None if targets is None else tuple(targets),
                 source=source_of(table, row),
             )
+    return None
+
+
+def gfx_target_of(name: str) -> str | None:
+    """Return the gfx target of an AMD GPU by its product name: "gfx1032" of "Radeon RX 6600 XT"; None where unknown."""
+    for row in load_table("rocm")["cards"]:
+        if re.search(rf"(?<!\w)(?:{row['names']})(?!\w)", name, re.IGNORECASE):
+            return str(row["gfx"])
     return None

@@ -228,7 +228,10 @@ class CupyRuntime:
 
 @record
 class Container:
-    """The container engines on this machine, as files tell without asking an engine."""
+    """The container engines on this machine, as files tell without asking an engine, and how a container was started.
+
+    How one was started only a pasted report tells: its command, its compose file or its Dockerfile.
+    """
 
     docker_installed: Annotated[bool | None, Fact("a docker command is on PATH")] = None
     podman_installed: bool | None = None
@@ -239,6 +242,27 @@ class Container:
     cdi_devices: Annotated[
         tuple[str, ...] | None, Fact("CDI specifications of NVIDIA devices", source="/etc/cdi, /var/run/cdi")
     ] = None
+    engine: Annotated[
+        str | None, Fact('what started the container: "docker", "podman", "kubernetes", "singularity"', source="report")
+    ] = None
+    image: Annotated[
+        str | None, Fact('image of the container: "nvidia/cuda:12.2.2-devel-ubuntu22.04"', source="report")
+    ] = None
+    image_cuda_version: Annotated[
+        CudaVersion | None, Fact("CUDA version in the image, by its tag or the banner that it prints", source="report")
+    ] = None
+    gpus_requested: Annotated[
+        bool | None,
+        Fact("the command or compose file that started it asks for GPUs; False where it is whole and does not"),
+    ] = None
+    runtime: Annotated[str | None, Fact('runtime that it was started with: "nvidia", "runc"', source="report")] = None
+    compose: Annotated[bool | None, Fact("it was started by docker compose", source="report")] = None
+    shm_size_bytes: Annotated[int | None, Fact("--shm-size or shm_size of its start", "bytes", "report")] = None
+    ipc: Annotated[str | None, Fact('--ipc of its start: "host", "private"', source="report")] = None
+    docker_version: Annotated[str | None, Fact("version of the Docker engine", source="report")] = None
+    docker_snap: Annotated[bool | None, Fact("Docker was installed as a snap", source="report")] = None
+    docker_desktop: Annotated[bool | None, Fact("the engine is Docker Desktop", source="report")] = None
+    rootless: Annotated[bool | None, Fact("the engine runs without root", source="report")] = None
 
 
 @record

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MIB = 2**20
 MAXIMUM_CHARACTERS = 16 * MIB
+MAXIMUM_TAGS = 400_000  # of 256 devices; one has some 700 of them
 MAXIMUM_DEVICES = 256
 MAXIMUM_PROCESSES = 64
 POWER_READINGS = ("gpu_power_readings", "power_readings")  # the name from R535 on, and before
 UNREACHABLE = ("GPU is lost", "GPU requires reset")
+UNKNOWN = "Unknown Error"
+FEW = 4  # values that the driver may fail to read of a device in good health, such as fan, power and clocks of a laptop
+RECOVERY = {"gpu reset": "GPU requires reset", "node reboot": "GPU requires restart"}
 COMPUTE_MODES = {"default": "default", "prohibited": "prohibited", "exclusive_process": "exclusive-process"}
 FABRIC_STATES = {
     "n/a": "not-supported",
@@ -39,27 +43,52 @@ class SmiReport:
     devices: tuple[Device, ...] = ()
 
 
-def parse_nvidia_smi_xml(text: str) -> SmiReport:
+def parse_nvidia_smi_xml(text: str, *, cut: bool = False) -> SmiReport:
     """Return what the XML says. "N/A", "Not Supported" and the like are unknown.
+
+    cut: the end may be missing, as of a text that somebody pasted; what stands before it counts.
 
     Raises:
         ValueError: it is no such XML, or it declares entities, which nvidia-smi never does.
     """
     from xml.etree.ElementTree import ParseError, fromstring
 
-    if len(text) > MAXIMUM_CHARACTERS:
+    if len(text) > MAXIMUM_CHARACTERS or text.count("<") > MAXIMUM_TAGS:
         raise ValueError(f"not the XML of nvidia-smi: {len(text)} characters")
     if "<!ENTITY" in text:
         raise ValueError("not the XML of nvidia-smi: it declares entities")
     try:
-        root = fromstring(text)  # noqa: S314 - entities are refused above, and expat reads no other file
+        root = _beginning(text) if cut else fromstring(text)  # noqa: S314 - entities are refused above, and expat reads no other file
     except ParseError as error:
         raise ValueError(f"not the XML of nvidia-smi: {error}") from None
     if root.tag != "nvidia_smi_log":
         raise ValueError(f"not the XML of nvidia-smi: its root is {cleaned(root.tag)!r}")
+    return read_log(root)
+
+
+def _beginning(text: str) -> Element:
+    """Return the root with all that is whole in the text.
+
+    Raises:
+        ParseError: it is no XML.
+    """
+    from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
+
+    builder = TreeBuilder()
+    XMLParser(target=builder).feed(text[: text.rfind(">") + 1])  # noqa: S314 - as above
+    root = builder.close()
+    if not isinstance(root, Element):
+        raise ParseError("no element")
+    return root
+
+
+def read_log(root: Element) -> SmiReport:
+    """Return what the tree of a log says, under the names that the XML has."""
     return SmiReport(
-        driver_version=_value(root, DriverVersion.parse, "driver_version"),
-        cuda_version=_value(root, CudaVersion.parse, "cuda_version"),
+        driver_version=_value(
+            root, DriverVersion.parse, "driver_version", "kmd_version"
+        ),  # the second name from R595 on
+        cuda_version=_value(root, CudaVersion.parse, "cuda_version", "cuda_umd_version"),
         devices=tuple(_device(number, gpu) for number, gpu in enumerate(root.findall("gpu")[:MAXIMUM_DEVICES])),
     )
 
@@ -113,7 +142,7 @@ def _device(index: int, gpu: Element) -> Device:
         remapped_rows_pending=_value(gpu, _yes, "remapped_rows/remapped_row_pending"),
         remapped_rows_failed=_value(gpu, _yes, "remapped_rows/remapped_row_failure"),
         mig_enabled=mig,
-        mig_uuids=() if mig is False else None,  # the XML does not have them
+        mig_uuids=_no_instances(gpu, mig),
         persistence_enabled=_value(gpu, _enabled, "persistence_mode"),
         compute_mode=_value(gpu, lambda text: COMPUTE_MODES.get(text.lower()), "compute_mode"),
         pcie_generation=_value(gpu, _integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
@@ -146,9 +175,19 @@ def _value(element: Element, read: Callable[[str], T], *paths: str) -> T | None:
 
 
 def _error(gpu: Element) -> str:
-    """Return the text that stands in place of values where the device cannot be reached; empty where it can."""
-    texts = ((element.text or "").strip().strip("[]") for element in gpu.iter())
-    return next((text for text in texts if text in UNREACHABLE), "")
+    """Return why the device cannot be reached, by what stands in place of values; empty where it can."""
+    texts = [(element.text or "").strip().strip("[]") for element in gpu.iter()]
+    lost = next((text for text in texts if text in UNREACHABLE), "")
+    if not lost and _value(gpu, _yes, "gpu_reset_status/reset_required"):
+        return "GPU requires reset"
+    unreadable = f"values cannot be read: {UNKNOWN}" if texts.count(UNKNOWN) > FEW else ""
+    return lost or RECOVERY.get(gpu.findtext("gpu_recovery_action", "").lower(), unreadable)
+
+
+def _no_instances(gpu: Element, mig: bool | None) -> tuple[str, ...] | None:
+    """Return that there is no MIG device; where there are, the log does not tell their UUIDs."""
+    none = mig is False or (mig is True and gpu.findtext("mig_devices", "").strip() == "None")
+    return () if none else None
 
 
 def _integer(text: str) -> int:

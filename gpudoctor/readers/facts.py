@@ -64,17 +64,24 @@ def _join_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, 
 def join_devices(first: tuple[Device, ...], second: tuple[Device, ...]) -> tuple[Device, ...]:
     """Return the devices of both texts, by their number; one that only one text lists is taken as it is.
 
-    Two names of one number that do not belong together are two machines: those of `second` are left out. Where `second`
-    names a single device without its number, it is the one of that name, if there is one.
+    Two names of one number that do not belong together are two machines: those of `second` are left out. Where one
+    of them names a single device, which may be without its number, it is the one of that name, if there is one.
     """
-    mine = {device.nvml_index: device for device in first}
     if len(second) == 1 and len(first) > 1:
-        named = next((d for d in first if same_product(d.name, second[0].name) and second[0].name), None)
-        second = (replace(second[0], nvml_index=named.nvml_index),) if named else second
+        second = _numbered(second[0], first)
+    elif len(first) == 1 and len(second) > 1:
+        first = _numbered(first[0], second)
+    mine = {device.nvml_index: device for device in first}
     others = {device.nvml_index: device for device in second}
     if any(not same_product(mine[index].name, others[index].name) for index in mine.keys() & others.keys()):
         return first
     return tuple(_join_device(mine.get(index), others.get(index)) for index in sorted(mine.keys() | others.keys()))
+
+
+def _numbered(device: Device, listed: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Return the device with the number of the first one listed that has its name; as it is where there is none."""
+    named = next((other for other in listed if device.name and same_product(other.name, device.name)), None)
+    return (device if named is None else replace(device, nvml_index=named.nvml_index),)
 
 
 def _join_device(first: Device | None, second: Device | None) -> Device:

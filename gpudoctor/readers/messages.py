@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gpudoctor.data import windows_driver
 from gpudoctor.data.failure_messages import FailureMessage, failure_messages
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Message, Snapshot
 from gpudoctor.model.codec import from_json
@@ -17,6 +18,11 @@ SOURCE = "messages"
 MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
 LONGEST_NAME = 200
+LINES_OF_AN_ERROR = 12
+
+UNKNOWN = "unknown-error"
+_TRACEBACK = "Traceback (most recent call last)"
+_ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exception|Exit)(?:: .{1,2000})?$")
 
 
 def read(text: Text) -> Facts:
@@ -25,7 +31,21 @@ def read(text: Text) -> Facts:
     gathered: Facts = {}
     for row, message in found:
         gathered = joined(gathered, _facts(row, message))
-    return {**gathered, "messages": tuple(message for _, message in found)}
+    known = tuple(message for _, message in found)
+    return {**gathered, "messages": (*known, *_unknown_error(text, [row for row, _ in found], known))}
+
+
+def _unknown_error(text: Text, rows: Sequence[FailureMessage], known: Sequence[Message]) -> Iterator[Message]:
+    """Yield the error with which the last traceback ends, unless it holds, or is part of, a message that is known."""
+    starts = [number for number, line in enumerate(text.lines) if _TRACEBACK in line]
+    errors = [n for n in range(starts[-1], len(text.lines)) if _ERROR.match(text.lines[n])] if starts else []
+    if not errors:
+        return
+    # The words of an error go on in the lines after it.
+    shown = " ".join(" ".join(text.lines[errors[-1] : errors[-1] + LINES_OF_AN_ERROR]).split())[:LONGEST_TEXT]
+    first = " ".join(text.lines[errors[-1]].split())[:LONGEST_TEXT]
+    if not any(first in message.text for message in known) and not any(row.expression().search(shown) for row in rows):
+        yield Message(kind=UNKNOWN, text=first, source=text.name, names={"error": first.partition(":")[0]})
 
 
 def _found(row: FailureMessage, text: Text) -> Iterator[Message]:
@@ -45,12 +65,19 @@ def _found(row: FailureMessage, text: Text) -> Iterator[Message]:
 
 
 def _names(match: re.Match[str]) -> dict[str, str]:
-    """Return what the message names, with numbers that code a version written as one."""
-    names = {name: value.strip()[:LONGEST_NAME] for name, value in match.groupdict().items() if value}
+    """Return what the message names, with numbers that code a version written as one.
+
+    Where several ways of putting it name one thing, the groups of the others are called "kernel2", "kernel3".
+    """
+    names = {
+        name.rstrip("0123456789"): value.strip()[:LONGEST_NAME] for name, value in match.groupdict().items() if value
+    }
     if "sm" in names:
         names["capability"] = str(ComputeCapability.parse(f"sm_{names.pop('sm').lower().removeprefix('sm_')}"))
     if "cuda_number" in names:
         names["cuda"] = str(CudaVersion.from_number(int(names.pop("cuda_number"))))
+    if "wddm" in names:
+        names["driver"] = str(windows_driver(names.pop("wddm")))
     return names
 
 

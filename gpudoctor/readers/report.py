@@ -5,11 +5,32 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gpudoctor.errors import UsageError
+from gpudoctor.errors import NothingKnown, UsageError
 from gpudoctor.model import SECTIONS, Contradiction, Device, ProbeReport, Snapshot
-from gpudoctor.readers import cupy_config, messages
+from gpudoctor.readers import (
+    accelerate_env,
+    collect_env,
+    conda_info,
+    conda_packages,
+    cupy_config,
+    docker_info,
+    ds_report,
+    environment_tables,
+    kernel_log,
+    messages,
+    nvcc,
+    nvidia_smi_list,
+    nvidia_smi_query,
+    nvidia_smi_table,
+    nvidia_smi_xml,
+    pip_packages,
+    prose,
+    shell,
+    transformers_env,
+)
 from gpudoctor.readers.conclusions import concluded
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.saved_snapshot import read_snapshot
@@ -19,7 +40,26 @@ from gpudoctor.readers.text import Text, read_text
 READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = (
     (messages.SOURCE, messages.read),
     (cupy_config.SOURCE, cupy_config.read),
+    (collect_env.SOURCE, collect_env.read),
+    (nvidia_smi_xml.SOURCE, nvidia_smi_xml.read),
+    (nvidia_smi_query.SOURCE, nvidia_smi_query.read),
+    (nvidia_smi_table.SOURCE, nvidia_smi_table.read),
+    (nvidia_smi_list.SOURCE, nvidia_smi_list.read),
+    (kernel_log.SOURCE, kernel_log.read),
+    (ds_report.SOURCE, ds_report.read),
+    (accelerate_env.SOURCE, accelerate_env.read),
+    (transformers_env.SOURCE, transformers_env.read),
+    (environment_tables.SOURCE, environment_tables.read),
+    (nvcc.SOURCE, nvcc.read),
+    (conda_info.SOURCE, conda_info.read),
+    (conda_packages.SOURCE, conda_packages.read),
+    (pip_packages.SOURCE, pip_packages.read),
+    (docker_info.SOURCE, docker_info.read),
+    (shell.SOURCE, shell.read),
+    (prose.SOURCE, prose.read),
 )
+
+_TEXT = "text"  # the section of a report that is on a text as a whole
 
 # Facts of which a report of one machine at one time has one value.
 _SINGLE = {
@@ -43,7 +83,8 @@ def read_files(names: Sequence[str]) -> Snapshot:
     """Return the facts in the files named; "-" is standard input.
 
     Raises:
-        UsageError: a file cannot be read, is no text, or holds nothing that a reader knows.
+        UsageError: a file cannot be read, or is no text.
+        NothingKnown: no file holds anything that a reader knows.
     """
     return read_texts([(_label(name), _bytes(name)) for name in names])
 
@@ -52,21 +93,34 @@ def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
     """Return the facts in the texts, each a name and its content.
 
     Raises:
-        UsageError: as for `read_files`.
+        UsageError, NothingKnown: as for `read_files`.
     """
     readings: list[Reading] = []
     texts = list(texts)
     alone = read_snapshot(texts[0][1], texts[0][0]) if len(texts) == 1 else None
     if alone is not None:
         return alone
+    unread: list[str] = []
     for name, data in texts:
         found = list(_readings(name, data))
         readings += found
         if not found:
-            raise UsageError(
-                f"{name}: nothing in it is known: paste what the program printed, or a report of the machine"
-            )
-    return assemble(readings)
+            unread.append(name)
+    if not readings:
+        raise NothingKnown(
+            f"{', '.join(unread)}: nothing in it is known: paste what a program printed, or a report of the machine"
+        )
+    snapshot = assemble(readings)
+    return replace(snapshot, reports=(*snapshot.reports, *(_unread(name) for name in unread)))
+
+
+def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the names of the texts in which nothing is known."""
+    return tuple(report.source for report in snapshot.reports if report.section == _TEXT)
+
+
+def _unread(name: str) -> ProbeReport:
+    return ProbeReport(section=_TEXT, state="absent", source=name, detail="nothing in it is known")
 
 
 def assemble(readings: Sequence[Reading]) -> Snapshot:
@@ -103,9 +157,14 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         return
     text = read_text(data, name)
     for source, read in READERS:
-        facts = {section: value for section, value in read(text).items() if value not in (None, ())}
+        facts = {section: value for section, value in read(text).items() if _is_told(section, value)}
         if facts:
             yield Reading(f"{source} in {name}", facts)
+
+
+def _is_told(section: str, value: Any) -> bool:
+    """Tell whether a reader knows something of the section: of devices also that there is none."""
+    return value is not None and (value != () or section == "devices")
 
 
 def _reports(gathered: Mapping[str, Any], reading: Reading) -> Iterator[ProbeReport]:

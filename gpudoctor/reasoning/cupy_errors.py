@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gpudoctor.model import CupyRuntime
+from gpudoctor.model import Cupy, CupyRuntime, Package, PackageVersion
 
 # Linux, Windows, and cuda-pathfinder, which CuPy 14 asks for libraries.
 _NOT_FOUND = (
@@ -42,6 +43,14 @@ def missing_library(cupy_runtime: CupyRuntime | None, names: str) -> tuple[str, 
         if match is not None and re.search(_NOT_FOUND, text.lower()):
             return fact, match[1]
     return None
+
+
+def with_distributions(cupy: Cupy | None, names: tuple[str, ...]) -> Cupy | None:
+    """Return the facts with the distributions that CuPy itself names, where no list of packages is known."""
+    if not names or (cupy is not None and cupy.distributions is not None):
+        return cupy
+    packages = tuple(Package(name=name, version=PackageVersion("")) for name in names)
+    return replace(cupy or Cupy(), distributions=packages)
 
 
 def error_with(cupy_runtime: CupyRuntime | None, pattern: str) -> tuple[str, re.Match[str]] | None:

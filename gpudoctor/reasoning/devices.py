@@ -11,7 +11,7 @@ from gpudoctor.registry import applies, known
 
 # Turing without tensor cores (TU116, TU117): capability 7.5 as the RTX 20 series, and half the expectations with it.
 # Source: https://en.wikipedia.org/wiki/GeForce_16_series; NVIDIA's data sheets of the T series name no tensor cores.
-_NO_TENSOR_CORES = re.compile(r"\b(GTX 16\d\d|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b")
+_NO_TENSOR_CORES = re.compile(r"\b(GTX ?16\d\d(?:Ti|S)?|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b")
 
 
 def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:

@@ -15,16 +15,19 @@ from gpudoctor.model import (
     Device,
     DeviceFile,
     Driver,
+    Message,
     PciGpu,
     System,
     Torch,
     TorchRuntime,
 )
+from gpudoctor.reasoning.messages import reported
 
 # Codes of the CUDA driver API, each with the texts by which CUDA, PyTorch and CuPy report it (lower case).
 # Source: cuda.h and cudaGetErrorString of CUDA 13.5; c10/cuda/CUDAFunctions.cpp of PyTorch 2.14.
 INSUFFICIENT_DRIVER = 35
 NO_DEVICE = 100
+INVALID_DEVICE = 101
 UNSUPPORTED_PTX = 222
 SYSTEM_NOT_READY = 802
 SYSTEM_DRIVER_MISMATCH = 803
@@ -32,6 +35,7 @@ UNKNOWN_ERROR = 999
 _CUDA_TEXTS = {
     INSUFFICIENT_DRIVER: ("driver on your system is too old", "cuda driver version is insufficient"),
     NO_DEVICE: ("no cuda-capable device is detected", "no cuda gpus are available", "cuda_error_no_device"),
+    INVALID_DEVICE: ("invalid device ordinal", "cuda_error_invalid_device"),
     UNSUPPORTED_PTX: ("ptx was compiled with an unsupported toolchain", "cuda_error_unsupported_ptx_version"),
     SYSTEM_NOT_READY: ("system not yet initialized", "error 802", "cuda_error_system_not_ready"),
     SYSTEM_DRIVER_MISMATCH: (
@@ -58,6 +62,15 @@ _NVML_TEXTS = {
     NVML_VERSION_MISMATCH: ("driver/library version mismatch", "nvml/rm version mismatch"),
     NVML_UNKNOWN: ("unknown error",),
 }
+# The same codes, each with the kinds of messages that report it.
+_NVML_KINDS = {
+    NVML_NO_PERMISSION: ("nvml-no-permission",),
+    NVML_DRIVER_NOT_LOADED: ("nvml-driver-not-loaded",),
+    NVML_LIBRARY_NOT_FOUND: ("nvml-library-not-found",),
+    NVML_OPERATING_SYSTEM: ("nvml-blocked-by-os",),
+    NVML_VERSION_MISMATCH: ("nvml-version-mismatch",),
+}
+Messages = tuple[Message, ...] | None
 
 
 def runtime_texts(
@@ -95,6 +108,7 @@ def cuda_error(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
+    messages: Messages = None,
 ) -> str | None:
     """Return the name of the fact that reports the CUDA error `code`, None where none does."""
     if driver is not None:
@@ -103,11 +117,16 @@ def cuda_error(
         if driver.cuda_init_code is None and _says(driver.cuda_init_error, _CUDA_TEXTS[code]):
             return "driver.cuda_init_error"
     found = text_with(*_CUDA_TEXTS[code], torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
-    return found[0] if found else None
+    if found:
+        return found[0]
+    numbers = (number for number, message in enumerate(messages or ()) if message.code == code)
+    return next((f"messages[{number}].text" for number in numbers), None)
 
 
-def nvml_error(code: int, driver: Driver | None) -> str | None:
+def nvml_error(code: int, driver: Driver | None, messages: Messages = None) -> str | None:
     """Return the name of the fact that reports the NVML error `code`, None where none does."""
+    for fact, _ in reported(messages, *_NVML_KINDS.get(code, ())):
+        return fact
     if driver is None:
         return None
     if driver.nvml_code is not None:
@@ -115,22 +134,25 @@ def nvml_error(code: int, driver: Driver | None) -> str | None:
     return "driver.nvml_error" if _says(driver.nvml_error, _NVML_TEXTS[code]) else None
 
 
-def no_driver_reported(torch_runtime: TorchRuntime | None) -> str | None:
-    """Return the name of the fact in which PyTorch says that it can load no libcuda at all, None where none does.
+def no_driver_reported(torch_runtime: TorchRuntime | None, messages: Messages = None) -> str | None:
+    """Return the name of the fact in which a library says that it can load no libcuda at all, None where none does.
 
     PyTorch says so where cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
     """
     found = text_with("found no nvidia driver", torch_runtime=torch_runtime)
-    return found[0] if found else None
+    if found:
+        return found[0]
+    return next((fact for fact, _ in reported(messages, "torch-no-driver", "libcuda-not-found")), None)
 
 
 def too_old_reported(
-    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None = None
+    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None = None, messages: Messages = None
 ) -> tuple[str, CudaVersion | None] | None:
     """Return the fact in which a library calls the driver too old, and the driver's CUDA version if it names that."""
     found = text_with(*_CUDA_TEXTS[INSUFFICIENT_DRIVER], torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
     if found is None:
-        return None
+        fact = cuda_error(INSUFFICIENT_DRIVER, None, messages=messages)
+        return (fact, None) if fact else None
     number = re.search(r"found version (\d{4,6})", found[1])
     return found[0], CudaVersion.from_number(int(number[1])) if number else None
 
@@ -139,8 +161,16 @@ def works(driver: Driver | None, devices: tuple[Device, ...] | None = None) -> b
     """Return whether CUDA was initialised, or NVML lists a device: the driver answers."""
     if driver is not None and driver.cuda_init_code == 0 and driver.cuda_device_count != 0:
         return True
-    failed = driver is not None and bool(driver.nvml_code or driver.nvml_error)
-    return bool(devices) and not failed
+    if driver is not None and (driver.nvml_code or driver.nvml_error):
+        return False
+    # A report may only name its GPU, which needs no driver.
+    return any(_answers(device) for device in devices or ()) or bool(devices and driver and driver.version)
+
+
+def _answers(device: Device) -> bool:
+    """Return whether more is known of the device than its name and what follows from that."""
+    told = (device.uuid, device.memory_total_bytes, device.memory_used_bytes, device.pci_address, device.mig_enabled)
+    return any(value is not None for value in (*told, device.temperature_celsius, device.performance_state))
 
 
 def asks_for_cuda(torch: Torch | None, cupy: Cupy | None) -> bool | None:

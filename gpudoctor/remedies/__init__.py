@@ -5,24 +5,36 @@ and the last one verifies. Where no command can help, there is none and the summ
 """
 
 from gpudoctor.remedies.commands import python_command
-from gpudoctor.remedies.containers import install_container_toolkit, start_container_with_gpu
+from gpudoctor.remedies.containers import (
+    configure_engine,
+    install_container_toolkit,
+    leave_docker_desktop,
+    replace_docker_snap,
+    reserve_gpu_in_compose,
+    start_container_with_gpu,
+)
 from gpudoctor.remedies.cupy_install import install_cupy
-from gpudoctor.remedies.driver_install import install_driver, update_driver
+from gpudoctor.remedies.driver_install import install_driver, reinstall_driver, update_driver
 from gpudoctor.remedies.kernel_module import load_driver, reboot
 from gpudoctor.remedies.packages import install_packages
 from gpudoctor.remedies.torch_install import install_torch, reinstall_torch
 from gpudoctor.remedies.variables import set_variable, unset_variable
 
 __all__ = [
+    "configure_engine",
     "install_container_toolkit",
     "install_cupy",
     "install_driver",
     "install_packages",
     "install_torch",
+    "leave_docker_desktop",
     "load_driver",
     "python_command",
     "reboot",
+    "reinstall_driver",
     "reinstall_torch",
+    "replace_docker_snap",
+    "reserve_gpu_in_compose",
     "set_variable",
     "start_container_with_gpu",
     "unset_variable",

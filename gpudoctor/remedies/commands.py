@@ -40,8 +40,9 @@ class Environment(NamedTuple):
         return self._wheels("uninstall", [*([] if self.installer == "uv" else ["-y"]), *names])
 
     def conda(self, action: str, arguments: Sequence[str]) -> str:
-        """Return a conda command on this environment."""
-        return join(["conda", action, "--yes", "--prefix", self.conda_prefix, *arguments], self.windows)
+        """Return a conda command on this environment, the active one where its root is not known."""
+        prefix = ["--prefix", self.conda_prefix] if self.conda_prefix else []
+        return join(["conda", action, "--yes", *prefix, *arguments], self.windows)
 
     def _force(self, force: bool) -> list[str]:
         if not force:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from gpudoctor.model import Remedy, System
+from gpudoctor.model import Container, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 
 GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
+COMPOSE = "https://docs.docker.com/compose/how-tos/gpu-support/"
+DESKTOP = "https://docs.docker.com/desktop/features/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 KUBERNETES = "https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/"
+SINGULARITY = "https://apptainer.org/docs/user/main/gpu.html"
 REPOSITORY = "https://nvidia.github.io/libnvidia-container"
 KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
-APT = ("ubuntu", "debian")
+APT = ("ubuntu", "debian", "pop", "linuxmint", "zorin", "kali", "elementary", "raspbian")
 DNF = ("fedora", "rhel", "centos", "rocky", "almalinux", "ol", "amzn")
+ZYPPER = ("opensuse-leap", "opensuse-tumbleweed", "sles", "sled")
+PACMAN = ("arch", "manjaro", "endeavouros", "cachyos")
+RESERVATION = "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}"
 
 
 def install_container_toolkit(*, system: System | None) -> Remedy:
@@ -20,14 +26,42 @@ def install_container_toolkit(*, system: System | None) -> Remedy:
     system = system or System()
     summary = "Install the NVIDIA Container Toolkit and make Docker use it"
     needs = ("root", "restart")
+    if system.os in ("windows", "darwin"):
+        return _desktop(system)
     if system.container:
         return Remedy(summary=f"{summary}, on the host", needs=needs, reference=GUIDE)
+    if system.distribution == "nixos":
+        option = "hardware.nvidia-container-toolkit.enable = true"
+        return Remedy(summary=f"{summary}: {option} in the configuration", needs=needs, reference=GUIDE)
+    configure = tuple(
+        with_sudo(command, system)
+        for command in ("nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker")
+    )
     install = _install(system)
-    if not install:
+    if system.distribution and not install:
         return Remedy(summary=summary, needs=needs, reference=GUIDE)
-    configure = ("nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker")
-    commands = (*install, *(with_sudo(command, system) for command in configure), _try("--gpus all"))
-    return Remedy(summary=summary, commands=commands, needs=needs, reference=GUIDE)
+    if not install:
+        # The distribution is not known: its package manager is not either, the rest is the same everywhere.
+        summary += (
+            ": from NVIDIA's repository with apt install nvidia-container-toolkit (dnf install, zypper install), "
+            "then configure it"
+        )
+    return Remedy(summary=summary, commands=(*install, *configure, _try("--gpus all")), needs=needs, reference=GUIDE)
+
+
+def _desktop(system: System) -> Remedy:
+    """Return how Docker Desktop gets the GPU, which brings the toolkit itself."""
+    if system.os == "darwin":
+        return Remedy(
+            summary="Run the container on a machine with an NVIDIA GPU: Docker on macOS hands over no GPU",
+            reference=DESKTOP,
+        )
+    return Remedy(
+        summary="Let Docker Desktop use its WSL 2 engine, which hands over the GPU with the driver of Windows",
+        commands=("wsl --update", _try("--gpus all")),
+        needs=("restart",),
+        reference=DESKTOP,
+    )
 
 
 def _install(system: System) -> tuple[str, ...]:
@@ -42,24 +76,110 @@ def _install(system: System) -> tuple[str, ...]:
             with_sudo("apt-get update", system),
             with_sudo("apt-get install -y nvidia-container-toolkit", system),
         )
+    source = f"{REPOSITORY}/stable/rpm/nvidia-container-toolkit.repo"
     if system.distribution in DNF:
-        source = f"{REPOSITORY}/stable/rpm/nvidia-container-toolkit.repo"
         return (
             f"curl -fsSL {source} | {tee} /etc/yum.repos.d/nvidia-container-toolkit.repo",
             with_sudo("dnf install -y nvidia-container-toolkit", system),
         )
+    if system.distribution in ZYPPER:
+        return (
+            with_sudo(f"zypper addrepo {source}", system),
+            with_sudo("zypper --gpg-auto-import-keys install -y nvidia-container-toolkit", system),
+        )
+    if system.distribution in PACMAN:
+        return (with_sudo("pacman -S --noconfirm nvidia-container-toolkit", system),)
     return ()
 
 
-def start_container_with_gpu(*, system: System | None, summary: str = "", options: str = "--gpus all") -> Remedy:
+def configure_engine(*, system: System | None, container: Container | None, engine: str = "docker") -> Remedy:
+    """Return how to make an engine use the toolkit that is installed: the runtime of docker, the CDI file of podman."""
+    if engine == "podman":
+        return Remedy(
+            summary="Write the CDI specification of the GPUs, which podman reads",
+            commands=(
+                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+                "nvidia-ctk cdi list",
+                "podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",
+            ),
+            needs=("root",),
+            reference=PODMAN,
+        )
+    if container is not None and container.rootless:
+        return Remedy(
+            summary="Configure rootless Docker for the toolkit: its own daemon.json, and no cgroups",
+            commands=(
+                "nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json",
+                "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
+                "systemctl --user restart docker",
+                _try("--gpus all"),
+            ),
+            needs=("root", "restart"),
+            reference=GUIDE,
+        )
+    return Remedy(
+        summary="Configure Docker for it and restart Docker (Docker from a snap needs another package: docker-ce)",
+        commands=(
+            *(
+                with_sudo(command, system)
+                for command in ("nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker")
+            ),
+            _try("--gpus all"),
+        ),
+        needs=("root", "restart"),
+        reference=GUIDE,
+    )
+
+
+def replace_docker_snap(*, system: System | None) -> Remedy:
+    """Return how to get a Docker that sees the driver: the snap is shut off from the host's toolkit."""
+    return Remedy(
+        summary="Replace Docker's snap, which does not see the host's NVIDIA Container Toolkit, by docker-ce "
+        "from https://docs.docker.com/engine/install/ (or update the snap: newer ones bring their own toolkit)",
+        commands=(
+            with_sudo("snap remove docker", system),
+            with_sudo("nvidia-ctk runtime configure --runtime=docker", system),
+            with_sudo("systemctl restart docker", system),
+            _try("--gpus all"),
+        ),
+        needs=("root", "restart"),
+        reference=GUIDE,
+    )
+
+
+def leave_docker_desktop() -> Remedy:
+    """Return how to use the engine of a Linux host instead of Docker Desktop, whose virtual machine has no GPU."""
+    return Remedy(
+        summary="Use Docker Engine (docker-ce) of the host: Docker Desktop for Linux runs in a virtual machine "
+        "without the GPU",
+        commands=("docker context use default", _try("--gpus all")),
+        needs=("restart",),
+        reference=DESKTOP,
+    )
+
+
+def start_container_with_gpu(
+    *,
+    system: System | None,
+    summary: str = "",
+    options: str = "--gpus all",
+    container: Container | None = None,
+) -> Remedy:
     """Return how to start the container again with its GPU.
 
     The container's own command line is not known: the command shows on any image that the options are right.
     """
-    engine = (system.container if system is not None else None) or "docker"
+    engine = engine_of(system, container)
     if engine == "kubernetes":
         text = "Ask for the GPU in the pod's resources: limits: nvidia.com/gpu: 1"
         return Remedy(summary=summary or text, needs=("restart",), reference=KUBERNETES)
+    if engine == "singularity":
+        return Remedy(
+            summary=summary or "Start the container again with --nv",
+            commands=("singularity exec --nv docker://ubuntu nvidia-smi",),
+            needs=("restart",),
+            reference=SINGULARITY,
+        )
     if engine == "podman" and options == "--gpus all":
         options = "--device nvidia.com/gpu=all"
     return Remedy(
@@ -68,6 +188,27 @@ def start_container_with_gpu(*, system: System | None, summary: str = "", option
         needs=("restart",),
         reference=PODMAN if engine == "podman" else DOCKER,
     )
+
+
+def reserve_gpu_in_compose(*, capabilities: bool = False) -> Remedy:
+    """Return how a service of a compose file gets the GPU. capabilities: with the driver's libraries named too."""
+    also = (
+        " and environment: {NVIDIA_VISIBLE_DEVICES: all, NVIDIA_DRIVER_CAPABILITIES: 'compute,utility'}"
+        if capabilities
+        else ""
+    )
+    return Remedy(
+        summary=f"With compose, reserve the GPU for the service, {RESERVATION}{also}, and create its container anew",
+        commands=("docker compose up --detach --force-recreate",),
+        needs=("restart",),
+        reference=COMPOSE,
+    )
+
+
+def engine_of(system: System | None, container: Container | None) -> str:
+    """Return the engine of the container, "docker" where nothing tells."""
+    told = container.engine if container is not None else None
+    return told or (system.container if system is not None else None) or "docker"
 
 
 def _try(options: str, engine: str = "docker") -> str:

@@ -37,6 +37,24 @@ def install_driver(*, system: System | None, devices: Sequence[Device] | None = 
     return _with_packages("Install the NVIDIA driver", system or System(), capabilities_of(devices), None)
 
 
+def reinstall_driver(*, system: System | None) -> Remedy:
+    """Return how to install the driver anew where it is there and does not run."""
+    system = system or System()
+    summary = "Reinstall the NVIDIA driver, which builds its kernel module for the running kernel"
+    if system.os == "windows":
+        summary = "Reinstall the NVIDIA driver (a clean installation) and restart Windows; the GPU must be enabled and "
+        summary += "without an error in the device manager"
+        return Remedy(summary=summary, commands=(VERIFY,), needs=("root", "reboot"), reference=DOWNLOAD)
+    commands: tuple[str, ...] = ()
+    if system.distribution in ("ubuntu", "debian", "linuxmint", "pop"):
+        packages = ("apt-get purge '^nvidia-(driver|dkms|kernel)-.*'", "apt-get autoremove")
+        install = "ubuntu-drivers install" if system.distribution == "ubuntu" else "apt-get install nvidia-driver"
+        commands = (*(with_sudo(command, system) for command in (*packages, install, "reboot")), VERIFY)
+    if system.distribution is None:
+        summary += "; on Ubuntu: sudo apt-get purge '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
+    return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
+
+
 def update_driver(
     *,
     system: System | None,
@@ -97,6 +115,8 @@ def _with_packages(
         summary += REPOSITORIES.get(system.distribution or "", "")
         summary += "; the machine restarts before nvidia-smi verifies"
         commands = (*(with_sudo(command, system) for command in (*commands, "reboot")), VERIFY)
+    elif system.distribution is None and system.os in (None, "linux"):
+        summary += "; on Ubuntu: sudo ubuntu-drivers install, then sudo reboot, and nvidia-smi verifies"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
 
 

@@ -124,6 +124,12 @@ def choose(machine: Machine, torch: Torch | None) -> Choice | None:
     return None
 
 
+def choose_for_older_driver(choice: Choice, machine: Machine) -> TorchBuild | None:
+    """Return the newest build that fits besides, and runs with drivers too old for the chosen one; None for none."""
+    older = [build for build in torch_builds() if build.cuda.major < choice.build.cuda.major and fits(build, machine)]
+    return older[-1] if older else None
+
+
 def fits(build: TorchBuild, machine: Machine) -> bool:
     """Return whether nothing known about the machine speaks against the build."""
     platform = machine.platform if machine.platform is not None else "linux_x86_64"
@@ -148,7 +154,8 @@ def _in_order(torch: Torch | None) -> list[TorchRelease]:
 def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
     """Return the build with the newest CUDA that the driver offers, else the newest that it can run.
 
-    With an unknown driver: the build for the oldest drivers where the devices are known, else the one on PyPI.
+    With an unknown driver: the build for the oldest drivers where the devices are known, else the one on PyPI, or one
+    that runs on all of its devices and on newer ones.
     """
     offered = machine.offered_cuda()
     steady = [build for build in builds if not build.experimental] or builds
@@ -158,7 +165,16 @@ def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
         return max(steady, key=lambda build: build.cuda)
     if machine.capabilities:
         return min(steady, key=lambda build: build.cuda)
-    return next((build for build in steady if build.pypi_default), steady[-1])
+    usual = next((build for build in steady if build.pypi_default), steady[-1])
+    return next((build for build in reversed(steady) if _runs_on_more(build, usual)), usual)
+
+
+def _runs_on_more(build: TorchBuild, usual: TorchBuild) -> bool:
+    """Return whether the build runs on every device that the usual one runs on, and on newer ones."""
+    newest, usual_newest = (max(map(ComputeCapability.parse, b.architectures)) for b in (build, usual))
+    return newest > usual_newest and all(
+        runs_on(build.architectures, ComputeCapability.parse(name)) for name in usual.architectures
+    )
 
 
 def _patch_version(release: TorchRelease, torch: Torch | None) -> str:

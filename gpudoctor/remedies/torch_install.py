@@ -8,7 +8,7 @@ from gpudoctor.data import minimum_driver, torch_companions, torch_releases
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import CudaVersion, Device, Driver, Package, Python, Remedy, System, Torch
 from gpudoctor.remedies.commands import Environment, environment_of
-from gpudoctor.remedies.torch_choice import Choice, Machine, choose, machine_of
+from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
 from gpudoctor.remedies.torch_obstacles import explain_no_build
 
 REFERENCE = "https://pytorch.org/get-started/locally/"
@@ -39,7 +39,7 @@ def install_torch(  # noqa: PLR0913
     if choice is None:
         return explain_no_build(machine, system, torch)
     environment = environment_of(python, system)
-    if environment.conda_prefix and torch is not None and (torch.conda_build or torch.conda_cpuonly):
+    if torch is not None and (torch.conda_build or torch.conda_cpuonly):
         return _install_with_conda(environment, choice, machine, torch, _packages(python))
     return Remedy(
         summary=_summary(choice, machine, environment, torch),
@@ -62,7 +62,7 @@ def reinstall_torch(*, python: Python | None, system: System | None, torch: Torc
         return Remedy(summary=summary, commands=(command, environment.run(VERIFY)))
     arguments = [f"torch=={torch.version}"]
     if torch.version.local:
-        arguments = [*_index(torch.version.release[:2], torch.version.local), *arguments]
+        arguments = [*index_options(torch.version.release[:2], torch.version.local), *arguments]
     commands = (environment.install(arguments, force=True), environment.run(VERIFY))
     return Remedy(summary=summary, commands=(*environment.setup, *commands), reference=REFERENCE)
 
@@ -75,7 +75,7 @@ def _packages(python: Python | None) -> dict[str, Package]:
 def _pip_commands(environment: Environment, choice: Choice, installed: dict[str, Package]) -> Iterator[str]:
     variant = choice.build.variant
     companions = torch_companions(choice.version)
-    arguments = [*_index(_numbers(choice.version), variant), f"torch=={choice.version}+{variant}"]
+    arguments = [*index_options(_numbers(choice.version), variant), f"torch=={choice.version}+{variant}"]
     if "torchvision" in installed:
         if companions is not None and companions.torchvision is not None:
             arguments.append(f"torchvision=={companions.torchvision}+{variant}")
@@ -98,7 +98,7 @@ def _pip_commands(environment: Environment, choice: Choice, installed: dict[str,
         yield environment.install(["--no-deps", from_pypi])
 
 
-def _index(release: tuple[int, ...], variant: str) -> list[str]:
+def index_options(release: tuple[int, ...], variant: str) -> list[str]:
     """Return the options that name the index of a variant. Source: "Previous PyTorch Versions" of pytorch.org."""
     if release >= (2, 0):
         return ["--index-url", f"{INDEX}/{variant}"]
@@ -138,6 +138,10 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
         text += f"; {torch.version} " + ("has no build that fits" if known else "is not in gpudoctor's table")
     if machine.driver_is_unknown():
         text += f"; it needs driver {minimum_driver(build.cuda)} or newer, which nvidia-smi tells"
+        older = choose_for_older_driver(choice, machine)
+        if older is not None:
+            pinned = f"torch=={older.version}+{older.variant}"
+            text += f" (from {minimum_driver(older.cuda)} on take {pinned} of the index whl/{older.variant})"
     if not machine.capabilities:
         text += f"; it has machine code for {', '.join(build.architectures)}, compare the GPU's compute capability"
     if environment.setup:

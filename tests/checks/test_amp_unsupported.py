@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import ComputeCapability, Device, Outcome, Severity
+from gpudoctor.model import ComputeCapability, Device, Message, Outcome, Severity
 from gpudoctor.testing import run_check
 
 
@@ -45,3 +45,43 @@ def test_it_is_advice_with_capability_and_rate() -> None:
 def test_unknown_is_no_pass(unknown: Device, reason: str) -> None:
     result = run_check("amp-unsupported", devices=(unknown,))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def said(kind: str, text: str = "as printed", **names: str) -> Message:
+    return Message(kind=kind, text=text, names=names)
+
+
+@pytest.mark.parametrize(
+    ("message", "severity", "summary", "advice"),
+    [
+        pytest.param(
+            said("half-on-cpu", operator="addmm_impl_cpu_"), Severity.ERROR, "asked of the CPU", "on the GPU", id="CPU"
+        ),
+        pytest.param(
+            said("half-on-cpu", operator="cholesky_cuda"),
+            Severity.ERROR,
+            "no fp16 kernel of cholesky_cuda",
+            "tensor.float()",
+            id="kernel of CUDA",
+        ),
+        pytest.param(said("amp-check-failed"), Severity.WARNING, "does not work", "amp=False", id="Ultralytics"),
+        pytest.param(said("amp-fp16-gradients"), Severity.ERROR, "GradScaler", "torch.float32", id="fp16 weights"),
+    ],
+)
+def test_what_a_report_says_of_a_failure(message: Message, severity: Severity, summary: str, advice: str) -> None:
+    finding = run_check("amp-unsupported", messages=(message,)).findings[0]
+    assert finding.severity is severity
+    assert summary in finding.summary
+    assert advice in finding.remedies[0].summary
+
+
+def test_no_gain_on_a_named_device_without_tensor_cores_is_a_warning() -> None:
+    messages = (said("amp-no-gain"), said("gpu-named-without-tensor-cores", "GTX 1080 Ti"))
+    (finding,) = run_check("amp-unsupported", messages=messages).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == "GTX 1080 Ti has no tensor cores, and mixed precision brought no speed: as printed"
+
+
+def test_no_gain_alone_says_nothing_of_the_device() -> None:
+    result = run_check("amp-unsupported", messages=(said("amp-no-gain"),))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "devices is unknown")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, Device, Outcome, Severity, TorchRuntime
+from gpudoctor.model import ComputeCapability, Device, Message, Outcome, Severity, TorchRuntime
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import GTX_1080, GTX_1660, L4, T4, with_result, working
 
@@ -81,5 +81,41 @@ def test_a_refusal_counts_without_any_device() -> None:
 def test_fp16_is_not_advised_where_it_is_slow_or_faulty(gpu: tuple[str, str]) -> None:
     (finding,) = run_check(CHECK, torch_runtime=working(gpu)).findings
     assert [remedy.summary for remedy in finding.remedies] == [
-        "Use float32: leave out bf16 and autocast, or set both to False"
+        "Use float32: leave out bf16 and autocast, or set both to False",
+        "float16 (--dtype half) saves memory there and brings no speed; look for NaN in its results",
     ]
+
+
+def said(kind: str, text: str, **names: str) -> tuple[Message, ...]:
+    return (Message(kind=kind, text=text, names=names),)
+
+
+def test_a_refusal_in_a_report_names_the_device() -> None:
+    text = "Bfloat16 is only supported on GPUs with compute capability of at least 8.0"
+    finding = run_check(
+        CHECK, messages=said("bf16-device-refused", text), devices=device(ComputeCapability(7, 0))
+    ).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert [evidence.value for evidence in finding.evidence] == [text, "7.0"]
+    assert "--dtype half" in finding.remedies[0].summary
+
+
+def test_a_refusal_on_a_device_with_bf16_is_of_pytorch() -> None:
+    messages = said("bf16-setup-refused", "Your setup doesn't support bf16/gpu")
+    finding = run_check(CHECK, messages=messages, devices=device(ComputeCapability(8, 6))).findings[0]
+    assert finding.severity is Severity.WARNING
+    assert "although GPU (compute capability 8.6) has it" in finding.summary
+    assert "torch.cuda.is_available()" in finding.remedies[0].commands[0]
+
+
+def test_an_operator_without_a_kernel_is_no_refusal_of_the_device() -> None:
+    messages = said("bf16-kernel-missing", "not implemented for 'BFloat16'", operator="triu_tril_cuda_template")
+    finding = run_check(CHECK, messages=messages, devices=device(ComputeCapability(8, 6))).findings[0]
+    assert finding.summary == "This PyTorch has no bf16 kernel of triu_tril_cuda_template"
+    assert finding.remedies[0].summary.startswith("Update PyTorch")
+
+
+def test_a_report_of_something_else_passes() -> None:
+    messages = said("tf32-mentioned", "TF32")
+    result = run_check(CHECK, messages=messages, devices=device(ComputeCapability(8, 0)))
+    assert result.outcome is Outcome.PASSED

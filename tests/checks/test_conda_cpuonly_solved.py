@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import Device, Outcome, PackageVersion, Severity, System, Torch
+from gpudoctor.model import (
+    Device,
+    Message,
+    Outcome,
+    Package,
+    PackageVersion,
+    Python,
+    Severity,
+    System,
+    Torch,
+)
 from gpudoctor.testing import run_check
 
 L4 = Device(nvml_index=0, name="NVIDIA L4")
@@ -65,3 +75,29 @@ def test_outcome(torch: Torch, devices: tuple[Device, ...], outcome: Outcome) ->
 def test_unknown(sections: dict[str, Any], reason: str) -> None:
     result = run_check("conda-cpuonly-solved", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+ASKED = Message(kind="conda-cuda-asked", text="cudatoolkit=11.3", names={"package": "cudatoolkit"})
+
+
+@pytest.mark.parametrize(
+    ("sections", "outcome"),
+    [
+        pytest.param({"messages": (ASKED,)}, Outcome.FOUND, id="asked of conda"),
+        pytest.param(
+            {"python": Python(packages=(Package(name="pytorch-cuda", version=PackageVersion("11.8")),))},
+            Outcome.FOUND,
+            id="installed",
+        ),
+        pytest.param({"messages": ()}, Outcome.SKIPPED, id="neither"),
+    ],
+)
+def test_a_request_for_cuda_stands_for_the_gpu(sections: dict[str, Any], outcome: Outcome) -> None:
+    torch = Torch(installed=True, build="cpu", conda_build="py3.9_cpu_0", conda_cpuonly=True)
+    result = run_check("conda-cpuonly-solved", torch=torch, **sections)
+    assert result.outcome is outcome
+    if outcome is Outcome.FOUND:
+        (finding,) = result.findings
+        assert finding.summary.endswith("and CUDA was asked for")
+        assert finding.remedies[0].commands[0] == "conda remove --yes cpuonly"
+        assert "pytorch-gpu" in finding.remedies[0].commands[1]

@@ -2,7 +2,9 @@
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Driver, DriverVersion, Environment, Outcome, Severity
+from gpudoctor.model import CudaVersion, Driver, DriverVersion, Environment, Message, Outcome, Severity
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
 
 R535 = Driver(version=DriverVersion((535, 129, 3)), cuda_version=CudaVersion(12, 2))
@@ -67,3 +69,46 @@ def test_the_cuda_version_follows_from_the_branch() -> None:
 def test_skipped(environment: Environment, driver: Driver | None, reason: str) -> None:
     result = run_check("container-image-needs-newer-driver", environment=environment, driver=driver)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def told(text: str) -> tuple[Message, ...]:
+    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("text", "summary", "update"),
+    [
+        pytest.param(
+            "ERROR: This container was built for NVIDIA Driver Release 545.23 or later, but\n       version "
+            "535.129.03 was detected and compatibility mode is UNAVAILABLE.",
+            "The image needs driver 545.23, the host's driver is 535.129.03",
+            "545",
+            id="banner",
+        ),
+        pytest.param(
+            "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.6, please update your driver",
+            "The image requires cuda>=12.6, which is not met: the host's driver is 535.129.03",
+            "560",
+            id="runtime",
+        ),
+        pytest.param(
+            "nvidia-container-cli: requirement error: unsatisfied condition: brand = tesla",
+            "The image requires brand = tesla, which is not met: the host's driver is 535.129.03",
+            "driver",
+            id="brand",
+        ),
+    ],
+)
+def test_a_message(text: str, summary: str, update: str) -> None:
+    (finding,) = run_check("container-image-needs-newer-driver", messages=told(text), driver=R535).findings
+    assert (finding.severity, finding.summary) == (Severity.ERROR, summary)
+    assert update in finding.remedies[0].summary + " ".join(finding.remedies[0].commands)
+
+
+def test_compatibility_mode_is_no_failure() -> None:
+    text = (
+        "This container was built for NVIDIA Driver Release 545.23 or later, but version 535.129.03 was detected and "
+    )
+    result = run_check("container-image-needs-newer-driver", messages=told(text + "compatibility mode is ENABLED."))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "environment is unknown")

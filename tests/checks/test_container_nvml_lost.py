@@ -2,7 +2,9 @@
 
 import pytest
 
-from gpudoctor.model import DeviceFile, Driver, Outcome, Severity, System
+from gpudoctor.model import Container, DeviceFile, Driver, DriverVersion, Message, Outcome, Severity, System
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
 
 DOCKER = System(os="linux", wsl=0, container="docker")
@@ -78,3 +80,41 @@ def test_passes(driver: Driver) -> None:
 def test_skipped(driver: Driver, system: System, reason: str) -> None:
     result = run_check("container-nvml-lost", driver=driver, system=system)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def told(text: str) -> tuple[Message, ...]:
+    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    return messages
+
+
+@pytest.mark.parametrize("driver", [None, Driver(version=DriverVersion((550, 90, 7)))])
+def test_words_of_a_report(driver: Driver | None) -> None:
+    messages = told("After some days the container loses access to the GPU until it is restarted")
+    (finding,) = run_check("container-nvml-lost", messages=messages, driver=driver).findings
+    assert finding.facts == ("messages[0].text",)
+    assert finding.remedies[0].commands[0] == "docker restart CONTAINER"
+
+
+@pytest.mark.parametrize(
+    ("container", "last"),
+    [
+        pytest.param(Container(engine="docker", gpus_requested=True), "native.cgroupdriver=cgroupfs", id="container"),
+        pytest.param(None, "outside a container", id="not told where"),
+    ],
+)
+def test_the_host_is_thought_of_where_nothing_tells(container: Container | None, last: str) -> None:
+    driver = Driver(nvml_error="Failed to initialize NVML: Unknown Error")
+    (finding,) = run_check("container-nvml-lost", driver=driver, container=container).findings
+    assert last in finding.remedies[-1].summary
+
+
+def test_selinux_where_only_the_command_tells_of_a_container() -> None:
+    driver = Driver(nvml_error="Failed to initialize NVML: Insufficient Permissions")
+    container = Container(engine="podman", gpus_requested=True)
+    result = run_check("container-nvml-lost", driver=driver, container=container)
+    assert "--security-opt=label=disable" in result.findings[0].remedies[0].commands[0]
+
+
+def test_the_installation_of_the_toolkit_is_no_loss() -> None:
+    result = run_check("container-nvml-lost", messages=told("sudo systemctl daemon-reload"))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver is unknown")

@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.model import (
+    Container,
     CudaVersion,
     Cupy,
     Device,
     DeviceFile,
     Driver,
     Environment,
+    Message,
     Outcome,
     PciGpu,
     Severity,
@@ -18,6 +20,8 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
@@ -95,3 +99,78 @@ def test_passes(system: System, driver: Driver, devices: tuple[Device, ...]) -> 
 def test_skipped(system: System, driver: Driver, reason: str) -> None:
     result = run_check("container-without-gpu", system=system, driver=driver, torch=CUDA)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def told(text: str) -> tuple[Message, ...]:
+    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    return messages
+
+
+BANNER = "WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available."
+FOUND_NONE = "RuntimeError: Found no NVIDIA driver on your system."
+PLAIN = Container(engine="docker", image="pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", gpus_requested=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(BANNER + " Use 'nvidia-docker run' to start this container", id="old banner"),
+        pytest.param(
+            BANNER + " Use the NVIDIA Container Toolkit to start this container with GPU support", id="banner"
+        ),
+        pytest.param("NOTE: The NVIDIA Driver was not detected.  GPU functionality will not be available.", id="note"),
+        pytest.param("Unsupported config option for services.app: 'runtime'", id="compose too old"),
+        pytest.param("nvidia-container-cli: device error: 3: unknown device: unknown", id="a GPU that is not there"),
+    ],
+)
+def test_a_message_is_enough_even_where_the_host_works(text: str) -> None:
+    host = {"driver": Driver(cuda_init_code=0), "devices": (Device(nvml_index=0),)}
+    (finding,) = run_check("container-without-gpu", messages=told(text), **host).findings
+    assert finding.severity is Severity.ERROR
+    assert any("--gpus all" in command for remedy in finding.remedies for command in remedy.commands)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "text", "fact"),
+    [
+        pytest.param(NO_DRIVER, FOUND_NONE, "torch_runtime.availability_error", id="PyTorch finds no driver"),
+        pytest.param(TorchRuntime(available=False), "", "torch_runtime.available", id="not available"),
+        pytest.param(None, "bash: nvidia-smi: command not found", "messages[0].text", id="no nvidia-smi"),
+    ],
+)
+def test_a_command_without_the_gpu(runtime: TorchRuntime | None, text: str, fact: str) -> None:
+    result = run_check("container-without-gpu", container=PLAIN, torch_runtime=runtime, messages=told(text))
+    (finding,) = result.findings
+    assert finding.summary == f"The container of {PLAIN.image} was started without the GPU"
+    assert finding.facts == (fact, "container.gpus_requested")
+
+
+def test_compose_is_told_of_its_reservation_first() -> None:
+    container = Container(engine="docker", compose=True)
+    result = run_check("container-without-gpu", container=container, torch_runtime=NO_DRIVER, messages=told(FOUND_NONE))
+    remedy = result.findings[0].remedies[0]
+    assert "capabilities: [gpu]" in remedy.summary
+    assert "NVIDIA_DRIVER_CAPABILITIES: 'compute,utility'" in remedy.summary
+
+
+@pytest.mark.parametrize(
+    ("container", "torch", "text"),
+    [
+        pytest.param(PLAIN, CPU, FOUND_NONE, id="a CPU build"),
+        pytest.param(replace(PLAIN, gpus_requested=True), CUDA, FOUND_NONE, id="the GPU was asked for"),
+        pytest.param(PLAIN, CUDA, "nvidia-smi works inside the container", id="nvidia-smi works inside"),
+        pytest.param(PLAIN, CUDA, "", id="nothing failed"),
+    ],
+)
+def test_a_report_without_that_cause(container: Container, torch: Torch, text: str) -> None:
+    runtime = NO_DRIVER if text == FOUND_NONE else TorchRuntime()
+    result = run_check(
+        "container-without-gpu", container=container, torch=torch, torch_runtime=runtime, messages=told(text)
+    )
+    assert result.outcome is Outcome.SKIPPED
+
+
+def test_no_nvidia_smi_in_the_container() -> None:
+    messages = told("bash: nvidia-smi: command not found")
+    result = run_check("container-without-gpu", system=System(container="docker"), messages=messages)
+    assert result.findings[0].facts == ("system.container", "messages[0].text")

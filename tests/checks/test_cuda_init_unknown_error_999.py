@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import DeviceFile, Driver, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import DeviceFile, Driver, Message, Outcome, Severity, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="")
@@ -67,3 +67,16 @@ def test_other_results_pass(code: int) -> None:
 def test_unknown() -> None:
     result = run_check("cuda-init-unknown-error-999", driver=Driver())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver.cuda_init_code is unknown")
+
+
+def test_a_message_of_any_program() -> None:
+    messages = (Message(kind="cuda-unknown-error", text="CUDA_ERROR_UNKNOWN", code=999),)
+    finding = run_check("cuda-init-unknown-error-999", messages=messages).findings[0]
+    assert finding.facts == ("messages[0].text",)
+    assert "sudo modprobe nvidia_uvm" in finding.remedies[0].commands
+
+
+def test_another_code_is_another_problem() -> None:
+    messages = (Message(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code=100),)
+    result = run_check("cuda-init-unknown-error-999", messages=messages)
+    assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import (
+    CudaVersion,
     CupyRuntime,
     Device,
     Driver,
     Environment,
     LibraryCall,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -158,3 +160,38 @@ def test_a_library_path_that_works_is_advice_at_most(python: Python, severity: S
 def test_unknown(sections: dict[str, Any]) -> None:
     result = run_check("cuda-libs-conflict", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit.library_path_libraries is unknown")
+
+
+MISSING = Message(kind="cuda-library-missing", text="x", library="loader", names={"library": "libcudart.so.11.0"})
+
+
+def test_a_library_of_another_cuda_than_pytorch() -> None:
+    torch = Torch(installed=True, version=PackageVersion("2.4.0+cu121"), build="cuda", cuda_version=CudaVersion(12, 1))
+    (finding,) = run_check("cuda-libs-conflict", messages=(MISSING,), torch=torch).findings
+    assert finding.severity is Severity.ERROR
+    assert "libcudart.so.11.0 of CUDA 11" in finding.summary
+    assert "CUDA 12.1" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param({"torch_runtime": TorchRuntime(import_error="ImportError: libcudart.so.11.0: x")}, id="PyTorch's"),
+        pytest.param({"cupy_runtime": CupyRuntime(import_error="ImportError: libcudart.so.11.0: x")}, id="CuPy's"),
+    ],
+)
+def test_a_library_that_another_check_is_for(facts: dict[str, Any]) -> None:
+    assert run_check("cuda-libs-conflict", messages=(MISSING,), **facts).findings == ()
+
+
+def test_wheels_of_two_cuda_versions_are_named_where_a_symbol_is_missing() -> None:
+    message = Message(kind="cuda-symbol-missing", text="x", names={"symbol": "ncclCommRegister"})
+    torch = Torch(installed=True, version=PackageVersion("2.2.0+cu121"), build="cuda", cuda_version=CudaVersion(12, 1))
+    packages = tuple(
+        Package(name=name, version=PackageVersion("2.19.3")) for name in ("nvidia-nccl-cu11", "nvidia-nccl-cu12")
+    )
+    (finding,) = run_check(
+        "cuda-libs-conflict", messages=(message,), torch=torch, python=Python(packages=packages)
+    ).findings
+    assert finding.summary == "ncclCommRegister is missing in libnccl: another version of it is loaded"
+    assert finding.remedies[0].commands == ("python -m pip uninstall -y nvidia-nccl-cu11",)

@@ -10,6 +10,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Environment,
+    Message,
     Outcome,
     PackageVersion,
     PciGpu,
@@ -144,3 +145,54 @@ def test_amd(variables: dict[str, str], outcome: Outcome) -> None:
         "cuda-visible-devices-hides-gpu", environment=Environment(variables=variables), torch=ROCM, system=system
     )
     assert result.outcome is outcome
+
+
+NO_DEVICE = Message(kind="torch-no-gpus", text="No CUDA GPUs are available", code=100)
+INVALID = Message(kind="cuda-invalid-device", text="invalid device ordinal", code=101)
+
+
+def reported(value: str, *messages: Message, **sections: Any) -> Any:
+    environment = Environment(variables={"CUDA_VISIBLE_DEVICES": value})
+    return run_check("cuda-visible-devices-hides-gpu", environment=environment, messages=messages, **sections)
+
+
+def test_a_number_that_leaves_no_device() -> None:
+    finding = reported("1", NO_DEVICE).findings[0]
+    assert finding.summary == 'CUDA_VISIBLE_DEVICES="1" hides every GPU: 1 names no device that CUDA finds'
+    commands = [command for remedy in finding.remedies for command in remedy.commands]
+    assert "unset CUDA_VISIBLE_DEVICES" in commands
+    assert "export CUDA_VISIBLE_DEVICES=0" in commands
+
+
+def test_the_first_gpu_is_where_any_is() -> None:
+    assert reported("0", NO_DEVICE).outcome is Outcome.PASSED
+
+
+def test_a_missing_driver_leaves_no_device_either() -> None:
+    missing = Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
+    assert reported("1", NO_DEVICE, missing).outcome is Outcome.PASSED
+
+
+def test_a_report_may_show_only_some_devices() -> None:
+    assert not reported("4,5", devices=FOUR).findings
+    assert not reported("4,5", devices=FOUR, torch_runtime=TorchRuntime(available=True, device_count=2)).findings
+    assert reported("3,4", devices=FOUR, torch_runtime=TorchRuntime(available=True, device_count=1)).findings
+    assert reported("4,5", devices=FOUR, torch_runtime=TorchRuntime(available=False)).findings
+
+
+def test_a_build_for_the_cpu_looks_for_no_gpu() -> None:
+    result = reported("-1", devices=FOUR, torch=Torch(installed=True, build="cpu"))
+    assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
+
+
+def test_a_device_number_that_is_not_visible() -> None:
+    finding = run_check("cuda-visible-devices-hides-gpu", messages=(INVALID,), devices=FOUR[:1]).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary.endswith("; the machine has 1 GPU, 0 to 0")
+    assert "CUDA_VISIBLE_DEVICES" in finding.remedies[0].summary
+
+
+def test_numbers_of_mig_devices_are_for_another_check() -> None:
+    mig = (Device(nvml_index=0, name="NVIDIA A100", mig_enabled=True),)
+    result = run_check("cuda-visible-devices-hides-gpu", messages=(INVALID,), devices=mig)
+    assert result.outcome is Outcome.SKIPPED

@@ -13,6 +13,7 @@ from gpudoctor.model import (
     CupyRuntime,
     Device,
     LibraryCall,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -106,7 +107,10 @@ def test_the_message_of_nvrtc_alone() -> None:
     error = "NVRTC_ERROR_INVALID_OPTION (5): nvrtc: error: invalid value for --gpu-architecture (-arch)"
     runtime = CupyRuntime(import_error="", calls=(LibraryCall(library="elementwise", error=error),))
     (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, devices=(device("12.0"),)).findings
-    assert finding.summary == "CuPy cannot compile for GPU 12.0 (sm_120): invalid value for --gpu-architecture"
+    assert finding.summary == (
+        "CuPy cannot compile for GPU 12.0 (sm_120), for which CUDA 12.8 is the first: invalid value for "
+        "--gpu-architecture"
+    )
 
 
 def test_a_cupy_that_works_passes() -> None:
@@ -132,3 +136,12 @@ def test_a_cupy_that_works_passes() -> None:
 def test_skipped(sections: dict[str, Any], reason: str) -> None:
     result = run_check("cupy-arch-unsupported", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_the_gpu_that_the_report_names_decides() -> None:
+    error = "nvrtc: error: invalid value for --gpu-architecture (-arch)"
+    message = Message(kind="nvrtc-architecture-device", text="GTX 1080", names={"device": "GTX 1080"})
+    runtime = CupyRuntime(import_error="", device_error=error)
+    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=(message,)).findings
+    assert "for which CUDA 12.9 was the last" in finding.summary
+    assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)

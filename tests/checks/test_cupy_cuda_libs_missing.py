@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CupyRuntime, Device, LibraryCall, Outcome, PackageVersion, Severity, System
+from gpudoctor.model import (
+    CupyRuntime,
+    Device,
+    LibraryCall,
+    Message,
+    Outcome,
+    PackageVersion,
+    Severity,
+    System,
+)
 from gpudoctor.testing import run_check
 
 L4 = Device(nvml_index=0, name="NVIDIA L4")
@@ -96,3 +105,29 @@ def test_outcome(runtime: CupyRuntime, outcome: Outcome) -> None:
 def test_skipped(sections: dict[str, Any], reason: str) -> None:
     result = run_check("cupy-cuda-libs-missing", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_a_dll_that_windows_does_not_name() -> None:
+    runtime = CupyRuntime(import_error="ImportError: DLL load failed while importing runtime: The specified module")
+    (finding,) = run_check("cupy-cuda-libs-missing", cupy_runtime=runtime, system=System(os="windows")).findings
+    assert finding.summary == "CuPy finds no CUDA library that it needs: DLL load failed while importing runtime"
+    assert "$env:CUDA_PATH" in " ".join(finding.remedies[-1].commands)
+
+
+@pytest.mark.parametrize(
+    ("calls", "outcome"),
+    [
+        pytest.param(None, Outcome.FOUND, id="nothing is known to work"),
+        pytest.param((LibraryCall(library="cublas", version="12"),), Outcome.PASSED, id="libraries answer"),
+    ],
+)
+def test_a_warning_about_the_path(calls: tuple[LibraryCall, ...] | None, outcome: Outcome) -> None:
+    message = Message(kind="cupy-cuda-path-unknown", text="CUDA path could not be detected", library="cupy")
+    runtime = CupyRuntime(import_error="", calls=calls)
+    assert run_check("cupy-cuda-libs-missing", cupy_runtime=runtime, messages=(message,)).outcome is outcome
+
+
+def test_a_build_from_source_that_fails() -> None:
+    message = Message(kind="cupy-source-build", text="Failed building wheel for cupy", library="pip")
+    (finding,) = run_check("cupy-cuda-libs-missing", messages=(message,)).findings
+    assert "'cupy-cuda12x[ctk]'" in " ".join(finding.remedies[0].commands)

@@ -13,6 +13,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -83,3 +84,11 @@ def test_the_import_alone_tells() -> None:
 def test_outcome(sections: dict[str, Any], outcome: Outcome, reason: str) -> None:
     result = run_check("cupy-missing", **sections)
     assert (result.outcome, result.reason) == (outcome, reason)
+
+
+def test_a_program_that_failed_without_it_is_an_error() -> None:
+    missing = CupyRuntime(import_error="ModuleNotFoundError: No module named 'cupy'")
+    message = Message(kind="cupy-not-installed", text="No module named 'cupy'", library="cupy")
+    assert run_check("cupy-missing", cupy_runtime=missing).findings[0].severity is Severity.INFO
+    (finding,) = run_check("cupy-missing", cupy_runtime=missing, messages=(message,)).findings
+    assert finding.severity is Severity.ERROR

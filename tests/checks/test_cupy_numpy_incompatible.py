@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import Cupy, CupyRuntime, Outcome, Package, PackageVersion, Severity
+from gpudoctor.model import (
+    Cupy,
+    CupyRuntime,
+    Message,
+    Outcome,
+    Package,
+    PackageVersion,
+    Severity,
+)
 from gpudoctor.testing import run_check
 
 
@@ -85,3 +93,25 @@ def test_another_error_is_none_of_this() -> None:
 def test_skipped(sections: dict[str, Any], reason: str) -> None:
     result = run_check("cupy-numpy-incompatible", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"),
+    [
+        pytest.param("13.2.0", Outcome.FOUND, id="the last that used it"),
+        pytest.param("13.3.0", Outcome.PASSED, id="the user's own program did"),
+    ],
+)
+def test_a_function_that_numpy_removed(version: str, outcome: Outcome) -> None:
+    message = Message(kind="numpy-function-removed", text="`np.compat` was removed", names={"function": "compat"})
+    cupy = Cupy(version=PackageVersion(version), numpy_version=PackageVersion("2.0.1"))
+    result = run_check("cupy-numpy-incompatible", cupy=cupy, messages=(message,))
+    assert result.outcome is outcome
+    if result.findings:
+        assert "numpy<2" in result.findings[0].remedies[0].commands[0]
+
+
+def test_a_module_that_python_removed() -> None:
+    message = Message(kind="cupy-python-too-new", text="x", library="cupy", names={"module": "distutils"})
+    (finding,) = run_check("cupy-numpy-incompatible", messages=(message,)).findings
+    assert finding.summary == "CuPy needs the module distutils, which this Python no longer has"

@@ -14,6 +14,7 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     LibraryCall,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -147,3 +148,30 @@ def test_a_package_for_amd() -> None:
 def test_skipped(sections: dict[str, Any], reason: str) -> None:
     result = run_check("cupy-wrong-cuda-package", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        pytest.param("libnvrtc.so.11.2: cannot open shared object file", Outcome.FOUND, id="it finds no library"),
+        pytest.param("", Outcome.PASSED, id="another toolkit disturbs nobody"),
+    ],
+)
+def test_nvcc_of_another_major(error: str, outcome: Outcome) -> None:
+    package = Package(name="cupy-cuda11x", version=PackageVersion("13.3.0"))
+    result = run_check(
+        "cupy-wrong-cuda-package",
+        cupy=Cupy(distributions=(package,), platform="cuda", cuda_major=11),
+        cupy_runtime=CupyRuntime(import_error="", device_error=error),
+        toolkit=Toolkit(nvcc_version=CudaVersion(12, 4)),
+        driver=Driver(cuda_version=CudaVersion(12, 4)),
+    )
+    assert result.outcome is outcome
+
+
+def test_cupy_says_that_the_driver_does_not_fit() -> None:
+    message = Message(kind="cupy-driver-mismatch", text="x", library="cupy")
+    driver = Driver(version=DriverVersion.parse("573.91"), cuda_version=CudaVersion(12, 8))
+    (finding,) = run_check("cupy-wrong-cuda-package", messages=(message,), driver=driver).findings
+    assert "CUDA 12.8" in finding.summary
+    assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)

@@ -3,16 +3,20 @@
 import pytest
 
 from gpudoctor.model import (
+    Container,
     Device,
     DeviceFile,
     Driver,
     DriverVersion,
     Environment,
+    Message,
     Outcome,
     Severity,
     System,
     TorchRuntime,
 )
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
 
 DOCKER = System(os="linux", wsl=0, container="docker")
@@ -87,3 +91,51 @@ def test_passes(driver: Driver, environment: Environment) -> None:
 def test_skipped(system: System, reason: str) -> None:
     result = run_check("driver-capabilities-missing", system=system, driver=Driver())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def told(text: str) -> tuple[Message, ...]:
+    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    return messages
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nvidia-smi works inside the container. RuntimeError: Found no NVIDIA driver on your system.",
+        "Inside the container nvidia-smi works: libcuda.so.1: cannot open shared object file: No such file",
+        "nvidia-smi shows the GPU in my container and still: Found no NVIDIA driver on your system.",
+    ],
+)
+def test_words_of_a_report(text: str) -> None:
+    (finding,) = run_check("driver-capabilities-missing", messages=told(text)).findings
+    assert finding.severity is Severity.ERROR
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in finding.remedies[0].commands[0]
+
+
+def test_compose_gets_the_variable_first() -> None:
+    messages = told("nvidia-smi works in the container. Found no NVIDIA driver on your system.")
+    container = Container(engine="docker", compose=True)
+    (finding,) = run_check("driver-capabilities-missing", messages=messages, container=container).findings
+    assert "NVIDIA_DRIVER_CAPABILITIES: 'compute,utility'" in finding.remedies[0].summary
+
+
+def test_a_device_without_libcuda_in_a_report() -> None:
+    result = run_check(
+        "driver-capabilities-missing",
+        system=DOCKER,
+        devices=(Device(nvml_index=0),),
+        messages=told("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
+    )
+    assert result.outcome is Outcome.FOUND
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nvidia-smi works in the container",
+        "nvidia-smi works on the host. Found no NVIDIA driver on your system.",
+        "nvidia-smi shows no devices in the container. Found no NVIDIA driver on your system.",
+    ],
+)
+def test_other_words(text: str) -> None:
+    assert run_check("driver-capabilities-missing", messages=told(text)).outcome is Outcome.SKIPPED

@@ -2,7 +2,17 @@
 
 import pytest
 
-from gpudoctor.model import Driver, DriverVersion, Outcome, PciGpu, Severity, System, TorchRuntime
+from gpudoctor.model import (
+    Device,
+    Driver,
+    DriverVersion,
+    Message,
+    Outcome,
+    PciGpu,
+    Severity,
+    System,
+    TorchRuntime,
+)
 from gpudoctor.testing import run_check
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
@@ -75,3 +85,33 @@ def test_a_message_may_come_from_a_container() -> None:
     remedies = run_check("driver-missing", torch_runtime=NO_DRIVER).findings[0].remedies
     assert "--gpus all" in remedies[1].commands[0]
     assert len(run_check("driver-missing", driver=NONE, system=UBUNTU).findings[0].remedies) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", ["torch-no-driver", "nvidia-smi-not-found", "nvml-library-not-found", "libcuda-not-found"]
+)
+def test_a_message_alone(kind: str) -> None:
+    finding = run_check("driver-missing", messages=(Message(kind=kind, text="as printed"),)).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.facts == ("messages[0].text",)
+    assert "ubuntu-drivers install" in finding.remedies[0].summary
+
+
+@pytest.mark.parametrize("kind", ["nvml-driver-not-loaded", "nvml-version-mismatch", "torch-no-gpus"])
+def test_what_only_a_driver_prints(kind: str) -> None:
+    messages = (Message(kind="torch-no-driver", text=""), Message(kind=kind, text=""))
+    assert run_check("driver-missing", messages=messages).outcome is Outcome.PASSED
+
+
+def test_a_gpu_that_is_only_named_proves_no_driver() -> None:
+    messages = (Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system"),)
+    named = (Device(nvml_index=0, name="NVIDIA GeForce RTX 3060"),)
+    seen = (Device(nvml_index=0, name="NVIDIA GeForce RTX 3060", memory_total_bytes=2**33),)
+    assert run_check("driver-missing", messages=messages, devices=named).outcome is Outcome.FOUND
+    assert run_check("driver-missing", messages=messages, devices=seen).outcome is Outcome.PASSED
+
+
+def test_no_nvidia_smi_where_pytorch_computes_is_no_error() -> None:
+    messages = (Message(kind="nvidia-smi-not-found", text="nvidia-smi: command not found"),)
+    result = run_check("driver-missing", messages=messages, torch_runtime=TorchRuntime(available=True))
+    assert result.findings[0].severity is Severity.INFO

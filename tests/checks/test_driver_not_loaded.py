@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, System
+from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, PciGpu, Severity, System
 from gpudoctor.testing import run_check
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
@@ -107,3 +107,44 @@ def test_passes(sections: dict[str, object]) -> None:
 def test_skipped(sections: dict[str, object], reason: str) -> None:
     result = run_check("driver-not-loaded", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "word"),
+    [
+        ("kernel-module-key-rejected", "Secure Boot refuses it", "mokutil --import"),
+        ("kernel-module-not-inserted", "is not loaded", "modprobe nvidia"),
+        ("dkms-build-failed", "is not loaded", "dkms"),
+    ],
+)
+def test_a_message_of_the_kernel(kind: str, reason: str, word: str) -> None:
+    finding = run_check("driver-not-loaded", messages=(Message(kind=kind, text="as printed"),)).findings[0]
+    assert reason in finding.summary
+    assert word in str(finding.remedies)
+
+
+def test_every_usual_reason_is_answered_where_none_is_told() -> None:
+    messages = (Message(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
+    remedies = str(run_check("driver-not-loaded", messages=messages).findings[0].remedies)
+    assert all(word in remedies for word in ("modprobe nvidia", "dkms", "nouveau", "Secure Boot", "Reinstall"))
+
+
+def test_windows_has_no_modprobe() -> None:
+    messages = (Message(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
+    finding = run_check("driver-not-loaded", messages=messages, system=System(os="windows")).findings[0]
+    assert finding.remedies[0].summary.startswith("Reinstall the NVIDIA driver (a clean installation)")
+    assert "modprobe" not in str(finding.remedies)
+
+
+def test_tensorflow_sees_no_module_but_libcuda() -> None:
+    running = Message(kind="kernel-driver-not-running", text="kernel driver does not appear to be running on this host")
+    missing = Message(kind="libcuda-not-found", text="Could not load dynamic library 'libcuda.so.1'")
+    assert run_check("driver-not-loaded", messages=(running,)).outcome is Outcome.FOUND
+    assert run_check("driver-not-loaded", messages=(running, missing)).outcome is Outcome.SKIPPED
+
+
+def test_a_driver_that_dropped_the_gpu() -> None:
+    legacy = Message(kind="nvrm-legacy-gpu", text="", names={"branch": "470"})
+    finding = run_check("driver-not-loaded", messages=(legacy,), system=UBUNTU).findings[0]
+    assert "branch R470" in finding.summary
+    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-470"

@@ -12,6 +12,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -216,3 +217,45 @@ def test_a_pasted_version_stands_for_the_default_build() -> None:
         "torch_runtime": TorchRuntime(available=False),
     }
     assert "CUDA 12.1" in run_check("driver-too-old", **sections).findings[0].summary
+
+
+def test_a_program_whose_versions_are_not_told() -> None:
+    messages = (Message(kind="cuda-insufficient-driver", text="CUDA driver version is insufficient", code=35),)
+    finding = run_check("driver-too-old", messages=messages).findings[0]
+    assert finding.facts == ("messages[0].text",)
+    assert "CUDA 12 525.60.13" in finding.remedies[0].summary
+
+
+def test_a_program_that_names_the_driver_it_needs() -> None:
+    messages = (Message(kind="nvenc-driver-too-old", text="", code=35, names={"driver": "530.41.03"}),)
+    remedy = run_check("driver-too-old", messages=messages).findings[0].remedies[0]
+    assert "to 530.41.03 or newer" in remedy.summary
+
+
+@pytest.mark.parametrize(
+    ("release", "driver", "outcome"),
+    [
+        ("1.4.0", (410, 78), Outcome.FOUND),
+        ("1.4.0", (418, 39), Outcome.PASSED),
+        ("1.2.0", (410, 78), Outcome.PASSED),
+        ("1.6.0", (418, 67), Outcome.FOUND),
+    ],
+)
+def test_an_old_release_of_the_default_index(release: str, driver: tuple[int, ...], outcome: Outcome) -> None:
+    result = run_check(
+        "driver-too-old",
+        driver=Driver(version=DriverVersion(driver)),
+        torch=Torch(version=PackageVersion(release)),
+        torch_runtime=TorchRuntime(available=False),
+    )
+    assert result.outcome is outcome
+
+
+def test_a_driver_older_than_every_build_in_the_table() -> None:
+    finding = run_check(
+        "driver-too-old",
+        driver=Driver(version=DriverVersion((410, 48))),
+        torch=Torch(version=PackageVersion("1.3.1"), build="cuda", cuda_version=CudaVersion(10, 1)),
+    ).findings[0]
+    assert "418.39" in finding.remedies[0].summary
+    assert "cu92" in str(finding.remedies)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Torch
+from gpudoctor.model import CudaVersion, Message, Outcome, Package, PackageVersion, Python, Severity, Torch
 from gpudoctor.testing import run_check
 
 PYG_PAGE = "https://data.pyg.org/whl/torch-2.4.0+cu121.html"
@@ -105,3 +105,77 @@ def test_of_another_extension_no_wheel_is_known() -> None:
 def test_unknown(sections: dict[str, Any], reason: str) -> None:
     result = run_check("extension-abi-mismatch", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def said(kind: str, text: str = "as printed", **names: str) -> Message:
+    return Message(kind=kind, text=text, names=names)
+
+
+SYMBOL = "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "command"),
+    [
+        pytest.param(
+            "/e/lib/python3.11/site-packages/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so",
+            "flash-attn",
+            "python -m pip install --no-build-isolation --no-cache-dir --no-deps flash-attn",
+            id="flash-attn",
+        ),
+        pytest.param(
+            "/e/site-packages/torch_scatter/_scatter_cuda.so",
+            "torch-scatter",
+            "python -m pip install --no-deps --no-cache-dir --find-links "
+            "https://data.pyg.org/whl/torch-2.3.0+cu121.html torch-scatter",
+            id="PyG",
+        ),
+        pytest.param("/e/site-packages/mmcv/_ext.so", "mmcv", "mim install mmcv", id="mmcv"),
+        pytest.param(
+            "/e/site-packages/xformers/_C.so",
+            "xformers",
+            "python -m pip install --no-cache-dir xformers --index-url "
+            "https://download.pytorch.org/whl/cu121 torch==2.3.0",
+            id="xformers",
+        ),
+        pytest.param(
+            "/e/site-packages/some_ops/_C.so",
+            "some-ops",
+            "python -m pip install --no-build-isolation --no-cache-dir --no-deps some-ops",
+            id="a package of nobody's list",
+        ),
+        pytest.param(
+            "/h/.cache/torch_extensions/py310_cu121/fused_adam/fused_adam.so",
+            "torch_extensions",
+            "rm -rf ~/.cache/torch_extensions",
+            id="compiled at run time",
+        ),
+    ],
+)
+def test_an_undefined_symbol_names_the_extension(file: str, name: str, command: str) -> None:
+    torch = Torch(installed=True, build="cuda", version=PackageVersion("2.3.0"), cuda_version=CudaVersion(12, 1))
+    message = said("extension-undefined-symbol", file=file, symbol=SYMBOL)
+    (finding,) = run_check("extension-abi-mismatch", messages=(message,), torch=torch).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.subject == name
+    assert "PyTorch 2.3.0 (CUDA 12.1) (it asks for the C++11 ABI)" in finding.summary
+    assert command in finding.remedies[0].commands
+
+
+@pytest.mark.parametrize(
+    "file", ["/e/site-packages/torchvision/_C.so", "/e/torch/lib/libtorch_cuda.so", "/e/cupy/_core/core.so"]
+)
+def test_other_checks_tell_of_these(file: str) -> None:
+    message = said("extension-undefined-symbol", file=file, symbol=SYMBOL)
+    result = run_check("extension-abi-mismatch", messages=(message,))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python is unknown")
+
+
+def test_an_extension_without_a_name_is_rebuilt_by_its_user() -> None:
+    (finding,) = run_check(
+        "extension-abi-mismatch", messages=(said("extension-undefined-symbol", symbol="_ZN5torch3jit1fERKSs"),)
+    ).findings
+    assert finding.summary.startswith(
+        "A compiled extension was not built for the installed PyTorch (it asks for the ABI"
+    )
+    assert "--no-build-isolation" in finding.remedies[0].summary

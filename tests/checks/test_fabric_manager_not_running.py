@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, Severity, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 VERSION = DriverVersion((580, 95, 5))
@@ -89,3 +89,37 @@ def test_passes(driver: Driver, devices: tuple[Device, ...], system: System) -> 
 def test_unknown() -> None:
     result = run_check("fabric-manager-not-running", driver=Driver(version=VERSION), devices=(Device(nvml_index=0),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver.nvswitches is unknown")
+
+
+READY = Message(kind="cuda-system-not-ready", text="system not yet initialized", code=802)
+FAILED = Message(kind="fabric-manager-failed", text="nvidia-fabricmanager.service: Failed with result")
+NO_SWITCH = Message(kind="nvswitch-not-found", text="NV_WARN_NOTHING_TO_DO")
+NAMED = Message(kind="nvswitch-named", text="HGX")
+
+
+@pytest.mark.parametrize(
+    ("messages", "severity"),
+    [
+        pytest.param((READY,), Severity.ERROR, id="802"),
+        pytest.param((FAILED,), Severity.ERROR, id="the service failed"),
+        pytest.param((FAILED, NO_SWITCH), Severity.WARNING, id="no NVSwitch found"),
+        pytest.param((FAILED, NO_SWITCH, NAMED), Severity.ERROR, id="no NVSwitch found where there are some"),
+        pytest.param((FAILED, NO_SWITCH, READY), Severity.ERROR, id="no NVSwitch found, and CUDA waits"),
+    ],
+)
+def test_what_a_report_says(messages: tuple[Message, ...], severity: Severity) -> None:
+    (finding,) = run_check("fabric-manager-not-running", messages=messages).findings
+    assert finding.severity is severity
+    assert "fabricmanager" in finding.remedies[0].commands[-2 if severity is Severity.ERROR else 0]
+
+
+def test_a_report_of_another_version_names_both() -> None:
+    driver = Driver(
+        version=DriverVersion((550, 120)),
+        fabric_manager="not-running",
+        fabric_manager_version=DriverVersion((550, 127, 5)),
+    )
+    messages = (Message(kind="fabric-manager-of-another-version", text="do not match"),)
+    (finding,) = run_check("fabric-manager-not-running", driver=driver, messages=messages).findings
+    assert "550.127.05" in finding.summary
+    assert "550.120" in finding.summary

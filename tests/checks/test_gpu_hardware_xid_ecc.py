@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CheckResult, Device, Driver, Outcome, Severity, System, TorchRuntime, Xid
+from gpudoctor.model import CheckResult, Device, Driver, Message, Outcome, Severity, System, TorchRuntime, Xid
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="")
@@ -117,7 +117,8 @@ def test_a_device_that_answers_is_reset_and_one_that_is_lost_is_rebooted() -> No
     (finding,) = check(device(ecc_uncorrected_volatile=1)).findings
     assert [remedy.commands[0] for remedy in finding.remedies] == ["sudo nvidia-smi --gpu-reset -i 0", "sudo reboot"]
     for lost in (check(device(), xids=(xid(79),)), check(device(error="GPU is lost"))):
-        assert [remedy.commands[0] for remedy in lost.findings[0].remedies] == ["sudo reboot"]
+        assert lost.findings[0].remedies[0].commands[0] == "sudo reboot"
+        assert "seat the card and its power cables" in lost.findings[0].remedies[1].summary
 
 
 def test_a_device_without_spare_rows_is_replaced() -> None:
@@ -173,3 +174,66 @@ def test_between_two_lost_devices_an_xid_is_not_guessed() -> None:
     other = Device(nvml_index=2, error="GPU is lost")
     subjects = [finding.subject for finding in check(LOST, other, xids=(xid(79, "0000:c1:00.0"),)).findings]
     assert subjects == ["GPU 1", "GPU 2", "0000:c1:00.0"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        pytest.param("gpu-fallen-off-bus", "sudo reboot", id="off the bus"),
+        pytest.param("gpu-is-lost", "sudo reboot", id="lost"),
+        pytest.param("gpu-handle-unknown-error", "sudo reboot", id="no handle"),
+        pytest.param("gpu-pcie-bus-error", "sudo reboot", id="bus error"),
+        pytest.param("gpu-requires-reset", "sudo nvidia-smi --gpu-reset -i 0", id="reset required"),
+        pytest.param("gpu-ecc-uncorrectable", "sudo nvidia-smi --gpu-reset -i 0", id="memory error"),
+        pytest.param("gpu-nvlink-uncorrectable", "sudo nvidia-smi --gpu-reset -i 0", id="NVLink error"),
+        pytest.param("gpu-not-initialised", "sudo nvidia-smi --gpu-reset -i 0", id="not initialised"),
+    ],
+)
+def test_a_message_is_about_the_only_device(kind: str, first: str) -> None:
+    told = (Message(kind=kind, text="what was printed"),)
+    only = Device(nvml_index=0, name="A100")
+    (finding,) = run_check("gpu-hardware-xid-ecc", devices=(only,), messages=told, system=LINUX).findings
+    assert (finding.severity, finding.summary) == (Severity.ERROR, 'GPU 0 (A100) shows the error "what was printed"')
+    assert finding.remedies[0].commands[0] == first
+
+
+def test_a_message_alone_tells_how_to_find_the_device() -> None:
+    told = (Message(kind="gpu-ecc-uncorrectable", text="uncorrectable ECC error encountered"),)
+    (finding,) = run_check("gpu-hardware-xid-ecc", messages=told).findings
+    assert finding.facts == ("messages[0].text",)
+    assert finding.remedies[0].commands[0] == "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER"
+
+
+def test_an_xid_says_more_than_a_message() -> None:
+    told = (Message(kind="gpu-fallen-off-bus", text="GPU has fallen off the bus"),)
+    driver = Driver(xids=(xid(79),))
+    (finding,) = run_check("gpu-hardware-xid-ecc", driver=driver, messages=told).findings
+    assert finding.facts == ("driver.xids[0]",)
+
+
+def test_a_gpu_whose_name_is_told_is_no_fault() -> None:
+    told = (Message(kind="gpu-named-ampere", text="RTX 4090"),)
+    assert run_check("gpu-hardware-xid-ecc", driver=Driver(xids=()), messages=told).outcome is Outcome.PASSED
+
+
+NO_DEVICES = (Message(kind="nvidia-smi-no-devices", text="No devices were found"),)
+
+
+@pytest.mark.parametrize("devices", [None, ()])
+def test_a_driver_that_shows_no_device_could_not_initialise_it(devices: tuple[Device, ...] | None) -> None:
+    (finding,) = run_check("gpu-hardware-xid-ecc", devices=devices, messages=NO_DEVICES).findings
+    assert (finding.severity, finding.facts) == (Severity.WARNING, ("messages[0].text",))
+    assert "dmesg" in finding.remedies[0].commands[0]
+
+
+@pytest.mark.parametrize(
+    ("devices", "system"),
+    [
+        pytest.param((Device(nvml_index=0),), LINUX, id="a device is shown elsewhere"),
+        pytest.param(None, System(os="linux", container="docker"), id="a container, which may have been given none"),
+    ],
+)
+def test_no_devices_for_another_reason(devices: tuple[Device, ...] | None, system: System) -> None:
+    driver = Driver(xids=())
+    result = run_check("gpu-hardware-xid-ecc", driver=driver, devices=devices, messages=NO_DEVICES, system=system)
+    assert result.outcome is Outcome.PASSED

@@ -75,3 +75,9 @@ def test_unknown_use_is_no_pass() -> None:
 
 def test_the_sizes_of_processes_suffice() -> None:
     assert run_check("gpu-memory-held-by-others", devices=(device(None, NOTEBOOK),)).outcome is Outcome.FOUND
+
+
+def test_in_a_report_it_is_advice() -> None:
+    """The programs may be the job that the report is about."""
+    (finding,) = run_check("gpu-memory-held-by-others", devices=(device(20 * GIB),), messages=()).findings
+    assert finding.severity is Severity.INFO

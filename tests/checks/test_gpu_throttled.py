@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import Device, Outcome, Severity
+from gpudoctor.model import Device, Message, Outcome, Severity
 from gpudoctor.testing import run_check
 
 
@@ -66,3 +66,20 @@ def test_without_devices_the_question_does_not_arise() -> None:
     assert run_check("gpu-throttled", devices=()).reason == "there is no NVIDIA device"
     lost = Device(nvml_index=0, error="GPU is lost")
     assert run_check("gpu-throttled", devices=(lost,)).reason == "no NVIDIA device answers"
+
+
+@pytest.mark.parametrize(
+    ("names", "summary"),
+    [({"reason": "HW Power Brake Slowdown"}, "Look at the power supply"), ({}, "Cool the GPU")],
+)
+def test_what_a_report_says_of_a_device_that_it_does_not_show(names: dict[str, str], summary: str) -> None:
+    message = Message(kind="gpu-slowdown-active", text="HW Slowdown: Active", names=names)
+    (finding,) = run_check("gpu-throttled", messages=(message,)).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.remedies[0].summary.startswith(summary)
+
+
+def test_what_a_report_shows_counts_more_than_what_it_says() -> None:
+    message = Message(kind="gpu-throttling-told", text="GPU throttled")
+    devices = (Device(nvml_index=0, throttle_reasons=("gpu_idle",)),)
+    assert run_check("gpu-throttled", messages=(message,), devices=devices).outcome is Outcome.PASSED

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Outcome, Project, Python, Requirement, Severity, System, Toolkit
+from gpudoctor.model import (
+    CudaVersion,
+    Message,
+    Outcome,
+    Project,
+    Python,
+    Requirement,
+    Severity,
+    System,
+    Toolkit,
+)
 from gpudoctor.testing import run_check
 
 BUILDS = Project(requirements=(Requirement(name="apex", source="requirements.txt line 1"),))
@@ -42,8 +52,8 @@ def test_summary_and_command() -> None:
     (finding,) = run_check("host-compiler-too-new", toolkit=toolkit(), system=System(distribution="ubuntu")).findings
     assert finding.summary == "gcc is 13.3.0, and nvcc of CUDA 12.2 accepts 12 at most"
     assert finding.remedies[0].commands == (
-        "sudo apt-get install --yes g++-12",
-        "export CC=gcc-12 CXX=g++-12 NVCC_CCBIN=g++-12",
+        "sudo apt-get install --yes gcc-12 g++-12",
+        "export CC=gcc-12 CXX=g++-12 NVCC_CCBIN=g++-12 CUDAHOSTCXX=g++-12",
         "gcc-12 --version",
     )
 
@@ -70,3 +80,21 @@ def test_command_of_conda() -> None:
 def test_skipped(there: Toolkit, reason: str) -> None:
     result = run_check("host-compiler-too-new", toolkit=there)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "nvcc", "gcc"),
+    [
+        pytest.param("compiler-gcc-too-new", {"newest": "11"}, (11, 8), 11, id="the message names it"),
+        pytest.param("compiler-gcc-too-new-torch", {"limit": "12"}, (11, 8), 11, id="before 12"),
+        pytest.param("compiler-gcc-too-new-torch", {"limit": "12", "inclusive": "="}, (12, 1), 12, id="12 at most"),
+        pytest.param("compiler-headers-too-new", {}, (12, 4), 13, id="by the toolkit"),
+        pytest.param("compiler-headers-too-new", {}, None, 12, id="nothing tells it"),
+    ],
+)
+def test_a_build_that_failed(kind: str, names: dict[str, str], nvcc: tuple[int, int] | None, gcc: int) -> None:
+    toolkit = Toolkit(nvcc_version=CudaVersion(*nvcc)) if nvcc else None
+    message = Message(kind=kind, text="error", library="nvcc", names=names)
+    (finding,) = run_check("host-compiler-too-new", messages=(message,), toolkit=toolkit).findings
+    assert finding.severity is Severity.ERROR
+    assert f"CXX=g++-{gcc} " in finding.remedies[0].commands[0]

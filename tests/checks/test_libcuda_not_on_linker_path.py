@@ -1,8 +1,18 @@
 """Whether the loader finds the driver's libcuda."""
 
+from typing import Any
+
 import pytest
 
-from gpudoctor.model import Driver, Outcome, Severity, System
+from gpudoctor.model import (
+    Device,
+    Driver,
+    DriverVersion,
+    Message,
+    Outcome,
+    Severity,
+    System,
+)
 from gpudoctor.testing import run_check
 
 HIDDEN = "/usr/local/nvidia lib64/libcuda.so.1"
@@ -51,3 +61,30 @@ def test_passes(driver: Driver) -> None:
 def test_skipped(driver: Driver, system: System | None, reason: str) -> None:
     result = run_check("libcuda-not-on-linker-path", driver=driver, system=system)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+LOADER = Message(kind="libcuda-not-opened", text="x", names={"library": "libcuda.so.1"})
+WORKS = {"driver": Driver(version=DriverVersion.parse("550.54.14")), "devices": (Device(nvml_index=0),)}
+
+
+def test_a_loader_that_finds_none_beside_a_driver_that_answers() -> None:
+    (finding,) = run_check("libcuda-not-on-linker-path", messages=(LOADER,), **WORKS).findings
+    assert finding.summary == "The loader finds no libcuda.so.1, although driver 550.54.14 works"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param({}, id="no driver is known"),
+        pytest.param({**WORKS, "system": System(container="docker")}, id="a container without the library"),
+    ],
+)
+def test_a_loader_alone_proves_nothing(facts: dict[str, Any]) -> None:
+    assert run_check("libcuda-not-on-linker-path", messages=(LOADER,), **facts).outcome is Outcome.SKIPPED
+
+
+def test_the_linker_in_wsl_is_told_the_folder_of_wsl() -> None:
+    message = Message(kind="libcuda-not-linked", text="cannot find -lcuda", library="ld")
+    (finding,) = run_check("libcuda-not-on-linker-path", messages=(message,), system=System(wsl=2)).findings
+    assert finding.severity is Severity.ERROR
+    assert "/usr/lib/wsl/lib/libcuda.so.1" in " ".join(finding.remedies[0].commands)

@@ -1,10 +1,21 @@
 """Multi-Instance GPU: instances, and how devices are addressed."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Environment, Outcome, Severity, TorchRuntime
+from gpudoctor.model import (
+    Device,
+    Driver,
+    DriverVersion,
+    Environment,
+    Finding,
+    Message,
+    Outcome,
+    Severity,
+    TorchRuntime,
+)
 from gpudoctor.testing import run_check
 
 FIRST = "MIG-11111111-1111-1111-1111-111111111111"
@@ -89,3 +100,63 @@ def test_without_mig() -> None:
 def test_unknown() -> None:
     result = run_check("mig-misconfigured", environment=visible("1"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "devices is unknown")
+
+
+NAMED = Message(kind="mig-device-named", text="MIG-3g.40gb")
+COUNTED = Message(kind="torch-too-many-devices", text="device < num_gpus INTERNAL ASSERT FAILED")
+INSTANCE = "MIG-5a0c1f9e-11aa-22bb-33cc-0123456789ac"
+
+
+def only_finding(**sections: Any) -> Finding:
+    (finding,) = run_check("mig-misconfigured", **sections).findings
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("messages", "devices"),
+    [
+        pytest.param((COUNTED, NAMED), None, id="a MIG device is named"),
+        pytest.param((COUNTED,), (Device(nvml_index=0, mig_enabled=True, mig_uuids=(INSTANCE,)),), id="MIG is on"),
+    ],
+)
+def test_more_devices_than_a_process_may_use(messages: tuple[Message, ...], devices: tuple[Device, ...] | None) -> None:
+    finding = only_finding(messages=messages, devices=devices)
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "PyTorch counts several MIG instances, and a process may use one only"
+
+
+def test_the_assertion_without_a_word_of_mig_passes() -> None:
+    devices = (Device(nvml_index=0, mig_enabled=False, mig_uuids=()),)
+    assert run_check("mig-misconfigured", messages=(COUNTED,), devices=devices).outcome is Outcome.PASSED
+
+
+def test_a_uuid_taken_for_a_number() -> None:
+    message = Message(kind="mig-uuid-as-number", text="...", names={"uuid": INSTANCE})
+    assert INSTANCE in only_finding(messages=(message,)).summary
+
+
+def test_a_mig_device_that_cuda_does_not_find() -> None:
+    environment = Environment(variables={"CUDA_VISIBLE_DEVICES": INSTANCE})
+    finding = only_finding(environment=environment, driver=Driver(cuda_init_code=100))
+    assert finding.summary == f"CUDA does not find the MIG device {INSTANCE}"
+    assert finding.facts == ("environment.CUDA_VISIBLE_DEVICES", "driver.cuda_init_code")
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("mig-no-devices", "sudo nvidia-smi mig -i 0 -cgi 0 -C"),
+        ("mig-mode-pending", "sudo nvidia-smi --gpu-reset"),
+        ("mig-instance-not-created", "nvidia-smi mig -lgip"),
+    ],
+)
+def test_what_nvidia_smi_says(kind: str, command: str) -> None:
+    finding = only_finding(messages=(Message(kind=kind, text="what was printed"),))
+    assert finding.severity is Severity.ERROR
+    assert command in [line for remedy in finding.remedies for line in remedy.commands]
+
+
+def test_no_mig_devices_where_the_devices_are_shown_counts_once() -> None:
+    devices = (Device(nvml_index=0, mig_enabled=True, mig_uuids=()),)
+    finding = only_finding(messages=(Message(kind="mig-no-devices", text="No MIG devices found"),), devices=devices)
+    assert finding.facts == ("devices[0].mig_enabled", "devices[0].mig_uuids")

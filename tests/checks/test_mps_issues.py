@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Environment, Outcome, PrecisionResult, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Environment, Message, Outcome, Severity, System, Torch, TorchRuntime
 from gpudoctor.testing import run_check
 
 MAC = System(os="darwin", machine="arm64")
 TORCH = Torch(installed=True, build="mps")
-OPERATOR = "The operator 'aten::_fft_r2c' is not currently implemented for the MPS device."
-LIVE = PrecisionResult(device="mps", precision="fp32", error=OPERATOR)
 
 
 @pytest.mark.parametrize(
@@ -28,19 +26,36 @@ def test_not_available(*, built: bool, summary: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "runtime",
+    ("kind", "advice"),
     [
-        pytest.param(TorchRuntime(availability_error=OPERATOR), id="pasted"),
-        pytest.param(
-            TorchRuntime(precision_results=(PrecisionResult(device="mps", precision="fp32", error=OPERATOR),)),
-            id="live",
-        ),
+        pytest.param("mps-float64", "torch.float32", id="float64"),
+        pytest.param("mps-not-linked", "--upgrade torch", id="build without MPS"),
+        pytest.param("mps-macos-too-old", "Update macOS", id="old macOS"),
+        pytest.param("mps-placeholder", "model.to('mps')", id="model on the CPU"),
+        pytest.param("mps-dtype-unsupported", "PYTORCH_ENABLE_MPS_FALLBACK=1", id="a type it has not"),
     ],
 )
-def test_an_operator_is_missing(runtime: TorchRuntime) -> None:
-    finding = run_check("mps-issues", torch_runtime=runtime).findings[0]
-    assert finding.summary == "MPS has no implementation of aten::_fft_r2c"
-    assert finding.remedies[0].commands[0] == "export PYTORCH_ENABLE_MPS_FALLBACK=1"
+def test_a_report_says_what_mps_lacks(kind: str, advice: str) -> None:
+    finding = run_check("mps-issues", messages=(Message(kind=kind, text="what was printed"),)).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.summary.endswith(": what was printed")
+    assert advice in finding.remedies[0].summary
+
+
+NO_CUDA = Message(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled")
+
+
+def test_cuda_is_asked_for_on_a_mac() -> None:
+    finding = run_check("mps-issues", messages=(NO_CUDA,), system=MAC).findings[0]
+    assert finding.facts == ("messages[0].text", "system.os")
+    assert "torch.device('mps')" in finding.remedies[0].summary
+
+
+def test_a_mac_that_the_report_names_counts_where_the_system_is_unknown() -> None:
+    named = Message(kind="apple-mac-named", text="MacBook")
+    assert run_check("mps-issues", messages=(NO_CUDA, named)).outcome is Outcome.FOUND
+    linux = run_check("mps-issues", messages=(NO_CUDA, named), system=System(os="linux"))
+    assert (linux.outcome, linux.reason) == (Outcome.SKIPPED, "torch_runtime is unknown")
 
 
 def test_no_memory_limit_is_advice() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Environment, Outcome, Severity, System
+from gpudoctor.model import Device, Environment, Message, Outcome, Severity, System
 from gpudoctor.testing import run_check
 
 TWO = (Device(nvml_index=0), Device(nvml_index=1))
@@ -45,3 +45,57 @@ def test_passes(devices: tuple[Device, ...], system: System, variables: dict[str
 def test_skipped(devices: tuple[Device, ...] | None, reason: str) -> None:
     result = run_check("nccl-p2p-problem", devices=devices)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def message(kind: str, text: str = "what was printed", code: int | None = None) -> Message:
+    return Message(kind=kind, text=text, code=code)
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("nccl-hang", "export NCCL_P2P_DISABLE=1"),
+        ("nccl-timeout", "export NCCL_P2P_DISABLE=1"),
+        ("nccl-p2p-failed", "export NCCL_P2P_DISABLE=1"),
+        ("nccl-p2p-switch-helps", "export NCCL_P2P_DISABLE=1"),
+        ("nccl-cuda-error", "export NCCL_P2P_DISABLE=1"),
+        ("nccl-p2p-not-on-geforce", "export NCCL_IB_DISABLE=1"),
+        ("nccl-socket", "export NCCL_SOCKET_IFNAME=eth0"),
+        ("nccl-system-error", "export NCCL_SOCKET_IFNAME=eth0"),
+        ("nccl-duplicate-gpu", "torchrun --nproc-per-node=gpu train.py"),
+    ],
+)
+def test_a_failure_that_nccl_reports(kind: str, command: str) -> None:
+    (finding,) = run_check("nccl-p2p-problem", messages=(message(kind),)).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary.endswith(': "what was printed"')
+    assert command in [line for remedy in finding.remedies for line in remedy.commands]
+
+
+def test_acs_and_the_iommu_are_named_where_a_job_hangs() -> None:
+    (finding,) = run_check("nccl-p2p-problem", messages=(message("nccl-hang"),)).findings
+    assert any("iommu=pt" in remedy.summary and "(ACS)" in remedy.summary for remedy in finding.remedies)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pytest.param(message("torch-out-of-memory"), id="memory"),
+        pytest.param(message("shm-nccl"), id="shared memory"),
+        pytest.param(message("torch-no-kernel", code=209), id="an error of CUDA with a name"),
+        pytest.param(message("gpu-is-lost"), id="a lost GPU"),
+    ],
+)
+def test_a_consequence_of_another_cause_passes(cause: Message) -> None:
+    messages = (message("nccl-timeout"), message("nccl-system-error"), message("nccl-cuda-error"), cause)
+    assert run_check("nccl-p2p-problem", devices=TWO, messages=messages).outcome is Outcome.PASSED
+
+
+def test_what_names_the_path_itself_counts_beside_another_error() -> None:
+    messages = (message("cuda-peer-access", code=217), message("nccl-p2p-failed"))
+    assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.FOUND
+
+
+def test_a_gpu_whose_name_is_told_is_no_other_cause() -> None:
+    messages = (message("gpu-named-ampere"), message("nccl-hang"))
+    assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.FOUND

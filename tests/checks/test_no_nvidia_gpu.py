@@ -7,6 +7,7 @@ from gpudoctor.model import (
     Cupy,
     Device,
     Driver,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -94,3 +95,36 @@ def test_skipped(system: System, reason: str) -> None:
 def test_a_kernel_module_that_answers_has_found_a_gpu(driver: Driver) -> None:
     system = System(os="linux", kernel="6.8.0", container="", wsl=0, pci_gpus=())
     assert run_check("no-nvidia-gpu", system=system, driver=driver).outcome is Outcome.PASSED
+
+
+TOLD = Message(kind="no-nvidia-gpu-told", text="don't have an NVIDIA GPU")
+L4 = Device(nvml_index=0, name="NVIDIA L4")
+OTHER = Message(kind="other-gpu-named", text="Intel UHD Graphics 620")
+MISSED = Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
+
+
+def test_the_report_says_so() -> None:
+    finding = run_check("no-nvidia-gpu", messages=(MISSED, TOLD)).findings[0]
+    assert finding.severity is Severity.WARNING
+    assert "don't have an NVIDIA GPU" in finding.summary
+    assert "CPU" in str(finding.remedies)
+
+
+def test_another_gpu_is_named_where_a_driver_is_missed() -> None:
+    finding = run_check("no-nvidia-gpu", messages=(MISSED, OTHER)).findings[0]
+    assert "only Intel UHD Graphics 620" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        pytest.param({"messages": (OTHER,)}, id="nothing is missed"),
+        pytest.param({"messages": (MISSED,)}, id="nothing is named"),
+        pytest.param({"messages": (MISSED, OTHER), "driver": Driver(module_loaded=True)}, id="a driver is loaded"),
+        pytest.param(
+            {"messages": (MISSED, TOLD), "devices": (Device(nvml_index=0, name="NVIDIA L4"),)}, id="one is there"
+        ),
+    ],
+)
+def test_words_that_prove_nothing(sections: dict[str, object]) -> None:
+    assert not run_check("no-nvidia-gpu", **sections).findings

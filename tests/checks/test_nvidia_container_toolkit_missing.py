@@ -4,7 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Container, Device, Driver, Outcome, PciGpu, Severity, System
+from gpudoctor.model import (
+    Container,
+    Device,
+    Driver,
+    DriverVersion,
+    Message,
+    Outcome,
+    PciGpu,
+    Severity,
+    System,
+)
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684")
@@ -88,3 +100,96 @@ def test_devices_count_where_the_bus_is_unknown() -> None:
         devices=(Device(nvml_index=0),),
     )
     assert result.outcome is Outcome.FOUND
+
+
+def told(text: str) -> tuple[Message, ...]:
+    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    return messages
+
+
+WORKS = {"driver": Driver(version=DriverVersion((550, 90, 7))), "devices": (Device(nvml_index=0),)}
+HOOK = "error running hook: exit status 1, stderr: Auto-detected mode as 'legacy' nvidia-container-cli: "
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        pytest.param(
+            'Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+            "Docker has no driver for GPUs",
+            id="no driver",
+        ),
+        pytest.param(
+            'could not select device driver "nvidia" with\ncapabilities: [[gpu utility]]',
+            "Docker has no driver for GPUs",
+            id="compose, wrapped",
+        ),
+        pytest.param("unknown or invalid runtime name: nvidia", "names no runtime nvidia", id="runtime"),
+        pytest.param("Unknown runtime specified nvidia.", "names no runtime nvidia", id="runtime, older docker"),
+        pytest.param('no runtime for "nvidia" is configured', "names no runtime nvidia", id="containerd"),
+        pytest.param("failed to discover GPU vendor from CDI: no known GPU vendor found", "no CDI", id="docker 29"),
+        pytest.param('exec: "nvidia-container-runtime-hook": executable file not found in $PATH', "missing", id="hook"),
+        pytest.param(
+            "nvidia-container-runtime did not terminate successfully: exit status 127", "missing", id="runtime"
+        ),
+        pytest.param("bash: nvidia-ctk: command not found", "missing", id="no command"),
+        pytest.param(
+            HOOK + "initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file",
+            "does not find libnvidia-ml.so.1",
+            id="libraries",
+        ),
+        pytest.param(HOOK + "initialization error: driver error: failed to process request", "no answer", id="driver"),
+        pytest.param(
+            "nvidia-container-cli.real: mount error: failed to add device rules: bpf_prog_query",
+            "cgroups",
+            id="device rules",
+        ),
+        pytest.param("Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all", "CDI", id="podman"),
+        pytest.param("0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", "No node", id="Kubernetes"),
+        pytest.param("Incompatible platform detected", "device plugin", id="device plugin"),
+        pytest.param("unknown flag: --gpus", "older than 19.03", id="old docker"),
+    ],
+)
+def test_a_message_is_an_error(text: str, summary: str) -> None:
+    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(text)).findings
+    assert finding.severity is Severity.ERROR
+    assert summary in finding.summary
+    assert finding.remedies
+
+
+def remedies(text: str, **sections: object) -> str:
+    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(text), **sections).findings
+    return " ".join(f"{remedy.summary} {' '.join(remedy.commands)}" for remedy in finding.remedies[:1])
+
+
+NO_DRIVER = 'could not select device driver "" with capabilities: [[gpu]]'
+NO_LIBRARY = HOOK + "initialization error: load library failed: libnvidia-ml.so.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "sections", "remedy"),
+    [
+        pytest.param(NO_DRIVER, {"system": HOST}, "apt-get install -y nvidia-container-toolkit", id="Ubuntu"),
+        pytest.param(NO_DRIVER, {}, "nvidia-ctk runtime configure --runtime=docker", id="distribution unknown"),
+        pytest.param(NO_DRIVER, {"container": Container(docker_snap=True)}, "snap remove docker", id="snap"),
+        pytest.param(NO_DRIVER, {"container": Container(docker_desktop=True)}, "context use default", id="desktop"),
+        pytest.param(NO_DRIVER, {"system": System(os="windows")}, "WSL 2", id="Windows"),
+        pytest.param(NO_DRIVER, {"container": Container(rootless=True)}, "no-cgroups", id="rootless"),
+        pytest.param(NO_LIBRARY, WORKS, "docker context use default", id="the driver works on the host"),
+        pytest.param(NO_LIBRARY, {}, "nvidia-smi", id="whether it works is not known"),
+        pytest.param("unresolvable CDI devices nvidia.com/gpu=all", {}, "nvidia-ctk cdi generate", id="CDI"),
+        pytest.param("2 Insufficient nvidia.com/gpu", {}, "--runtime=containerd", id="Kubernetes"),
+    ],
+)
+def test_the_remedy_is_that_of_the_engine(text: str, sections: dict[str, object], remedy: str) -> None:
+    assert remedy in remedies(text, **sections)
+
+
+def test_the_host_driver_is_named() -> None:
+    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(NO_DRIVER), **WORKS).findings
+    assert finding.summary == "Docker has no driver for GPUs, although driver 550.90.07 works"
+
+
+def test_a_report_without_such_a_message() -> None:
+    result = run_check("nvidia-container-toolkit-missing", messages=told("docker run hello-world works"))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "container is unknown")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, System
+from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, PciGpu, Severity, System
 from gpudoctor.testing import run_check
 
 PASCAL = PciGpu(address="0000:02:00.0", vendor="nvidia", device_id="1B82", name="GeForce GTX 1070 Ti")
@@ -63,3 +63,16 @@ def test_passes(driver: Driver, gpus: tuple[PciGpu, ...], devices: tuple[Device,
 def test_skipped(sections: dict[str, object], reason: str) -> None:
     result = run_check("open-kernel-module-unsupported-gpu", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_the_message_of_the_module_alone() -> None:
+    messages = (Message(kind="nvrm-open-module-unsupported", text="does not include the required GPU"),)
+    finding = run_check("open-kernel-module-unsupported-gpu", messages=messages).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580"
+
+
+def test_no_devices_were_found_stands_for_an_empty_list() -> None:
+    messages = (Message(kind="nvidia-smi-no-devices", text="No devices were found"),)
+    result = run_check("open-kernel-module-unsupported-gpu", driver=OPEN, system=linux(PASCAL), messages=messages)
+    assert result.outcome is Outcome.FOUND

@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import Device, Outcome, PackageVersion, Project, Python, Requirement, Severity, System, Torch
+from gpudoctor.model import (
+    Device,
+    Message,
+    Outcome,
+    PackageVersion,
+    Project,
+    Python,
+    Requirement,
+    Severity,
+    System,
+    Torch,
+)
 from gpudoctor.testing import run_check
 
 ABSENT = Torch(installed=False)
@@ -108,3 +119,39 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
     values = {"python": python("3.19.0"), "system": X86, "torch": ABSENT}
     result = run_check("python-version-no-wheel", **{**values, **sections})
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def refused(text: str, **names: str) -> tuple[Message, ...]:
+    return (Message(kind="pip-no-version", text=text, library="pip", names={"package": "torch", **names}),)
+
+
+def test_an_installer_that_found_nothing() -> None:
+    (finding,) = run_check(
+        "python-version-no-wheel", messages=refused("x", specifier="==1.11.0+cu113", versions="none")
+    ).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == (
+        "torch==1.11.0+cu113 has no wheel for the Python or the platform that asked: "
+        "it has wheels for Python 3.7 to 3.10"
+    )
+    assert finding.remedies[0].commands[:2] == (
+        "python3.9 -m venv .venv",
+        ".venv/bin/python -m pip install --extra-index-url https://download.pytorch.org/whl/cu113 torch==1.11.0+cu113",
+    )
+
+
+def test_an_installer_with_a_known_python_names_the_releases_for_it() -> None:
+    (finding,) = run_check(
+        "python-version-no-wheel",
+        python=python("3.12.3"),
+        system=X86,
+        messages=refused("x", specifier="==1.13.1", versions="2.2.0, 2.2.1"),
+    ).findings
+    assert finding.summary.startswith("torch==1.13.1 has no wheel for Python 3.12: ")
+    assert finding.remedies[0].commands[0] == "python3.11 -m venv .venv"
+    assert finding.remedies[1].summary.endswith("PyTorch 2.2 to 2.15")
+
+
+def test_an_index_without_the_version_is_another_finding() -> None:
+    messages = refused("x", specifier="==2.1.0+cu118", versions="2.0.0, 2.1.0, 2.2.0")
+    assert run_check("python-version-no-wheel", messages=messages).outcome is Outcome.PASSED

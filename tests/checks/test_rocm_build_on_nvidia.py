@@ -7,6 +7,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
+    Message,
     Outcome,
     PackageVersion,
     PciGpu,
@@ -68,3 +69,15 @@ def test_passes(system: System) -> None:
 def test_skipped(torch: Torch, reason: str) -> None:
     result = run_check("rocm-build-on-nvidia", torch=torch)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def said(kind: str, text: str = "as printed", **names: str) -> Message:
+    return Message(kind=kind, text=text, names=names)
+
+
+def test_a_report_that_names_an_nvidia_gpu() -> None:
+    torch = Torch(installed=True, build="rocm")
+    (finding,) = run_check("rocm-build-on-nvidia", torch=torch, messages=(said("nvidia-gpu-named"),)).findings
+    assert finding.facts == ("torch.build", "messages[0].text")
+    both = (said("nvidia-gpu-named"), said("amd-gpu-named"))
+    assert run_check("rocm-build-on-nvidia", torch=torch, messages=both).outcome is Outcome.PASSED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Environment, Outcome, PackageVersion, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Environment, Message, Outcome, PackageVersion, Severity, System, Torch, TorchRuntime
 from gpudoctor.testing import run_check
 
 BY_BINARY = Torch(
@@ -87,3 +87,41 @@ def test_passes(targets: tuple[str, ...], variables: dict[str, str]) -> None:
 def test_skipped(torch: Torch | None, system: System, reason: str) -> None:
     result = run_check("rocm-unsupported-gfx", torch=torch, system=system)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def said(kind: str, text: str = "as printed", **names: str) -> Message:
+    return Message(kind=kind, text=text, names=names)
+
+
+def test_a_message_is_enough_and_a_product_names_its_target() -> None:
+    messages = (
+        said("hip-invalid-device-function"),
+        said("amd-gpu-named", "Radeon RX 5700 XT", device="Radeon RX 5700 XT"),
+    )
+    (finding,) = run_check("rocm-unsupported-gfx", messages=messages).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "The ROCm build of PyTorch has no code for gfx1010 (Radeon RX 5700 XT)"
+    assert "PYTORCH_ROCM_ARCH=gfx1010" in finding.remedies[0].summary
+
+
+def test_a_target_of_a_family_that_the_build_has_gets_the_override_first() -> None:
+    system = System(os="linux", amd_gfx_targets=("gfx1032",))
+    (finding,) = run_check("rocm-unsupported-gfx", messages=(said("rocblas-no-tensile"),), system=system).findings
+    assert finding.remedies[0].commands[0] == "export HSA_OVERRIDE_GFX_VERSION=10.3.0"
+
+
+def test_a_newer_release_with_the_target_is_named() -> None:
+    system = System(os="linux", amd_gfx_targets=("gfx1201",))
+    (finding,) = run_check("rocm-unsupported-gfx", messages=(said("hip-no-binary"),), system=system).findings
+    assert "PyTorch 2.8 or newer, rocm6.4" in finding.remedies[0].summary
+
+
+def test_an_override_of_another_family_goes_first_after_a_memory_fault() -> None:
+    (finding,) = run_check(
+        "rocm-unsupported-gfx",
+        messages=(said("rocm-memory-access-fault"),),
+        system=System(amd_gfx_targets=("gfx1103",)),
+        environment=Environment(variables={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
+    ).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.remedies[0].commands[0] == "unset HSA_OVERRIDE_GFX_VERSION"

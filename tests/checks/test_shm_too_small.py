@@ -2,7 +2,9 @@
 
 import pytest
 
-from gpudoctor.model import Outcome, Severity, System, Torch
+from gpudoctor.model import Container, Message, Outcome, Severity, System, Torch
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
 
 MIB = 1024 * 1024
@@ -43,3 +45,70 @@ def test_one_more_is_enough() -> None:
 def test_skipped(system: System, torch: Torch, reason: str) -> None:
     result = run_check("shm-too-small", system=system, torch=torch)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def told(text: str) -> tuple[Message, ...]:
+    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("ERROR: Unexpected bus error encountered in worker.", "the workers of PyTorch", id="bus error"),
+        pytest.param(
+            "DataLoader worker (pid 8) is killed by signal: Bus error.", "the workers of PyTorch", id="killed"
+        ),
+        pytest.param("DataLoader worker (pid(s) 8, 9) are killed by signal: Bus error", "the workers", id="several"),
+        pytest.param("unable to open shared memory object </torch_9_1> in read-write mode", "the workers", id="open"),
+        pytest.param("unable to write to file </torch_9_1>: No space left on device (28)", "the workers", id="write"),
+        pytest.param("NCCL WARN Call to posix_fallocate failed : No space left on device", "NCCL", id="NCCL"),
+        pytest.param(
+            "Error while creating shared memory segment /dev/shm/nccl-3Rv7Jn (size 9637888)", "NCCL", id="2.1x"
+        ),
+        pytest.param("OSError: [Errno 28] No space left on device: '/dev/shm/psm_1'", "the workers", id="Python"),
+        pytest.param(
+            "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available",
+            "Ray",
+            id="Ray",
+        ),
+    ],
+)
+def test_a_message(text: str, words: str) -> None:
+    (finding,) = run_check("shm-too-small", messages=told(text)).findings
+    assert finding.severity is Severity.ERROR
+    assert f"is too small for {words}" in finding.summary
+    assert "--shm-size=8g" in finding.remedies[0].commands[0]
+
+
+def test_too_many_files_is_another_cause() -> None:
+    text = "unable to open shared memory object </torch_9_1> in read-write mode: Too many open files (24)"
+    (finding,) = run_check("shm-too-small", messages=told(text)).findings
+    assert "too few files" in finding.summary
+    assert finding.remedies[0].commands[0] == "ulimit -n 65535"
+    assert "file_system" in finding.remedies[0].summary
+
+
+def test_no_permission_is_another_cause() -> None:
+    text = "unable to open shared memory object </torch_9_1> in read-write mode: Permission denied (13)"
+    (finding,) = run_check("shm-too-small", messages=told(text)).findings
+    assert finding.remedies[0].commands[0] == "sudo chmod 1777 /dev/shm"
+
+
+@pytest.mark.parametrize(
+    ("sections", "remedy"),
+    [
+        pytest.param({"system": System(container="")}, "mount -o remount,size=8G /dev/shm", id="outside a container"),
+        pytest.param({"container": Container(engine="kubernetes")}, "emptyDir", id="Kubernetes"),
+        pytest.param({"container": Container(engine="podman")}, "podman run", id="podman"),
+    ],
+)
+def test_the_remedy_is_that_of_the_place(sections: dict[str, object], remedy: str) -> None:
+    text = "Unexpected bus error encountered in worker."
+    (finding,) = run_check("shm-too-small", messages=told(text), **sections).findings
+    assert remedy in f"{finding.remedies[0].summary} {' '.join(finding.remedies[0].commands)}"
+
+
+def test_a_full_disk_is_not_shared_memory() -> None:
+    result = run_check("shm-too-small", messages=told("OSError: [Errno 28] No space left on device: '/home/u/a.bin'"))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "system is unknown")

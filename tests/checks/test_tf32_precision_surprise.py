@@ -7,6 +7,7 @@ from gpudoctor.model import (
     CudaVersion,
     Device,
     Environment,
+    Message,
     Outcome,
     PackageVersion,
     Severity,
@@ -118,3 +119,27 @@ def test_an_old_release_in_which_it_was_switched_off_passes() -> None:
 def test_what_cannot_be_told_is_skipped(runtime: TorchRuntime | None, reason: str) -> None:
     result = run_check(CHECK, torch_runtime=runtime)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def said(kind: str, text: str = "as printed", **names: str) -> Message:
+    return Message(kind=kind, text=text, names=names)
+
+
+DIFFERS = Message(kind="numerical-difference", text="numerical errors")
+
+
+def test_results_that_differ_make_the_default_of_an_old_release_a_warning() -> None:
+    torch = Torch(installed=True, build="cuda", version=PackageVersion("1.10.1"))
+    (advice,) = run_check(CHECK, torch=torch, messages=()).findings
+    (finding,) = run_check(CHECK, torch=torch, messages=(DIFFERS,)).findings
+    assert (advice.severity, finding.severity) == (Severity.INFO, Severity.WARNING)
+    assert "allow_tf32 = False" in finding.remedies[0].summary
+
+
+def test_a_newer_release_is_found_where_the_report_speaks_of_tf32() -> None:
+    named = said("gpu-named-ampere", "RTX 3090")
+    spoken = said("tf32-mentioned", "TF32")
+    (finding,) = run_check(CHECK, messages=(DIFFERS, named, spoken)).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary.endswith(": RTX 3090")
+    assert run_check(CHECK, messages=(DIFFERS, named)).outcome is Outcome.SKIPPED

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import (
+    ComputeCapability,
     CudaVersion,
+    Device,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -93,3 +96,32 @@ def test_command_of_conda() -> None:
 def test_skipped(toolkit: Toolkit, torch: Torch, reason: str) -> None:
     result = run_check("toolkit-mismatch-building-extension", toolkit=toolkit, torch=torch)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_a_build_that_failed_is_an_error() -> None:
+    message = Message(
+        kind="toolkit-other-than-torch", text="x", library="torch", names={"nvcc": "12.2", "built_with": "11.3"}
+    )
+    toolkit = Toolkit(
+        nvcc_version=CudaVersion(12, 2),
+        toolkits=(ToolkitInstall(path="/usr/local/cuda-11.3", version=CudaVersion(11, 3), has_nvcc=True),),
+    )
+    torch = Torch(installed=True, build="cuda", cuda_version=CudaVersion(11, 3))
+    (finding,) = run_check(
+        "toolkit-mismatch-building-extension", messages=(message,), toolkit=toolkit, torch=torch
+    ).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "nvcc is of CUDA 12.2, PyTorch was built with CUDA 11.3"
+    assert finding.remedies[0].commands[0] == "export CUDA_HOME=/usr/local/cuda-11.3"
+
+
+def test_without_toolkit_and_message_nothing_is_known() -> None:
+    result = run_check("toolkit-mismatch-building-extension", torch=CU128, messages=())
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit is unknown")
+
+
+def test_a_build_without_a_gpu_is_told_that_of_the_machine() -> None:
+    message = Message(kind="toolkit-no-device-to-build-for", text="x", library="torch")
+    devices = (Device(nvml_index=0, compute_capability=ComputeCapability(8, 9)),)
+    (finding,) = run_check("toolkit-mismatch-building-extension", messages=(message,), devices=devices).findings
+    assert finding.remedies[0].commands == ('export TORCH_CUDA_ARCH_LIST="8.9"',)

@@ -11,6 +11,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
+    Message,
     Outcome,
     PackageVersion,
     PciGpu,
@@ -124,3 +125,48 @@ def test_the_command_fits_the_driver() -> None:
         driver=old,
     )
     assert result.findings[0].remedies[0].commands[0].endswith("whl/cu118 torch==2.6.0+cu118")
+
+
+ASKED = (Message(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled"),)
+WANTED = (Message(kind="torch-gpu-wanted", text="torch.cuda.is_available() False"),)
+UNAVAILABLE = TorchRuntime(available=False)
+
+
+def test_a_program_that_asks_for_cuda_stands_for_the_gpu() -> None:
+    torch = Torch(installed=True, build="cpu")
+    (finding,) = run_check("torch-cpu-build", torch=torch, messages=ASKED).findings
+    assert finding.summary == "PyTorch is built without CUDA, and a program asks for CUDA"
+    assert "--index-url" in finding.remedies[0].commands[0]
+
+
+@pytest.mark.parametrize(
+    ("sections", "outcome"),
+    [
+        pytest.param({}, Outcome.FOUND, id="nothing else known"),
+        pytest.param(
+            {"torch_runtime": TorchRuntime(available=False, availability_error="x")}, Outcome.SKIPPED, id="why"
+        ),
+        pytest.param({"driver": Driver(nvml_error="Driver Not Loaded")}, Outcome.SKIPPED, id="the driver fails"),
+        pytest.param({"messages": ()}, Outcome.SKIPPED, id="nobody asked"),
+        pytest.param({"devices": ()}, Outcome.PASSED, id="no GPU"),
+        pytest.param(
+            {"torch": Torch(installed=True, version=PackageVersion("2.4.1")), "system": System(os="windows")},
+            Outcome.FOUND,
+            id="the default wheel of Windows",
+        ),
+        pytest.param(
+            {"torch": Torch(installed=True, version=PackageVersion("2.4.1")), "system": System(os="linux")},
+            Outcome.SKIPPED,
+            id="the default wheel of Linux has CUDA",
+        ),
+    ],
+)
+def test_no_cuda_and_no_error(sections: dict[str, Any], outcome: Outcome) -> None:
+    known = {"torch": Torch(installed=True), "torch_runtime": UNAVAILABLE, "messages": WANTED}
+    assert run_check("torch-cpu-build", **{**known, **sections}).outcome is outcome
+
+
+def test_macos_has_no_cuda() -> None:
+    torch = Torch(installed=True, build="cpu")
+    result = run_check("torch-cpu-build", torch=torch, messages=ASKED, system=System(os="darwin"))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "macOS has no CUDA")

@@ -10,6 +10,7 @@ from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
     Device,
+    Message,
     Outcome,
     PackageVersion,
     PrecisionResult,
@@ -209,3 +210,51 @@ def test_no_build_for_driver_and_device_has_no_command() -> None:
         system=System(os="linux", machine="x86_64"),
     )
     assert result.findings[0].remedies[0].commands == ()
+
+
+NO_KERNEL = TorchRuntime(warnings=("UserWarning: CUDA error: no kernel image is available",))
+PTXAS = TorchRuntime(warnings=("UserWarning: ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'",))
+REPORTED = (Message(kind="torch-no-kernel-image", text="no kernel image is available"),)
+
+
+def test_a_report_without_a_gpu_says_how_to_find_out() -> None:
+    (finding,) = run_check(
+        "torch-no-kernel-for-device", torch=Torch(installed=True), torch_runtime=NO_KERNEL, messages=REPORTED
+    ).findings
+    assert finding.severity is Severity.ERROR
+    assert "compute_cap" in finding.remedies[0].commands[0]
+    assert "cu128" in finding.remedies[0].summary
+
+
+@pytest.mark.parametrize(
+    ("runtime", "summary", "name"),
+    [
+        pytest.param(NO_KERNEL, "and an extension has none", "TORCH_CUDA_ARCH_LIST", id="an extension"),
+        pytest.param(PTXAS, "and Triton's ptxas does not know it", "TRITON_PTXAS_PATH", id="Triton"),
+    ],
+)
+def test_code_is_missing_and_not_that_of_pytorch(runtime: TorchRuntime, summary: str, name: str) -> None:
+    sections = {"torch": CU130, "torch_runtime": runtime, "devices": (device("8.6"),)}
+    (finding,) = run_check("torch-no-kernel-for-device", **sections, messages=REPORTED).findings
+    assert finding.summary.endswith(summary)
+    assert any(name in command for command in finding.remedies[0].commands)
+    assert run_check("torch-no-kernel-for-device", **sections).outcome is Outcome.PASSED
+
+
+def test_a_release_of_which_one_build_fails_failed_in_that_build() -> None:
+    (finding,) = run_check(
+        "torch-no-kernel-for-device",
+        torch=Torch(installed=True, version=PackageVersion("1.10.1")),
+        torch_runtime=NO_KERNEL,
+        devices=(device("8.6"),),
+        messages=REPORTED,
+    ).findings
+    assert "torch==1.10.1+cu111" in finding.remedies[0].commands[0]
+
+
+def test_ptx_is_of_no_use_where_pytorch_complains() -> None:
+    torch = build("1.12.1", "11.3", ("sm_37", "sm_86", "compute_37"))
+    sections = {"torch": torch, "devices": (device("12.0"),)}
+    said = TorchRuntime(warnings=("X with CUDA capability sm_120 is not compatible with the current PyTorch install",))
+    assert run_check("torch-no-kernel-for-device", **sections).outcome is Outcome.PASSED
+    assert run_check("torch-no-kernel-for-device", **sections, torch_runtime=said).outcome is Outcome.FOUND

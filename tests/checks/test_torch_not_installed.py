@@ -9,6 +9,7 @@ import pytest
 from gpudoctor.model import (
     Cupy,
     Device,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -120,3 +121,20 @@ def test_no_command_for_a_gpu_of_amd() -> None:
     system = System(os="linux", machine="x86_64", pci_gpus=(PciGpu(address="03:00.0", vendor="amd", device_id="744C"),))
     result = run_check("torch-not-installed", torch=ABSENT, system=system, devices=())
     assert result.findings[0].remedies[0].commands == ()
+
+
+MISSING = Message(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
+IN_BUILD = Message(kind="torch-module-missing", text="build: No module named 'torch'", names={"build": "x"})
+
+
+def test_a_program_that_imports_it_needs_it() -> None:
+    torch = Torch(installed=False)
+    (finding,) = run_check("torch-not-installed", torch=torch, messages=(MISSING,)).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "PyTorch is not installed, and a program imports it"
+    assert "activate" in finding.remedies[1].summary
+
+
+def test_a_build_that_imports_it_says_nothing_of_the_environment() -> None:
+    (finding,) = run_check("torch-not-installed", torch=Torch(installed=False), messages=(IN_BUILD,)).findings
+    assert finding.severity is Severity.INFO

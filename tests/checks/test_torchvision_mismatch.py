@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Torch, TorchRuntime
+from gpudoctor.model import (
+    CudaVersion,
+    Message,
+    Outcome,
+    Package,
+    PackageVersion,
+    Python,
+    Severity,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.testing import run_check
 
 INDEX = "https://download.pytorch.org/whl"
@@ -129,3 +139,33 @@ def test_from_the_import_alone() -> None:
 def test_skipped(sections: dict[str, Any], reason: str) -> None:
     result = run_check("torchvision-mismatch", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_by_the_message_alone() -> None:
+    names = {"companion": "torchvision", "torch_cuda": "12.1", "companion_cuda": "11.8"}
+    message = Message(kind="torchvision-cuda-differs", text="Detected that PyTorch and torchvision", names=names)
+    torch = Torch(installed=True, build="cuda", cuda_version=CudaVersion(12, 1))
+    (finding,) = run_check("torchvision-mismatch", torch=torch, messages=(message,)).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "torchvision is built with CUDA 11.8, and PyTorch with 12.1"
+    assert finding.remedies[0].commands[:2] == (
+        "python -m pip uninstall -y torch torchvision",
+        "python -m pip install --index-url https://download.pytorch.org/whl/cu121 torch torchvision",
+    )
+
+
+def test_a_message_and_a_known_version_give_both_pinned() -> None:
+    message = Message(kind="torchvision-operator-missing", text="operator torchvision::nms does not exist")
+    (finding,) = run_check("torchvision-mismatch", torch=cuda_build("2.4.0", 12, 1), messages=(message,)).findings
+    assert finding.remedies[0].commands[1].endswith("torch==2.4.0+cu121 torchvision==0.19.0+cu121")
+
+
+def test_the_versions_say_more_than_the_message() -> None:
+    message = Message(kind="torchvision-operator-missing", text="operator torchvision::nms does not exist")
+    (finding,) = run_check(
+        "torchvision-mismatch",
+        torch=cuda_build("2.4.0", 12, 1),
+        python=installed(torchvision="0.20.1"),
+        messages=(message,),
+    ).findings
+    assert finding.summary.startswith("torchvision 0.20.1 does not belong to PyTorch 2.4.0")

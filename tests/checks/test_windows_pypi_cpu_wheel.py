@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import Device, Outcome, Package, PackageVersion, Python, Severity, System, Torch
+from gpudoctor.model import (
+    Device,
+    Message,
+    Outcome,
+    Package,
+    PackageVersion,
+    Python,
+    Severity,
+    System,
+    Torch,
+)
 from gpudoctor.testing import run_check
 
 L4 = Device(nvml_index=0, name="NVIDIA L4")
@@ -60,3 +70,17 @@ def test_outcome(sections: dict[str, Any], outcome: Outcome) -> None:
 def test_unknown(sections: dict[str, Any], reason: str) -> None:
     result = run(**sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_the_file_that_pip_downloaded() -> None:
+    messages = (
+        Message(kind="pip-windows-default-wheel", text="Downloading torch-2.3.1-cp310-cp310-win_amd64.whl"),
+        Message(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled"),
+    )
+    torch = Torch(installed=True, version=PackageVersion("2.3.1"), build="cpu")
+    windows = System(os="windows")
+    (finding,) = run_check("windows-pypi-cpu-wheel", system=windows, torch=torch, messages=messages).findings
+    assert finding.summary == "PyTorch 2.3.1 is the CPU build that PyPI has for Windows, and a program asks for CUDA"
+    assert "torch==2.3.1+cu" in finding.remedies[0].commands[0]
+    without = run_check("windows-pypi-cpu-wheel", system=windows, torch=torch)
+    assert (without.outcome, without.reason) == (Outcome.SKIPPED, "python.packages is unknown")

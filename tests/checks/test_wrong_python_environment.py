@@ -9,6 +9,7 @@ import pytest
 from gpudoctor.model import (
     Cupy,
     Device,
+    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -103,3 +104,25 @@ def test_severity_without_a_requirement(sections: dict[str, Any], severity: Seve
 def test_unknown(sections: dict[str, Any], reason: str) -> None:
     result = run(**sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+MISSING = Message(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
+ELSEWHERE = Message(
+    kind="torch-installed-there", text="Requirement already satisfied: torch", names={"path": "/usr/lib/python3/dist"}
+)
+
+
+def test_a_report_of_two_environments() -> None:
+    (finding,) = run_check("wrong-python-environment", messages=(MISSING, ELSEWHERE)).findings
+    assert finding.severity is Severity.ERROR
+    assert (
+        finding.summary == "Torch is installed in /usr/lib/python3/dist, and the Python that ran the program has none"
+    )
+    assert "python -m pip show torch" in finding.remedies[0].commands
+
+
+def test_a_list_of_packages_with_torch_and_an_import_without() -> None:
+    python = Python(packages=(Package(name="torch", version=PackageVersion("2.1.0")),))
+    assert run_check("wrong-python-environment", python=python, messages=(MISSING,)).outcome is Outcome.FOUND
+    in_build = Message(kind="torch-module-missing", text="x", names={"build": "y"})
+    assert run_check("wrong-python-environment", python=python, messages=(in_build,)).outcome is Outcome.SKIPPED

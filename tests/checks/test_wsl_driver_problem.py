@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Cupy, Device, DeviceFile, Driver, Outcome, Severity, System, Torch
+from gpudoctor.model import (
+    CudaVersion,
+    Cupy,
+    Device,
+    DeviceFile,
+    Driver,
+    Message,
+    Outcome,
+    Severity,
+    System,
+    Torch,
+)
 from gpudoctor.testing import run_check
 
 WSL = System(
@@ -134,3 +145,57 @@ def test_it_is_advice_where_nothing_asks_for_cuda() -> None:
 def test_skipped(sections: dict[str, object], reason: str) -> None:
     result = run_check("wsl-driver-problem", **sections)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+MISSED = Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
+
+
+def told(kind: str, **names: str) -> Message:
+    return Message(kind=kind, text="as printed", names=names)
+
+
+@pytest.mark.parametrize(
+    ("messages", "summary", "command"),
+    [
+        pytest.param((MISSED, told("windows-build", build="19042")), "build 19042", "wsl --update", id="old build"),
+        pytest.param(
+            (MISSED, told("windows-10-release", release="20H2")), "Windows 10 20H2", "wsl --update", id="20H2"
+        ),
+        pytest.param(
+            (MISSED, told("linux-driver-installed", package="nvidia-utils-510")),
+            "nvidia-utils-510",
+            "purge",
+            id="inside",
+        ),
+        pytest.param((MISSED, told("windows-tcc-mode", mode="TCC")), "TCC mode", "nvidia-smi -dm 0", id="TCC"),
+        pytest.param((MISSED,), "finds no NVIDIA driver", "wsl --update", id="nothing more is told"),
+    ],
+)
+def test_what_a_report_tells(messages: tuple[Message, ...], summary: str, command: str) -> None:
+    finding = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).findings[0]
+    assert finding.severity is Severity.ERROR
+    assert summary in finding.summary
+    assert any(command in line for line in finding.remedies[0].commands)
+    assert "wsl --update" in str(finding.remedies)
+
+
+@pytest.mark.parametrize("build", ["19044", "22631"])
+def test_a_windows_that_has_gpus_in_wsl(build: str) -> None:
+    messages = (MISSED, told("windows-build", build=build))
+    finding = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).findings[0]
+    assert build not in finding.summary
+
+
+def test_windows_blocks_although_its_own_nvidia_smi_works() -> None:
+    messages = (told("nvml-blocked-by-os"),)
+    devices = (Device(nvml_index=0, name="NVIDIA L4", memory_total_bytes=2**34),)
+    result = run_check("wsl-driver-problem", driver=Driver(nvml_code=0), devices=devices, messages=messages)
+    assert "blocked by the operating system" in result.findings[0].summary
+
+
+def test_a_copied_libcuda_is_no_problem_where_the_driver_answers() -> None:
+    messages = (told("wsl-libcuda-no-link"),)
+    devices = (Device(nvml_index=0, name="NVIDIA L4", memory_total_bytes=2**34),)
+    assert run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).outcome is Outcome.FOUND
+    result = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages, devices=devices)
+    assert result.outcome is Outcome.PASSED

@@ -8,12 +8,15 @@ from gpudoctor.data import (
     driver_can_run,
     driver_for,
     end_of_life,
+    first_driver,
     minimum_driver,
     offered_cuda_can_run,
+    old_torch_cuda,
     supported_cuda,
+    windows_driver,
 )
 from gpudoctor.data.tables import load_table
-from gpudoctor.model import CudaVersion, DriverVersion
+from gpudoctor.model import ComputeCapability, CudaVersion, DriverVersion
 
 cuda = CudaVersion.parse
 driver = DriverVersion.parse
@@ -120,3 +123,30 @@ def test_every_toolkit_runs_on_its_own_driver() -> None:
     for row in rows:
         # 11.0.1 was a release candidate: its driver is older than the branch's first release.
         assert driver_can_run(driver(row["linux"]), cuda(row["cuda"])) is True, row
+
+
+@pytest.mark.parametrize(
+    ("number", "driver"),
+    [("31.0.15.2686", "526.86"), ("27.21.14.5671", "456.71"), ("32.0.15.6094", "560.94"), ("15.9159", "591.59")],
+)
+def test_a_driver_in_the_notation_of_windows(number: str, driver: str) -> None:
+    assert windows_driver(number) == DriverVersion.parse(driver)
+
+
+def test_less_than_five_digits_are_no_driver_of_windows() -> None:
+    with pytest.raises(ValueError, match="not a driver version of Windows"):
+        windows_driver("1.2")
+
+
+def test_the_cuda_version_of_an_old_wheel() -> None:
+    assert [old_torch_cuda(release) for release in ("1.2", "1.4", "1.6", "0.4")] == [
+        CudaVersion(10, 0),
+        CudaVersion(10, 1),
+        CudaVersion(10, 2),
+        None,
+    ]
+
+
+def test_the_first_driver_of_an_architecture() -> None:
+    assert first_driver(ComputeCapability(8, 9)) == DriverVersion.parse("520.61.05")
+    assert first_driver(ComputeCapability(6, 1)) is None

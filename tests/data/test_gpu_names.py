@@ -68,3 +68,18 @@ def test_no_pci_device_id_and_no_name_stands_for_two_capabilities() -> None:
 def test_every_name_in_the_table_finds_itself() -> None:
     for row in load_table("gpu_names")["gpus"]:
         assert str(capability_of(row["name"])) == row["capability"], row
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [
+        pytest.param("GeForce RTX 208...", "7.5", id="all of the series"),
+        pytest.param("Tesla V100-SXM3...", "7.0", id="a form factor that is cut"),
+        pytest.param("NVIDIA H100 80G...", "9.0", id="a size that is cut"),
+        pytest.param("NVIDIA GeForce ...", "None", id="nothing but the maker"),
+        pytest.param("Quadro RTX 600...", "None", id="of two generations"),
+        pytest.param("GeForce RTX 208", "None", id="not marked as cut"),
+    ],
+)
+def test_a_name_that_nvidia_smi_cuts(name: str, capability: str) -> None:
+    assert str(capability_of(name)) == capability

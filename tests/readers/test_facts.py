@@ -57,8 +57,9 @@ def test_a_cut_name_of_a_device_is_completed() -> None:
 def test_a_device_that_a_message_names_is_found_among_several() -> None:
     listed = (Device(nvml_index=0, name="NVIDIA A10"), Device(nvml_index=1, name="NVIDIA GeForce RTX 5090"))
     named = (Device(nvml_index=0, name="NVIDIA GeForce RTX 5090", memory_total_bytes=32),)
-    devices = joined({"devices": listed}, {"devices": named})["devices"]
-    assert [device.memory_total_bytes for device in devices] == [None, 32]
+    for first, second in ((listed, named), (named, listed)):
+        devices = joined({"devices": first}, {"devices": second})["devices"]
+        assert [device.memory_total_bytes for device in devices] == [None, 32]
 
 
 def test_devices_of_two_machines_are_not_mixed() -> None:

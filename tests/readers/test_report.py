@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.errors import UsageError
+from gpudoctor.errors import NothingKnown, UsageError
 from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Snapshot, Torch
-from gpudoctor.readers.report import Reading, assemble, read_files, read_texts
+from gpudoctor.readers.report import Reading, assemble, read_files, read_texts, unread_texts
 from gpudoctor.registry import load_checks
 from gpudoctor.reporters import snapshot_json
 from gpudoctor.runner import run_checks
@@ -81,14 +81,25 @@ def test_a_snapshot_and_a_text_are_one_machine(tmp_path: Path) -> None:
         (b'{"schema": "gpudoctor/snapshot/2"}', "its schema is gpudoctor/snapshot/2, this gpudoctor reads"),
         (b'{"schema": "gpudoctor/snapshot/1", "driver": ', "a snapshot that is cut off or damaged"),
         (b'{"schema": "gpudoctor/snapshot/1", "driver": 3}', "a damaged snapshot"),
-        (b"nothing of interest here", "nothing in it is known"),
-        (b"", "nothing in it is known"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(content: bytes, message: str) -> None:
     with pytest.raises(UsageError, match=message) as raised:
         read_texts([("x.json", content)])
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"nothing of interest here", b""])
+def test_a_text_in_which_nothing_is_known_has_no_verdict(content: bytes) -> None:
+    with pytest.raises(NothingKnown, match=r"^x.txt: nothing in it is known: ") as raised:
+        read_texts([("x.txt", content)])
+    assert raised.value.exit_status == 3
+
+
+def test_one_such_text_among_others_is_named() -> None:
+    snapshot = read_texts([("log.txt", TOO_OLD), ("x.txt", b"hello")])
+    assert unread_texts(snapshot) == ("x.txt",)
+    assert snapshot.driver is not None
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -118,7 +118,8 @@ def test_nodes_that_cuda_opens() -> None:
     ("driver", "devices", "answer"),
     [
         (Driver(cuda_init_code=0, cuda_device_count=1), None, True),
-        (Driver(nvml_code=0), (Device(nvml_index=0),), True),
+        (Driver(nvml_code=0), (Device(nvml_index=0, uuid="GPU-1"),), True),
+        (Driver(nvml_code=0), (Device(nvml_index=0, name="NVIDIA A10"),), False),  # as a report names its GPU
         (Driver(nvml_code=999), (Device(nvml_index=0),), False),
         (Driver(cuda_init_code=0, cuda_device_count=0), (), False),
         (None, None, False),

@@ -236,11 +236,24 @@ class TestContainers:
     def test_for_dnf(self) -> None:
         assert "sudo dnf install -y nvidia-container-toolkit" in install_container_toolkit(system=FEDORA).commands
 
-    @pytest.mark.parametrize("system", [GENTOO, CONTAINER, None])
+    @pytest.mark.parametrize("system", [GENTOO, CONTAINER])
     def test_no_command_where_none_is_documented(self, system: System | None) -> None:
         remedy = install_container_toolkit(system=system)
         assert remedy.commands == ()
         assert remedy.reference
+
+    def test_an_unknown_distribution_gets_what_is_the_same_everywhere(self) -> None:
+        remedy = install_container_toolkit(system=None)
+        assert "apt install nvidia-container-toolkit" in remedy.summary
+        assert remedy.commands == (
+            "sudo nvidia-ctk runtime configure --runtime=docker",
+            "sudo systemctl restart docker",
+            "docker run --rm --gpus all ubuntu nvidia-smi",
+        )
+
+    def test_docker_desktop_brings_its_own(self) -> None:
+        assert install_container_toolkit(system=WINDOWS).commands[0] == "wsl --update"
+        assert install_container_toolkit(system=System(os="darwin")).commands == ()
 
     @pytest.mark.parametrize(
         ("engine", "command"),

@@ -1,0 +1,66 @@
+"""Facts of a pasted report that cannot be of one machine at one time."""
+
+from collections.abc import Iterator
+
+from gpudoctor.data import first_driver
+from gpudoctor.model import Contradiction, Device, Driver, Finding, Remedy, Severity, System
+from gpudoctor.reasoning.devices import capability, label
+from gpudoctor.reasoning.symptoms import in_container, in_wsl
+from gpudoctor.registry import applies, check
+
+REMEDIES = (
+    Remedy(
+        summary="Make the report again on one machine, in one environment, and after the last change",
+        commands=("nvidia-smi", "python -m torch.utils.collect_env"),
+    ),
+)
+# Where WSL and a container are concerned a report often shows both sides, each with a system and a Python of its own.
+OF_TWO_SIDES = ("system.", "python.")
+
+
+@check(family="tool")
+def contradictory_report(
+    contradictions: tuple[Contradiction, ...],
+    devices: tuple[Device, ...] | None = None,
+    driver: Driver | None = None,
+    system: System | None = None,
+) -> Iterator[Finding]:
+    """The report gives two values for one fact, or facts that cannot be of one machine.
+
+    Why: a report put together from two machines or two environments, or from before and after a change, leads to the
+    wrong cause. gpudoctor decides from the value that the more reliable text gives; the other one is named here.
+    Exception: system and Python of a container or of WSL beside those of the host pass; both are of one machine.
+    Reference: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html
+    """
+    old = tuple(_drivers_too_old(devices or (), driver))
+    applies(contradictions or old or devices, "the report tells each fact once")
+    two_sides = in_wsl(system) or in_container(system)
+    for number, found in enumerate(contradictions):
+        if not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
+            yield Finding(
+                severity=Severity.INFO,
+                summary=f"The report gives two values for {found.fact}: {found.taken} and {found.other}",
+                subject=found.fact,
+                facts=(f"contradictions[{number}].fact",),
+                remedies=REMEDIES,
+            )
+    yield from old
+
+
+def _drivers_too_old(devices: tuple[Device, ...], driver: Driver | None) -> Iterator[Finding]:
+    """Yield a finding for a device that is newer than the driver that the report shows beside it."""
+    if driver is None or driver.version is None:
+        return
+    for number, device in enumerate(devices):
+        known = capability(device)
+        first = first_driver(known) if known is not None else None
+        if first is not None and driver.version.parts[0] < first.parts[0]:
+            yield Finding(
+                severity=Severity.INFO,
+                summary=f"{label(device)} has compute capability {known}, which drivers know from {first.branch} on, "
+                f"and the report shows driver {driver.version}",
+                subject=label(device),
+                facts=("driver.version", f"devices[{number}].nvml_index"),
+                remedies=REMEDIES,
+            )
+            return

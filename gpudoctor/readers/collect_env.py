@@ -1,0 +1,365 @@
+"""The report of `python -m torch.utils.collect_env`, of every layout since 2018, and vLLM's collect_env.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.model import Device, Driver, Environment, Package, PackageVersion, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.parsers.conda_records import CondaRecord, is_cpu_only, torch_record
+from gpudoctor.parsers.requirements_files import normalise
+from gpudoctor.readers.environment_fields import (
+    answer,
+    driver_version,
+    ends_with,
+    gcc_version,
+    is_unknown,
+    named_gpus,
+    numbered_gpus,
+    nvcc_version,
+    python_facts,
+    torch_facts,
+    torch_version,
+)
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
+from gpudoctor.readers.platform_facts import distribution_facts, platform_facts
+from gpudoctor.readers.text import LONGEST_LINE, Text
+
+SOURCE = "collect_env"
+MOST_LINES = 4000  # of one report; vLLM's has some hundred
+
+# Names of the fields. Source: torch/utils/collect_env.py from 1.0 to 2.14, vllm/collect_env.py.
+_TELLING = (
+    "PyTorch version",
+    "Is debug build",
+    "CUDA used to build PyTorch",
+    "ROCM used to build PyTorch",
+    "XPU used to build PyTorch",
+    "Is CUDA available",
+    "CUDA runtime version",
+    "CUDA_MODULE_LOADING set to",
+    "GPU models and configuration",
+    "Nvidia driver version",
+    "cuDNN version",
+    "HIP runtime version",
+    "MIOpen runtime version",
+    "Is XPU available",
+    "Is XNNPACK available",
+    "Python platform",
+    "Python version",
+    "GCC version",
+    "Clang version",
+    "CMake version",
+    "Libc version",
+    "vLLM Version",
+    "ROCM Version",
+    "Versions? of relevant libraries",
+)
+# Names that other texts use too: only with their colon, and only inside a report.
+_PLAIN = ("OS", "CPU", "Architecture", "GPU Topology")
+_LABEL = re.compile(
+    r"^\W{0,12}(?:\d{4}-\d\d-\d\dT[\d:.]{8,20}Z\s)?\W{0,6}"
+    rf"(?:({'|'.join(_TELLING)})(?:\s?\([^()\n]{{1,40}}\))?(?:\s*[:=]\s*|\s+(?=\S)|\s*$)"
+    rf"|({'|'.join(_PLAIN)})\s*:\s*)(.*)$",
+    re.IGNORECASE,
+)
+# A report whose line breaks were lost: a field's name with its colon in the middle of a line.
+_INLINE = re.compile(rf"(?<=\S)\s+(?=(?:{'|'.join(_TELLING)}|OS)(?:\s?\([^()\n]{{1,40}}\))?\s?:)", re.IGNORECASE)
+_INLINE_PACKAGE = re.compile(r"(?<=\S)\s+(?=\[(?:pip3?|conda)\]\s)|(?<=\S)\s+(?=GPU \d{1,3}: )")
+_PACKAGE = re.compile(r"^\W{0,8}\[(pip3?|conda|uv)\]\s*(\S.*)$")
+# A command that sets a variable for itself has blanks after the value; of the constraint blanks are a part.
+_VARIABLE = re.compile(r"^\s*(NVIDIA_REQUIRE_CUDA(?==)|[A-Z][A-Z0-9_]{2,60}(?==\S*$))=(.*)$")
+_FEWEST = 2  # fields from which on a text is such a report
+# Fields that reports of others have too, as cupy.show_config().
+_SHARED = {"python version", "cuda runtime version", "gcc version", "cmake version"}
+_BEFORE_PYTORCH = {"os", "gcc version", "clang version", "cmake version", "libc version", "cpu", "architecture"}
+
+
+class _Report(NamedTuple):
+    """One report. fields: lower-case name → value; the lines after the list of GPUs; packages by tool; other lines."""
+
+    fields: dict[str, str]
+    gpus: list[str]
+    packages: list[tuple[str, str]]
+    variables: dict[str, str]
+    ended_packages: list[bool]
+    last: list[str]
+
+
+def read(text: Text) -> Facts:
+    """Return what the last report in the text tells; {} where it holds none."""
+    if not any(word in text.lowered for word in ("pytorch", "cuda", "nvidia driver version", "[pip")):
+        return {}
+    reports = [report for report in _reports(text) if _is_one(report)]
+    if not reports:
+        return {}
+    most = max(len(report.fields) for report in reports)
+    report = next(report for report in reversed(reports) if 2 * len(report.fields) >= most)
+    if report.last and ends_with(text, report.last[0]):
+        _without_stumps(report)
+    if text.lines[-1].startswith("NVIDIA_REQUIRE_CUDA"):  # any of its alternatives is enough: the last may be cut off
+        report.variables.pop("NVIDIA_REQUIRE_CUDA", None)
+    return _facts(report)
+
+
+def _without_stumps(report: _Report) -> None:
+    """Take out the value with which the text ends, where it may be the beginning of another one."""
+    name, value = list(report.fields.items())[-1]
+    package = _PACKAGE.match(report.last[0])
+    if package and re.search(r"(?:==\s?\d*(?:\.\d*)?\.?|\+(?:cu?\d{0,2}|cp)?)$|^[^=\s]*=?$", package[2]):
+        report.packages.pop()
+    elif not package and name == "pytorch version" and torch_version(value, may_be_cut=True) is None:
+        report.fields[name] = value.partition("+")[0] if "+" in value else ""
+    elif not package and name == "python version" and re.fullmatch(r"\d\.?\d?", value):
+        del report.fields[name]
+
+
+def _is_one(report: _Report) -> bool:
+    telling = report.fields.keys() - {name.lower() for name in _PLAIN}
+    if telling <= _SHARED:
+        return False
+    return len(telling) >= _FEWEST or "pytorch version" in telling or "cuda used to build pytorch" in telling
+
+
+def _reports(text: Text) -> Iterator[_Report]:
+    """Yield the reports: a field that comes again begins another one."""
+    report = _empty()
+    field = ""
+    for line in _lines(text):
+        match = _LABEL.match(line)
+        if match:
+            name = re.sub(r"^versions? of", "versions of", (match[1] or match[2]).lower())
+            if (name in report.fields and name not in ("os", "cpu", "architecture")) or _begins_again(name, report):
+                yield report
+                report = _empty()
+            if report.fields.keys() <= {"os"}:  # an issue's own "OS:" may stand before the report's
+                report.fields.pop(name, None)
+            report.fields.setdefault(name, match[3].strip())
+            report.last[:] = [line]
+            field = name
+            _end_packages(report)
+            continue
+        _take(line, report, field)
+    yield report
+
+
+def _begins_again(name: str, report: _Report) -> bool:
+    """Tell whether PyTorch's version, which comes first, or in vLLM's report after the system, stands after others."""
+    return name == "pytorch version" and not report.fields.keys() <= _BEFORE_PYTORCH
+
+
+def _empty() -> _Report:
+    return _Report(fields={}, gpus=[], packages=[], variables={}, ended_packages=[], last=[])
+
+
+def _lines(text: Text) -> Iterator[str]:
+    for line in text.lines[: MOST_LINES * 10]:
+        parts = _INLINE.split(line) if len(line) > 60 else [line]
+        if len(parts) > 1 or "] " in line:
+            parts = [piece for part in parts for piece in _INLINE_PACKAGE.split(part)]
+        yield from parts
+
+
+def _take(line: str, report: _Report, field: str) -> None:
+    """Put a line that names no field where it belongs."""
+    packaged = _PACKAGE.match(line)
+    if not report.fields and not packaged:
+        return
+    variable = _VARIABLE.match(line)
+    if packaged:
+        if report.packages and report.packages[-1][0] != packaged[1]:
+            _end_packages(report)
+        report.packages.append((packaged[1], packaged[2]))
+        report.last[:] = [line]
+    elif line.strip():
+        _end_packages(report)
+    if variable and len(report.variables) < MOST_LINES and len(line) < LONGEST_LINE:
+        report.variables.setdefault(variable[1], variable[2].strip())
+    elif field == "gpu models and configuration" and len(report.gpus) < MOST_LINES:
+        report.gpus.append(line)
+
+
+def _end_packages(report: _Report) -> None:
+    if report.packages and not report.ended_packages:
+        report.ended_packages.append(True)
+
+
+def _facts(report: _Report) -> Facts:
+    facts = _torch(report)
+    for section in (_machine(report), _packages(report, facts), _variables(report)):
+        facts = joined(facts, section)
+    return facts
+
+
+def _torch(report: _Report) -> Facts:
+    """Return PyTorch's sections; "N/A" says that it could not be imported."""
+    fields = report.fields
+    shown = fields.get("pytorch version", "")
+    version = torch_version(shown)
+    available = answer(fields.get("is cuda available", ""))
+    facts = torch_facts(version, fields.get("cuda used to build pytorch"), available)
+    hip = fields.get("rocm used to build pytorch") or fields.get("hip runtime version") or ""
+    torch: Torch | None = facts.get("torch")
+    if torch is not None:
+        torch = replace(torch, debug=answer(fields.get("is debug build", "")))
+        if re.match(r"\d+\.\d", hip):
+            torch = replace(torch, build="rocm", hip_version=re.split(r"[\s,]", hip)[0][:40], cuda_version=None)
+        elif torch.build == "cpu":
+            torch = replace(torch, build=_build_without_cuda(fields))
+        facts["torch"] = torch
+    elif re.match(r"n/a\b", shown.strip().lower()):
+        facts = {**facts, **_not_imported(report)}
+    return facts
+
+
+def _build_without_cuda(fields: Mapping[str, str]) -> str:
+    if answer(fields.get("is xpu available", "")) or fields.get("xpu used to build pytorch", "")[:2].isdigit():
+        return "xpu"
+    system = platform_facts(fields.get("python platform", "")) or distribution_facts(fields.get("os", ""))
+    apple_silicon = system is not None and system.os == "darwin" and system.machine == "arm64"
+    return "mps" if apple_silicon else "cpu"
+
+
+def _not_imported(report: _Report) -> Facts:
+    """Return that PyTorch could not be imported: it is not there where pip's whole list is without it, else broken."""
+    names = {normalise(re.split(r"[=\s@]", entry, maxsplit=1)[0]) for _, entry in report.packages}
+    listed = any(tool != "conda" and not is_unknown(entry) for tool, entry in report.packages)
+    if listed and report.ended_packages and not names & {"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"}:
+        return {"torch": Torch(installed=False)}
+    return {"torch_runtime": TorchRuntime(import_error="PyTorch version: N/A (collect_env could not import torch)")}
+
+
+def _machine(report: _Report) -> Facts:
+    fields = report.fields
+    facts: Facts = {}
+    python = python_facts(fields.get("python version", ""))
+    if python is not None:
+        facts["python"] = python
+    release = python.version.release if python is not None and python.version is not None else ()
+    system = _system(fields, release)
+    if system is not None:
+        facts["system"] = system
+    version = driver_version(fields.get("nvidia driver version", ""))
+    if version is not None and (system is None or system.os != "darwin"):
+        facts["driver"] = Driver(version=version)
+    devices = _devices(report)
+    if devices:
+        facts["devices"] = devices
+    toolkit = _toolkit(fields, system)
+    return {**facts, "toolkit": toolkit} if toolkit is not None else facts
+
+
+def _system(fields: Mapping[str, str], python: tuple[int, ...]) -> System | None:
+    given: Facts = {}
+    for told in (
+        distribution_facts(fields.get("os", "")),
+        platform_facts(fields.get("python platform", ""), python),
+        _libc(fields.get("libc version", ""), python),
+        _processor(fields.get("architecture", "")),
+        _gfx(fields.get("gpu models and configuration", "")),
+    ):
+        given = joined(given, {"system": told}) if told is not None else given
+    system: System | None = given.get("system")
+    return system
+
+
+def _libc(value: str, python: tuple[int, ...]) -> System | None:
+    """Return the version of glibc; that of Python 3.7 and older is the oldest that the interpreter asks for."""
+    match = re.fullmatch(r"glibc-(\d\.\d{2})", value.strip())
+    return System(glibc=match[1]) if match and python[:2] >= (3, 8) else None
+
+
+def _processor(value: str) -> System | None:
+    match = re.fullmatch(r"x86_64|aarch64|arm64|ppc64le", value.strip())
+    return System(machine=match[0]) if match else None
+
+
+def _gfx(value: str) -> System | None:
+    """Return the targets of AMD GPUs: "AMD Instinct MI300X (gfx942:sramecc+:xnack-)"."""
+    targets = tuple(dict.fromkeys(re.findall(r"\bgfx\d{3,4}[a-f]?\b", value)))[:8]
+    return System(amd_gfx_targets=targets) if targets else None
+
+
+def _devices(report: _Report) -> tuple[Device, ...]:
+    value = report.fields.get("gpu models and configuration", "")
+    numbered = numbered_gpus([value, *report.gpus])
+    if numbered:
+        return numbered
+    names = [part for part in re.split(r"\s*(?:,|;| and )\s*", value[:400]) if part]
+    return named_gpus(names or [line for line in report.gpus if line.strip()][:8])
+
+
+def _toolkit(fields: Mapping[str, str], system: System | None) -> Toolkit | None:
+    nvcc = nvcc_version(fields.get("cuda runtime version", ""))
+    gcc = gcc_version(fields.get("gcc version", "")) if system is None or system.os in (None, "linux") else None
+    if nvcc is None and gcc is None:
+        return None
+    return Toolkit(nvcc_version=nvcc, host_compiler="gcc" if gcc else None, host_compiler_version=gcc)
+
+
+def _packages(report: _Report, facts: Facts) -> Facts:
+    """Return the packages listed, and what conda's lines tell of PyTorch's build."""
+    records = [record for tool, entry in report.packages if tool == "conda" and (record := _record(entry))]
+    of_conda = {_distribution(record.name) for record in records if not _is_of_pip(record)}
+    of_pip = {normalise(record.name) for record in records if _is_of_pip(record)}
+    found: dict[str, Package] = {}
+    for tool, entry in report.packages:
+        pair = re.match(rf"({NAME})\s?==\s?({VERSION})(?![\w.+-])", entry) if tool != "conda" else None
+        if pair and bears_on_gpus(pair[1]):
+            name = normalise(pair[1])
+            installer = "pip" if name in of_pip else "conda" if name in of_conda else ""
+            found.setdefault(name, package(pair[1], pair[2], installer))
+    for record in records:
+        name = _distribution(record.name)
+        if bears_on_gpus(name):
+            found.setdefault(name, package(name, record.version, "pip" if _is_of_pip(record) else "conda"))
+    engine = re.match(r"\d{1,3}(?:\.\d{1,4}){2}[\w.+]{0,60}", report.fields.get("vllm version", ""))
+    if engine:
+        found.setdefault("vllm", package("vllm", engine[0]))
+    listed = package_facts(list(found.values()))
+    if facts.get("torch") == Torch(installed=False):
+        listed.pop("torch", None)
+    return joined(listed, _conda_torch(records))
+
+
+def _record(entry: str) -> CondaRecord | None:
+    """Return the package in "pytorch  1.13.0  py3.9_cuda11.6_0  pytorch"; the build is "<pip>" for one of pip."""
+    words = entry.split()
+    if len(words) < 3 or not re.fullmatch(NAME, words[0]) or not re.fullmatch(VERSION, words[1]):
+        return None
+    build = "<pip>" if words[2] == "<pip>" or "pypi" in words[2:] or words[2].startswith("pypi") else words[2]
+    return CondaRecord(words[0].lower(), words[1], build) if re.fullmatch(r"<pip>|[\w.+]{1,100}", build) else None
+
+
+def _is_of_pip(record: CondaRecord) -> bool:
+    return record.build == "<pip>"
+
+
+def _distribution(name: str) -> str:
+    return "torch" if name in ("pytorch", "pytorch-gpu", "pytorch-cpu") else normalise(name)
+
+
+def _conda_torch(records: Sequence[CondaRecord]) -> Facts:
+    """Return conda's build of PyTorch; {} where its list shows none."""
+    own = [record for record in records if not _is_of_pip(record)]
+    torch = torch_record(own)
+    cpu_only = True if is_cpu_only(own) else None
+    if torch is not None:
+        build = "cuda" if re.search(r"cuda|gpu", torch.build) else "cpu" if "cpu" in torch.build else None
+        version = PackageVersion(torch.version)
+        return {"torch": Torch(version=version, build=build, conda_build=torch.build, conda_cpuonly=cpu_only or False)}
+    return {"torch": Torch(conda_cpuonly=True)} if cpu_only else {}
+
+
+def _variables(report: _Report) -> Facts:
+    """Return the environment variables shown that bear on GPUs."""
+    names = {variable.name for variable in environment_variables()}
+    variables = {name: value for name, value in report.variables.items() if name in names}
+    loading = report.fields.get("cuda_module_loading set to", "").upper()
+    if loading in ("LAZY", "EAGER"):
+        variables.setdefault("CUDA_MODULE_LOADING", loading)
+    return {"environment": Environment(variables=variables)} if variables else {}

@@ -1,0 +1,183 @@
+"""Lists of packages that conda, mamba and micromamba print, and the environment files that people give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gpudoctor.model import CudaVersion, Cupy, Package, PackageVersion, Project, Python, Requirement, Torch
+from gpudoctor.parsers.conda_environment import parse_conda_environment, parse_match_spec
+from gpudoctor.parsers.conda_records import CondaRecord, cuda_major, is_cpu_only, torch_record
+from gpudoctor.probes.workers.python_environment import CONDA_PACKAGES
+from gpudoctor.readers.bounded import bounded
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.package_facts import bears_on_gpus, package, package_facts
+from gpudoctor.readers.text import Text
+
+SOURCE = "conda"
+MOST_RECORDS = 2000
+
+_CONDA_NAME = r"[a-z0-9_][a-z0-9_.-]{0,80}"
+_CONDA_VERSION = r"\d[\w.!+]{0,40}"
+# "py3.8_cpu_0", "py310h5764c6d_1", "hf484d3e_0", "cuda112py38hcad6c5c_1", "0", "cpu", "pypi_0", "<pip>"
+_BUILD = r"(?:\w[\w.]{0,60}_\d{1,4}|\w{1,30}h[0-9a-f]{6,9}\S{0,8}|\d{1,3}|cpu|cuda|py\d{1,3}|py\d{2,3}_c\w{2,10}|<pip>)"
+_CHANNEL = r"(?:\s+((?:[\w./:+-]|<|>){1,120}))?"
+_ROW = re.compile(rf"^\s*(?:[-+*•]\s+)?({_CONDA_NAME})\s+({_CONDA_VERSION})\s+({_BUILD}){_CHANNEL}(?:\s+\S.{{0,60}})?$")
+_EXPORT = re.compile(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$")
+_SOLVED = re.compile(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s+)({_BUILD})(?=\s|$)")
+_SOLVED_ROW = re.compile(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\s+\S{{1,80}})?$")
+_CHANGED = re.compile(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)")
+_CHANGED_NAME = re.compile(rf"^\s+({_CONDA_NAME}):?\s")
+_OBJECT = re.compile(r"\{[^{}]{20,900}\}")
+_LIST = re.compile(r"[Pp]ackages in environment(?: at)?:? \"?([^\s\":]{2,200})")
+_COLUMNS = re.compile(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?")
+_COMMAND = re.compile(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})")
+_ASKED = re.compile(
+    r"(?:[\w.-]+::)?(?:pytorch|pytorch-cuda|pytorch-gpu|cudatoolkit|cuda-version|cpuonly|cuda|cupy)(?:\W.*)?$"
+)
+
+
+def read(text: Text) -> Facts:
+    """Return the packages of conda that bear on GPUs, the build of PyTorch, and what was asked of conda."""
+    text = bounded(text)
+    records = list(_records(text))[:MOST_RECORDS]
+    facts: Facts = {}
+    if any(_bears(record.name) for record in records) or (records and _has_header(text)):
+        facts = _facts(records)
+        prefix = next((match[1] for match in map(_LIST.search, text.lines) if match), None)
+        conda = Python(installer="conda", environment="conda", prefix=prefix, version=_python(records))
+        facts = joined({"python": conda}, facts)
+    wishes = _wishes(text)
+    return joined(facts, {"project": Project(requirements=wishes)}) if wishes else facts
+
+
+def _records(text: Text) -> Iterator[CondaRecord]:
+    """Yield the packages; of a text with a list and with what was solved both, the list comes last and counts."""
+    yield from _json(text.flat)
+    rows: list[CondaRecord] = []
+    context = _has_header(text)
+    for line in text.lines:
+        match = _EXPORT.match(line) or _row(line, context)
+        if match:
+            rows.append(CondaRecord(match[1].lower(), match[2], match[3]))
+            continue
+        solved = _solved(line)
+        if solved:
+            yield solved
+    yield from rows
+
+
+def _has_header(text: Text) -> bool:
+    return any(_COLUMNS.match(line) or _LIST.search(line) for line in text.lines)
+
+
+def _row(line: str, context: bool) -> re.Match[str] | None:
+    """Return the row of a list of conda. Without a header one that says more than "name, version, number" is one."""
+    match = _ROW.match(line)
+    if match is None or line.lstrip().startswith("- "):
+        return None
+    telling = context or match[4] is not None or not match[3].isdigit()
+    return match if telling else None
+
+
+def _solved(line: str) -> CondaRecord | None:
+    """Return the package of a row of what the solver chose; of "old --> new" the new one."""
+    match = _SOLVED_ROW.match(line) or _SOLVED.search(line)
+    changed = _CHANGED.search(line)
+    name = match or _CHANGED_NAME.match(line)
+    if name is None or (match or changed) is None or line.lstrip().startswith("- "):
+        return None
+    chosen = (changed[1], changed[2]) if changed else (name[2], name[3])
+    return CondaRecord(name[1], *chosen)
+
+
+def _json(flat: str) -> Iterator[CondaRecord]:
+    """Yield the packages of `conda list --json`."""
+    if '"build_string"' not in flat:
+        return
+    for match in _OBJECT.finditer(flat):
+        fields = dict(re.findall(r'"(name|version|build_string)":\s?"([\w.+!-]{1,100})"', match[0]))
+        if len(fields) == 3:
+            yield CondaRecord(fields["name"], fields["version"], fields["build_string"])
+
+
+def _facts(records: Sequence[CondaRecord]) -> Facts:
+    latest = {record.name: record for record in records}
+    kept = [record for record in latest.values() if _bears(record.name)]
+    facts = package_facts([_package(record) for record in kept])
+    if "cupy" in facts and any(name in latest for name in ("cupy", "cupy-core")):
+        facts["cupy"] = _cupy(facts["cupy"], list(latest.values()))
+    torch = torch_record(latest.values())
+    cpu_only = is_cpu_only(latest.values())
+    if torch is None and not cpu_only:
+        return facts
+    if torch is not None and any(item.name == "torch" and item.installer == "pip" for item in map(_package, kept)):
+        return {**facts, "torch": Torch(installed=True)}  # pip's files lie over conda's, or conda's over pip's
+    mutex = next((r.build for r in latest.values() if r.name in ("pytorch-mutex", "_pytorch_select")), "")
+    section = Torch(conda_cpuonly=True) if cpu_only else Torch()
+    if torch is not None:
+        build, cuda = _build(torch.build, cpu_only, mutex)
+        section = Torch(
+            installed=True,
+            version=PackageVersion(torch.version),
+            build=build,
+            cuda_version=cuda,
+            conda_build=torch.build,
+            conda_cpuonly=cpu_only if cpu_only or mutex else None,
+        )
+    return joined({"torch": section}, facts)
+
+
+def _bears(name: str) -> bool:
+    return name.startswith(CONDA_PACKAGES) or bears_on_gpus(name)
+
+
+def _package(record: CondaRecord) -> Package:
+    """Return it with the name of the distribution that it installs; pip's own are listed by conda too."""
+    by_pip = record.build in ("pypi_0", "<pip>") or record.build.startswith("pypi_")
+    name = {"pytorch": "torch", "cupy-core": "cupy"}.get(record.name, record.name)
+    return package(name, record.version, "pip" if by_pip else "conda")
+
+
+def _build(build: str, cpu_only: bool, mutex: str) -> tuple[str | None, CudaVersion | None]:
+    """Return the kind of build and its CUDA version, by conda's build string.
+
+    "py3.10_cuda11.8_cudnn8.7.0_0" is of the channel pytorch, "cuda118_py310h..." and "cuda112py38h..." of conda-forge.
+    """
+    if "cpu" in build:
+        return "cpu", None
+    cuda = re.search(r"cuda_?(\d{1,2})\.(\d)|cuda_?(\d{1,2})(\d)(?=[_p]|$)", build)
+    if cuda:
+        return "cuda", CudaVersion(int(cuda[1] or cuda[3]), int(cuda[2] or cuda[4]))
+    if "cuda" in build or mutex.startswith("cuda"):
+        return "cuda", None
+    return ("cpu", None) if cpu_only else (None, None)
+
+
+def _cupy(cupy: Cupy, records: Sequence[CondaRecord]) -> Cupy:
+    return Cupy(
+        distributions=cupy.distributions,
+        version=cupy.version,
+        platform="cuda",
+        cuda_major=cuda_major(records),
+        numpy_version=cupy.numpy_version,
+    )
+
+
+def _python(records: Sequence[CondaRecord]) -> PackageVersion | None:
+    return next((PackageVersion(record.version) for record in records if record.name == "python"), None)
+
+
+def _wishes(text: Text) -> tuple[Requirement, ...]:
+    """Return what an environment file asks for, and what was asked of conda on the command line."""
+    found: list[Requirement] = []
+    start = next((n for n, line in enumerate(text.lines) if re.match(r"\s{0,8}dependencies:\s*$", line)), None)
+    if start is not None:
+        margin = len(text.lines[start]) - len(text.lines[start].lstrip())
+        lines = (line[margin:] if line[:margin].isspace() else line for line in text.lines[start : start + 400])
+        found += parse_conda_environment("\n" * start + "\n".join(lines), text.name, {})
+    for match in filter(None, map(_COMMAND.search, text.lines)):
+        words = (word.strip("\"'") for word in match[1].split() if not word.startswith("-"))
+        asked = (parse_match_spec(word, "conda's command") for word in words if _ASKED.match(word))
+        found += [wanted for wanted in asked if wanted]
+    return tuple(item for item in dict.fromkeys(found) if _bears(item.name))[:200]

@@ -1,0 +1,162 @@
+"""How a container was started: the command line, the image, and the variables that it was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.model import Container, CudaVersion, Environment
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+_PART = r"[a-z0-9][\w.-]{0,80}"
+_IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sha256:[0-9a-f]{{6,64}})?"
+_RUN = re.compile(
+    r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+(\S.*)$"
+)
+# Options with a value of their own; of every other the next word is the image.
+# Source: docs.docker.com/reference/cli/docker/container/run/
+_VALUED = frozenset(
+    (
+        *("-v", "-p", "-e", "-w", "-u", "-h", "-m", "-l", "-a", "--volume", "--publish", "--env", "--workdir"),
+        *("--user", "--hostname", "--memory", "--label", "--name", "--network", "--net", "--env-file"),
+        *("--mount", "--entrypoint", "--restart", "--add-host", "--cap-add", "--cap-drop", "--cpus"),
+        *("--cpuset-cpus", "--device", "--gpus", "--ipc", "--pid", "--pull", "--platform", "--runtime"),
+        *("--security-opt", "--shm-size", "--stop-signal", "--tmpfs", "--ulimit", "--userns", "--uts"),
+        *("--volumes-from", "--log-driver", "--log-opt", "--group-add", "--memory-swap"),
+        *("--device-cgroup-rule", "--cgroupns", "--annotation", "--expose", "--ip", "--dns", "--domainname"),
+        *("--link", "--cidfile", "--health-cmd", "--oom-score-adj", "--hooks-dir"),
+    )
+)
+_SINGULARITY = re.compile(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
+_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_BANNER = re.compile(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})")
+
+
+class Start(NamedTuple):
+    """A command that starts a container. words: its options and the image; whole: the image is among them."""
+
+    engine: str
+    options: dict[str, list[str]]
+    image: str
+    whole: bool
+
+
+def read_starts(text: Text) -> Iterator[Facts]:
+    """Yield what each command that starts a container tells, the last one first: it is the one that failed."""
+    starts = [start for line in joined_lines(text.lines) for start in _starts(line)]
+    for start in reversed(starts[-10:]):
+        yield {"container": _container(start)}
+        pairs = [value.partition("=")[::2] for name in ("-e", "--env") for value in start.options.get(name, ())]
+        variables = known_variables((name, value.strip("\"'")) for name, value in pairs if value)
+        if variables:
+            yield {"environment": Environment(variables=variables)}
+    banner = _BANNER.search(text.flat)
+    if banner:
+        yield {"container": Container(image_cuda_version=CudaVersion.parse(banner[1]))}
+
+
+def joined_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, those that end with a backslash or caret joined with the next."""
+    pending = ""
+    for line in lines:
+        stripped = line.rstrip()
+        if stripped.endswith(("\\", " ^", " `")) and len(pending) < 4000:
+            pending += stripped[:-1] + " "
+            continue
+        yield pending + stripped
+        pending = ""
+    if pending:
+        yield pending
+
+
+def _starts(line: str) -> Iterator[Start]:
+    run = _RUN.search(line)
+    if run and not re.search(r"\b(?:such as|e\.g\.|for example)\b", line[: run.start()]):
+        options, image = _parsed(run[3])
+        engine = "podman" if run[1] == "podman" else "docker"
+        if run[1] == "nvidia-docker":
+            options.setdefault("--gpus", ["all"])
+        yield Start(engine, options, image, bool(image))
+    singularity = _SINGULARITY.search(line)
+    if singularity:
+        words = singularity[1].split()
+        image = next((word for word in words if not word.startswith("-")), "")
+        yield Start("singularity", {word: [""] for word in words if word.startswith("-")}, image, bool(image))
+
+
+def _parsed(arguments: str) -> tuple[dict[str, list[str]], str]:
+    """Return the options with their values, and the image ("" where the line ends before it)."""
+    words = re.findall(r"(?:[^\s\"']|\"[^\"]{0,400}\"|'[^']{0,400}')+", arguments[:4000])
+    options: dict[str, list[str]] = {}
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if not word.startswith("-"):
+            return options, word.strip("\"'")
+        name, equals, value = word.partition("=")
+        if not equals and name in _VALUED and position < len(words):
+            value = words[position]
+            position += 1
+        options.setdefault(name, []).append(value.strip("\"'"))
+    return options, ""
+
+
+def _container(start: Start) -> Container:
+    options = start.options
+    if start.engine == "singularity":
+        return Container(engine="singularity", gpus_requested="--nv" in options or "--nvccli" in options)
+    runtime = next(iter(options.get("--runtime", ())), None)
+    devices = options.get("--device", [])
+    asked = bool(
+        [value for value in options.get("--gpus", ()) if value not in ("0", "none")]
+        or runtime == "nvidia"
+        or any("nvidia" in device for device in devices)
+    )
+    amd = any("/dev/kfd" in device for device in devices)
+    placeholder = start.image.startswith(("<", "$", "{", "["))
+    return Container(
+        engine=start.engine,
+        docker_installed=True if start.engine == "docker" else None,
+        podman_installed=True if start.engine == "podman" else None,
+        image=start.image if is_image(start.image) else None,
+        image_cuda_version=cuda_of_image(start.image),
+        gpus_requested=True if asked else False if (start.whole or placeholder) and not amd else None,
+        runtime=runtime if runtime and re.fullmatch(r"[\w./-]{1,60}", runtime) else None,
+        shm_size_bytes=bytes_of(next(iter(options.get("--shm-size", ())), "")),
+        ipc=next((value for value in options.get("--ipc", ()) if re.fullmatch(r"[\w:.-]{1,60}", value)), None),
+    )
+
+
+def is_image(name: str) -> bool:
+    """Tell whether `name` is the name of an image."""
+    return len(name) < 300 and re.fullmatch(_IMAGE, name) is not None
+
+
+def cuda_of_image(name: str) -> CudaVersion | None:
+    """Return the CUDA version that an image is named by: nvidia/cuda:12.2.2-devel, pytorch:2.1.0-cuda11.8-cudnn8."""
+    plain = re.search(r"(?:^|/)(?:cuda|cuda-gl|cudagl):(\d{1,2}\.\d{1,2})(?:\.\d+)?(?:-|$)", name)
+    tag = re.search(r":[\w.-]*?cuda-?(\d{1,2}\.\d{1,2})(?:\.\d+)?(?:-|_|$)", name)
+    short = re.search(r":(?:[\w.-]*[-_.])?cu(1[0-3])(\d)(?:-|_|$)", name)
+    if plain or tag:
+        return CudaVersion.parse((plain or tag)[1])  # type: ignore[index]
+    return CudaVersion(int(short[1]), int(short[2])) if short else None
+
+
+def bytes_of(size: str) -> int | None:
+    """Return the bytes in "8g", "64M", "16gb" or "1073741824"; None for anything else."""
+    match = re.fullmatch(r"(\d{1,13})(?:\.\d+)?\s?([bkmgt]?)i?b?", size.strip().lower())
+    return int(match[1]) * _UNITS[match[2]] if match else None
+
+
+def known_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return those variables that bear on GPUs, the first value of each, cut where it is long."""
+    names = {variable.name for variable in environment_variables()}
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in names and name not in found and len(found) < 100:
+            found[name] = value[:1000]
+    return found

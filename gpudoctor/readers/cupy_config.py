@@ -1,0 +1,239 @@
+"""What cupy.show_config() prints, of CuPy 5 and newer: the CUDA that it was built with, runs on and calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from gpudoctor.model import (
+    ComputeCapability,
+    CudaVersion,
+    Cupy,
+    CupyRuntime,
+    Device,
+    Driver,
+    LibraryCall,
+    PackageVersion,
+    Python,
+    System,
+)
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+SOURCE = "cupy.show_config()"
+MOST_LINES = 20_000
+MOST_DEVICES = 128
+LONGEST_ERROR = 400
+
+# Keys of the table; those that other programs print as well do not show that it is CuPy's.
+# Source: cupyx/_runtime.py of CuPy 5.0 to 14.2, _RuntimeInfo.__str__.
+_OWN_KEYS = (
+    *("cupy version", "cupy platform", "cuda root", "cuda build version", "cuda driver version"),
+    *("cuda runtime version", "cuda runtime path", "cuda extra include dirs", "nvrtc version", "cub build version"),
+    *("thrust version", "jitify build version", "hip build version", "hip runtime version", "rocm root"),
+    *("cublas version", "cufft version", "curand version", "cusolver version", "cusparse version"),
+)
+_OTHER_KEYS = (
+    *("os", "python version", "numpy version", "scipy version", "cython build version", "cython runtime version"),
+    *("nvcc path", "hipcc path", "cudnn build version", "cudnn version", "nccl build version", "nccl runtime version"),
+    *("cutensor version", "cusparselt build version"),
+)
+_LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvrtc")
+_DEVICE_KEY = re.compile(r"device (\d{1,3}) (name|compute capability|pci bus id)")
+_ERROR = re.compile(r"\w{0,60}(?:Error|Exception)\(")
+_LARGEST_CUDA = 40_000  # 1000 * major: ROCm codes its versions otherwise, 313700 was one
+
+Table = Mapping[str, str]
+
+
+def read(text: Text) -> Facts:
+    """Return the facts of the last whole table in `text`."""
+    if "version" not in text.lowered or not any(key in text.lowered for key in _OWN_KEYS):
+        return {}
+    table = _table(text.lines) or _table(_split(text.flat))
+    if not table:
+        return {}
+    rocm = _is_rocm(table)
+    facts: Facts = {
+        "system": _system(table.get("os", "")),
+        "python": _python(table),
+        "cupy": _cupy(table, rocm),
+        "cupy_runtime": _runtime(table, rocm),
+    }
+    if not rocm:
+        devices = tuple(_devices(table))
+        facts["devices"] = devices
+        cuda = _cuda(table.get("cuda driver version", ""))
+        facts["driver"] = Driver(cuda_version=cuda) if cuda else None
+    return {section: value for section, value in facts.items() if value not in (None, ())}
+
+
+def _table(lines: Iterable[str]) -> Table:
+    """Return the last whole table, key in lower case → value; {} for none."""
+    tables: list[dict[str, str]] = [{}]
+    for _, line in zip(range(MOST_LINES), lines, strict=False):
+        key, colon, value = line.partition(":")
+        key = " ".join(key.lower().split())
+        if not colon or not (key in _OWN_KEYS or key in _OTHER_KEYS or _DEVICE_KEY.fullmatch(key)):
+            continue
+        if key in tables[-1]:
+            tables.append({})
+        tables[-1].setdefault(key, value.strip())
+    whole = [table for table in tables if sum(key in _OWN_KEYS for key in table) >= 2]  # one may be chance
+    longest = max(map(len, whole), default=0)
+    return next((table for table in reversed(whole) if 2 * len(table) >= longest), {})
+
+
+def _split(flat: str) -> list[str]:
+    """Return the lines of a table whose line ends were lost."""
+    names = sorted((*_OWN_KEYS, *_OTHER_KEYS, r"device \d{1,3} (?:name|compute capability|pci bus id)"), key=len)
+    keys = "|".join(reversed(names))
+    return re.sub(rf"(?i)(?<![\w(])({keys}) ?: ", r"\n\1: ", flat).split("\n")
+
+
+def _is_rocm(table: Table) -> bool:
+    """Return whether this CuPy is for AMD: the platform is named from CuPy 9 on, before only its folder tells."""
+    root = table.get("cuda root", "").lower() + table.get("rocm root", "").lower()
+    return "rocm" in table.get("cupy platform", "").lower() or "rocm" in root
+
+
+def _system(platform: str) -> System | None:
+    """Return the system by platform.platform(): "Linux-5.15.0-84-generic-x86_64-with-glibc2.35"."""
+    name = platform.partition("-")[0].lower()
+    if name == "windows":
+        return System(os="windows")
+    if name in ("macos", "darwin"):
+        return System(os="darwin")
+    if name != "linux":
+        return None
+    match = re.match(
+        r"Linux-(?P<kernel>[\w.+-]{1,100}?)(?:-(?P<machine>x86_64|aarch64|ppc64le))?(?:-with-(?P<libc>[\w.-]{1,60}))?$",
+        platform,
+    )
+    glibc = re.match(r"glibc(\d+\.\d+)", match["libc"] or "") if match else None
+    return System(
+        os="linux",
+        kernel=match["kernel"] if match else None,
+        machine=match["machine"] if match else None,
+        glibc=glibc[1] if glibc else None,
+        wsl=(2 if "wsl2" in platform.lower() else 1) if "microsoft" in platform.lower() else 0,
+    )
+
+
+def _python(table: Table) -> Python | None:
+    version = _version(table.get("python version", ""))
+    return Python(version=version) if version else None
+
+
+def _cupy(table: Table, rocm: bool) -> Cupy | None:
+    version = _version(table.get("cupy version", ""))
+    if version is None:
+        return None
+    built_with = None if rocm else _cuda(table.get("cuda build version", ""))
+    return Cupy(
+        version=version,
+        platform="rocm" if rocm else "cuda",
+        cuda_major=built_with.major if built_with else None,
+        numpy_version=_version(table.get("numpy version", "")),
+    )
+
+
+def _runtime(table: Table, rocm: bool) -> CupyRuntime:
+    # The table is printed by a CuPy that was imported.
+    runtime = CupyRuntime(import_error="", version=_version(table.get("cupy version", "")))
+    if rocm:
+        return runtime
+    calls = tuple(_calls(table))
+    root = table.get("cuda root")
+    return CupyRuntime(
+        import_error="",
+        version=runtime.version,
+        build_cuda_version=_cuda(table.get("cuda build version", "")),
+        runtime_cuda_version=_cuda(table.get("cuda runtime version", "")),
+        driver_cuda_version=_cuda(table.get("cuda driver version", "")),
+        nvrtc_version=_pair(table.get("nvrtc version", "")),
+        cuda_root=None if root is None else "" if root in ("", "None") else root[:300],
+        device_error=_device_error(table),
+        calls=calls or None,
+        warnings=tuple(_unused(table)) or None,
+    )
+
+
+def _calls(table: Table) -> Iterator[LibraryCall]:
+    """Yield the libraries, with the error where one cannot be loaded.
+
+    That of the runtime beside the one CuPy holds matters only where others fail as well: a CuPy whose CUDA comes with
+    wheels needs none. cuDNN, NCCL and cuTENSOR are optional.
+    """
+    found = [
+        _call(library, table[f"{library} version"])
+        for library in _LIBRARIES
+        if f"{library} version" in table and "cudaError" not in table[f"{library} version"]
+    ]
+    yield from found
+    _, _, local = table.get("cuda runtime version", "").partition(" / ")
+    if any(call.error for call in found) and _ERROR.match(local):
+        yield _call("cudart", local)
+
+
+def _unused(table: Table) -> Iterator[str]:
+    """Yield the errors of libraries without which CuPy works."""
+    for key, value in table.items():
+        if key.startswith(("cudnn", "nccl", "cutensor", "cusparselt", "cuda runtime")) and _ERROR.search(value):
+            yield f"{key}: {value[:LONGEST_ERROR]}"
+
+
+def _call(library: str, value: str) -> LibraryCall:
+    if _ERROR.match(value):
+        return LibraryCall(library=library, error=" ".join(value.replace("\\n", " ").split())[:LONGEST_ERROR])
+    return LibraryCall(library=library, version="" if value in ("(available)", "None") else value[:40])
+
+
+def _device_error(table: Table) -> str | None:
+    """Return the error of CUDA itself that stands in place of a version, "" where a device is listed."""
+    for key, value in table.items():
+        if "cudaError" in value and not key.startswith(("cudnn", "nccl", "cutensor")):
+            return value[:LONGEST_ERROR]
+    return "" if any(_DEVICE_KEY.fullmatch(key) for key in table) else None
+
+
+def _devices(table: Table) -> Iterator[Device]:
+    fields: dict[int, dict[str, str]] = {}
+    for key, value in table.items():
+        match = _DEVICE_KEY.fullmatch(key)
+        if match is not None and len(fields) < MOST_DEVICES:
+            fields.setdefault(int(match[1]), {})[match[2]] = value
+    for index, values in sorted(fields.items()):
+        digits = re.fullmatch(r"(\d{1,2})\.?(\d)", values.get("compute capability", ""))
+        yield Device(
+            nvml_index=index,
+            name=values["name"][:100] if values.get("name") else None,
+            compute_capability=ComputeCapability(int(digits[1]), int(digits[2])) if digits else None,
+            pci_address=_pci_address(values.get("pci bus id", "")),
+        )
+
+
+def _pci_address(value: str) -> str | None:
+    from gpudoctor.parsers.nvidia_smi_xml import pci_address
+
+    try:
+        return pci_address(value) if value else None
+    except ValueError:
+        return None
+
+
+def _cuda(value: str) -> CudaVersion | None:
+    """Return the version of "12040" or "12040 (linked to CuPy) / 12050 (locally installed)"; None for 0: no driver."""
+    match = re.match(r"(\d{4,6})\b", value)
+    number = int(match[1]) if match else 0
+    return CudaVersion.from_number(number) if 5000 <= number < _LARGEST_CUDA else None
+
+
+def _pair(value: str) -> CudaVersion | None:
+    match = re.match(r"\((\d{1,2}), (\d{1,2})\)", value)
+    return CudaVersion(int(match[1]), int(match[2])) if match else None
+
+
+def _version(value: str) -> PackageVersion | None:
+    match = re.match(r"\d{1,4}(?:\.\w{1,20}){1,4}(?:\+[\w.]{1,40})?", value)
+    return PackageVersion(match[0]) if match else None

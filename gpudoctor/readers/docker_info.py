@@ -1,0 +1,205 @@
+"""What Docker and NVIDIA's container tools print, and the files that configure them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpudoctor.model import Container, Environment
+from gpudoctor.parsers.container_config import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
+from gpudoctor.readers.bounded import bounded
+from gpudoctor.readers.container_start import bytes_of, cuda_of_image, is_image, known_variables
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.text import Text
+
+SOURCE = "docker"
+
+_SERVER = re.compile(r"\bServer Version: (\d{1,2}\.\d{1,2}\.\d{1,3})")
+_ENGINE = re.compile(
+    r"\bDocker version (\d{1,2}\.\d{1,2}\.\d{1,3})"
+    r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: (\d{1,2}\.\d{1,2}\.\d{1,3})"
+)
+_RUNTIMES = re.compile(r"(?m)^[^\S\n]{0,40}Runtimes: ([\w. -]{2,300})$")
+_DEFAULT = re.compile(r"\bDefault Runtime: ([\w.-]+)")
+_CDI_DEVICE = re.compile(r"\b(?:cdi: )?(nvidia\.com/gpu=[\w:.-]{1,80})")
+_LISTED = re.compile(r"Found (\d{1,3}) CDI devices")
+_CTK = re.compile(
+    r"NVIDIA Container (?:Toolkit|Runtime(?: Hook)?) (?:CLI )?version \d|nvidia-ctk version|\bcli-version: \d+\.\d+"
+    r"|\bii nvidia-container-toolkit(?:-base)? +\d|\bnvidia-container-toolkit-\d+\.\d+\S*\.(?:x86_64|aarch64)"
+)
+_NO_CTK = re.compile(
+    r"(?:nvidia-ctk|nvidia-container-cli): (?:command )?not found|Command 'nvidia-ctk' not found"
+    r"|command not found: nvidia-c|exec: \"?nvidia-container-(?:runtime|cli)(?:-hook)?\"?: executable file not found"
+)
+_SNAP = re.compile(
+    r"snap install (?:--\w+ )?docker\b|/snap/docker/|/snap/bin/docker\b|/var/snap/docker"
+    r"|\bdocker \S+ from Canonical|snap\.docker\b"
+)
+_DESKTOP = re.compile(
+    r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux"
+)
+_SERVICE = re.compile(r"^(\s*)([\w.-]{1,60}):\s*$")
+_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
+
+
+def read(text: Text) -> Facts:
+    """Return what the engine, its configuration and the container's definition tell."""
+    text = bounded(text)
+    container = Container(
+        **{
+            **_engine(text),
+            **_toolkit(text),
+            **{name: value for name, value in _configuration(text).items() if value is not None},
+        }
+    )
+    facts: Facts = {"container": container} if container != Container() else {}
+    for found in (*_inspected(text), *_compose(text)):
+        facts = joined(facts, found)
+    return facts
+
+
+def _engine(text: Text) -> Mapping[str, Any]:
+    """Return what `docker info` and `docker version` tell."""
+    found: dict[str, Any] = {}
+    version = _SERVER.search(text.flat) or _ENGINE.search(text.flat)
+    if version:
+        found.update(docker_installed=True, docker_version=next(group for group in version.groups() if group))
+    runtimes = _RUNTIMES.search("\n".join(text.lines))
+    default = _DEFAULT.search(text.flat)
+    if runtimes and "runc" in runtimes[1] + (default[1] if default else ""):
+        found["nvidia_runtime_configured"] = "nvidia" in runtimes[1].split() or bool(default and default[1] == "nvidia")
+        found["docker_installed"] = True
+    if _SNAP.search(text.flat):
+        found.update(docker_snap=True, docker_installed=True)
+    if _DESKTOP.search(text.flat):
+        found.update(docker_desktop=True, docker_installed=True)
+    if re.search(r"Security Options:.{0,200}\brootless\b|Context: rootless\b", text.flat):
+        found["rootless"] = True
+    return found
+
+
+def _toolkit(text: Text) -> Mapping[str, Any]:
+    """Return what nvidia-ctk and nvidia-container-cli tell."""
+    found: dict[str, Any] = {}
+    if _CTK.search(text.flat):
+        found["toolkit_installed"] = True
+    elif _NO_CTK.search(text.flat):
+        found["toolkit_installed"] = False
+    listed = _LISTED.search(text.flat)
+    named = tuple(dict.fromkeys(_CDI_DEVICE.findall(text.flat[listed.end() : listed.end() + 8000] if listed else "")))
+    named = named or _discovered(text.flat)
+    if listed and (named or listed[1] == "0"):
+        found.update(cdi_devices=named[:100], toolkit_installed=True)
+    elif named:
+        found["cdi_devices"] = named[:100]
+    return found
+
+
+def _discovered(flat: str) -> tuple[str, ...]:
+    """Return the devices that `docker info` lists since Docker 28.2."""
+    match = re.search(r"Discovered Devices: ((?:cdi: \S{1,100} ?){1,100})", flat)
+    return tuple(dict.fromkeys(_CDI_DEVICE.findall(match[1]))) if match else ()
+
+
+def _configuration(text: Text) -> Mapping[str, Any]:
+    """Return whether daemon.json, containerd's or CRI-O's configuration names the NVIDIA runtime, and a CDI file."""
+    found: dict[str, Any] = {}
+    for block in _objects(text.raw):
+        if any(f'"{key}"' in block for key in ("runtimes", "default-runtime", "log-driver", "data-root")):
+            try:
+                found["nvidia_runtime_configured"] = names_nvidia_runtime(block)
+            except ValueError:
+                continue
+    lines = "\n".join(text.lines)
+    if re.search(r"(?m)^[^\S\n]{0,40}\[plugins\..{0,120}runtimes\.|^[^\S\n]{0,40}\[crio\.runtime\.runtimes", lines):
+        found["nvidia_runtime_configured"] = mentions_nvidia_runtime(lines)
+    if re.search(r"(?m)^cdiVersion:", lines) and re.search(r"(?m)^kind: [\"']?nvidia\.com/", lines):
+        found["cdi_devices"] = parse_cdi_devices(lines)[:100]
+    return found
+
+
+def _objects(raw: str) -> Iterator[str]:
+    """Yield the JSON objects that start a line, as far as they are balanced: of daemon.json, or of docker inspect."""
+    for number, match in enumerate(re.finditer(r"(?m)^[^\S\n]{0,8}\{", raw)):
+        if number >= 20:
+            return
+        depth = 0
+        for at in range(match.end() - 1, min(len(raw), match.end() + 20000)):
+            depth += (raw[at] == "{") - (raw[at] == "}")
+            if depth == 0:
+                yield raw[match.end() - 1 : at + 1]
+                break
+
+
+def _inspected(text: Text) -> Iterator[Facts]:
+    """Yield what `docker inspect` tells: the devices that were asked for, the runtime and the shared memory."""
+    if '"HostConfig"' not in text.flat and '"DeviceRequests"' not in text.flat:
+        return
+    requests = re.search(r'"DeviceRequests": ?(null|\[)(.{0,400})', text.flat)
+    runtime = re.search(r'"Runtime": ?"([\w.-]{1,60})"', text.flat)
+    size = re.search(r'"ShmSize": ?(\d{1,15})', text.flat)
+    ipc = re.search(r'"IpcMode": ?"(\w{1,20})"', text.flat)
+    image = re.search(r'"Image": ?"([^"@]{1,200})"', text.flat)
+    asked = None if requests is None else requests[1] == "[" and re.search(r'"gpu"|"nvidia', requests[2]) is not None
+    if runtime and runtime[1] == "nvidia":
+        asked = True
+    named = image[1] if image and is_image(image[1]) and not image[1].startswith("sha256:") else None
+    yield {
+        "container": Container(
+            engine="docker",
+            docker_installed=True,
+            gpus_requested=asked,
+            runtime=runtime[1] if runtime else None,
+            shm_size_bytes=int(size[1]) if size else None,
+            ipc=ipc[1] if ipc else None,
+            image=named,
+            image_cuda_version=cuda_of_image(named or ""),
+        )
+    }
+
+
+def _compose(text: Text) -> Iterator[Facts]:
+    """Yield what a compose file says of its services, unless another service than the one with the GPU is meant.
+
+    Comments are taken off: people comment the section `deploy` out.
+    """
+    lines = [re.sub(r"(^|\s)#.*$", "", line).rstrip() for line in text.lines]
+    start = next((number for number, line in enumerate(lines) if re.match(r"\s{0,8}services:\s*$", line)), None)
+    if start is None:
+        return
+    margin = len(lines[start]) - len(lines[start].lstrip())
+    body: list[str] = []
+    for line in lines[start + 1 : start + 2000]:
+        if line and len(line) - len(line.lstrip()) <= margin:
+            break
+        body.append(line)
+    keys = [(match[1], match[2].strip("\"' ")) for match in map(_KEY.match, body) if match]
+    values = dict(reversed(keys))
+    flat = " ".join(" ".join(body).split())
+    device = re.search(r"capabilities: ?(?:\[[^\]]{0,60}|(?:- ?[\"']?\w+[\"']? ){0,3}- ?)[\"']?gpu\b", flat)
+    asked = bool(device) or values.get("runtime") == "nvidia" or "gpus" in values or "nvidia.com/gpu=" in flat
+    services = [match[2] for match in map(_SERVICE.match, body) if match and len(match[1]) == _depth(body)]
+    image = values.get("image", "")
+    whole = ("image" in values or "build" in values) and not any(line.strip() in ("...", "…") for line in text.lines)
+    yield {
+        "container": Container(
+            engine="docker",
+            compose=True,
+            image=image if is_image(image) and len(services) == 1 else None,
+            image_cuda_version=cuda_of_image(image) if len(services) == 1 else None,
+            gpus_requested=True if asked else False if len(services) == 1 and whole else None,
+            runtime=values.get("runtime") or None,
+            shm_size_bytes=bytes_of(values.get("shm_size", "")),
+            ipc=values.get("ipc") or None,
+        )
+    }
+    variables = re.findall(r"(?:^| )(?:- ?)?[\"']?([A-Z][A-Z0-9_]{2,60})(?:=|: ?[\"']?)([^\s\"']{1,200})", flat)
+    known = known_variables(variables)
+    if known:
+        yield {"environment": Environment(variables=known)}
+
+
+def _depth(body: list[str]) -> int:
+    """Return the indentation of the services."""
+    return next((len(line) - len(line.lstrip()) for line in body if line.strip()), 0)

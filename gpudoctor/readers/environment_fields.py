@@ -1,0 +1,196 @@
+"""The values in reports of an environment: versions, answers, names of GPUs. What cannot be right is unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gpudoctor.data import capability_of
+from gpudoctor.model import (
+    ComputeCapability,
+    CudaVersion,
+    Device,
+    DriverVersion,
+    PackageVersion,
+    Python,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+MOST_DEVICES = 64
+LONGEST_NAME = 100
+
+_UNKNOWN = re.compile(
+    r"(?:could not collect|n/?a|no cuda|none|null|unknown|not (?:available|found|installed|set)|-|\?|<[^<>]*>)\.?"
+)
+_TRUE = ("true", "yes", "是")
+_FALSE = ("false", "no", "否")
+_TORCH = re.compile(
+    r"v?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:(?:a|b|rc|\.dev|\.post)\d{1,10}){0,2}(?:\+[A-Za-z0-9._-]{1,60})?)"
+)
+# Forms that may be a whole version with its end cut off: "2.0.1+cu1", "1.1".
+_CUT_TORCH = re.compile(r"\d+\.\d+|.*\+(?:c|cp|cu\d{0,2}|r|ro|roc|rocm[\d.]?|x|xp)|.*\+")
+_CUDA = re.compile(r"[vV]?(\d{1,2}\.\d{1,2})(?![\d])")
+_DRIVER = re.compile(r"(\d{3}\.\d{2,3}(?:\.\d{1,3})?)(?![\d.]*\d)")
+_PYTHON = re.compile(r"v?(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:a|b|rc)\d{1,2})?\+?)(?![\d.])")
+_CONDA_PYTHON = re.compile(r"packaged by (?:conda-forge|Anaconda)|\|\s?(?:Anaconda|Continuum)", re.IGNORECASE)
+_OTHER_VENDOR = re.compile(
+    r"\b(?:amd|radeon|instinct|gfx\d+|intel|arc|iris|uhd|apple|m[1-5]|ascend|adreno|moore threads)\b", re.IGNORECASE
+)
+_NUMBERED = re.compile(r"\s*(?:\[?GPU|CUDA)\s?:?\s?(\d{1,3}(?:\s?,\s?\d{1,3}){0,63})\]?\s*[:=]\s*(.*)", re.IGNORECASE)
+_MIG = re.compile(r"\s*MIG \dg\.\d+gb\S*\s+Device\s+\d+:?")
+
+
+def is_unknown(value: str) -> bool:
+    """Tell whether a report says with `value` that it does not know."""
+    return not value.strip() or _UNKNOWN.fullmatch(value.strip().lower()) is not None
+
+
+def answer(value: str) -> bool | None:
+    """Return what "True", "Yes", "No: ..." says, None for anything else."""
+    word = re.match(r"\w+", value.strip().lower())
+    if word is None:
+        return None
+    return True if word[0] in _TRUE else False if word[0] in _FALSE else None
+
+
+def torch_version(value: str, *, may_be_cut: bool = False) -> PackageVersion | None:
+    """Return PyTorch's version at the start of `value`.
+
+    may_be_cut: the text ends with `value`: what may be a part of the version is not believed.
+    """
+    match = _TORCH.match(value.strip())
+    if match is None or (value.strip()[match.end() : match.end() + 1].isalnum()):
+        return None
+    version = match[1]
+    if may_be_cut and match.end() == len(value.strip()) and _CUT_TORCH.fullmatch(version):
+        return None
+    return PackageVersion(version.rstrip("."))
+
+
+def cuda_version(value: str) -> CudaVersion | None:
+    """Return the CUDA version at the start of `value`; a major version alone is none, for the rest may be cut off."""
+    match = _CUDA.match(value.strip())
+    version = CudaVersion.parse(match[1]) if match else None
+    return version if version is not None and 6 <= version.major < 30 else None
+
+
+def nvcc_version(value: str) -> CudaVersion | None:
+    """Return the CUDA version that "11.6.124", "release 11.3, V11.3.109" or "Build cuda_11.3.r11.3" tells."""
+    named = re.search(r"(?:release |cuda_|\bV)(\d{1,2}\.\d{1,2})", value)
+    return cuda_version(named[1] if named else value)
+
+
+def driver_version(value: str) -> DriverVersion | None:
+    """Return the driver version at the start of `value`; one with fewer than five digits may be cut off."""
+    match = _DRIVER.match(value.strip())
+    return DriverVersion.parse(match[1]) if match else None
+
+
+def python_facts(value: str) -> Python | None:
+    """Return what "3.9.0 | packaged by conda-forge | (default, ...)" tells of the interpreter."""
+    match = _PYTHON.match(value.strip())
+    if match is None or int(match[1][0]) not in (2, 3):
+        return None
+    conda = _CONDA_PYTHON.search(value) is not None
+    return Python(
+        version=PackageVersion(match[1].rstrip("+")),
+        environment="conda" if conda else None,
+        free_threaded=True if "free-threading" in value else None,
+    )
+
+
+def gcc_version(value: str) -> tuple[int, ...] | None:
+    """Return the version in "(Ubuntu 9.4.0-1ubuntu1) 9.4.0" or "gcc (GCC) 4.8.5", None for another compiler."""
+    if "mingw" in value.lower() or "clang" in value.lower():
+        return None
+    match = re.search(r"(?:\)\s*|^\s*(?:gcc\s+)?)(\d{1,2}(?:\.\d{1,2}){1,2})(?![\d.])", value[:300])
+    return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+def gpu_name(value: str) -> str | None:
+    """Return the name of an NVIDIA GPU without what stands around it, None for another vendor's or for none."""
+    name = re.sub(r"\s*\((?:UUID|arch)\b.*|,\s*[\d.]+ ?(?:MiB|MB|GB|GiB)\b.*", "", value.strip(), flags=re.IGNORECASE)
+    name = " ".join(name.split()).strip("'\"`*.,; ")[:LONGEST_NAME]
+    if is_unknown(name) or _is_of_other_vendor(name) or not re.search(r"[A-Za-z]", name):
+        return None
+    return name
+
+
+def _is_of_other_vendor(name: str) -> bool:
+    return _OTHER_VENDOR.search(name) is not None and not re.search(r"nvidia|geforce|quadro|tesla", name, re.IGNORECASE)
+
+
+def numbered_gpus(lines: Iterable[str]) -> tuple[Device, ...]:
+    """Return the GPUs of "GPU 0: NAME", "GPU 0,1: NAME (arch=7.5)", each number once; a MIG line belongs to its GPU."""
+    found: dict[int, Device] = {}
+    last: int | None = None
+    for line in lines:
+        match = _NUMBERED.match(line)
+        if match is None:
+            if last is not None and _MIG.match(line):
+                found[last] = replace(found[last], mig_enabled=True)
+            continue
+        name = gpu_name(match[2])
+        for number in match[1].split(","):
+            last = int(number)
+            if name is None or len(found) >= MOST_DEVICES:
+                last = None
+                break
+            found[last] = Device(nvml_index=last, name=name, compute_capability=_architecture(match[2]))
+    return tuple(found[number] for number in sorted(found))
+
+
+def _architecture(value: str) -> ComputeCapability | None:
+    match = re.search(r"\(arch=(\d{1,2}\.\d)\)", value)
+    return ComputeCapability.parse(match[1]) if match else None
+
+
+def named_gpus(names: Sequence[str]) -> tuple[Device, ...]:
+    """Return the GPUs of names without numbers: "2x RTX 3090" is two. A name that no table knows must say NVIDIA."""
+    devices: list[Device] = []
+    for text in names:
+        count = re.match(r"\s*(\d{1,2})\s?[xX*\u00d7]\s?", text)
+        name = gpu_name(text[count.end() :] if count else text)
+        if name is None or not (capability_of(name) or re.match(r"nvidia|geforce|tesla|quadro", name, re.IGNORECASE)):
+            continue
+        for _ in range(min(int(count[1]) if count else 1, MOST_DEVICES - len(devices))):
+            devices.append(Device(nvml_index=len(devices), name=name))
+    return tuple(devices)
+
+
+def torch_facts(version: PackageVersion | None, cuda: str | None, available: bool | None) -> Facts:
+    """Return PyTorch's sections by its version, the CUDA version that it names, and whether it can use CUDA.
+
+    None is for what is not told. That CUDA is none means a build without it only where the version is known.
+    """
+    facts: Facts = {}
+    built_with = cuda_version(cuda) if cuda is not None else None
+    local = version.local if version is not None else ""
+    without = cuda is not None and version is not None and cuda.strip().lower() in ("none", "null", "could not collect")
+    if version is not None or built_with is not None:
+        build = "cuda" if built_with else _build(local) or ("cpu" if without and not local.startswith("cu") else None)
+        facts["torch"] = Torch(installed=True, version=version, build=build, cuda_version=built_with)
+    if available is not None:
+        facts["torch_runtime"] = TorchRuntime(available=available)
+    return facts
+
+
+def _build(local: str) -> str | None:
+    return next((name for name in ("rocm", "xpu", "cpu") if local.startswith(name)), None)
+
+
+def ends_with(text: Text, line: str) -> bool:
+    """Tell whether `line` is the unfinished end of the text, so that its value may be cut off."""
+    return bool(text.lines) and text.lines[-1] == line
+
+
+def whole_lines(text: Text) -> tuple[str, ...]:
+    """Return the lines without a last one in which PyTorch's version may be cut off: "torch version: 1.1"."""
+    *lines, last = text.lines
+    value = (last.split() or [""])[-1]
+    unsure = "torch" in last.lower() and "cuda version" not in last.lower() and _CUT_TORCH.fullmatch(value)
+    return tuple(lines) if unsure else text.lines

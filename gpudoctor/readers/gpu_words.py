@@ -1,0 +1,160 @@
+"""GPUs as people write of them: "RTX 2060 Super", "2080 ti", "A100", "Radeon 5700XT"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gpudoctor.readers.text import Text
+
+MOST_NAMES = 20
+
+_GEFORCE = (
+    r"(?:(?:nvidia[ -]?)?(?:geforce[ -]?)?(?P<line>rtx|gtx|gt)[ -]?)?(?P<number>"
+    r"50[5-9]0|40[5-9]0|30[5-9]0|20[678]0|16[356]0|10[1-8]0|9[5-8]0|7[1-9]0|6[5-9]0)(?P<mobile>m(?!\w))?"
+    r"(?:[ -]?(?P<ti>ti)\b)?(?:[ -]?(?P<super>super)\b)?(?:[ -]?(?P<laptop>laptop(?: gpu)?|mobile|max-q)\b)?"
+)
+_DATACENTER = (
+    r"(?:nvidia[ -])?(?:tesla[ -])?(?P<datacenter>GB?[BH]?200|B[123]00|H[128]00|H20|A[18]00X?|A40|A30|A16|A10G?"
+    r"|A2|L40S?|L20|L4|V100S?"
+    r"|P100|P40|P6|P4|T4G?|K80|K40[mct]?|K20[mcx]?|M60|M40)"
+)
+_WORKSTATION = (
+    r"(?:nvidia[ -])?(?P<workstation>Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}M?|(?:RTX )A[2456]\d00"
+    r"|RTX \d{4} Ada(?: Generation)?|RTX PRO \d{4}|TITAN (?:RTX|X[p]?|V|Black)(?: \(Pascal\))?"
+    r"|GeForce MX ?\d{3}|MX[1-5]\d{2}|T[1-9]\d{2,3}\b)"
+)
+_JETSON = (
+    r"(?:nvidia )?(?P<jetson>(?:Jetson )?(?:AGX )?(?:Orin|Xavier)(?: NX| Nano)?|Jetson (?:Nano|TX[12]|AGX"
+    r"|Thor))"
+)
+_NVIDIA = re.compile(
+    rf"(?<![\w.-])(?:{_GEFORCE}|{_DATACENTER}(?:[ -]?(?:SXM\d?|PCIe|NVL|\d{{2,3}} ?GB)\S{{0,20}}){{0,3}}"
+    rf"|{_WORKSTATION}|{_JETSON})(?![\w.]\w|\w)",
+    re.IGNORECASE,
+)
+_AMD = re.compile(
+    r"(?<![\w.-])(?:AMD )?(?:(?:Radeon )?(?P<rx>RX ?(?:Vega ?)?\d{2,4}) ?(?P<suffix>XTX|XT|GRE|M|S)?"
+    r"|Radeon (?:RX )?(?P<radeon>(?:VII|Vega ?\d{2}|\d{4})) ?(?P<second>XTX|XT|M)?|Radeon (?P<pro>Pro [VW]\d{4}X?)"
+    r"|(?:Instinct )?(?P<instinct>MI\d{2,3}[AX]?))(?!\w)",
+    re.IGNORECASE,
+)
+# "with my 4090": a number that is a product where these words stand before it
+_MINE = re.compile(r"\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $", re.IGNORECASE)
+
+
+class Named(NamedTuple):
+    """A GPU that a text names. name: as its maker writes it. labelled: it stands after "GPU:" or the like."""
+
+    vendor: str
+    name: str
+    labelled: bool
+
+
+_LABEL = re.compile(
+    r"^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:model|name|type|info|models?))?|GPUs"
+    r"|Graphics(?: card| adapter)?|Video card"
+    r"|VGA|Device(?: name)?|Card|Accelerator|Hardware|显卡|名称)[\"'*_]{0,3}\s*(?::|=|\|)\s*",
+    re.IGNORECASE,
+)
+# "on a RTX 3060", "with an A100", "using my 2080 Ti", "I have a GTX 1080"
+_BEFORE = re.compile(
+    r"(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
+    r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new )?(?:nvidia |an? )?"
+    r"|\b(?:laptop|desktop|machine|server|pc|card|gpu|graphics card|gpus?)\s*(?:is|=|:|\(|with|are)\s*"
+    r"(?:an?\s+)?|\b[2-8] ?x ?"
+    r"|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:not|but|unlike|before|previous(?:ly)?|old(?:er)?|instead of|works (?:fine )?on|worked|than|e\.g\."
+    r"|such as|like|supports?|supported|requires?|tested"
+    r"|another|other|friend|recommend\w*|series|minimum|at least|or (?:newer|higher|later|above))\b",
+    re.IGNORECASE,
+)
+_FOLLOWS_ELSEWHERE = re.compile(
+    r"^\S{0,3}\s{0,2}(?:series|works|yields|and (?:newer|above|later)|or (?:newer|higher|later|above|better)"
+    r"|-class)\b",
+    re.IGNORECASE,
+)
+
+
+def named_gpus(text: Text) -> Sequence[Named]:
+    """Return the GPU of the machine that the text names, of several of one kind one; () where it is not sure which.
+
+    A label ("GPU: ...") is believed. Without one all that is named must be one product.
+    """
+    found = list(_found(text.lines))[:MOST_NAMES]
+    labelled = [gpu for gpu in found if gpu.labelled]
+    chosen = labelled or found
+    names = {gpu.name.lower() for gpu in chosen}
+    if len(names) == 1:
+        return (chosen[0],)
+    return tuple({gpu.name: gpu for gpu in labelled}.values()) if labelled else ()
+
+
+def _found(lines: Sequence[str]) -> Iterator[Named]:
+    for line in lines:
+        if len(line) > 400 or _is_output(line):
+            continue
+        label = _LABEL.match(line)
+        start = label.end() if label else 0
+        for match in _NVIDIA.finditer(line, start):
+            name = _nvidia_name(match, bool(label) or _MINE.search(line[: match.start()]) is not None)
+            if name and (label or _is_own(line, match)):
+                yield Named("nvidia", name, bool(label))
+        for match in _AMD.finditer(line, start):
+            if label or _is_own(line, match):
+                yield Named("amd", _amd_name(match), bool(label))
+
+
+def _is_output(line: str) -> bool:
+    """Tell whether a line is a program's: what it names was read by the reader of that program, or is no device."""
+    return (
+        re.search(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d|Warning:|Error:", line)
+        is not None
+    )
+
+
+def _is_own(line: str, match: re.Match[str]) -> bool:
+    """Tell whether the words around say that the machine has it."""
+    before, after = line[: match.start()], line[match.end() :]
+    if _ELSEWHERE.search(before) or _FOLLOWS_ELSEWHERE.match(after):
+        return False
+    return _BEFORE.search(before) is not None
+
+
+def _nvidia_name(match: re.Match[str], told: bool) -> str | None:
+    """Return the product's name; None where a number stands alone and is not `told` to be of a GPU."""
+    part = match.groupdict()
+    if part["number"]:
+        number, ti = part["number"], bool(part["ti"])
+        sure = part["line"] or ti or part["super"] or part["laptop"]
+        if not sure and not (told and len(number) == 4 and number >= "2000"):
+            return None
+        line = (
+            "GT" if (part["line"] or "").lower() == "gt" else "RTX" if len(number) == 4 and number >= "2000" else "GTX"
+        )
+        mobile = "M" if part["mobile"] and line == "GTX" else ""
+        words = [f"NVIDIA GeForce {line} {number}{mobile}", "Ti" if ti else "", "SUPER" if part["super"] else ""]
+        words.append("Laptop GPU" if part["laptop"] and number >= "3000" and len(number) == 4 else "")
+        return " ".join(word for word in words if word)
+    if part["datacenter"]:
+        name: str = part["datacenter"].upper()
+        tesla = name[0] in "VPTKM" and name not in ("T4G",)
+        return f"Tesla {name}" if tesla else f"NVIDIA {name}"
+    name = " ".join((part["workstation"] or part["jetson"] or "").split())
+    return name if re.match(r"Quadro|TITAN|Titan|NVIDIA", name) else f"NVIDIA {name}"
+
+
+def _amd_name(match: re.Match[str]) -> str:
+    part = match.groupdict()
+    if part["instinct"]:
+        return f"AMD Instinct {part['instinct'].upper()}"
+    if part["pro"]:
+        return f"AMD Radeon {part['pro']}"
+    number = re.sub(r"(?i)^rx ?", "", part["rx"] or part["radeon"])
+    suffix = (part["suffix"] or part["second"] or "").upper()
+    line = "" if re.match(r"(?i)vii|vega", number) else "RX "
+    return f"AMD Radeon {line}{number} {suffix}".strip()

@@ -1,0 +1,54 @@
+"""Lines of the kernel log, by dmesg or journalctl, that are about an NVIDIA GPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.model import Driver, System, Xid
+from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
+from gpudoctor.probes.kernel_log import MESSAGES, XIDS
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+SOURCE = "kernel log"
+MOST_LINES = 50_000
+MOST_WRAPPED = 200  # messages whose line breaks are not those of the log
+LONGEST = 300
+
+# dmesg's time of either kind, the system log's host and "kernel:", or the driver's own mark
+_LOGGED = re.compile(
+    r"^\s*(?:<\d+>)?\[\s*(?:\d{1,9}\.\d{3,6}|\w{3} \w{3} +\d[\d: ]{6,20})\]|\bkernel: |\bNVRM: |\bXid \(PCI:"
+)
+_TIME = r"\[ ?\d{1,9}\.\d{3,6}\]"
+_OF_GPU = re.compile(r"\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b", re.IGNORECASE)
+# "Xid 79", "XID error 48", "Xid code: 62": as people write of what their log says
+_NAMED = re.compile(
+    r"\bxid(?:s| error| code| errors| message| number)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)", re.IGNORECASE
+)
+
+
+def read(text: Text) -> Facts:
+    """Return the Xid errors and the last messages of the driver."""
+    if not any(sign in text.lowered for sign in ("nvrm", "xid", "nvidia", "nouveau")):
+        return {}
+    lines = [line for line in text.lines[:MOST_LINES] if _LOGGED.search(line) and _OF_GPU.search(line)]
+    xids = max(parse_xids(lines), parse_xids(_wrapped(text)), key=len) or tuple(_named(text))
+    messages = driver_messages(lines, MESSAGES)
+    if not xids and not messages:
+        return {}
+    driver = Driver(xids=tuple(dict.fromkeys(xids))[-XIDS:] or None, kernel_messages=messages or None)
+    return {"driver": driver, "system": System(os="linux")} if lines else {"driver": driver}
+
+
+def _wrapped(text: Text) -> Iterator[str]:
+    """Yield what begins with each mark of the driver, in a text whose lines were broken or joined."""
+    if "xid (" in text.lowered:
+        parts = re.split(r"NVRM: (?=Xid \()", text.flat)[1:MOST_WRAPPED]
+        yield from (f"NVRM: {re.split(_TIME, part[:LONGEST])[0]}" for part in parts)
+
+
+def _named(text: Text) -> Iterator[Xid]:
+    """Yield the errors that somebody names by their number."""
+    if "xid" in text.lowered:
+        yield from (Xid(number=int(match[1])) for match in list(_NAMED.finditer(text.flat))[:20])

@@ -1,0 +1,219 @@
+"""The lines of `nvidia-smi -L`, and the rows of `nvidia-smi --query-gpu=... --format=csv`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpudoctor.model import ComputeCapability, Device, Driver, DriverVersion
+from gpudoctor.parsers.nvidia_smi_xml import COMPUTE_MODES, MAXIMUM_DEVICES, MIB, pci_address
+from gpudoctor.readers.facts import Facts, join_devices
+from gpudoctor.readers.text import Text
+
+SOURCE = "nvidia-smi -L"
+MOST_INSTANCES = 64  # of MIG on one GPU; there are at most seven
+
+_UUID = r"[\w-]{1,60}(?:/\d{1,3}/\d{1,3})?"
+# "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-...)", "MIG 3g.20gb Device 0: (UUID: MIG-...)"
+_LISTED = re.compile(
+    rf"\bGPU (?P<index>\d{{1,3}}): (?P<name>[^:()|]{{2,80}}?(?:\([^():]{{1,20}}\))?) ?\(UUID: ?(?P<uuid>GPU-{_UUID})\)"
+    rf"|\bMIG [\w.+]{{4,20}} Device {{1,3}}\d{{1,3}}: ?\(UUID: ?(?P<mig>MIG-{_UUID})\)"
+)
+_QUERY = re.compile(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?")
+_COLUMN = re.compile(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
+_SIGNS = ("--query-gpu", "driver_version", "compute_cap", "uuid,", ", uuid", "pstate", "pci.bus_id", "memory.", ".gpu")
+_UNKNOWN = ("", "n/a", "not supported", "unknown error", "insufficient permissions", "not found")
+
+
+def read(text: Text) -> Facts:
+    """Return the devices that the text lists."""
+    facts: Facts = {}
+    listed = _listed(text.flat) if "(uuid:" in text.lowered else ()
+    rows = list(_rows(text.lines)) if any(sign in text.lowered for sign in _SIGNS) else []
+    tabled = {device.nvml_index: device for device in (_device(n, row) for n, row in rows)}
+    devices = join_devices(listed, tuple(tabled[index] for index in sorted(tabled)))
+    if devices:
+        facts["devices"] = devices
+    version = next((row["driver_version"] for _, row in rows if "driver_version" in row), None)
+    if devices or version:
+        facts["driver"] = Driver(installed=True, version=_read(DriverVersion.parse, version))
+    return facts
+
+
+def _listed(flat: str) -> tuple[Device, ...]:
+    """Return the devices of `nvidia-smi -L`, of two lists the last."""
+    devices: dict[int, Device] = {}
+    current: Device | None = None
+    for match in _LISTED.finditer(flat):
+        if match["mig"]:
+            if current is not None and len(current.mig_uuids or ()) < MOST_INSTANCES:
+                current = replace(current, mig_enabled=True, mig_uuids=(*(current.mig_uuids or ()), match["mig"]))
+                devices[current.nvml_index] = current
+        elif len(devices) < MAXIMUM_DEVICES:
+            current = Device(nvml_index=int(match["index"]), name=match["name"].strip(), uuid=match["uuid"])
+            devices[current.nvml_index] = current
+    return tuple(devices[index] for index in sorted(devices))
+
+
+def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Yield the number and the fields of each row. The header names them; where there is none, the command does."""
+    columns: Sequence[str] = ()
+    count = 0
+    for line in lines:
+        asked = _QUERY.search(line)
+        cells = [cell.strip() for cell in line.strip().split(",")]
+        if asked:
+            columns, count = (asked[1].strip(",").split(",") if "noheader" in line else ()), 0
+        elif _is_header(cells):
+            columns, count = [cell.partition(" ")[0] for cell in cells], 0
+        elif columns and len(cells) == len(columns) and count < MAXIMUM_DEVICES:
+            yield count, {name: cell for name, cell in zip(columns, cells, strict=True) if _is_known(cell)}
+            count += 1
+        else:
+            columns = ()
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Tell whether the cells name fields, of which one at least is a field of a GPU and has no other meaning."""
+    if len(cells) > 200 or not all(_COLUMN.match(cell) for cell in cells):
+        return False
+    names = {cell.partition(" ")[0] for cell in cells}
+    return bool(names & {"driver_version", "compute_cap", "uuid", "gpu_uuid", "pstate", "pci.bus_id"}) or any(
+        "." in name and name in _FIELDS for name in names
+    )
+
+
+def _is_known(cell: str) -> bool:
+    return cell.strip("[]").lower() not in _UNKNOWN
+
+
+def _device(number: int, row: Mapping[str, str]) -> Device:
+    told: dict[str, Any] = {}
+    for column, (field, read_cell) in _FIELDS.items():
+        value = _read(read_cell, row.get(column))
+        if value is not None:
+            told.setdefault(field, value)
+    error = next((cell for cell in row.values() if cell.strip("[]") in ("GPU is lost", "GPU requires reset")), "")
+    index = _read(_integer, row.get("index"))
+    return Device(
+        nvml_index=index if index is not None and index < MAXIMUM_DEVICES else number,
+        error=error.strip("[]"),
+        throttle_reasons=_reasons(row),
+        **told,
+    )
+
+
+# Bits of clocks_event_reasons.active. Source: nvmlClocksEventReasons of nvml.h.
+_BITS = (
+    *("gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown"),
+    *("hw_thermal_slowdown", "hw_power_brake_slowdown", "display_clock_setting"),
+)
+
+
+def _reasons(row: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Return the active reasons for which clocks are held, None where the row has no field of them."""
+    cells = {
+        name.partition(".")[2]: cell
+        for name, cell in row.items()
+        if name.startswith(("clocks_throttle_reasons.", "clocks_event_reasons."))
+    }
+    bits = cells.pop("active", "")
+    if re.fullmatch(r"0x[0-9A-Fa-f]{1,16}", bits):
+        return tuple(name for number, name in enumerate(_BITS) if int(bits, 16) >> number & 1)
+    return tuple(name for name, cell in cells.items() if cell == "Active") if cells else None
+
+
+def _read(read_cell: Callable[[str], Any], cell: str | None) -> Any:
+    try:
+        return None if cell is None else read_cell(cell)
+    except ValueError:
+        return None
+
+
+def _integer(cell: str) -> int:
+    """Return 97 of "97", "97 %", "97 MHz"."""
+    match = re.fullmatch(r"(\d{1,9})(?: (?:%|MHz|C))?", cell)
+    if match is None:
+        raise ValueError(cell)
+    return int(match[1])
+
+
+def _bytes(cell: str) -> int:
+    match = re.fullmatch(r"(\d{1,9})(?: Mi?B)?", cell)
+    if match is None:
+        raise ValueError(cell)
+    return int(match[1]) * MIB
+
+
+def _watts(cell: str) -> float:
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)(?: W)?", cell)
+    if match is None:
+        raise ValueError(cell)
+    return float(match[1])
+
+
+def _state(cell: str) -> int:
+    return _integer(cell.removeprefix("P"))
+
+
+def _enabled(cell: str) -> bool:
+    if cell not in ("Enabled", "Disabled"):
+        raise ValueError(cell)
+    return cell == "Enabled"
+
+
+def _yes(cell: str) -> bool:
+    if cell.lower() not in ("yes", "no"):
+        raise ValueError(cell)
+    return cell.lower() == "yes"
+
+
+def _text(cell: str) -> str:
+    return cell[:80]
+
+
+# Field of --query-gpu → field of the device and how to read it. Source: `nvidia-smi --help-query-gpu` of R590.
+_FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "name": ("name", _text),
+    "gpu_name": ("name", _text),
+    "uuid": ("uuid", _text),
+    "gpu_uuid": ("uuid", _text),
+    "pci.bus_id": ("pci_address", pci_address),
+    "gpu_bus_id": ("pci_address", pci_address),
+    "compute_cap": ("compute_capability", ComputeCapability.parse),
+    "memory.total": ("memory_total_bytes", _bytes),
+    "memory.used": ("memory_used_bytes", _bytes),
+    "memory.free": ("memory_free_bytes", _bytes),
+    "temperature.gpu": ("temperature_celsius", _integer),
+    "utilization.gpu": ("utilization_percent", _integer),
+    "fan.speed": ("fan_percent", _integer),
+    "pstate": ("performance_state", _state),
+    "power.draw": ("power_draw_watts", _watts),
+    "power.draw.instant": ("power_draw_watts", _watts),
+    "enforced.power.limit": ("power_limit_watts", _watts),
+    "power.limit": ("power_limit_watts", _watts),
+    "power.default_limit": ("power_limit_default_watts", _watts),
+    "power.max_limit": ("power_limit_max_watts", _watts),
+    "clocks.sm": ("clock_sm_mhz", _integer),
+    "clocks.current.sm": ("clock_sm_mhz", _integer),
+    "clocks.max.sm": ("clock_sm_max_mhz", _integer),
+    "clocks.mem": ("clock_memory_mhz", _integer),
+    "clocks.current.memory": ("clock_memory_mhz", _integer),
+    "clocks.max.mem": ("clock_memory_max_mhz", _integer),
+    "clocks.max.memory": ("clock_memory_max_mhz", _integer),
+    "persistence_mode": ("persistence_enabled", _enabled),
+    "mig.mode.current": ("mig_enabled", _enabled),
+    "compute_mode": ("compute_mode", lambda cell: COMPUTE_MODES.get(cell.lower())),
+    "ecc.mode.current": ("ecc_enabled", _enabled),
+    "ecc.errors.uncorrected.volatile.total": ("ecc_uncorrected_volatile", _integer),
+    "ecc.errors.uncorrected.aggregate.total": ("ecc_uncorrected_aggregate", _integer),
+    "ecc.errors.corrected.volatile.total": ("ecc_corrected_volatile", _integer),
+    "retired_pages.pending": ("retired_pages_pending", _yes),
+    "pcie.link.gen.current": ("pcie_generation", _integer),
+    "pcie.link.gen.gpucurrent": ("pcie_generation", _integer),
+    "pcie.link.gen.max": ("pcie_generation_max", _integer),
+    "pcie.link.width.current": ("pcie_width", _integer),
+    "pcie.link.width.max": ("pcie_width_max", _integer),
+}

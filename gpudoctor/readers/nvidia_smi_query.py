@@ -1,0 +1,242 @@
+"""The list that `nvidia-smi -q` prints, whole or a selection (`-d`), of every age."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from gpudoctor.model import Device, Driver
+from gpudoctor.parsers.nvidia_smi_xml import SmiReport, read_log
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.smi_time import time_of
+from gpudoctor.readers.text import Text
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+SOURCE = "nvidia-smi -q"
+MOST_LINES = 100_000
+DEEPEST = 12  # sections within sections; there are five
+
+_LINE = re.compile(r"^(\s*)([A-Za-z][\w .()/-]{0,60}?)\s*:(?:\s+(.{0,300}))?$")
+_TITLE = re.compile(r"^(\s*)([A-Z][\w ()/.-]{1,50})\s*$")
+_GPU = re.compile(r"^\s*GPU ((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_SIGNS = re.compile(
+    r"nvsmi log|attached gpus ?:|clocks (?:throttle|event) reasons (?:idle|applications|sw|hw)|fabric state ?:"
+    r"|ecc errors (?:volatile|aggregate)|retired pages (?:single|double)|remapped rows (?:correctable|uncorrectable)"
+    r"|fb memory usage total|gpu reset status reset"
+)
+
+# Sections, as the list titles them (lower case), with the name in the XML, whose parser reads the rest.
+# Source: `nvidia-smi -q` and `nvidia-smi -q -x` of R331 to R610.
+_SECTIONS = {
+    "mig mode": "mig_mode",
+    "pci": "pci",
+    "gpu link info": "pci_gpu_link_info",
+    "pcie generation": "pcie_gen",
+    "link width": "link_widths",
+    "clocks throttle reasons": "clocks_throttle_reasons",
+    "clocks event reasons": "clocks_event_reasons",
+    "clocks event reasons counters": "counters",
+    "fb memory usage": "fb_memory_usage",
+    "bar1 memory usage": "bar1_memory_usage",
+    "conf compute protected memory usage": "cc_protected_memory_usage",
+    "utilization": "utilization",
+    "ecc mode": "ecc_mode",
+    "ecc errors": "ecc_errors",
+    "volatile": "volatile",
+    "aggregate": "aggregate",
+    "single bit": "single_bit",
+    "double bit": "double_bit",
+    "retired pages": "retired_pages",
+    "remapped rows": "remapped_rows",
+    "temperature": "temperature",
+    "power readings": "power_readings",
+    "gpu power readings": "gpu_power_readings",
+    "module power readings": "module_power_readings",
+    "clocks": "clocks",
+    "applications clocks": "applications_clocks",
+    "default applications clocks": "default_applications_clocks",
+    "deferred clocks": "deferred_clocks",
+    "max clocks": "max_clocks",
+    "max customer boost clocks": "max_customer_boost_clocks",
+    "processes": "processes",
+    "fabric": "fabric",
+    "health": "health",
+    "gpu reset status": "gpu_reset_status",
+    "driver model": "driver_model",
+}
+# Values: "section/name" (lower case, the section as in the XML; "" for the device itself), with the name in the XML.
+_VALUES = {
+    "/product name": "product_name",
+    "/persistence mode": "persistence_mode",
+    "/gpu uuid": "uuid",
+    "/fan speed": "fan_speed",
+    "/performance state": "performance_state",
+    "/compute mode": "compute_mode",
+    "/mig devices": "mig_devices",
+    "/gpu recovery action": "gpu_recovery_action",
+    "mig_mode/current": "current_mig",
+    "pci/bus id": "pci_bus_id",
+    "pci/device id": "pci_device_id",
+    "pcie_gen/max": "max_link_gen",
+    "pcie_gen/current": "current_link_gen",
+    "link_widths/max": "max_link_width",
+    "link_widths/current": "current_link_width",
+    "fb_memory_usage/total": "total",
+    "fb_memory_usage/used": "used",
+    "fb_memory_usage/free": "free",
+    "utilization/gpu": "gpu_util",
+    "ecc_mode/current": "current_ecc",
+    "single_bit/total": "total",
+    "double_bit/total": "total",
+    "retired_pages/pending": "pending_retirement",
+    "retired_pages/pending page blacklist": "pending_blacklist",
+    "retired_pages/pending page retirement": "pending_retirement",
+    "remapped_rows/uncorrectable error": "remapped_row_unc",
+    "remapped_rows/pending": "remapped_row_pending",
+    "remapped_rows/remapping failure occurred": "remapped_row_failure",
+    "temperature/gpu current temp": "gpu_temp",
+    "temperature/gpu slowdown temp": "gpu_temp_slow_threshold",
+    "power_readings/instantaneous power draw": "instant_power_draw",
+    "gpu_power_readings/instantaneous power draw": "instant_power_draw",
+    "clocks/sm": "sm_clock",
+    "clocks/memory": "mem_clock",
+    "max_clocks/sm": "sm_clock",
+    "max_clocks/memory": "mem_clock",
+    "gpu_reset_status/reset required": "reset_required",
+    "process_info/name": "process_name",
+    "process_info/used gpu memory": "used_memory",
+}
+# Sections whose values have the name in the XML that they have in the list, with "_" for what is no letter.
+_LITERAL = ("volatile", "aggregate", "power_readings", "gpu_power_readings", "fabric")
+_ECC = {"sram uncorrectable sec-ded": "sram_uncorrectable_secded"}
+_PAGES = {"single bit ecc": "multiple_single_bit_retirement", "double bit ecc": "double_bit_retirement"}
+_OF_DRIVER = {
+    "driver version": "driver_version",
+    "kmd version": "kmd_version",
+    "cuda version": "cuda_version",
+    "cuda umd version": "cuda_umd_version",
+}
+_REASONS = {"idle": "gpu_idle", "sw power capping": "sw_power_cap"}
+
+
+def read(text: Text) -> Facts:
+    """Return what the last such list in the text tells."""
+    if not _SIGNS.search(text.lowered):
+        return {}
+    logs = [read_log(_tree(lines)) for lines in _logs(text.lines)]
+    told = [log for log in logs if log.driver_version or any(_is_told(device) for device in log.devices)]
+    if not told:
+        return {}
+    facts = _facts(told)
+    taken_at = time_of(text.flat)
+    return {**facts, "taken_at": taken_at} if taken_at else facts
+
+
+def _facts(logs: Sequence[SmiReport]) -> Facts:
+    last = next((log for log in reversed(logs) if log.devices), logs[-1])
+    version = last.driver_version or next((log.driver_version for log in logs if log.driver_version), None)
+    facts: Facts = {"driver": Driver(installed=True, version=version, cuda_version=last.cuda_version, nvml_code=0)}
+    devices = tuple(device for device in last.devices if _is_told(device))
+    return {**facts, "devices": devices} if devices else facts
+
+
+def _is_told(device: Device) -> bool:
+    """Tell whether anything but its number is known of the device."""
+    return device != Device(nvml_index=device.nvml_index)
+
+
+def _logs(lines: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the lines of each list."""
+    lines = lines[:MOST_LINES]
+    starts = [number for number, line in enumerate(lines) if "NVSMI LOG" in line][:16]
+    edges = [0, *starts, len(lines)] if not starts else [*starts, len(lines)]
+    return (lines[begin:end] for begin, end in pairwise(edges))
+
+
+def _tree(lines: Sequence[str]) -> Element:
+    """Return the lines as the XML of the same log. What the table does not name is left out.
+
+    A log that is cut off at its beginning has no line for the GPU; what it tells is of one without a name.
+    """
+    from xml.etree.ElementTree import Element, SubElement
+
+    root = Element("nvidia_smi_log")
+    gpu = unnamed = Element("gpu")
+    stack: list[tuple[int, Element]] = []
+    for line in lines:
+        bus = _GPU.match(line)
+        if bus:
+            gpu = SubElement(root, "gpu")
+            _add(gpu, ("pci", "pci_bus_id"), bus[1])
+            stack = []
+            continue
+        match = _LINE.match(line)
+        title = _TITLE.match(line) if match is None else None
+        found = match or title
+        if found is None:
+            continue
+        name, value = found[2].strip().lower(), (match[3] or "").strip() if match else ""
+        if name in _OF_DRIVER:
+            _add(root, (_OF_DRIVER[name],), value.partition("[")[0].strip())
+            continue
+        depth = len(found[1])
+        while stack and stack[-1][0] >= depth:
+            stack.pop()
+        parent = stack[-1][1] if stack else gpu
+        if name in _SECTIONS and (match is None or value in ("", "N/A", "None")):
+            section = SubElement(parent if name in _NESTED else gpu, _SECTIONS[name])
+            section.text = value
+            stack = [*stack, (depth, section)][:DEEPEST]
+        elif match:
+            _value(gpu, parent, name, value)
+    if gpu is unnamed and len(gpu):
+        root.append(gpu)
+    return root
+
+
+_NESTED = (
+    "gpu link info",
+    "pcie generation",
+    "link width",
+    "volatile",
+    "aggregate",
+    "single bit",
+    "double bit",
+    "health",
+)
+
+
+def _value(gpu: Element, parent: Element, name: str, value: str) -> None:
+    """Add a value under the name that the XML has for it."""
+    section = "" if parent is gpu else parent.tag
+    if section in ("clocks_throttle_reasons", "clocks_event_reasons"):
+        kind = section.removesuffix("s")
+        _add(parent, (f"{kind}_{_REASONS.get(name, name.replace(' ', '_'))}",), value)
+    elif section == "retired_pages" and name in _PAGES:
+        _add(parent, (_PAGES[name], "retired_count"), value)
+    elif section == "processes":
+        _process(parent, name, value)
+    elif f"{section}/{name}" in _VALUES:
+        _add(parent, (_VALUES[f"{section}/{name}"],), value)
+    elif section in _LITERAL:
+        _add(parent, (_ECC.get(name, name.replace(" ", "_")),), value)
+
+
+def _process(processes: Element, name: str, value: str) -> None:
+    """Add what the list says of a process, which begins with its number."""
+    if name == "process id":
+        _add(processes, ("process_info", "pid"), value)
+    elif len(processes) and f"process_info/{name}" in _VALUES:
+        _add(processes[-1], (_VALUES[f"process_info/{name}"],), value)
+
+
+def _add(parent: Element, names: Sequence[str], value: str) -> None:
+    from xml.etree.ElementTree import SubElement
+
+    for name in names:
+        parent = SubElement(parent, name)
+    parent.text = value

@@ -1,0 +1,228 @@
+"""The table that `nvidia-smi` prints, of every width since R331, however the paste has broken its lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from gpudoctor.model import CudaVersion, Device, DeviceProcess, Driver, DriverVersion, System
+from gpudoctor.parsers.nvidia_smi_xml import MAXIMUM_DEVICES, MAXIMUM_PROCESSES, MIB, UNREACHABLE, pci_address
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.smi_time import time_of
+from gpudoctor.readers.text import Text
+
+SOURCE = "nvidia-smi"
+MOST_CHARACTERS = 2**20  # of the part of a text with tables in it
+FURTHEST_BRANCH = 10  # numbers between the Linux and the Windows name of one release: R470 and 477
+LONGEST_ROW = 700  # characters from one GPU to the next; a table has two or three lines of 90 for each
+
+# Frames of the table, and the marks of bold text and of a quotation. A row reads the same with and without them.
+_FRAMES = re.compile(r"[|│┃*]|\+?[-=]{4,}[-=+]*|(?<!\S)>(?!\S)")
+_DRIVER = r"(?P<driver>\d{2,4}(?:\.\d{1,4}){1,3})"
+_HEADER = re.compile(
+    rf"NVIDIA-SMI (?P<smi>\d{{1,4}}(?:\.\d{{1,4}}){{1,3}}|N/A) (?:Driver|KMD) Version: ?(?:{_DRIVER}|N/A|ERR!)"
+    r"(?: CUDA (?:UMD )?Version: ?(?P<cuda>\d{1,2}\.\d{1,2}|N/A|ERR!))?"
+)
+# "NVIDIA-SMI version : 550.54.14 NVML version : 550.54 DRIVER version : 550.54.14 CUDA Version : 12.4"
+_VERSIONS = re.compile(
+    r"NVIDIA-SMI version ?: ?\d[\d.]{2,14} NVML version ?: ?\d[\d.]{2,14} "
+    rf"(?:DRIVER|KMD) version ?: ?{_DRIVER}"
+    r"(?: CUDA (?:UMD )?Version ?: ?(?P<cuda>\d{1,2}\.\d{1,2}))?",
+    re.IGNORECASE,
+)
+_BUS = r"(?:[0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]"
+_ROW = re.compile(
+    rf"(?<!\S)(?P<index>\d{{1,3}}) (?P<name>(?!N/A )[A-Z][\w .()+/-]{{1,60}}?|ERR!) "
+    rf"(?P<mode>On|Off|WDDM|TCC|MCDM|N/A|ERR!) (?:(?P<bus>{_BUS})|N/A|ERR!)(?: (?:On|Off|N/A|ERR!))?"
+    r"(?: (?P<ecc>\d{1,9}|Off|N/A|ERR!)(?=\s|$))?",
+    re.IGNORECASE,
+)
+_END = re.compile(r"(?<!\S)(?:Processes:|MIG devices:|NVIDIA-SMI \d)")
+_TEMPERATURE = re.compile(r"(?<!\S)(\d{1,3})C(?!\S)")
+_FAN = re.compile(r"(?<!\S)(\d{1,3}) ?%")
+_STATE = re.compile(r"(?<!\S)P(\d{1,2})(?!\S)")
+_POWER = re.compile(r"(?<!\S)(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A|ERR!|Unknown Error) ?/ ?(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A)?")
+_MEMORY = re.compile(r"(?<!\S)(\d{1,9}) ?Mi?B ?/ ?(\d{1,9}) ?Mi?B(?!\S)")
+_USE = re.compile(
+    r"(?<!\S)(?:(\d{1,3}) ?%|N/A|ERR!) (Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited)(?!\w)"
+)
+_MIG = re.compile(r"(?<!\S)(?:Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited) (Enabled|Disabled)\b")
+_MODES = {"default": "default", "prohibited": "prohibited"}
+_UNREADABLE = re.compile(r"ERR!(?: ?/ ?(?:ERR!|N/A|\d{1,5}W))?")
+SINGLE_READING = 1  # the fan of a water-cooled card or the power of a laptop may be unreadable in good health
+
+_PROCESS = re.compile(
+    r"(?<!\S)(\d{1,3}) (?:(?:N/A|\d{1,2}) (?:N/A|\d{1,2}) )?(\d{1,9}) (?:C\+G|M\+C|C|G) "
+    r"(\S.{0,120}?) (?:(\d{1,8}) ?Mi?B|N/A)(?!\S)"
+)
+_MIG_TABLE = re.compile(r"(?<!\S)(\d{1,3}) \d{1,2} \d{1,2} \d{1,2} \d{1,9} ?MiB ?/ ?\d{1,9} ?MiB(?!\S)")
+_FAILED = re.compile(r"failed to initialize nvml|nvidia-smi has failed|unable to determine the device handle")
+_NO_DEVICES = "no devices were found"
+
+
+class _Table(NamedTuple):
+    header: re.Match[str] | None
+    text: str
+    devices: tuple[Device, ...]
+
+
+def read(text: Text) -> Facts:
+    """Return what the last table with GPUs in it tells, of several."""
+    if not any(sign in text.lowered for sign in ("nvidia-smi", "bus-id", "mib /", "no devices were found")):
+        return {}
+    flat = " ".join(_FRAMES.sub(" ", text.flat[:MOST_CHARACTERS]).split())
+    tables = [_table(part) for part in _parts(flat)]
+    chosen = next((table for table in reversed(tables) if table.devices), tables[-1])
+    if chosen.header is None and not chosen.devices:
+        versions = _VERSIONS.search(flat)
+        if versions is None:
+            none = any(line.strip().lower().startswith(_NO_DEVICES) for line in text.lines)
+            return {"devices": ()} if none else {}
+        return {"driver": _driver(versions, text)}
+    facts: Facts = {"driver": _driver(chosen.header, text)}
+    if chosen.devices:
+        facts["devices"] = chosen.devices
+    system = _system(chosen)
+    if system is not None:
+        facts["system"] = system
+    taken_at = time_of(text.flat)
+    return {**facts, "taken_at": taken_at} if taken_at else facts
+
+
+def _parts(flat: str) -> list[str]:
+    """Return the text cut at each header, what stands before the first one with it where it holds nothing else."""
+    starts = [match.start() for match in _HEADER.finditer(flat)][:64]
+    edges = [0, *starts, len(flat)]
+    return [flat[begin:end] for begin, end in pairwise(edges) if end > begin] or [flat]
+
+
+def _table(part: str) -> _Table:
+    header = _HEADER.match(part)
+    rows = list(_rows(part))
+    devices = {device.nvml_index: device for device in rows}
+    told = _told(part, tuple(devices[index] for index in sorted(devices)))
+    return _Table(header, part, told)
+
+
+def _rows(part: str) -> Iterator[Device]:
+    """Yield the device of each pair of lines. What has no bus address counts only where a reading follows."""
+    matches = list(islice(_ROW.finditer(part), MAXIMUM_DEVICES))
+    for number, match in enumerate(matches):
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(part)
+        rest = part[match.end() : min(end, match.end() + LONGEST_ROW)]
+        stop = _END.search(rest)
+        rest = rest[: stop.start()] if stop else rest
+        if match["bus"] or _MEMORY.search(rest) or _USE.search(rest) or "Not Supported" in rest:
+            yield _device(match, rest)
+
+
+def _device(row: re.Match[str], rest: str) -> Device:
+    memory, power, use = _MEMORY.search(rest), _POWER.search(rest), _USE.search(rest)
+    before_memory = rest[: memory.start()] if memory else rest
+    # With the frames gone a fan of "30%" and a use of "30%" look alike: the fan stands first.
+    fan = _FAN.match(rest.lstrip())
+    ecc, mode = row["ecc"], row["mode"].lower()
+    return Device(
+        nvml_index=int(row["index"]),
+        name=None if row["name"] == "ERR!" else row["name"].strip(),
+        error=_error(row[0] + " " + rest),
+        pci_address=pci_address(_whole(row["bus"])) if row["bus"] else None,
+        memory_used_bytes=int(memory[1]) * MIB if memory else None,
+        memory_total_bytes=int(memory[2]) * MIB if memory else None,
+        power_draw_watts=float(power[1]) if power and power[1] else None,
+        power_limit_watts=float(power[2]) if power and power[2] else None,
+        performance_state=_number(_STATE.search(before_memory)),
+        temperature_celsius=_number(_TEMPERATURE.search(before_memory)),
+        fan_percent=_number(fan),
+        utilization_percent=int(use[1]) if use and use[1] else None,
+        compute_mode=_compute_mode(use[2]) if use else None,
+        ecc_enabled=True if ecc and ecc.isdigit() else False if ecc and ecc.lower() == "off" else None,
+        ecc_uncorrected_volatile=int(ecc) if ecc and ecc.isdigit() else None,
+        persistence_enabled={"on": True, "off": False}.get(mode),
+        mig_enabled={"Enabled": True, "Disabled": False}.get(mig[1]) if (mig := _MIG.search(rest)) else None,
+    )
+
+
+def _whole(bus: str) -> str:
+    return bus if bus.count(":") == 2 else f"0000:{bus}"
+
+
+def _number(match: re.Match[str] | None) -> int | None:
+    return int(match[1]) if match else None
+
+
+def _compute_mode(word: str) -> str:
+    return _MODES.get(word.lower(), "exclusive-process")
+
+
+def _error(row: str) -> str:
+    """Return why the device cannot be reached: "ERR!" where several of its values could not be read."""
+    lost = next((words for words in UNREACHABLE if words in row), "")
+    return lost or ("ERR!" if len(_UNREADABLE.findall(row)) > SINGLE_READING else "")
+
+
+def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Return the devices with what the tables of MIG devices and of processes tell of them."""
+    processes = _processes(part)
+    _, found, listed = part.partition("MIG devices:")
+    none = bool(found) and "No MIG devices found" in listed
+    instances = {int(match[1]) for match in _MIG_TABLE.finditer(listed[:20_000])} if found else set()
+    result = []
+    for device in devices:
+        mig = True if device.nvml_index in instances else device.mig_enabled
+        uuids = () if mig is False or (mig and none) else None
+        listed_here = None if processes is None else processes.get(device.nvml_index, _UNLISTED.get(bool(processes)))
+        result.append(replace(device, mig_enabled=mig, mig_uuids=uuids, processes=listed_here))
+    return tuple(result)
+
+
+# A table of processes that is empty says so; one that lists some may be cut off before those of another device.
+_UNLISTED: Mapping[bool, tuple[DeviceProcess, ...] | None] = {False: (), True: None}
+
+
+def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
+    """Return the processes by device; {} where the table says that there is none, None where there is no table."""
+    _, found, listed = part.partition("Processes:")
+    if not found:
+        return None
+    by_device: dict[int, list[DeviceProcess]] = {}
+    for match in _PROCESS.finditer(listed[:50_000]):
+        held = by_device.setdefault(int(match[1]), [])
+        if len(held) < MAXIMUM_PROCESSES:
+            used = int(match[4]) * MIB if match[4] else None
+            held.append(DeviceProcess(pid=int(match[2]), name=match[3].strip(), used_bytes=used))
+    if by_device:
+        return {index: tuple(held) for index, held in by_device.items()}
+    return {} if "No running" in listed[:2000] else None
+
+
+def _driver(found: re.Match[str] | None, text: Text) -> Driver:
+    """Return the driver. A text with NVML's failure in it does not say that NVML works."""
+    version = found["driver"] if found else None
+    cuda = found["cuda"] if found and found["cuda"] and found["cuda"][0].isdigit() else None
+    return Driver(
+        installed=True,
+        version=DriverVersion.parse(version) if version else None,
+        cuda_version=CudaVersion.parse(cuda) if cuda else None,
+        nvml_code=None if _FAILED.search(text.lowered) else 0,
+    )
+
+
+def _system(table: _Table) -> System | None:
+    """Return the operating system: only Windows has driver models, only WSL has the Windows driver's version below
+    another of nvidia-smi."""
+    header = table.header
+    if re.search(r"Driver-Model|TCC/WDDM| (?:WDDM|TCC|MCDM) [0-9A-F]{4,8}:", table.text):
+        return System(os="windows")
+    if header and header["driver"] and header["smi"] not in (header["driver"], "N/A"):
+        return System(os="linux", wsl=2) if _of_one_branch(header["smi"], header["driver"]) else None
+    return System(os="linux") if "Persistence-M" in table.text else None
+
+
+def _of_one_branch(smi: str, driver: str) -> bool:
+    """Return whether these are the two names of one release: Windows counts "537.13" where Linux has "535.104.05"."""
+    (branch, *rest), own = driver.split("."), smi.partition(".")[0]
+    return len(rest) == 1 and 0 <= int(branch) - int(own) <= FURTHEST_BRANCH

@@ -1,0 +1,81 @@
+"""What a list of installed packages tells of the Python environment, PyTorch and CuPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from gpudoctor.model import Cupy, Package, PackageVersion, Python, Torch
+from gpudoctor.parsers.requirements_files import normalise
+from gpudoctor.probes.cupy_build import DISTRIBUTIONS as CUPY
+from gpudoctor.probes.workers.python_environment import DISTRIBUTIONS
+from gpudoctor.readers.facts import Facts
+
+MOST_PACKAGES = 400
+VERSION = r"\d[A-Za-z0-9.!_]{0,40}(?:\+[A-Za-z0-9._]{1,60})?"
+NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
+
+
+def bears_on_gpus(name: str) -> bool:
+    """Tell whether a distribution is one of those that a probe of the environment keeps."""
+    return normalise(name).startswith(DISTRIBUTIONS)
+
+
+def package(name: str, version: str, installer: str = "", location: str = "") -> Package:
+    """Return the package with its name normalised."""
+    return Package(name=normalise(name), version=PackageVersion(version), installer=installer, location=location)
+
+
+def package_facts(found: Sequence[Package], *, whole: Iterable[str] = (), complete: bool = False) -> Facts:
+    """Return the sections that installed packages give; of two of one name the last counts.
+
+    whole: names of everything in a list that leaves nothing out between them. complete: there is such a list.
+    """
+    packages = tuple({item.name: item for item in found}.values())[:MOST_PACKAGES]
+    facts: Facts = {"python": Python(packages=packages)} if packages or complete else {}
+    torch = next((item for item in packages if item.name == "torch"), None)
+    if torch is not None:
+        facts["torch"] = Torch(installed=True, version=torch.version, location=_location(torch))
+    elif complete and not _mentions(whole, r"torch|pytorch.*"):
+        facts["torch"] = Torch(installed=False)
+    cupy = _cupy(packages, complete)
+    return {**facts, "cupy": cupy} if cupy is not None else facts
+
+
+def _location(torch: Package) -> str | None:
+    return f"{torch.location}/torch" if torch.location.startswith("/") else None
+
+
+def _mentions(names: Iterable[str], pattern: str) -> bool:
+    return any(re.fullmatch(pattern, normalise(name)) for name in names)
+
+
+def _cupy(packages: Sequence[Package], complete: bool) -> Cupy | None:
+    """Return the section of CuPy; None where the list does not tell whether it is there."""
+    found = tuple(item for item in packages if re.fullmatch(CUPY, item.name))
+    numpy = next((item.version for item in packages if item.name == "numpy"), None)
+    if not found:
+        return Cupy(distributions=(), numpy_version=numpy) if complete else None
+    only = found[0] if len(found) == 1 else None
+    return Cupy(
+        distributions=found,
+        version=found[0].version if only or len({item.version for item in found}) == 1 else None,
+        platform=_platform(only) if only else None,
+        cuda_major=cuda_major(only.name) if only else None,
+        numpy_version=numpy,
+    )
+
+
+def _platform(cupy: Package) -> str | None:
+    """Return what it is for, by its name; conda's and a build from source are both named "cupy"."""
+    if "rocm" in cupy.name or cupy.name == "amd-cupy":
+        return "rocm"
+    if cupy.name != "cupy":
+        return "cuda"
+    return "cuda" if cupy.installer == "conda" else None
+
+
+def cuda_major(name: str) -> int | None:
+    """Return the CUDA major version in a distribution's name: 12 of cupy-cuda12x, 11 of cupy-cuda115."""
+    match = re.fullmatch(r"cupy-cuda(?:(\d{1,2})x|(\d{1,2})\d)", name)
+    return int(match[1] or match[2]) if match else None

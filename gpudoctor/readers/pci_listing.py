@@ -1,0 +1,126 @@
+"""GPUs that `lspci`, `lshw` and `ubuntu-drivers` list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gpudoctor.model import PciGpu, System
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+_ADDRESS = r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+_ROW = re.compile(rf"^\s*{_ADDRESS} ([A-Z0-9][\w /-]{{2,60}}?)(?: \[([0-9a-f]{{4}})\])?: (\S.{{0,250}})$")
+_DISPLAY = re.compile(
+    r"VGA compatible controller|3D controller|Display controller|Processing accelerators|Video device"
+)
+_IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
+_BOUND = re.compile(r"^\s+Kernel driver in use: ([\w-]{1,40})")
+_VENDORS = (
+    ("nvidia", re.compile(r"NVIDIA|10de:", re.IGNORECASE)),
+    ("amd", re.compile(r"Advanced Micro Devices|\bAMD\b|\bATI\b|1002:")),
+    ("intel", re.compile(r"Intel|8086:")),
+)
+_SWITCH = re.compile(r"NVSwitch|NVLink Switch")
+_COMMAND = re.compile(
+    r"^\s*(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$", re.IGNORECASE
+)
+_MODEL = re.compile(r"^\s*model\s+: (.{3,120})$")
+_ALIAS = re.compile(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})")
+_LSHW = re.compile(
+    r"product: (\S.{2,100}?) vendor: NVIDIA Corporation .{0,200}?bus info: pci@([0-9a-f:.]{7,16})"
+    r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)"
+)
+
+
+def read_pci(text: Text) -> Iterator[Facts]:
+    """Yield the GPUs on the PCI bus. A list in which one of NVIDIA may be left out tells nothing without one."""
+    found = [*_rows(text.lines), *_others(text)]
+    unique = tuple({gpu.address or gpu.name: gpu for gpu in reversed(found)}.values())[::-1][:64]
+    if any(gpu.vendor == "nvidia" for gpu in unique) or (unique and _is_whole(text)):
+        yield {"system": System(pci_gpus=unique, os="linux")}
+    elif not unique and _answered_nothing(text.lines):
+        yield {"system": System(pci_gpus=(), os="linux")}
+
+
+def _rows(lines: Sequence[str]) -> Iterator[PciGpu]:
+    for number, line in enumerate(lines):
+        row = _ROW.match(line)
+        if row is None or not _DISPLAY.match(row[3]):
+            continue
+        vendor = _vendor(row[5])
+        if vendor is not None:
+            address = f"{(row[1] or '0000')[-4:]}:{row[2]}"
+            yield PciGpu(
+                address=address,
+                vendor=vendor,
+                device_id=_device_id(row[5]),
+                name=_product(row[5], vendor),
+                bound_driver=_bound(lines[number + 1 : number + 25]),
+            )
+
+
+def _vendor(text: str) -> str | None:
+    return next((vendor for vendor, pattern in _VENDORS if pattern.search(text)), None)
+
+
+def _device_id(text: str) -> str:
+    ids = _IDS.findall(text)
+    device = re.search(r"Corporation Device ([0-9a-f]{4})\b", text)
+    return (ids[-1][1] if ids else device[1] if device else "").upper()
+
+
+def _product(text: str, vendor: str) -> str:
+    """Return the name of the product: what stands in the last brackets that hold no ids and no vendor."""
+    plain = _IDS.sub("", text)
+    names = [
+        name for name in re.findall(r"\[([^\[\]]{3,100})\]", plain) if not re.fullmatch(r"AMD(?:/ATI)?|rev \w\w", name)
+    ]
+    if not names:
+        return ""
+    return f"NVIDIA {names[-1]}" if vendor == "nvidia" and not names[-1].startswith("NVIDIA") else names[-1]
+
+
+def _bound(lines: Sequence[str]) -> str:
+    """Return the kernel driver that `lspci -k` shows below the row."""
+    for line in lines:
+        if _ROW.match(line):
+            return ""
+        match = _BOUND.match(line)
+        if match:
+            return match[1]
+    return ""
+
+
+def _others(text: Text) -> Iterator[PciGpu]:
+    """Yield the GPUs of `ubuntu-drivers devices` and `lshw -C display`."""
+    alias = None
+    for line in text.lines:
+        alias = _ALIAS.search(line) or alias
+        model = _MODEL.match(line)
+        if model and alias and alias[1] == "10DE":
+            name = _product(model[1], "nvidia") or model[1].strip()
+            yield PciGpu(address="", vendor="nvidia", device_id=alias[2], name=name)
+            alias = None
+    for match in _LSHW.finditer(text.flat):
+        name = _product(match[1], "nvidia")
+        yield PciGpu(address=match[2][-12:], vendor="nvidia", device_id="", name=name, bound_driver=match[3] or "")
+
+
+def _is_whole(text: Text) -> bool:
+    """Tell whether a GPU of NVIDIA would be in the list: it is the whole bus, or was filtered by "nvidia" or "3D"."""
+    others = sum(bool(row) and not _DISPLAY.match(row[3]) for row in map(_ROW.match, text.lines) if row)
+    filtered = [match[1].lower() for match in map(_COMMAND.match, text.lines) if match]
+    return others >= 5 or any("nvidia" in words or "3d" in words for words in filtered)
+
+
+def _answered_nothing(lines: Sequence[str]) -> bool:
+    """Tell whether `lspci | grep -i nvidia` printed nothing: what follows is no row.
+
+    A text that ends there may be cut.
+    """
+    for number, line in enumerate(lines):
+        command = _COMMAND.match(line)
+        if command and command[1].lower() == "nvidia" and any(after.strip() for after in lines[number + 1 :]):
+            return not any(_ROW.match(after) or "nvidia" in after.lower() for after in lines[number + 1 : number + 3])
+    return False

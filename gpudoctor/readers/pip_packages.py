@@ -1,0 +1,233 @@
+"""Lists of Python packages that pip, uv and Poetry print, and what pip says while it installs."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gpudoctor.model import Package, PackageVersion, Project, Python, Requirement, System
+from gpudoctor.parsers.requirements_files import normalise, parse_requirement
+from gpudoctor.readers.bounded import bounded
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
+from gpudoctor.readers.text import Text
+
+SOURCE = "pip"
+FEWEST_OF_A_WHOLE_LIST = 12
+
+_HEADER = re.compile(r"^\s*Package\s{1,80}Version\b")
+_RULE = re.compile(r"^\s*-{3,}\s+-{3,}[\s-]*$")
+_ROW = re.compile(rf"^\s*({NAME})\s+(?:\(!\)\s+)?({VERSION})(?:\s+(\S.*))?$")
+# Without a header: columns set apart by two blanks, or a name that everybody knows.
+_COLUMNS = re.compile(rf"^\s*(?:[-*•|]\s+)?({NAME})(?:\s{{2,}}|\s*\|\s*)({VERSION})(?:\s*\|?\s*|\s{{2,}}([/~A-Z(].*))$")
+_KNOWN = re.compile(
+    r"^\s*(?:[-*•]\s+)?(torch|torchvision|torchaudio|triton|xformers|numpy|flash[-_]attn|bitsandbytes|vllm|tensorflow"
+    r"|pynvml|nvidia-ml-py|cupy|cupy-cuda\d{2,3}x?|nvidia-[a-z0-9-]{3,40}-cu1\d|mmcv(?:-full)?|deepspeed|onnxruntime-gpu)"
+    rf"\s+({VERSION})$"
+)
+_PINNED = re.compile(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$")
+_DIRECT = re.compile(rf"^\s*({NAME})\s@\s\S+/({NAME})-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
+# What an installed environment's list never holds, and a file of wishes does.
+_WISH = re.compile(
+    rf"^\s*(?:-r\s|-c\s|-i\s|--(?:extra-)?index-url|--find-links|{NAME}(?:\[[\w,.-]{{1,80}}\])?\s*(?:[<>]=?|~=|!=)\s*\d"
+    rf"|{NAME}==\S+\s*(?:;|--hash|\\$|#)|{NAME}\s*==\s+\d)"
+)
+_WISH_TITLE = re.compile(r"requirements?(?:[\w-]{0,30})?\.(?:txt|in)\b|install_requires|dependencies", re.IGNORECASE)
+_INSTALLED = re.compile(rf"Successfully installed((?:\s{NAME}-{VERSION}(?=\s|$)){{1,400}})")
+_SATISFIED = re.compile(
+    rf"Requirement already satisfied: ({NAME})[^ ]{{0,120}}(?: in (\S{{1,300}}))?"
+    rf"(?: \(from .{{1,200}}?\))? \(({VERSION})\)"
+)
+_REMOVED = re.compile(rf"Successfully uninstalled ({NAME})-({VERSION})(?=\s|$)")
+_WHEEL = re.compile(
+    rf"(?:(?:Using cached|Downloading|Processing|pip3? install)\s)(?:[^\s]{{0,300}}/)?({NAME})"
+    r"-(\d[\w.!]{0,40}(?:(?:\+|%2B)[\w.]{1,60})?)"
+    r"-(cp|py|pp)(\d{1,4})(?:\.[\w.]{1,20})?-([\w.]{2,40})-([\w.]{3,120})\.whl"
+)
+_OBJECT = re.compile(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"')
+_SHOW = re.compile(r"^\s*(Name|Version|Location|Installer): (\S.*)$")
+_FAILED = re.compile(r"ERROR: (?!pip's dependency resolver)|error: subprocess-exited|is not a supported wheel")
+_PLATFORMS = (
+    (r"win_amd64", "windows", "AMD64"),
+    (r"win_arm64", "windows", "ARM64"),
+    (r"win32", "windows", "x86"),
+    (r"(?:many|musl)?linux[\w.]*_x86_64", "linux", "x86_64"),
+    (r"(?:many)?linux[\w.]*_aarch64", "linux", "aarch64"),
+    (r"macosx_[\w.]*_arm64", "darwin", "arm64"),
+    (r"macosx_[\w.]*_x86_64", "darwin", "x86_64"),
+)
+
+
+class _Listed(NamedTuple):
+    """Packages of a table with its header. names: all of them, in order."""
+
+    packages: list[Package]
+    names: list[str]
+
+
+def read(text: Text) -> Facts:
+    """Return the packages that bear on GPUs, and what follows from their being there."""
+    text = bounded(text)
+    tables = list(_tables(text.lines))
+    found = [item for table in tables for item in table.packages]
+    wishes: list[Requirement] = []
+    for block in _blocks(text.lines):
+        wanted = _wishes(block, text.name)
+        wishes += wanted
+        found += [] if wanted else list(_loose(block))
+    found += _shown(text.lines)
+    found += [package(match[1], match[2]) for match in _OBJECT.finditer(text.flat) if bears_on_gpus(match[1])]
+    found = [*_downloaded(text), *found, *_told(text)]
+    gone = _gone(text)
+    found = [item for item in found if (item.name, item.version.text) not in gone]
+    names = next((table.names for table in reversed(tables) if _is_whole(table.names)), [])
+    facts = package_facts(found, whole=[*names, *(item.name for item in found)], complete=bool(names))
+    facts = joined(facts, _platform(text))
+    return joined(facts, {"project": Project(requirements=tuple(wishes[:200]))}) if wishes else facts
+
+
+def _tables(lines: Sequence[str]) -> Iterator[_Listed]:
+    """Yield the tables with pip's header, each up to the first line that is no row of one."""
+    for start, line in enumerate(lines):
+        if not _HEADER.match(line) or start + 1 >= len(lines):
+            continue
+        first = start + (2 if _RULE.match(lines[start + 1]) else 1)
+        matches = (_ROW.match(row) for row in lines[first : first + 3000])
+        rows = list(itertools.takewhile(bool, matches))
+        named = [(row[1], row[2], row[3] or "") for row in rows if row]
+        yield _Listed(
+            packages=[package(name, version, location=_folder(rest)) for name, version, rest in named if _bears(name)],
+            names=[name for name, _, _ in named],
+        )
+
+
+def _bears(name: str) -> bool:
+    return bears_on_gpus(name)
+
+
+def _folder(rest: str) -> str:
+    """Return the folder in the third column; `pip list -v` has the installer after it."""
+    match = re.match(r"(/\S{1,300}|[A-Za-z]:\\[^\n]{1,300}?)(?:\s{1,40}\w{2,12})?$", rest)
+    return match[1].strip() if match else ""
+
+
+def _is_whole(names: Sequence[str]) -> bool:
+    """Tell whether a list in pip's order runs from before "cupy" to after "torch" without a gap."""
+    plain = [normalise(name) for name in names]
+    return (
+        len(plain) >= FEWEST_OF_A_WHOLE_LIST
+        and all(one <= other for one, other in itertools.pairwise(plain))
+        and plain[0] < "cupy"
+        and plain[-1] > "torchz"
+    )
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yield runs of lines without an empty one between them, each with the title before it."""
+    for filled, group in itertools.groupby(lines, key=lambda line: bool(line.strip())):
+        if filled:
+            yield list(group)
+
+
+def _wishes(block: Sequence[str], source: str) -> list[Requirement]:
+    """Return what the lines ask for, if they are a requirements file: a list of wishes, not of what is installed."""
+    pinned = sum(bool(_PINNED.match(line)) for line in block)
+    wishing = sum(bool(_WISH.match(line)) for line in block)
+    titled = any(_WISH_TITLE.search(line) and not _PINNED.match(line) for line in block[:2])
+    if not wishing and not (titled and pinned):
+        return []
+    read = (
+        parse_requirement(_unmarked(line), f"{source}", {})
+        for line in block
+        if _WISH.match(line) or _PINNED.match(line)
+    )
+    return [item for item in read if item is not None and bears_on_gpus(item.name)]
+
+
+def _unmarked(line: str) -> str:
+    return re.sub(r"\s*(?:;.*|\\)$", "", line.strip().lstrip("-*• "))
+
+
+def _loose(block: Sequence[str]) -> Iterator[Package]:
+    """Yield the packages of lines that stand by themselves: `pip freeze`, a part of `pip list`, changes by uv."""
+    changes = any(line.lstrip().startswith("+ ") and _PINNED.match(line) for line in block)
+    for line in block:
+        pinned = _PINNED.match(line)
+        if pinned:
+            removed = changes and (pinned[1] or "").strip() in ("-", "~")
+            if not removed and bears_on_gpus(pinned[2]):
+                yield package(pinned[2], pinned[3])
+            continue
+        direct = _DIRECT.match(line)
+        row = _COLUMNS.match(line) or _KNOWN.match(line)
+        if direct and bears_on_gpus(direct[1]):
+            yield package(direct[1], direct[3].replace("%2B", "+"))
+        elif row and bears_on_gpus(row[1]) and _is_version(row[2]):
+            yield package(row[1], row[2])
+
+
+def _is_version(text: str) -> bool:
+    """Tell whether it is a package's version: "2.1.2", and neither "12345" nor "3D"."""
+    return re.match(r"\d{1,4}(?:\.\d+)+|20\d{6}", text) is not None
+
+
+def _shown(lines: Sequence[str]) -> Iterator[Package]:
+    """Yield the packages of `pip show`."""
+    fields: dict[str, str] = {}
+    for line in [*lines, "Name: end"]:
+        match = _SHOW.match(line)
+        if not match:
+            continue
+        if match[1] == "Name":
+            name, version = fields.get("Name", ""), fields.get("Version", "")
+            if re.fullmatch(NAME, name) and re.fullmatch(VERSION, version) and bears_on_gpus(name):
+                yield package(name, version, fields.get("Installer", "")[:20], fields.get("Location", "")[:300])
+            fields = {}
+        fields.setdefault(match[1], match[2].strip())
+
+
+def _told(text: Text) -> Iterator[Package]:
+    """Yield what pip says that it found or installed."""
+    for match in _SATISFIED.finditer(text.flat):
+        if bears_on_gpus(match[1]):
+            yield package(match[1], match[3], location=match[2] or "")
+    for match in _INSTALLED.finditer(text.flat):
+        for word in match[1].split():
+            pair = re.fullmatch(rf"({NAME})-({VERSION})", word)
+            if pair and bears_on_gpus(pair[1]):
+                yield package(pair[1], pair[2])
+
+
+def _gone(text: Text) -> set[tuple[str, str]]:
+    """Return the packages that pip removed and did not install again."""
+    gone = {(normalise(m[1]), m[2]): m.start() for m in _REMOVED.finditer(text.flat)}
+    for match in _INSTALLED.finditer(text.flat):
+        for word in match[1].split():
+            name, _, version = word.rpartition("-")
+            if gone.get((normalise(name), version), match.end()) < match.start():
+                del gone[normalise(name), version]
+    return set(gone)
+
+
+def _downloaded(text: Text) -> Iterator[Package]:
+    """Yield the wheels that pip took, unless it then failed."""
+    for match in _WHEEL.finditer(text.flat):
+        if bears_on_gpus(match[1]) and not _FAILED.search(text.flat, match.end()):
+            yield package(match[1], match[2].replace("%2B", "+"))
+
+
+def _platform(text: Text) -> Facts:
+    """Return what the tags of a wheel tell that pip chose: Python, system and processor."""
+    facts: Facts = {}
+    for match in _WHEEL.finditer(text.flat):
+        if "is not a supported wheel" in text.flat[match.end() : match.end() + 40] or match[0].startswith("pip"):
+            continue
+        if match[3] == "cp" and match[5].startswith("cp") and len(match[4]) > 1:
+            facts = joined(facts, {"python": Python(version=PackageVersion(f"{match[4][0]}.{match[4][1:]}"))})
+        for pattern, os, machine in _PLATFORMS:
+            if re.search(pattern, match[6]):
+                facts = joined(facts, {"system": System(os=os, machine=machine)})
+                break
+    return facts

@@ -1,0 +1,119 @@
+"""The names by which reports call an operating system: Python's platform string, and the name of a distribution."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from gpudoctor.model import System
+
+_MACHINES = r"x86_64|aarch64|ppc64le|armv[78]l|i686|s390x|riscv64"
+# platform.platform(): "Linux-5.15.0-67-generic-x86_64-with-glibc2.31". Source: Lib/platform.py of CPython.
+_LINUX = re.compile(rf"Linux-([\w.+~-]{{1,80}}?)-({_MACHINES})(?:-with-([\w.-]{{1,60}}))?")
+_WINDOWS = re.compile(r"Windows-(?:\w{1,10}|\d{4}Server)-\d{1,2}\.\d")
+_MAC = re.compile(r"(?:macOS|Darwin)-[\d.]{1,12}-(arm64|x86_64)")
+# Up to Python 3.8 the platform string has the oldest glibc that the interpreter asks for, not the one that is there.
+# Source: https://bugs.python.org/issue35389 and Lib/platform.py of CPython 3.8.
+_FIRST_RIGHT_GLIBC = (3, 9)
+
+# The names in PRETTY_NAME and lsb_release -d, with the ID of os-release; the longer name first.
+_DISTRIBUTIONS = (
+    ("red hat", "rhel"),
+    ("rocky", "rocky"),
+    ("almalinux", "almalinux"),
+    ("oracle linux", "ol"),
+    ("amazon linux", "amzn"),
+    ("opensuse leap", "opensuse-leap"),
+    ("opensuse tumbleweed", "opensuse-tumbleweed"),
+    ("suse linux enterprise server", "sles"),
+    ("linux mint", "linuxmint"),
+    ("pop!_os", "pop"),
+    ("zorin", "zorin"),
+    ("elementary", "elementary"),
+    ("kali", "kali"),
+    ("manjaro", "manjaro"),
+    ("endeavouros", "endeavouros"),
+    ("arch linux", "arch"),
+    ("nixos", "nixos"),
+    ("gentoo", "gentoo"),
+    ("alpine", "alpine"),
+    ("openeuler", "openEuler"),
+    ("anolis", "anolis"),
+    ("alibaba cloud linux", "alinux"),
+    ("tencentos", "tencentos"),
+    ("kylin", "kylin"),
+    ("deepin", "deepin"),
+    ("ubuntu", "ubuntu"),
+    ("debian", "debian"),
+    ("centos", "centos"),
+    ("fedora", "fedora"),
+)
+
+
+def platform_facts(text: str, python: tuple[int, ...] = ()) -> System | None:
+    """Return what Python's platform string tells, None where `text` holds none.
+
+    python: release of the Python that gave it; without one that is new enough its glibc is not believed.
+    """
+    linux = _LINUX.search(text)
+    if linux:
+        system = System(os="linux", kernel=linux[1], machine=linux[2], wsl=_wsl(linux[1]))
+        return _with_libc(system, linux[3] or "", python)
+    if _WINDOWS.search(text):
+        return System(os="windows")
+    mac = _MAC.search(text)
+    return System(os="darwin", machine=mac[1]) if mac else None
+
+
+def _wsl(kernel: str) -> int | None:
+    """Return 1 or 2 by the kernel's name: "5.15.90.1-microsoft-standard-WSL2", "4.4.0-19041-Microsoft"."""
+    if "microsoft" not in kernel.lower():
+        return None
+    return 1 if kernel.endswith("-Microsoft") else 2
+
+
+def _with_libc(system: System, libc: str, python: tuple[int, ...]) -> System:
+    """Return the system with what stands after "with": the C library, up to Python 3.7 the distribution."""
+    glibc = re.fullmatch(r"glibc(\d\.\d{1,3})", libc)
+    if glibc:
+        return replace(system, glibc=glibc[1]) if python[:2] >= _FIRST_RIGHT_GLIBC else system
+    named = re.match(r"(ubuntu|centos|fedora|debian)-(\d[\d.]{0,7})", libc, re.IGNORECASE)
+    if named:
+        return replace(system, distribution=named[1].lower(), distribution_version=_short(named[1], named[2]))
+    return system
+
+
+def _short(distribution: str, version: str) -> str:
+    """Return the version as VERSION_ID has it: "7" for CentOS 7.9.2009, "20.04" for Ubuntu 20.04.6."""
+    parts = version.rstrip(".").split(".")
+    return ".".join(parts[: 2 if distribution.lower() in ("ubuntu", "linuxmint", "pop") else 1])
+
+
+def distribution_facts(text: str) -> System | None:
+    """Return what the name of an operating system tells: "Ubuntu 20.04.5 LTS (x86_64)", "Microsoft Windows 11 Pro"."""
+    name = re.sub(rf"\s*\((?:{_MACHINES}|arm64|[\d.]+ ?64[^()]{{0,8}})\)\s*$", "", text).strip()[:100]
+    machine = re.search(rf"\(({_MACHINES}|arm64)\)\s*$", text)
+    system = System(machine=machine[1] if machine else None)
+    lowered = name.lower()
+    if "windows" in lowered:
+        return replace(system, os="windows", distribution_name=name)
+    if re.match(r"mac ?os|darwin|os ?x\b", lowered):
+        return replace(system, os="darwin")
+    known = next((row for row in _DISTRIBUTIONS if row[0] in lowered), None)
+    if known is None:
+        return replace(system, os="linux") if re.search(r"\blinux\b", lowered) else None
+    version = re.search(r"(?<![\w.])(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])", name[lowered.index(known[0]) :])
+    return replace(
+        system,
+        os="linux",
+        distribution=known[1],
+        distribution_version=_version(known[1], version[1]) if version else None,
+        distribution_name=name,
+    )
+
+
+def _version(distribution: str, version: str) -> str:
+    """Return the version as VERSION_ID has it: the patch release of Ubuntu and Debian is not in it."""
+    if distribution == "centos":
+        return version.partition(".")[0]
+    return _short(distribution, version) if distribution in ("ubuntu", "debian") else version

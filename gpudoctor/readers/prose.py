@@ -1,0 +1,279 @@
+"""What people write in words: the system, the GPU and the versions they have. The least reliable of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.model import (
+    Container,
+    CudaVersion,
+    Driver,
+    DriverVersion,
+    PackageVersion,
+    PciGpu,
+    Python,
+    System,
+    Toolkit,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.readers.bounded import bounded
+from gpudoctor.readers.container_start import cuda_of_image, is_image
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.gpu_words import named_gpus
+from gpudoctor.readers.text import Text
+
+SOURCE = "what is written"
+
+MOST_LINES = 4000  # a longer text is a log
+
+_MARK = r"[\"'*_`]{0,3}"
+_DISTRIBUTIONS = (
+    ("ubuntu", r"Ubuntu(?: Linux| Server| Desktop)?[ -]?v?(\d{2}\.\d{2})?"),
+    ("debian", r"Debian(?: GNU/Linux)?[ -]?(\d{1,2})?"),
+    ("fedora", r"Fedora(?: Linux| Workstation)?[ -]?(\d{2})?"),
+    ("centos", r"CentOS(?: Linux| Stream)?[ -]?(?:release )?(\d)?"),
+    ("rhel", r"(?:Red ?Hat Enterprise Linux(?: Server)?|RHEL)[ -]?(?:release )?(\d(?:\.\d{1,2})?)?"),
+    ("rocky", r"Rocky(?: ?Linux)?[ -]?(\d(?:\.\d{1,2})?)?"),
+    ("almalinux", r"Alma ?Linux[ -]?(\d(?:\.\d{1,2})?)?"),
+    ("arch", r"(?:Arch(?: ?Linux)|archlinux)()"),
+    ("manjaro", r"Manjaro()"),
+    ("opensuse-leap", r"openSUSE(?: Leap)?[ -]?(\d{2}\.\d)?"),
+    ("linuxmint", r"Linux ?Mint[ -]?(\d{2}(?:\.\d)?)?"),
+    ("pop", r"Pop!?_?OS[ -]?(\d{2}\.\d{2})?"),
+    ("nixos", r"NixOS[ -]?(\d{2}\.\d{2})?"),
+    ("amzn", r"Amazon Linux[ -]?(\d{1,4})?"),
+)
+_ADVICE = re.compile(
+    r"\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|since|recommend\w*|upgrade to"
+    r"|minimum|at least|instead"
+    r"|please|try|you (?:can|may)|for example|e\.g\.|changelog|release notes|e.g|does not work with|available for)\b",
+    re.IGNORECASE,
+)
+_OUTPUT = re.compile(
+    r"https?://|^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
+    r"|NVIDIA-SMI \d|==\d.*==\d"
+    r"|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s|\b(?:pip3?|conda|apt(?:-get)?|docker) (?:install|run|pull)|\.whl\b"
+)
+_WSL = re.compile(r"\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", re.IGNORECASE)
+_WSL_ANY = re.compile(
+    r"\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL ?[12,(:]|\(WSL\)|Subsystem for Linux",
+    re.IGNORECASE,
+)
+_WINDOWS = re.compile(r"\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|\bWindows (?:Version|OS)\b", re.IGNORECASE)
+_LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
+_OS_LABEL = re.compile(
+    _LABEL + r"(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统"
+    r"|系统)\b[^:=\n]{0,40}[:=]",
+    re.IGNORECASE,
+)
+_MAC = re.compile(r"\b(?:macOS|Mac OS(?: X)?|OS X)\b(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?", re.IGNORECASE)
+_APPLE = re.compile(r"\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon", re.IGNORECASE)
+_DRIVER = re.compile(
+    r"\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
+    r"(?: version)?"
+    + _MARK
+    + r"\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{0,3}v?(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_DRIVER_PACKAGE = re.compile(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b")
+_SMI_CUDA = re.compile(
+    r"nvidia-smi\s?`?(?:\s(?:says|shows|reports|gives|cuda version|cuda))?\s{0,2}(?:[=:(]|->)?\s{0,2}(?:CUDA"
+    r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])",
+    re.IGNORECASE,
+)
+_TOOLKIT = re.compile(
+    r"(?:\bcuda[ -]?toolkit(?: version)?|\bcuda(?: version)?|\bnvcc(?: version)?(?: release)?)"
+    + _MARK
+    + r"\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{0,3}v?(\d{1,2}\.\d)(?:\.\d{1,3})?(?![.\d])",
+    re.IGNORECASE,
+)
+_PYTHON = re.compile(
+    _LABEL
+    + r"python(?: version)?"
+    + _MARK
+    + r"\s?(?::|=|\(|\bversion\b|\bis\b)?\s{0,3}(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
+    re.IGNORECASE,
+)
+_PYTHON_INLINE = re.compile(
+    r"\bPython[ -](3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])|\bpython \(version (3\.\d{1,2}(?:\.\d{1,2})?)\)", re.IGNORECASE
+)
+_TORCH = re.compile(
+    r"(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?"
+    + _MARK
+    + r"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{0,3}(?:\(?version )?v?"
+    r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
+    r"(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_TORCH_INDEX = re.compile(
+    r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
+    r"|rocm\d\.\d) index"
+)
+_IMAGE = re.compile(
+    r"(?:\b(?:base |docker |container )?image"
+    + _MARK
+    + r"\s?(?:is|:|=)?\s{1,3}"
+    + _MARK
+    + r")((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
+    re.IGNORECASE,
+)
+_NO_GPU = re.compile(
+    r"\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
+    r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b"
+    r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)",
+    re.IGNORECASE,
+)
+_GFX = re.compile(r"\b(gfx\d{3,4}[a-f]?)\b")
+_NOUVEAU = re.compile(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b")
+_GCC = re.compile(
+    _LABEL + r"g(?:cc|\+\+)" + _MARK + r"\s?(?:version|:|=)?\s?:?\s?(\d{1,2}(?:\.\d{1,2}){0,2})(?![.\d\w])",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
+_SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
+_UNAVAILABLE = re.compile(
+    r"\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
+    r"(?:always |still )?[`'\"]?(false|true)\b",
+    re.IGNORECASE,
+)
+
+
+def read(text: Text) -> Facts:
+    """Return what the words say, from lines that state something and are neither advice nor a program's output."""
+    text = bounded(text)
+    facts: Facts = {}
+    lines = [line for line in text.lines[:MOST_LINES] if line.strip() and len(line) < 500]
+    said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
+    for part in (_system(said, text), _gpu(text, said), _versions(said, text), _torch(said), _rest(text, said)):
+        for found in part:
+            facts = joined(facts, found)
+    return facts
+
+
+def _system(said: list[str], text: Text) -> Iterator[Facts]:
+    """Yield the system; of WSL and Windows both, the programs run in WSL."""
+    joined_lines = "\n".join(said)
+    distribution, version = _distribution(said)
+    wsl = 2 if _WSL.search(joined_lines) else 1 if re.search(r"\bWSL ?1\b", joined_lines) else None
+    if wsl is None and _WSL_ANY.search(joined_lines):
+        wsl = 2
+    windows = _WINDOWS.search(joined_lines) is not None or any(_labelled_os(line, r"\bwindows\b") for line in said)
+    mac = _MAC.search(joined_lines)
+    if wsl:
+        yield {"system": System(os="linux", wsl=wsl, distribution=distribution, distribution_version=version)}
+    elif windows and not distribution and not mac:
+        yield {"system": System(os="windows")}
+    elif mac and not distribution and not windows:
+        arm = "arm64" if _APPLE.search(joined_lines) else None
+        yield {"system": System(os="darwin", machine=arm)}
+    elif distribution and not windows:
+        yield {"system": System(os="linux", distribution=distribution, distribution_version=version)}
+    elif (
+        not windows
+        and not mac
+        and any(_labelled_os(line, r"\blinux\b") or re.match(r"\s*Linux,", line) for line in said)
+    ):
+        yield {"system": System(os="linux")}
+    folder = _FILE.search(text.flat)
+    if folder:
+        os = "windows" if folder[1][1:2] == ":" else "darwin" if folder[1] == "/Users/" else "linux"
+        yield {"system": System(os=os)}
+
+
+def _labelled_os(line: str, pattern: str) -> bool:
+    label = _OS_LABEL.match(line)
+    return label is not None and re.search(pattern, line[label.end() :], re.IGNORECASE) is not None
+
+
+def _distribution(said: list[str]) -> tuple[str | None, str | None]:
+    """Return the distribution and its version, (None, None) where several are named."""
+    found: dict[str, str] = {}
+    for line in said:
+        for name, pattern in _DISTRIBUTIONS:
+            match = re.search(rf"(?<![\w/:.-]){pattern}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)", line, re.IGNORECASE)
+            if match:
+                found[name] = found.get(name) or match[1] or ""
+    if len(found) != 1:
+        return None, None
+    name, version = next(iter(found.items()))
+    return name, version or None
+
+
+def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
+    """Yield the GPUs that the machine is said to have."""
+    gpus = named_gpus(text)
+    if gpus:
+        listed = tuple(PciGpu(address="", vendor=gpu.vendor, device_id="", name=gpu.name) for gpu in gpus)
+        yield {"system": System(pci_gpus=listed)}
+    elif any(map(_NO_GPU.search, said)):
+        intel = any("intel" in line.lower() for line in said)
+        yield {"system": System(pci_gpus=(PciGpu(address="", vendor="intel", device_id=""),) if intel else ())}
+    targets = tuple(dict.fromkeys(_GFX.findall(" ".join(said))))
+    if len(targets) == 1 and not any(gpu.vendor == "nvidia" for gpu in gpus):
+        yield {"system": System(amd_gfx_targets=targets)}
+
+
+def _versions(said: list[str], text: Text) -> Iterator[Facts]:
+    """Yield the versions of driver, toolkit, Python and compiler; one that is told twice differently is not."""
+    drivers = {match[1] for line in said for match in _DRIVER.finditer(line)}
+    drivers = drivers or {match[1] for line in said for match in _DRIVER_PACKAGE.finditer(line)}
+    if len(drivers) == 1:
+        yield {"driver": Driver(installed=True, version=DriverVersion.parse(drivers.pop()))}
+    offered = {match[1] for line in said for match in _SMI_CUDA.finditer(line)}
+    if len(offered) == 1:
+        yield {"driver": Driver(cuda_version=CudaVersion.parse(offered.pop()))}
+    toolkits = {
+        match[1] for line in said if "nvidia-smi" not in line for match in _TOOLKIT.finditer(_without_torch(line))
+    }
+    shown = any("Driver Version" in line or "nvidia-smi" in line.lower() or "== CUDA ==" in line for line in text.lines)
+    toolkits = set() if shown else toolkits
+    toolkits = {version for version in toolkits if 7 <= int(version.partition(".")[0]) <= 15}
+    if len(toolkits) == 1:
+        yield {"toolkit": Toolkit(nvcc_version=CudaVersion.parse(toolkits.pop()))}
+    pythons = [match[1] for match in map(_PYTHON.match, said) if match]
+    pythons = pythons or [m[1] or m[2] for line in said for m in _PYTHON_INLINE.finditer(line)]
+    if pythons and all(pythons[0].startswith(other) or other.startswith(pythons[0]) for other in pythons):
+        yield {"python": Python(version=PackageVersion(max(pythons, key=len)))}
+    compilers = {match[1] for match in map(_GCC.match, said) if match}
+    if len(compilers) == 1:
+        numbers = tuple(int(part) for part in compilers.pop().split("."))
+        yield {"toolkit": Toolkit(host_compiler="gcc", host_compiler_version=numbers)}
+
+
+def _without_torch(line: str) -> str:
+    """Return the line without what says for which CUDA a library is built: "torch 2.1 (CUDA 11.8)"."""
+    return re.sub(
+        r"(?i)(?:torch|tensorflow|cupy|jax|built|compiled|build|wheel|with|for|driver|wsl|image|container"
+        r"|docker)\b.*",
+        "",
+        line,
+    )
+
+
+def _torch(said: list[str]) -> Iterator[Facts]:
+    """Yield PyTorch's version, and whether it is said to see the GPU."""
+    index = next(filter(None, map(_TORCH_INDEX.search, said)), None)
+    versions = [] if index else [match[1] for line in said for match in _TORCH.finditer(line)]
+    longest = max(versions, key=len, default="")
+    if versions and all(longest.startswith(version) for version in versions):
+        yield {"torch": Torch(installed=True, version=PackageVersion(longest))}
+    elif index:
+        yield {"torch": Torch(installed=True, version=PackageVersion(f"{index[1]}+{index[3]}"))}
+    answers = {match[1].lower() for line in said for match in _UNAVAILABLE.finditer(line)}
+    if len(answers) == 1:
+        yield {"torch_runtime": TorchRuntime(available=answers == {"true"})}
+
+
+def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
+    """Yield the image, nouveau by the name that it gives a GPU, and Python by the folders of tracebacks."""
+    images = {match[1] for line in text.lines for match in _IMAGE.finditer(line) if is_image(match[1])}
+    if len(images) == 1:
+        image = images.pop()
+        yield {"container": Container(image=image, image_cuda_version=cuda_of_image(image))}
+    if any(map(_NOUVEAU.search, said)):
+        yield {"driver": Driver(nouveau_loaded=True)}
+    pythons = {f"{match[1]}.{match[2]}" for match in _SITE.finditer(text.flat)}
+    if len(pythons) == 1:
+        yield {"python": Python(version=PackageVersion(pythons.pop()))}

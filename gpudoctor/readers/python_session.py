@@ -1,0 +1,205 @@
+"""What a Python session shows of PyTorch and CuPy: an expression, and its value on a line after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpudoctor.model import (
+    ComputeCapability,
+    CudaVersion,
+    Cupy,
+    CupyRuntime,
+    Device,
+    PackageVersion,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.text import Text
+
+_VERSION = r"'?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+a-z][\w.+-]{0,50})?)'?"
+_NAME = (
+    r"'?((?:NVIDIA|GeForce|Tesla|Quadro|TITAN|RTX|GTX|AMD|Radeon|Orin|Xavier|A\d{2,3}|H\d{3}|GH\d{3})"
+    r"[\w ()./+-]{0,60})'?"
+)
+
+
+class _Expression(NamedTuple):
+    """An expression and the form of its value; answer: a line that is its value and no more."""
+
+    fact: str
+    written: re.Pattern[str]
+    value: str
+    answer: re.Pattern[str]
+
+
+def _expression(fact: str, written: str, value: str) -> _Expression:
+    return _Expression(fact, re.compile(written), value, re.compile(rf"^(?:Out\[\d+\]:\s?|\[\d+\]:\s?)?{value}$"))
+
+
+_EXPRESSIONS = (
+    _expression("version", r"\btorch\.__version__", _VERSION),
+    _expression("cuda", r"\btorch\.version\.cuda\b", r"'?(\d{1,2}\.\d{1,2}(?:\.\d{1,3})?|None)'?"),
+    _expression("hip", r"\btorch\.version\.hip\b", r"'?(\d\.\d{1,2}[\w.-]{0,30}|None)'?"),
+    _expression("available", r"\b(?:torch\.)?cuda\.is_available\(\)", r"([Tt]rue|[Ff]alse)"),
+    _expression("count", r"\btorch\.cuda\.device_count\(\)", r"(\d{1,3})"),
+    _expression(
+        "architectures", r"\btorch\.cuda\.get_arch_list\(\)", r"\[((?:'(?:sm|compute)_\d{2,3}[af]?'(?:, )?){0,30})\]"
+    ),
+    _expression("name", r"\btorch\.cuda\.get_device_name\([\w:.'\"()]{0,40}\)", _NAME),
+    _expression("capability", r"\btorch\.cuda\.get_device_capability\([\w:.'\"()]{0,40}\)", r"\((\d{1,2}, \d)\)"),
+    _expression("cudnn", r"\btorch\.backends\.cudnn\.version\(\)", r"(\d{4,6}|None)"),
+    _expression("nccl", r"\btorch\.cuda\.nccl\.version\(\)", r"(\(\d{1,2}, \d{1,2}, \d{1,2}\)|\d{4,5})"),
+    _expression("mps", r"\btorch\.backends\.mps\.is_available\(\)", r"(True|False)"),
+    _expression("cupy", r"\b(?:cupy|cp)\.__version__", _VERSION),
+    _expression("cupy-runtime", r"\b(?:cupy|cp)\.cuda\.runtime\.runtimeGetVersion\(\)", r"(\d{4,6})"),
+    _expression("cupy-driver", r"\b(?:cupy|cp)\.cuda\.runtime\.driverGetVersion\(\)", r"(\d{4,6})"),
+)
+# Between an expression and its value in one line: "is_available() -> False", "is_available() always returns 'false'"
+_WORDS = (
+    r"always|also|it|still|just|return(?:s|ed|ing)?|gives?|gave|is|says?|shows?|prints?|outputs?|yields?|evaluates to"
+)
+_BETWEEN = rf"[)}}`\"'\s]{{0,8}}(?:(?:->|=>|[=:#,>]|\b(?:{_WORDS})\b)[`\"'\s]{{0,3}}){{1,4}}\s{{0,3}}"
+_CONDITION = re.compile(
+    r"\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$", re.IGNORECASE
+)
+_BESIDE = re.compile(r"(?:\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\s*$|^\(?Triggered|^[\w/.-]+:\d+: )")
+_PATIENCE = 3  # lines between an expression and its value that are neither
+
+
+def read_session(text: Text) -> Iterator[Facts]:
+    """Yield what the expressions of PyTorch and CuPy showed, of several values of one the last."""
+    if not re.search(r"__version__|\.version|is_available|cuda\.", text.flat):
+        return
+    shown = dict(_beside(text.flat))
+    shown.update(_answers(text))
+    if shown:
+        yield _facts(shown, text)
+
+
+def _beside(flat: str) -> Iterator[tuple[str, str]]:
+    """Yield the values that stand in the line of their expression, unless it is a condition."""
+    for expression in _EXPRESSIONS:
+        pattern = rf"{expression.written.pattern}{_BETWEEN}[`\"']?(?:{expression.value})(?=[\s`\"',.;)]|$)"
+        for match in re.finditer(pattern, flat, re.IGNORECASE):
+            if not _CONDITION.search(flat[max(0, match.start() - 60) : match.start()]) and "==" not in match[0]:
+                found = next(group for group in match.groups() if group is not None)
+                yield expression.fact, found
+
+
+def _answers(text: Text) -> Iterator[tuple[str, str]]:
+    """Yield the values on the lines after their expressions; several expressions may come before their values."""
+    waiting: list[_Expression] = []
+    patience = _PATIENCE
+    for line in text.lines:
+        asked = [] if _is_code(line) else _asked(line)
+        if asked:
+            waiting += asked
+            patience = _PATIENCE
+            continue
+        words = line.strip()
+        taken = _take(waiting, words)
+        if taken:
+            yield from taken
+            patience = _PATIENCE
+        elif (
+            waiting
+            and words
+            and not _BESIDE.search(line)
+            and not words.startswith(("import ", "from ", "print(", "exit"))
+        ):
+            patience -= 1
+            if patience == 0:
+                waiting.clear()
+
+
+def _is_code(line: str) -> bool:
+    return re.match(r"^\s*(?:if|elif|assert|while|return|device\b|\w+ = )", line) is not None
+
+
+def _asked(line: str) -> list[_Expression]:
+    """Return the expressions of the line, in its order."""
+    found = [(match.start(), e) for e in _EXPRESSIONS for match in [e.written.search(line)] if match]
+    return [expression for _, expression in sorted(found, key=lambda pair: pair[0])]
+
+
+def _take(waiting: list[_Expression], line: str) -> list[tuple[str, str]]:
+    """Return the values in the line, of the expressions that wait for one, and take these off."""
+    if not waiting or not line:
+        return []
+    for number, expression in enumerate(waiting):
+        match = expression.answer.match(line)
+        if match:
+            del waiting[: number + 1]
+            return [(expression.fact, match[1])]
+    words = re.split(r",?\s+(?![^(\[]*[)\]])", line)
+    if len(words) == len(waiting) > 1:
+        matches = [expression.answer.match(word) for expression, word in zip(waiting, words, strict=True)]
+        if all(matches):
+            pairs = [(expression.fact, match[1]) for expression, match in zip(waiting, matches, strict=True) if match]
+            waiting.clear()
+            return pairs
+    return []
+
+
+def _facts(shown: dict[str, str], text: Text) -> Facts:
+    lowered = {name: value.lower() for name, value in shown.items()}
+    none = {name for name, value in lowered.items() if value == "none"}
+    version = PackageVersion(shown["version"]) if "version" in shown else None
+    cuda = CudaVersion.parse(shown["cuda"]) if "cuda" in shown and "cuda" not in none else None
+    other = "hip" in shown and "hip" not in none
+    apple = any(word in text.lowered for word in ("macos", "darwin", "mps", "rocm", "xpu"))
+    build = "cuda" if cuda else "rocm" if other else "cpu" if "cuda" in none and not apple else None
+    runtime = TorchRuntime(
+        version=version,
+        cuda_version=cuda,
+        hip_version=shown["hip"] if other else None,
+        available=lowered["available"] == "true" if "available" in shown else None,
+        device_count=int(shown["count"]) if "count" in shown else None,
+        device_names=(shown["name"].strip(),) if "name" in shown else None,
+        device_capabilities=(_capability(shown["capability"]),) if "capability" in shown else None,
+        architectures=_architectures(shown.get("architectures")),
+        cudnn_version=(0 if "cudnn" in none else int(shown["cudnn"])) if "cudnn" in shown else None,
+        nccl_version=".".join(re.findall(r"\d+", shown["nccl"])) if "nccl" in shown else None,
+        mps_available=lowered["mps"] == "true" if "mps" in shown else None,
+    )
+    facts: Facts = {}
+    if runtime != TorchRuntime():
+        facts["torch_runtime"] = runtime
+    if any(not name.startswith("cupy") for name in shown):
+        facts["torch"] = Torch(installed=True, version=version, build=build, cuda_version=cuda)
+    if (
+        ("name" in shown or "capability" in shown)
+        and build != "rocm"
+        and not re.match("AMD|Radeon", shown.get("name", ""))
+    ):
+        capability = _capability(shown["capability"]) if "capability" in shown else None
+        name = shown["name"].strip() if "name" in shown else None
+        facts["devices"] = (Device(nvml_index=0, name=name, compute_capability=capability),)
+    return joined(facts, _cupy(shown))
+
+
+def _capability(text: str) -> ComputeCapability:
+    major, minor = re.findall(r"\d+", text)
+    return ComputeCapability(int(major), int(minor))
+
+
+def _architectures(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(re.findall(r"(?:sm|compute)_\d+[af]?", text))
+
+
+def _cupy(shown: dict[str, str]) -> Facts:
+    version = PackageVersion(shown["cupy"]) if "cupy" in shown else None
+    numbers = {
+        name: CudaVersion.from_number(int(shown[name])) for name in ("cupy-runtime", "cupy-driver") if name in shown
+    }
+    if version is None and not numbers:
+        return {}
+    runtime = CupyRuntime(
+        version=version,
+        runtime_cuda_version=numbers.get("cupy-runtime"),
+        driver_cuda_version=numbers.get("cupy-driver"),
+    )
+    return {"cupy_runtime": runtime, **({"cupy": Cupy(version=version)} if version else {})}

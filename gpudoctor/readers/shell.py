@@ -1,0 +1,197 @@
+"""Commands that somebody typed, and what they answered."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+
+from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.model import Container, DeviceFile, Driver, Environment, SharedLibrary, System, Toolkit
+from gpudoctor.readers.bounded import bounded
+from gpudoctor.readers.container_start import (
+    bytes_of,
+    cuda_of_image,
+    is_image,
+    joined_lines,
+    known_variables,
+    read_starts,
+)
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.pci_listing import read_pci
+from gpudoctor.readers.python_session import read_session
+from gpudoctor.readers.system_commands import read_system
+from gpudoctor.readers.text import Text
+
+SOURCE = "commands"
+
+_NAME = r"[A-Z][A-Z0-9_]{2,50}"
+_VALUE = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}'|[^\s;&|#]{0,1000})"
+_PROGRAM = r"(?:python|torchrun|accelerate|\./|bash|sh |nvidia-smi|mpirun|deepspeed|vllm|uv |pip|make|cmake|ninja)"
+_STRING = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}')"
+_SET = (
+    re.compile(rf"(?:^|[\s;&|(])export\s+({_NAME})={_VALUE}"),
+    re.compile(rf"(?:^|&&?\s*)set\s+\"?({_NAME})=([A-Za-z]:\\[^\"&\n]{{0,1000}}|[^\s\"&]{{0,1000}})"),
+    re.compile(rf"(?:^|&&?\s*)setx\s+({_NAME})\s+{_VALUE}"),
+    re.compile(rf"\$env:({_NAME})\s*=\s*{_VALUE}"),
+    re.compile(rf"(?:^|[\s;&|])({_NAME})={_VALUE}(?=(?:\s+{_NAME}=\S{{0,300}}){{0,8}}\s+(?:\S{{1,80}}/)?{_PROGRAM})"),
+    re.compile(rf"os\.environ\[\s?[\"']({_NAME})[\"']\s?\]\s?=\s?{_STRING}"),
+    re.compile(rf"os\.(?:environ\.setdefault|putenv)\(\s?[\"']({_NAME})[\"']\s?,\s?{_STRING}"),
+    re.compile(rf"^\s*(?:ENV|ARG)\s+({_NAME})[= ]{_VALUE}"),
+)
+_ALONE = re.compile(rf"^\s*(?:declare -x\s+)?({_NAME})={_VALUE}$")
+# Advice, and not what somebody did
+_ADVICE = re.compile(
+    r"\b(?:try|solution|e\.g\.|for example|you can|you may|consider|please|should|instead|suggest\w*|recommend\w*)\b",
+    re.IGNORECASE,
+)
+_WRAPPED = re.compile(r"\b(?:setting|passing|set|try|variable|with|using|via)$", re.IGNORECASE)
+_ECHO = re.compile(rf"(?:^|\s)(?:echo|printenv)\s+[\"']?[$%]?(?:env:)?\{{?({_NAME})\}}?%?[\"']?\s*$")
+_PRINTED = re.compile(
+    rf"os\.(?:environ\.get|getenv)\([\"']({_NAME})[\"']\)\)?\s*$|os\.environ\[[\"']({_NAME})[\"']\]\)?\s*$"
+)
+_QUESTION = re.compile(r"^(?:\w{2,20} -|\$|#|echo |export |import |print\(|nvidia-smi|Traceback|\w+Error|sudo |python)")
+_ROOT_IN_DOCKER = re.compile(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]")
+_KUBERNETES = re.compile(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b")
+_FROM = re.compile(r"^\s*FROM\s+(?:--platform=\S{1,40}\s+)?(\S{1,300})(?:\s+(?:AS|as)\s+[\w.-]{1,60})?$")
+_COMPOSE = re.compile(
+    r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b"
+)
+_NODE = re.compile(
+    r"^\s*([crw-]{4}[rwxsStT-]{6})\.?\+?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.{4,40}?\s(/dev/(?:nvidia\S{0,40}|kfd))$"
+)
+_NO_NODE = re.compile(
+    r"(?:ls: )?(?:cannot access )?'?/dev/nvidia\*?'?: No such file or directory|no matches found: /dev/nvidia\*"
+)
+_SHM = re.compile(
+    r"^\s*(?:shm|tmpfs|none|/dev/shm)\s+([\d.]{1,12}[KMGT]?)\s+[\d.]{1,12}[KMGT]?\s+([\d.]{1,12}[KMGT]?)\s+\d{1,3}%\s+/dev/shm$"
+)
+_LDD = re.compile(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:/[\w.+-]{1,80}){1,14})")
+
+
+def read(text: Text) -> Facts:
+    """Return what typed commands set and what they showed."""
+    text = bounded(text)
+    facts: Facts = {}
+    parts: tuple[Callable[[Text], Iterator[Facts]], ...] = (
+        _environment,
+        read_starts,
+        _container,
+        read_session,
+        read_system,
+        read_pci,
+        _nodes,
+        _shared_memory,
+    )
+    for part in parts:
+        for found in part(text):
+            facts = joined(facts, found)
+    return joined(facts, _loaded_libraries(text, facts.get("environment")))
+
+
+@functools.cache
+def _names() -> frozenset[str]:
+    return frozenset(variable.name for variable in environment_variables())
+
+
+def _environment(text: Text) -> Iterator[Facts]:
+    """Yield the variables set or shown, of two values of one the last; what a program sets wins over the shell."""
+    found: dict[str, str] = {}
+    lines = list(joined_lines(text.lines))
+    for number, line in enumerate(lines):
+        if not any(name in line for name in _names()) or _ADVICE.search(line):
+            continue
+        for pattern in _SET:
+            for match in pattern.finditer(line):
+                _take(found, match[1], match[2])
+        alone = _ALONE.match(line)
+        if alone and not (number and _WRAPPED.search(lines[number - 1])):
+            _take(found, alone[1], alone[2])
+        asked = _ECHO.search(line) or _PRINTED.search(line)
+        if asked:
+            name = next(group for group in asked.groups() if group)
+            answer = next(iter(lines[number + 1 : number + 2]), "").strip()
+            if answer in ("None", ""):
+                continue
+            if name in _names() and not _QUESTION.match(answer) and len(answer) < 1000 and _plausible(name, answer):
+                found[name] = answer.strip("\"'")
+        unset = re.match(rf"^\s*unset\s+({_NAME})\s*$", line)
+        if unset:
+            found.pop(unset[1], None)
+    variables = known_variables(found.items())
+    if variables:
+        yield {"environment": Environment(variables=variables)}
+
+
+def _take(found: dict[str, str], name: str, value: str) -> None:
+    """Note a variable, with what it adds to itself ("$LD_LIBRARY_PATH") taken from before."""
+    value = value.strip("\"'")
+    if name not in _names() or "<" in value:
+        return
+    before = found.pop(name, "")
+    itself = rf"\$\{{?{name}\b(?::\+:?[^}}]{{0,60}})?\}}?|%{name}%"
+    found[name] = re.sub(itself, lambda _: before, value).strip(":;") if before or re.search(itself, value) else value
+
+
+def _plausible(name: str, answer: str) -> bool:
+    """Tell whether the line after `echo $NAME` is its value and not the next thing that somebody wrote."""
+    if name.endswith(("_PATH", "_HOME", "_DIR", "PYTHONPATH")) or name == "NVCC":
+        return answer.startswith(("/", "~", ":", "\\")) or answer[1:3] in (":\\", ":/")
+    return " " not in answer
+
+
+def _container(text: Text) -> Iterator[Facts]:
+    """Yield the container that the text comes from: its prompt, its file, its orchestrator."""
+    if _ROOT_IN_DOCKER.search(text.raw):
+        yield {"system": System(container="docker", os="linux", user_is_root=True)}
+    bases = [match[1] for match in map(_FROM.match, text.lines) if match and is_image(match[1])]
+    if bases and bases[-1] != "scratch":
+        versions = [version for version in map(cuda_of_image, bases) if version]
+        yield {"container": Container(image=bases[-1], image_cuda_version=versions[-1] if versions else None)}
+    if any(map(_COMPOSE.search, text.lines)):
+        yield {"container": Container(engine="docker", compose=True, docker_installed=True)}
+    if _KUBERNETES.search("\n".join(text.lines)):
+        yield {"container": Container(engine="kubernetes")}
+
+
+def _nodes(text: Text) -> Iterator[Facts]:
+    """Yield the device nodes of `ls -l /dev/nvidia*`."""
+    found = [DeviceFile(path=match[2], mode=_mode(match[1])) for match in map(_NODE.match, text.lines) if match]
+    if found:
+        yield {"driver": Driver(device_files=tuple(found[:100]))}
+    elif _NO_NODE.search(text.flat):
+        yield {"driver": Driver(device_files=())}
+
+
+def _mode(letters: str) -> str:
+    """Return "crw-rw-rw-" as "666"."""
+    groups = (letters[1:4], letters[4:7], letters[7:10])
+    return "".join(
+        str(sum(bit for bit, letter in zip((4, 2, 1), group, strict=True) if letter not in "-ST")) for group in groups
+    )
+
+
+def _shared_memory(text: Text) -> Iterator[Facts]:
+    """Yield the size of /dev/shm by `df`; without a unit it counts KiB."""
+    for match in filter(None, map(_SHM.match, text.lines)):
+        total, free = (_df_bytes(match[number]) for number in (1, 2))
+        yield {"system": System(shm_total_bytes=total, shm_free_bytes=free, os="linux")}
+        return
+
+
+def _df_bytes(size: str) -> int | None:
+    number, unit = re.match(r"([\d.]*)(\w?)", size).groups()  # type: ignore[union-attr]
+    factor = bytes_of(f"1{unit or 'K'}")
+    try:
+        return int(float(number) * (factor or 1))
+    except ValueError:
+        return None
+
+
+def _loaded_libraries(text: Text, environment: Environment | None) -> Facts:
+    """Return the CUDA libraries that `ldd` shows to come from a folder of LD_LIBRARY_PATH."""
+    path = environment.get("LD_LIBRARY_PATH") if environment else None
+    folders = {folder.rstrip("/") for folder in (path or "").split(":") if folder.startswith("/")}
+    matches = filter(None, map(_LDD.match, text.lines))
+    found = [SharedLibrary(soname=m[1], path=m[2]) for m in matches if m[2].rpartition("/")[0] in folders]
+    return {"toolkit": Toolkit(library_path_libraries=tuple(dict.fromkeys(found))[:100])} if found else {}

@@ -1,0 +1,171 @@
+"""What commands say of the operating system, its kernel modules, the host compiler and Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.model import Driver, PackageVersion, Python, System, Toolkit
+from gpudoctor.parsers.os_release import parse_os_release
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+_UNAME = re.compile(
+    r"\bLinux \S{1,80} (\d{1,2}\.\d{1,3}\S{0,60}) #\d+\S{0,40} .{0,120}?\b(x86_64|aarch64|ppc64le|i686)\b"
+)
+_PROC_VERSION = re.compile(r"\bLinux version (\d{1,2}\.\d{1,3}\.\d{1,3}\S{0,60}) \(")
+_UNAME_RELEASE = re.compile(
+    r"^\s*(\d\.\d{1,2}\.\d{1,3}(?:\.\d{1,3})?-[\w.+-]{0,60}"
+    r"(?:generic|azure|aws|gcp|amd64|x86_64|arch\S*|WSL2|tegra|arm64|aarch64))\s*$"
+)
+_DARWIN = re.compile(r"\bDarwin \S{1,80} \d{1,2}\.\d\S{0,20} Darwin Kernel Version .{0,160}?\b(arm64|x86_64)\b")
+_LSB = re.compile(r"^\s*(?:Distributor ID|Description|Release|Codename):\s+(\S.{0,80})$")
+_LSB_NAMES = ("Distributor ID", "Description", "Release")
+_WSL_VERSION = re.compile(r"\bWSL[ -]version: ?\d\.\d|\bWSL version: \d+\.\d+\.\d+|\bWSLg version:")
+_WSL_STATUS = re.compile(r"\bDefault Version: ([12])\b")
+_WSL_ROW = re.compile(r"^\s*\*\s+[\w.-]{3,40}\s+(?:Running|Stopped)\s+([12])\s*$")
+_WINDOWS = re.compile(r"Microsoft Windows \[Version \d+\.\d+|^OS Name:\s+Microsoft Windows")
+_WINDOWS_PROMPT = re.compile(
+    r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?(?:PS )?[A-Z]:\\[^\s>\n][^>\n]{0,150}>"
+)
+_MODULE = re.compile(
+    r"^\s*(nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|nouveau)\s+\d{3,10}\s+-?\d{1,4}(?:\s+[\w,]{0,300})?\s*$"
+)
+_LSMOD = re.compile(r"^\s*(?:sudo\s+)?lsmod\s*\|\s*e?grep\s+(?:-\w+\s+)*[\"']?\^?(nvidia|nouveau)[\"']?\s*$")
+_SECURE_BOOT = re.compile(r"\bSecureBoot (enabled|disabled)\b|\bSecure Boot: (enabled|disabled)\b")
+_DKMS = re.compile(
+    r"^\s*nvidia(?:-[\w-]{1,30})?(?:/|, )(\d{3}[\d.]{0,12})(?:, ([\w.+-]{3,60}), \w{3,10})?"
+    r": ?(installed|built|added|broken)"
+)
+_GCC = re.compile(
+    r"(?:^|[\s:])(?:gcc|g\+\+|cc|c\+\+)(?:-\d{1,2})?(?:\.exe)? \([^()]{2,80}\) (\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b"
+)
+_GCC_VERBOSE = re.compile(r"^\s*gcc version (\d{1,2}\.\d{1,2}\.\d{1,2}) ")
+_CL = re.compile(r"Microsoft \(R\) C/C\+\+ Optimizing Compiler Version (\d{2}\.\d{2}(?:\.\d{1,6})?)")
+_PYTHON = re.compile(
+    r"^\s*Python (\d\.\d{1,2}\.\d{1,2}(?:(?:a|b|rc)\d+|\+)?)"
+    r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}(?:on (linux|win32|darwin))?\s*$))"
+)
+_ON = re.compile(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$")
+_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}
+
+
+def read_system(text: Text) -> Iterator[Facts]:
+    """Yield the facts, each command's for itself."""
+    yield from _kernel(text)
+    yield from _distribution(text)
+    yield from _windows(text)
+    yield from _modules(text)
+    yield from _compiler(text)
+    yield from _python(text)
+
+
+def _kernel(text: Text) -> Iterator[Facts]:
+    uname = _UNAME.search(text.flat)
+    version = uname or _PROC_VERSION.search(text.flat)
+    alone = None if version else next(filter(None, map(_UNAME_RELEASE.match, text.lines)), None)
+    darwin = _DARWIN.search(text.flat)
+    if version or alone:
+        kernel = (version or alone)[1]  # type: ignore[index]
+        machine = uname[2] if uname else None
+        yield {"system": System(os="linux", kernel=kernel, machine=machine, wsl=wsl_of_kernel(kernel))}
+    elif darwin:
+        yield {"system": System(os="darwin", machine=darwin[1])}
+
+
+def wsl_of_kernel(kernel: str) -> int:
+    """Return 2 for "5.15.90.1-microsoft-standard-WSL2", 1 for "4.4.0-19041-Microsoft", 0 for another kernel."""
+    if "microsoft" not in kernel.lower():
+        return 0
+    return 1 if kernel.endswith("-Microsoft") else 2
+
+
+def _distribution(text: Text) -> Iterator[Facts]:
+    """Yield what /etc/os-release and `lsb_release -a` say."""
+    lines = [line.strip() for line in text.lines if re.match(r"\s*(?:ID|VERSION_ID|PRETTY_NAME)=", line)]
+    if any(line.startswith(("VERSION_ID=", "PRETTY_NAME=")) for line in lines):
+        release = parse_os_release("\n".join(lines))
+        yield _linux(release.get("ID"), release.get("VERSION_ID"), release.get("PRETTY_NAME"))
+    pairs = (line.partition(":") for line in text.lines if _LSB.match(line))
+    told = {name.strip(): value.strip() for name, _, value in pairs}
+    if "Distributor ID" in told:
+        name = told["Distributor ID"].lower()
+        yield _linux({"redhatenterprise": "rhel"}.get(name, name), told.get("Release"), told.get("Description"))
+
+
+def _linux(distribution: str | None, version: str | None, name: str | None) -> Facts:
+    identity = distribution if distribution and re.fullmatch(r"[a-z0-9._-]{2,30}", distribution) else None
+    number = version if version and re.fullmatch(r"[\w.]{1,20}", version) else None
+    return {
+        "system": System(
+            os="linux",
+            distribution=identity,
+            distribution_version=number,
+            distribution_name=name[:100] if name else None,
+        )
+    }
+
+
+def _windows(text: Text) -> Iterator[Facts]:
+    """Yield Windows, or WSL on it: a report of WSL shows both."""
+    row = next(filter(None, map(_WSL_ROW.match, text.lines)), None)
+    status = _WSL_STATUS.search(text.flat)
+    if row or status or _WSL_VERSION.search(text.flat):
+        found = row or status
+        yield {"system": System(os="linux", wsl=int(found[1]) if found else 2)}
+    elif "wsl" in text.lowered or re.search(r"(?m)^[\w.-]{1,40}@[\w.-]{1,40}:", text.raw):
+        return
+    elif any(map(_WINDOWS.search, text.lines)) or _WINDOWS_PROMPT.search(text.raw):
+        yield {"system": System(os="windows")}
+
+
+def _modules(text: Text) -> Iterator[Facts]:
+    """Yield what lsmod, mokutil and dkms say."""
+    loaded = {match[1] for match in map(_MODULE.match, text.lines) if match}
+    asked = {match[1] for number, match in enumerate(map(_LSMOD.match, text.lines)) if match and _goes_on(text, number)}
+    driver = Driver(
+        module_loaded=True if "nvidia" in loaded else False if "nvidia" in asked and loaded <= {"nouveau"} else None,
+        uvm_loaded=True if "nvidia_uvm" in loaded else False if "nvidia" in loaded & asked else None,
+        nouveau_loaded=True if "nouveau" in loaded else False if "nouveau" in asked else None,
+    )
+    if driver != Driver():
+        yield {"driver": driver, "system": System(os="linux")}
+    boot = _SECURE_BOOT.search(text.flat)
+    if boot:
+        yield {"system": System(secure_boot=(boot[1] or boot[2]) == "enabled")}
+    modules = [match for match in map(_DKMS.match, text.lines) if match]
+    if modules:
+        uname = _UNAME.search(text.flat)
+        built = {match[2] for match in modules if match[3] == "installed"}
+        for_kernel = None if uname is None else uname[1] in built
+        yield {"driver": Driver(installed=True, dkms=True, module_built_for_kernel=for_kernel)}
+
+
+def _goes_on(text: Text, number: int) -> bool:
+    """Tell whether something stands after a line: a text that ends with a command may be cut off before its answer."""
+    return any(line.strip() for line in text.lines[number + 1 :])
+
+
+def _compiler(text: Text) -> Iterator[Facts]:
+    for line in text.lines:
+        gcc = _GCC.search(line) or _GCC_VERBOSE.match(line)
+        if gcc and not re.search(r"Linux version|\bGCC version:|built with|compiled (?:with|by)", line, re.IGNORECASE):
+            yield {"toolkit": Toolkit(host_compiler="gcc", host_compiler_version=_numbers(gcc[1]))}
+            return
+    cl = _CL.search(text.flat)
+    if cl:
+        yield {"toolkit": Toolkit(host_compiler="cl", host_compiler_version=_numbers(cl[1]))}
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _python(text: Text) -> Iterator[Facts]:
+    """Yield what `python --version` or the banner of the interpreter says."""
+    match = next(filter(None, map(_PYTHON.match, text.lines)), None)
+    if match:
+        yield {"python": Python(version=PackageVersion(match[1]))}
+    on = next((m[1] for m in map(_ON.match, text.lines) if m), match[2] if match else None)
+    if on:
+        yield {"system": System(os=_PLATFORMS[on])}

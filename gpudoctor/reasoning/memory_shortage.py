@@ -1,0 +1,152 @@
+"""Why a job got no memory: what the messages of a report tell in numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from gpudoctor.model import Device, Message
+
+GIB = 2**30
+# What a CUDA context takes besides the allocator, with room to spare: below it nothing is known of other processes.
+CONTEXT_BYTES = 1.5 * GIB
+SHARE = 0.1  # of the device: less than that is not what the job lacks
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+# Messages about main memory, and that of a process that the system killed.
+HOST = ("host-out-of-memory",)
+KILLED = ("host-process-killed",)
+# Messages that have other causes too.
+UNSURE = ("cublas-no-handle",)
+# Messages that tell the cause by themselves.
+HELD = ("vllm-memory-held",)
+LARGE = ("vllm-no-cache-memory", "transformers-offloaded", "torch-memory-fraction", "torch-nvml-assert")
+
+
+class Shortage(NamedTuple):
+    """What is missing, in bytes, None where the message does not tell.
+
+    cause: "others" (another process holds the memory), "fragmented", "too-large", "unknown" (one of these), "host" or
+    "killed".
+    tried: asked for; total, free: of the device; mine: held by the job; reserved: kept by its allocator, unused;
+    others: held by other processes.
+    """
+
+    fact: str
+    message: Message
+    cause: str
+    tried: int | None = None
+    total: int | None = None
+    free: int | None = None
+    mine: int | None = None
+    reserved: int | None = None
+    others: int | None = None
+
+
+def shortage_of(told: Iterable[tuple[str, Message]], devices: tuple[Device, ...] | None = None) -> Shortage | None:
+    """Return the shortage that the messages tell: the one with most numbers, of the device before that of the host."""
+    found = [_shortage(fact, message, devices) for fact, message in told]
+    return max(found, key=_weight, default=None)
+
+
+def _weight(shortage: Shortage) -> tuple[int, int]:
+    known = sum(value is not None for value in shortage[3:])
+    kind = shortage.message.kind
+    rank = 0 if kind in KILLED else 1 if kind in UNSURE else 2 if kind in HOST else 3
+    return rank, known
+
+
+def _shortage(fact: str, message: Message, devices: tuple[Device, ...] | None) -> Shortage:
+    names = message.names
+    tried = _first(names, "tried", "asked", "size", "wanted", "buffer")
+    if message.kind in KILLED:
+        return Shortage(fact, message, "killed")
+    free = _first(names, "free", "left")
+    if message.kind in HELD and "free" in names:
+        free = parse_bytes(f"{names['free']} GiB")  # vLLM writes the unit once: "(6.11/23.52 GiB)"
+    if message.kind in HOST:
+        return Shortage(fact, message, "host", tried=tried, free=free)
+    total = _first(names, "total", "capacity")
+    allocated = _first(names, "allocated", "used")
+    pool = _first(names, "pool", "pool_allowed")
+    reserved = _first(names, "reserved")
+    if reserved is None and pool is not None and allocated is not None:
+        reserved = max(pool - allocated, 0)
+    by_allocator = (allocated or 0) + (reserved or 0) if allocated is not None else None
+    mine = _first(names, "mine")
+    others = _others(names.get("processes", ""), total, free, mine, by_allocator)
+    shortage = Shortage(
+        fact,
+        message,
+        "too-large",
+        tried=tried,
+        total=total,
+        free=free,
+        mine=mine if mine is not None else by_allocator,
+        reserved=reserved,
+        others=others,
+    )
+    return shortage._replace(cause=_cause(shortage, devices))
+
+
+def _cause(shortage: Shortage, devices: tuple[Device, ...] | None) -> str:
+    total, tried, reserved = shortage.total, shortage.tried, shortage.reserved or 0
+    if shortage.message.kind in HELD or _matters(shortage.others, total):
+        return "others"
+    if shortage.free is not None and tried is not None and shortage.free >= tried:
+        return "fragmented"
+    if reserved and ((tried is not None and reserved >= tried) or _matters(reserved, total)):
+        return "fragmented"
+    if shortage.total is None and shortage.mine is None and shortage.message.kind not in LARGE:
+        return "others" if _mostly_used(devices) else "unknown"
+    return "too-large"
+
+
+def _matters(size: int | None, total: int | None) -> bool:
+    return size is not None and size > 0 and total is not None and size >= SHARE * total
+
+
+def _others(processes: str, total: int | None, free: int | None, mine: int | None, allocator: int | None) -> int | None:
+    """Return what other processes hold: by their list, else what of the device is left over."""
+    sizes = [size for size in map(parse_bytes, re.findall(r"has (\S+ ?\S*?) memory in use", processes)) if size]
+    if sizes:
+        # In a container PyTorch does not know its own process in the list: it is the one of the allocator's size.
+        own = [s for s in sizes if mine is None and allocator and allocator <= s <= allocator + CONTEXT_BYTES]
+        return sum(sizes) - (own[0] if own else 0)
+    if total is None or free is None:
+        return None
+    if mine is not None:
+        return max(total - free - mine, 0)
+    left = total - free - allocator if allocator is not None else 0
+    return left if left > CONTEXT_BYTES else None
+
+
+def _mostly_used(devices: tuple[Device, ...] | None) -> bool:
+    """Return whether a device of the report is in use for the most part, where the message has no numbers."""
+    return any(
+        device.memory_total_bytes and (device.memory_used_bytes or 0) > 0.5 * device.memory_total_bytes
+        for device in devices or ()
+    )
+
+
+def _first(names: Mapping[str, str], *keys: str) -> int | None:
+    for key in keys:
+        value = names.get(key)
+        size = parse_bytes(value) if value else None
+        if size is not None:
+            return size
+    return None
+
+
+def parse_bytes(text: str) -> int | None:
+    """Return the bytes in "2.00 GiB", "512 bytes", "1,024 bytes" or "4187881472"; None for anything else."""
+    match = re.fullmatch(r"\s*(\d[\d,]{0,24}(?:\.\d{0,9})?)\s?([KMGT]?)(?:i?B|ytes|bytes|Bytes)?\s*", text)
+    if match is None:
+        return None
+    return int(float(match[1].replace(",", "")) * _UNITS[match[2]])
+
+
+def shown_bytes(size: int) -> str:
+    """Return a size for a sentence: "2.00 GiB", "20 MiB"."""
+    return f"{size / GIB:.2f} GiB" if size >= GIB else f"{size / 2**20:.0f} MiB"

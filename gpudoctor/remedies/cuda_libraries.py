@@ -1,0 +1,142 @@
+"""Installing CUDA's libraries and cuDNN as wheels, and putting them where the loader looks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.model import Python, Remedy, System, Torch
+from gpudoctor.remedies.commands import environment_of, python_command, quote
+from gpudoctor.remedies.packages import install_packages
+
+# Wheels by the name of their library, without the ending "-cu12" that those for CUDA 13 no longer have.
+# Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#python-wheels
+WHEELS = {
+    "cudart": "nvidia-cuda-runtime",
+    "cublas": "nvidia-cublas",
+    "cublaslt": "nvidia-cublas",
+    "cufft": "nvidia-cufft",
+    "curand": "nvidia-curand",
+    "cusolver": "nvidia-cusolver",
+    "cusparse": "nvidia-cusparse",
+    "cusparselt": "nvidia-cusparselt",
+    "cupti": "nvidia-cuda-cupti",
+    "nccl": "nvidia-nccl",
+    "nvjitlink": "nvidia-nvjitlink",
+    "nvrtc": "nvidia-cuda-nvrtc",
+    "nvtoolsext": "nvidia-nvtx",
+    "cufile": "nvidia-cufile",
+    "nvshmem_host": "nvidia-nvshmem",
+    "cudnn": "nvidia-cudnn",
+}
+_ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-nvshmem")
+
+# CUDA major version by library and number in its name, where the two differ.
+# Source: sonames in the wheels of CUDA 11.8, 12.9 and 13.0.
+_MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13, ("nvtoolsext", 1): None, ("cusparselt", 0): None}
+_SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # one number for several CUDA versions
+
+CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
+
+# The first PyTorch that needs cuDNN 9; before, 8. Source: release notes of PyTorch 2.4; METADATA of its wheels.
+FIRST_TORCH_WITH_CUDNN_9 = (2, 4)
+
+
+def library_stem(name: str) -> str | None:
+    """Return the library that a file belongs to: "cublas" of libcublas.so.12 and cublas64_12.dll; None for others."""
+    match = re.match(r"(?:lib)?([A-Za-z]+(?:_host)?)(?=64_|[._-])", name)
+    stem = match[1].lower() if match else ""
+    return stem if stem in WHEELS else None
+
+
+def cuda_major_of(name: str) -> int | None:
+    """Return the CUDA major version that a library belongs to: 12 of libcublas.so.12, 11 of libcudart.so.11.0."""
+    stem = library_stem(name)
+    match = re.search(r"\.so\.(\d{1,3})|64_(\d{2})", name)
+    if stem is None or match is None or stem in _SHARED:
+        return None
+    number = int(match[1] or match[2])
+    if (stem, number) in _MAJORS:
+        return _MAJORS[stem, number]
+    return number if 9 <= number <= 19 else None
+
+
+def wheel_of(stem: str, cuda_major: int) -> str:
+    """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas"."""
+    name = WHEELS[stem]
+    return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
+
+
+def cudnn_of_torch(torch: Torch | None) -> int | None:
+    """Return the major version of cuDNN that this PyTorch needs."""
+    if torch is None or torch.version is None or not torch.version.release:
+        return None
+    return 9 if torch.version.release[:2] >= FIRST_TORCH_WITH_CUDNN_9 else 8
+
+
+def install_cudnn(
+    *, python: Python | None, system: System | None, cuda_major: int | None, version: str, major: int | None
+) -> Iterator[Remedy]:
+    """Yield how to install cuDNN as a wheel where the loader finds it, then for the whole system.
+
+    version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, where it is known.
+    """
+    environment = environment_of(python, system)
+    requirement = f"nvidia-cudnn-cu{cuda_major or 12}{version}"
+    where = "" if cuda_major else " (cu11 or cu13 in its name for a framework built for that CUDA)"
+    install = (*environment.setup, environment.install(["--upgrade", requirement]))
+    if environment.windows:
+        code = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'bin'))"
+        commands = (*install, f'$env:PATH = "$({python_command(python, "-c", code)});$env:PATH"')
+        text = "Install cuDNN as a wheel and put its folder bin on PATH"
+    else:
+        folder = f"$({environment.run(CUDNN_FOLDER)})"
+        commands = (*install, f'export LD_LIBRARY_PATH="{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"')
+        text = "Install cuDNN as a wheel and put its folder first on LD_LIBRARY_PATH"
+    yield Remedy(
+        summary=f"{text}{where}",
+        commands=commands,
+        needs=("restart",),
+        reference="https://docs.nvidia.com/deeplearning/cudnn/installation/latest/",
+    )
+    number = str(major) if major else "of the version needed"
+    package = {8: " (Debian and Ubuntu: libcudnn8)", 9: " (Debian and Ubuntu: cudnn9-cuda-12)"}.get(major or 0, "")
+    yield Remedy(
+        summary=f"Or install cuDNN {number} for the whole system from NVIDIA's repository{package}"
+        + ("" if environment.windows else ", and run sudo ldconfig"),
+        needs=("root",),
+        reference="https://developer.nvidia.com/cudnn-archive",
+    )
+
+
+def install_cuda_library(
+    *, name: str, python: Python | None, system: System | None, torch: Torch | None
+) -> Iterator[Remedy]:
+    """Yield how to give a package the CUDA library `name`, or the package a build for the CUDA that is there."""
+    windows = system is not None and system.os == "windows"
+    major, stem = cuda_major_of(name), library_stem(name)
+    cuda = torch.cuda_version if torch is not None else None
+    if major is not None and cuda is not None and cuda.major != major:
+        yield Remedy(
+            summary=f"Install the package that asks for {name} again, in the build for CUDA {cuda}, or compile it here "
+            "against the PyTorch that is installed (pip install --no-build-isolation)",
+        )
+    if stem is not None:
+        wheel = wheel_of(stem, major or (cuda.major if cuda is not None else 12))
+        place = "its folder bin on PATH" if windows else "its folder lib on LD_LIBRARY_PATH"
+        yield install_packages(
+            python=python,
+            requirements=(wheel,),
+            summary=f"Install {wheel}, which holds {name}, and put {place} where the package does not find it itself",
+        )
+    toolkit = f"CUDA toolkit {major}" if major else "CUDA toolkit"
+    place = "its folder bin on PATH" if windows else "its folder lib64 on LD_LIBRARY_PATH"
+    commands = (
+        'export LD_LIBRARY_PATH="/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
+        f"ls /usr/local/cuda/lib64 | grep {quote(name.partition('.so')[0])}",
+    )
+    yield Remedy(
+        summary=f"Or install the {toolkit} that holds {name}, and put {place}",
+        commands=() if windows else commands,
+        reference="https://developer.nvidia.com/cuda-toolkit-archive",
+    )

@@ -1,0 +1,154 @@
+"""Getting a build of a compiled extension that fits the installed PyTorch."""
+
+from __future__ import annotations
+
+from gpudoctor.model import PackageVersion, Python, Remedy, System, Torch
+from gpudoctor.remedies.commands import Environment, environment_of, python_command
+
+SHOW = "import sys, torch; print(sys.version, torch.__version__, torch.version.cuda, torch.compiled_with_cxx11_abi())"
+PYG = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
+# Their setup.py takes the wheel that fits the installed torch, where there is one, else compiles.
+# Source: setup.py of flash-attention, causal-conv1d and mamba: get_wheel_url.
+FIND_THEIR_WHEEL = ("flash-attn", "causal-conv1d", "mamba-ssm")
+
+SOURCES = {
+    "apex": "git+https://github.com/NVIDIA/apex.git",
+    "detectron2": "git+https://github.com/facebookresearch/detectron2.git",
+    "pytorch3d": "git+https://github.com/facebookresearch/pytorch3d.git",
+}
+
+
+def described_torch(whole: Torch) -> str:
+    """Return the version of PyTorch with its CUDA and its C++ ABI, for a sentence."""
+    cuda = f" (CUDA {whole.cuda_version})" if whole.cuda_version else ""
+    abi = "" if whole.cxx11_abi is None else f", C++11 ABI {'on' if whole.cxx11_abi else 'off'}"
+    return f"{whole.version}{cuda}{abi}"
+
+
+def replace_extension(
+    name: str, version: PackageVersion, whole: Torch, python: Python | None, system: System | None
+) -> Remedy:
+    """Return how to replace an installed extension by one that is built for the installed PyTorch."""
+    module = name.replace("-", "_")
+    verify = python_command(python, "-c", f"import torch, {module}; print(torch.__version__)")
+    environment = environment_of(python, system)
+    pinned = f"{name}=={version.public}"
+    if name in PYG and whole.version is not None and whole.build in ("cuda", "cpu"):
+        return _pyg_wheel(name, whole, environment, verify)
+    if name in FIND_THEIR_WHEEL:
+        return Remedy(
+            summary=f"Install {name} again: without build isolation it takes the wheel for the installed PyTorch, "
+            "or is compiled with nvcc",
+            commands=(
+                environment.install(["--no-deps", "--no-build-isolation", "--no-cache-dir", pinned], force=True),
+                verify,
+            ),
+        )
+    return Remedy(
+        summary=f"Install the wheel of {name} that is built for PyTorch {described_torch(whole)}, or compile it here"
+    )
+
+
+def reinstall_extension(name: str, whole: Torch, python: Python | None, system: System | None) -> tuple[Remedy, ...]:
+    """Return how to get a build of the extension that fits the installed PyTorch."""
+    environment = environment_of(python, system)
+    target = f"PyTorch {described_torch(whole)}" if whole.version is not None else "the installed PyTorch"
+    show = python_command(python, "-c", SHOW)
+    if name in ("torch_extensions", "deepspeed"):
+        return (
+            Remedy(
+                summary=f"Remove what was compiled for another PyTorch: it is rebuilt for {target} at the next start",
+                commands=("rm -rf ~/.cache/torch_extensions", show),
+            ),
+        )
+    if name in PYG:
+        return (_pyg(name, whole, environment, show),)
+    if name == "mmcv":
+        return (
+            Remedy(
+                summary=f"Reinstall mmcv as the wheel built for {target}: mim finds it; mmcv-lite has no operators",
+                commands=(
+                    environment.uninstall(["mmcv", "mmcv-full", "mmcv-lite"]),
+                    environment.install(["-U", "openmim"]),
+                    "mim install mmcv",
+                    python_command(python, "-c", "import mmcv.ops"),
+                ),
+                reference="https://mmcv.readthedocs.io/en/latest/get_started/installation.html",
+            ),
+        )
+    if name in ("vllm", "xformers", "torchtext", "sgl-kernel", "torchao"):
+        return _with_its_torch(name, whole, python, environment, target)
+    if not name:
+        return (
+            Remedy(
+                summary=f"Reinstall the extension as a wheel built for {target}, or rebuild it: pip uninstall it, then "
+                "pip install --no-build-isolation --no-cache-dir --no-deps, with the nvcc of torch.version.cuda",
+                commands=(show,),
+            ),
+        )
+    source = SOURCES.get(name, name)
+    module = name.replace("-", "_")
+    return (
+        Remedy(
+            summary=f"Reinstall {name}: without build isolation and cache it takes the wheel for {target}, if there "
+            "is one, else it is rebuilt with nvcc; in place of that the wheel that names this torch, CUDA, Python and "
+            "cxx11abi on its page of releases",
+            commands=(
+                environment.uninstall([name]),
+                environment.install(["--no-build-isolation", "--no-cache-dir", "--no-deps", source]),
+                python_command(python, "-c", f"import torch, {module}; print(torch.__version__)"),
+            ),
+            reference="https://github.com/Dao-AILab/flash-attention/releases" if name == "flash-attn" else None,
+        ),
+        Remedy(summary=f"Or install the PyTorch for which the installed {name} was built", commands=(show,)),
+    )
+
+
+def _with_its_torch(
+    name: str, whole: Torch, python: Python | None, environment: Environment, target: str
+) -> tuple[Remedy, ...]:
+    """Return the remedy for a package whose every release is built for one release of PyTorch, which it pins."""
+    index = ["--index-url", f"https://download.pytorch.org/whl/{whole.cuda_version.tag}"] if whole.cuda_version else []
+    keep = [f"torch=={whole.version.public}"] if whole.version is not None and name == "xformers" else []
+    options = [*(index if name == "xformers" else []), *keep]
+    return (
+        Remedy(
+            summary=f"Reinstall {name} in the release that is built for {target}: its wheel requires one release of "
+            "PyTorch, with which pip installs it",
+            commands=(
+                environment.uninstall([name]),
+                environment.install(["--no-cache-dir", name, *options]),
+                python_command(
+                    python,
+                    "-m",
+                    "xformers.info" if name == "xformers" else "pip",
+                    *([] if name == "xformers" else ["check"]),
+                ),
+            ),
+        ),
+    )
+
+
+def _pyg(name: str, whole: Torch, environment: Environment, show: str) -> Remedy:
+    if whole.version is None or (whole.cuda_version is None and whole.build != "cpu"):
+        page = "https://data.pyg.org/whl/torch-${TORCH}+${CUDA}.html"
+        return Remedy(
+            summary=f"Reinstall {name} as the wheel for this PyTorch: look its version and CUDA up, and put both into "
+            f"pip install --no-cache-dir {name} --find-links {page}",
+            commands=(show, environment.uninstall([name])),
+            reference="https://pytorch-geometric.readthedocs.io/en/latest/install/installation.html",
+        )
+    return _pyg_wheel(name, whole, environment, show)
+
+
+def _pyg_wheel(name: str, whole: Torch, environment: Environment, verify: str) -> Remedy:
+    """Return how to install the wheel of PyG for this PyTorch. Not every version was built for every PyTorch."""
+    variant = whole.cuda_version.tag if whole.cuda_version is not None else "cpu"
+    release = whole.version.minor_release if whole.version is not None else ""
+    page = f"https://data.pyg.org/whl/torch-{release}.0+{variant}.html"
+    options = ["--no-deps", "--no-cache-dir", "--find-links", page]
+    return Remedy(
+        summary=f"Install the wheel of {name} that is built for PyTorch {release} and {variant}",
+        commands=(environment.uninstall([name]), environment.install([*options, name]), verify),
+        reference="https://pytorch-geometric.readthedocs.io/en/latest/install/installation.html",
+    )

@@ -1,0 +1,63 @@
+"""Builds in an environment of their own, which has no PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.model import Message, Outcome, Python, Severity, Torch
+from gpudoctor.readers import messages as reader
+from gpudoctor.readers.text import clean_text
+from gpudoctor.testing import run_check
+
+MISSING = "ModuleNotFoundError: No module named 'torch'"
+PIP = f"Collecting gsplat\n  Getting requirements to build wheel ... error\n  {MISSING}\n"
+UV = f"Failed to build `causal-conv1d==1.4.0`\nThe build backend returned an error\n{MISSING}\n"
+
+
+def said(text: str) -> tuple[Message, ...]:
+    found: tuple[Message, ...] = reader.read(clean_text(text, "report"))["messages"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        pytest.param(PIP, Outcome.FOUND, id="pip"),
+        pytest.param(UV, Outcome.FOUND, id="uv"),
+        pytest.param(f"{MISSING}\nhint: `xformers@0.0.20` depends on `torch`, but", Outcome.FOUND, id="hint after it"),
+        pytest.param(f'File "/tmp/pip-build-env-x/overlay/a.py"\n{MISSING}', Outcome.FOUND, id="cut: a path of pip's"),
+        pytest.param(f"File train.py\n{MISSING}", Outcome.SKIPPED, id="a program"),
+        pytest.param(
+            f"Getting requirements to build wheel ... done\n$ python a.py\n{MISSING}",
+            Outcome.SKIPPED,
+            id="build went well",
+        ),
+        pytest.param("No module named 'torch._six' Failed to build x", Outcome.SKIPPED, id="another module"),
+    ],
+)
+def test_outcome(text: str, outcome: Outcome) -> None:
+    assert run_check("build-isolation-hides-torch", messages=said(text)).outcome is outcome
+
+
+def test_finding_and_commands() -> None:
+    (finding,) = run_check(
+        "build-isolation-hides-torch", messages=said(PIP), torch=Torch(installed=True), python=Python(installer="uv")
+    ).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "The isolated build of gsplat finds no torch, though it is installed"
+    assert finding.remedies[0].commands[-1] == "uv pip install --python python --no-build-isolation gsplat"
+    assert "extra-build-dependencies" in finding.remedies[1].summary
+    assert len(finding.remedies) == 2
+
+
+def test_pytorch_is_installed_first_where_it_is_not_known_to_be_there() -> None:
+    (finding,) = run_check("build-isolation-hides-torch", messages=said(UV)).findings
+    assert finding.subject == "causal-conv1d"
+    assert "after PyTorch is installed" in finding.remedies[0].summary
+    assert "torch==" in finding.remedies[-1].commands[0]
+
+
+@pytest.mark.parametrize("messages", [None, ()])
+def test_not_applicable(messages: tuple[Message, ...] | None) -> None:
+    result = run_check("build-isolation-hides-torch", messages=messages)
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no build reports that it lacks torch")

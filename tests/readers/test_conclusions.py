@@ -1,0 +1,109 @@
+"""What follows from the facts of a report."""
+
+import pytest
+
+from gpudoctor.model import (
+    ComputeCapability,
+    CudaVersion,
+    Cupy,
+    Device,
+    Driver,
+    DriverVersion,
+    Message,
+    Package,
+    PackageVersion,
+    PciGpu,
+    Python,
+    System,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.readers.conclusions import concluded
+
+RTX_3090 = PciGpu(address="", vendor="nvidia", device_id="", name="NVIDIA GeForce RTX 3090")
+
+
+@pytest.mark.parametrize(
+    ("version", "build", "cuda"),
+    [
+        ("2.1.0+cu118", "cuda", CudaVersion(11, 8)),
+        ("1.4.0+cu92", "cuda", CudaVersion(9, 2)),
+        ("2.1.0+cpu", "cpu", None),
+        ("2.1.0+rocm5.6", "rocm", None),
+        ("2.1.0", None, None),
+        ("2.0.0a0+git9ded087", None, None),
+    ],
+)
+def test_the_local_part_of_the_version(version: str, build: str | None, cuda: CudaVersion | None) -> None:
+    torch = concluded({"torch": Torch(version=PackageVersion(version))})[0]["torch"]
+    assert (torch.installed, torch.build, torch.cuda_version) == (True, build, cuda)
+
+
+def test_the_longer_form_of_one_version() -> None:
+    packages = (Package(name="torch", version=PackageVersion("2.1.0+cu118")),)
+    facts = {"torch": Torch(version=PackageVersion("2.1.0")), "python": Python(packages=packages)}
+    assert concluded(facts)[0]["torch"].build == "cuda"
+
+
+def test_another_version_is_not_taken() -> None:
+    facts = {
+        "torch": Torch(version=PackageVersion("2.2.0")),
+        "torch_runtime": TorchRuntime(version=PackageVersion("2.1.0+cpu")),
+    }
+    assert concluded(facts)[0]["torch"].build is None
+
+
+def test_machine_code_tells_the_build() -> None:
+    assert concluded({"torch_runtime": TorchRuntime(architectures=("sm_70", "sm_80"))})[0]["torch"].build == "cuda"
+
+
+def test_torch_that_is_not_installed_stays_so() -> None:
+    assert concluded({"torch": Torch(installed=False)})[0]["torch"] == Torch(installed=False)
+
+
+def test_a_known_driver_is_installed() -> None:
+    assert concluded({"driver": Driver(version=DriverVersion((535, 54, 3)))})[0]["driver"].installed is True
+    assert concluded({"driver": Driver(nvml_error="x")})[0]["driver"].installed is None
+
+
+def test_a_distribution_is_linux() -> None:
+    assert concluded({"system": System(distribution="ubuntu")})[0]["system"].os == "linux"
+    assert concluded({"system": System(machine="x86_64")})[0]["system"].os is None
+
+
+def test_one_cupy() -> None:
+    one = Cupy(distributions=(Package(name="cupy-cuda11x", version=PackageVersion("12")),))
+    assert concluded({"cupy": one})[0]["cupy"].cuda_major == 11
+
+
+def test_a_device_has_the_capability_of_its_name() -> None:
+    (device,) = concluded({"devices": (Device(nvml_index=0, name="Tesla T4"),)})[0]["devices"]
+    assert device.compute_capability == ComputeCapability(7, 5)
+
+
+def test_a_gpu_that_is_named_is_a_device() -> None:
+    facts, conclusions = concluded({"system": System(pci_gpus=(RTX_3090,))})
+    assert [device.name for device in facts["devices"]] == ["NVIDIA GeForce RTX 3090"]
+    assert facts["devices"][0].compute_capability == ComputeCapability(8, 6)
+    assert "devices" in conclusions
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"driver": Driver(nvml_error="Driver/library version mismatch")},
+        {"driver": Driver(installed=False)},
+        {"driver": Driver(nouveau_loaded=True)},
+        {"torch_runtime": TorchRuntime(available=False)},
+        {"messages": (Message(kind="x", text="Found no NVIDIA driver on your system"),)},
+        {"devices": (Device(nvml_index=0, name="NVIDIA A10"),)},
+    ],
+)
+def test_a_gpu_that_does_not_answer_is_none(others: dict[str, object]) -> None:
+    facts = concluded({"system": System(pci_gpus=(RTX_3090,)), **others})[0]
+    assert [device.name for device in facts.get("devices", ())] in ([], ["NVIDIA A10"])
+
+
+def test_amd_is_no_device() -> None:
+    amd = PciGpu(address="", vendor="amd", device_id="", name="AMD Radeon RX 6650 XT")
+    assert "devices" not in concluded({"system": System(pci_gpus=(amd,))})[0]

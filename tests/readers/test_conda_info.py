@@ -1,0 +1,44 @@
+"""The reader of `conda info`."""
+
+from gpudoctor.model import CudaVersion
+from gpudoctor.readers.conda_info import read
+from gpudoctor.readers.text import clean_text
+
+INFO = """\
+     active environment : work
+    active env location : /opt/conda/envs/work
+          conda version : 23.1.0
+         python version : 3.9.16.final.0
+       virtual packages : __archspec=1=x86_64
+                          __cuda=12.2=0
+                          __glibc=2.31=0
+               platform : linux-64
+             user-agent : conda/23.1.0 requests/2.28 CPython/3.9.16 Linux/5.15.0-84-generic ubuntu/20.04.6 glibc/2.31
+"""
+
+
+def test_what_conda_sees() -> None:
+    found = read(clean_text(INFO, "r"))
+    assert found["driver"].cuda_version == CudaVersion(12, 2)
+    assert (found["system"].os, found["system"].machine, found["system"].glibc) == ("linux", "x86_64", "2.31")
+    assert (found["system"].distribution, found["system"].kernel) == ("ubuntu", "5.15.0-84-generic")
+    assert found["python"].active_environment == "/opt/conda/envs/work"
+    assert found["python"].version is None  # that of conda itself
+
+
+def test_no_virtual_package_of_cuda_leaves_the_driver_unknown() -> None:
+    assert "driver" not in read(clean_text(INFO.replace("__cuda=12.2=0", "__unix=0=0"), "r"))
+
+
+def test_windows() -> None:
+    found = read(clean_text(INFO.replace("linux-64", "win-64").replace("__glibc=2.31=0", "__win=0=0"), "r"))
+    assert (found["system"].os, found["system"].machine, found["system"].glibc) == ("windows", "AMD64", None)
+
+
+def test_json() -> None:
+    text = '{\n "conda_version": "23.1.0",\n "platform": "osx-arm64",\n "virtual_pkgs": [["__osx", "13.2", "0"]]\n}'
+    assert read(clean_text(text, "r"))["system"].os == "darwin"
+
+
+def test_a_line_like_it_is_none() -> None:
+    assert read(clean_text("platform : linux-64\n", "r")) == {}

@@ -1,0 +1,79 @@
+"""Lines of `nvidia-smi -L` and rows of `nvidia-smi --query-gpu`."""
+
+import pytest
+
+from gpudoctor.model import ComputeCapability, Device, DriverVersion
+from gpudoctor.parsers.nvidia_smi_xml import MIB
+from gpudoctor.readers import nvidia_smi_list
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import clean_text
+from tests.readers import pasted
+
+LISTED = """$ nvidia-smi -L
+GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab)
+  MIG 3g.20gb     Device  0: (UUID: MIG-5a0c1f9e-11aa-22bb-33cc-0123456789ac)
+  MIG 1g.5gb      Device  1: (UUID: MIG-GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab/7/0)
+GPU 1: Orin (nvgpu) (UUID: GPU-6a0c1f9e-11aa-22bb-33cc-0123456789ab)
+"""
+TABLE = """index, name, driver_version, memory.total [MiB], power.draw [W], clocks_event_reasons.active, fan.speed [%]
+0, NVIDIA A10, 535.54.03, 23028 MiB, 20.31 W, 0x0000000000000041, 30 %
+1, NVIDIA A10, 535.54.03, [GPU is lost], [N/A], [N/A], [N/A]
+"""
+
+
+def read(raw: str) -> Facts:
+    return nvidia_smi_list.read(clean_text(raw, "report.txt"))
+
+
+@pytest.mark.parametrize("raw", [LISTED, LISTED.replace("\n", " ")], ids=["lines", "lines joined"])
+def test_devices_and_mig_devices(raw: str) -> None:
+    assert read(raw)["devices"] == (
+        Device(
+            nvml_index=0,
+            name="NVIDIA A100-SXM4-40GB",
+            uuid="GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab",
+            mig_enabled=True,
+            mig_uuids=(
+                "MIG-5a0c1f9e-11aa-22bb-33cc-0123456789ac",
+                "MIG-GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab/7/0",
+            ),
+        ),
+        Device(nvml_index=1, name="Orin (nvgpu)", uuid="GPU-6a0c1f9e-11aa-22bb-33cc-0123456789ab"),
+    )
+
+
+def test_rows_below_their_header() -> None:
+    facts = read(TABLE)
+    assert facts["driver"].version == DriverVersion((535, 54, 3))
+    assert facts["devices"] == (
+        Device(
+            nvml_index=0,
+            name="NVIDIA A10",
+            memory_total_bytes=23028 * MIB,
+            power_draw_watts=20.31,
+            throttle_reasons=("gpu_idle", "hw_thermal_slowdown"),
+            fan_percent=30,
+        ),
+        Device(nvml_index=1, name="NVIDIA A10", error="GPU is lost"),
+    )
+
+
+def test_rows_whose_columns_the_command_names() -> None:
+    command = "$ nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader"
+    assert read(f"{command}\nNVIDIA GeForce RTX 5090, 12.0\nand more, 1.0, 2")["devices"] == (
+        Device(nvml_index=0, name="NVIDIA GeForce RTX 5090", compute_capability=ComputeCapability(12, 0)),
+    )
+
+
+def test_each_reason_in_a_column_of_its_own() -> None:
+    header = "index, clocks_throttle_reasons.sw_power_cap, clocks_throttle_reasons.hw_slowdown, pstate"
+    assert read(f"{header}\n0, Active, Not Active, P0")["devices"] == (
+        Device(nvml_index=0, performance_state=0, throttle_reasons=("sw_power_cap",)),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", pasted.COLLECT_ENV, pasted.PIP_LIST, "name, value\nA10, 3", "GPU 0: NVIDIA RTX A4000", "uuid, name"]
+)
+def test_another_text_tells_nothing(text: str) -> None:
+    assert read(text) == {}

@@ -1,0 +1,136 @@
+"""The reader of words: what is stated of the machine is taken, what is said of another thing is not."""
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import CudaVersion, DriverVersion, PackageVersion
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.prose import read
+from gpudoctor.readers.text import clean_text
+
+
+def facts(text: str) -> Facts:
+    return read(clean_text(text, "report.txt"))
+
+
+def gpu(text: str) -> tuple[str, ...] | None:
+    system = facts(text).get("system")
+    found = system.pci_gpus if system is not None else None
+    return None if found is None else tuple(item.name for item in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("- GPU: GTX 1080 Ti (Pascal)", "NVIDIA GeForce GTX 1080 Ti"),
+        ("Graphics card: nvidia geforce rtx 3060", "NVIDIA GeForce RTX 3060"),
+        ("Fedora 34, 2060 Super", "NVIDIA GeForce RTX 2060 SUPER"),
+        ("WSL 2, RTX 2080 ti", "NVIDIA GeForce RTX 2080 Ti"),
+        ("I train on an RTX 4060 laptop", "NVIDIA GeForce RTX 4060 Laptop GPU"),
+        ("GPU: 3090", "NVIDIA GeForce RTX 3090"),
+        ("we use 8x A100", "NVIDIA A100"),
+        ("Card: Tesla T4", "Tesla T4"),
+        ("Radeon 5700XT", "AMD Radeon RX 5700 XT"),
+        ("Linux, RX 6650 XT", "AMD Radeon RX 6650 XT"),
+        ("Device: Jetson Orin Nano", "NVIDIA Jetson Orin Nano"),
+        ("显卡: RTX 4090", "NVIDIA GeForce RTX 4090"),
+    ],
+)
+def test_the_gpu_of_the_machine(text: str, name: str) -> None:
+    assert gpu(text) == (name,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It works on my 1080 but not on the RTX 3090 or A100.",
+        "1080 Ti yields 9.85, while the A40 yields 9.86",
+        "NVIDIA RTX 30 series or newer, e.g. RTX 3090, is supported",
+        "resized to 3080 pixels, batch 2080",
+        "see https://example.org/rtx-3090",
+        "GTX 1080 and RTX 3090 in one sentence",
+    ],
+)
+def test_a_gpu_that_may_be_another(text: str) -> None:
+    assert gpu(text) is None
+
+
+def test_a_label_is_believed_among_others() -> None:
+    assert gpu("I compared with an A100\nGPU: RTX 3060\n") == ("NVIDIA GeForce RTX 3060",)
+
+
+def test_no_nvidia_gpu() -> None:
+    assert gpu("a laptop without NVIDIA adapter (Intel)") == ("",)
+    assert facts("a laptop without NVIDIA adapter (Intel)")["system"].pci_gpus[0].vendor == "intel"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("OS: Ubuntu 24.04.1 LTS", ("linux", "ubuntu", "24.04", None)),
+        ("Windows 11, RTX 3060", ("windows", None, None, None)),
+        ("Microsoft Windows [Version 10.0.19042]\nWSL 2, Ubuntu 20.04", ("linux", "ubuntu", "20.04", 2)),
+        ("I run it inside WSL", ("linux", None, None, 2)),
+        ("Debian 13.1", ("linux", "debian", "13", None)),
+        ("macOS 14.2 on M2", ("darwin", None, None, None)),
+    ],
+)
+def test_the_system(text: str, expected: tuple[Any, ...]) -> None:
+    system = facts(text)["system"]
+    assert (system.os, system.distribution, system.distribution_version, system.wsl) == expected
+
+
+@pytest.mark.parametrize("text", ["fails on Windows 10 but not on Ubuntu 22.04", "both Ubuntu and Fedora"])
+def test_several_systems_tell_nothing(text: str) -> None:
+    assert "system" not in facts(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "section", "name", "value"),
+    [
+        ("nvidia drivers: 390.116", "driver", "version", DriverVersion((390, 116))),
+        ("geforce driver version 470.76 installed on Windows", "driver", "version", DriverVersion((470, 76))),
+        ("nvidia-driver-550", "driver", "version", DriverVersion((550,))),
+        ("nvidia-smi =11.6", "driver", "cuda_version", CudaVersion(11, 6)),
+        ("- cuda_12.1", "toolkit", "nvcc_version", CudaVersion(12, 1)),
+        ("CUDA 11.7, Python 3.9", "toolkit", "nvcc_version", CudaVersion(11, 7)),
+        ("python (version 3.8.10)", "python", "version", PackageVersion("3.8.10")),
+        ("* Python version: 3.12.3", "python", "version", PackageVersion("3.12.3")),
+        ("* Torch version: 2.5.1", "torch", "version", PackageVersion("2.5.1")),
+        ("pytorch package (version 1.7.1)", "torch", "version", PackageVersion("1.7.1")),
+        ("PyTorch 1.4", "torch", "version", PackageVersion("1.4")),
+        ("torch-1.13.1+cu116 CUDA:0", "torch", "version", PackageVersion("1.13.1+cu116")),
+        ("torch>=2.8.0,<2.9.0 from the cu128 index", "torch", "version", PackageVersion("2.8+cu128")),
+        ("is_available() returns False", "torch_runtime", "available", False),
+        ("Image: nvidia/cuda:12.2.2-devel-ubuntu22.04", "container", "image_cuda_version", CudaVersion(12, 2)),
+        ("- gcc 13.2", "toolkit", "host_compiler_version", (13, 2)),
+    ],
+)
+def test_a_version(text: str, section: str, name: str, value: Any) -> None:
+    assert getattr(facts(text)[section], name) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see https://docs.nvidia.com/cuda/archive/12.1/ and /usr/local/cuda-11.8/lib64",
+        "It requires CUDA 12.4 and driver 550.54 or newer, with PyTorch 2.4",
+        "Changelog: PyTorch 2.3, CUDA 12.4, Python 3.12",
+        "RuntimeError: The detected CUDA version (12.2) mismatches PyTorch (11.3)",
+        "pip install torch==2.1.0 --index-url https://download.pytorch.org/whl/cu121",
+        "The driver installed is version : 31.0.15.2686",
+        "If you have CUDA 12.1, use torch 2.1",
+        "The NVIDIA driver is too old (found version 11040)",
+    ],
+)
+def test_what_is_no_version_of_this_machine(text: str) -> None:
+    assert not {"driver", "toolkit", "python", "torch"} & facts(text).keys()
+
+
+def test_two_versions_of_one_thing_tell_nothing() -> None:
+    assert "driver" not in facts("driver version 470.57.02 before, driver version 535.54.03 now")
+
+
+def test_the_cuda_version_of_the_driver_is_no_toolkit() -> None:
+    assert "toolkit" not in facts("nvidia-smi\nCUDA Version: 12.8\n")
