@@ -60,6 +60,20 @@ def test_the_test_command_names_the_extra() -> None:
     assert command_after("the test command") == "python -m pip install -e '.[test]' && python -m pytest"
 
 
+def test_the_example_of_a_report_says_that() -> None:
+    command, *expected = command_after("the report example").removeprefix("console\n$ gpudoctor ").splitlines()
+    done = subprocess.run(
+        [sys.executable, "-m", "gpudoctor", *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
+    )
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[: len(expected)] == expected
+
+
 def test_every_option_named_exists() -> None:
     options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - {"--index-url"}
     help_text = subprocess.run(
