@@ -18,6 +18,7 @@ class FailureMessage(NamedTuple):
     pattern: regular expression (no case) of the message with white space folded; its groups are what it names.
     says: what the message means, in a sentence.
     code: the CUDA error code that it reports.
+    fix: what helps, where the program that printed it is at fault and no check tells; "" for none.
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
     """
 
@@ -29,6 +30,7 @@ class FailureMessage(NamedTuple):
     code: int | None
     gives: Mapping[str, Any]
     source: str
+    fix: str = ""
 
     def expression(self) -> re.Pattern[str]:
         """Return the compiled pattern."""
@@ -66,4 +68,5 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         code=row.get("code"),
         gives=row.get("gives", {}),
         source=source_of(table, row),
+        fix=row.get("fix", ""),
     )

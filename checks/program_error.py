@@ -1,0 +1,32 @@
+"""An error that the program brings about itself."""
+
+from collections.abc import Iterator
+
+from gpudoctor.data.failure_messages import failure_message
+from gpudoctor.model import Finding, Message, Remedy, Severity
+from gpudoctor.reasoning.messages import reported
+from gpudoctor.registry import applies, check
+
+
+@check(family="tool")
+def program_error(messages: tuple[Message, ...]) -> Iterator[Finding]:
+    """The report holds an error that the program brings about itself, with a GPU in order.
+
+    Why: an illegal memory access, an index out of range or tensors on two devices look like a broken GPU and are faults
+    of a program. It is advice: the machine has nothing to mend.
+    Exception: errors that tell of the machine have checks of their own. An Xid of the hardware beside a crashed kernel
+    is for gpu-hardware-xid-ecc.
+    Reference: https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html
+    """
+    found = reported(messages, "program-*")
+    applies(found, "no such message in the report")
+    for kind in dict.fromkeys(message.kind for _, message in found):
+        facts = tuple(fact for fact, message in found if message.kind == kind)
+        row = failure_message(kind)
+        yield Finding(
+            severity=Severity.INFO,
+            summary=f"The program fails by itself: {row.says}" + (f" (CUDA error {row.code})" if row.code else ""),
+            subject="program",
+            facts=facts,
+            remedies=(Remedy(summary=row.fix),),
+        )
