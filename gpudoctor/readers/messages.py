@@ -19,6 +19,7 @@ MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
 LONGEST_NAME = 200
 LINES_OF_AN_ERROR = 12
+_LISTS_OF_WORDS = {"architectures"}
 
 UNKNOWN = "unknown-error"
 _TRACEBACK = "Traceback (most recent call last)"
@@ -112,15 +113,15 @@ def _section(section: str, values: Mapping[str, Any]) -> Any:
 
 
 def _typed(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with a text for a field of several as the words of it, and for a field of numbers as one."""
+    """Return the values as their fields take them: a text for several is one of them, a list of words is split."""
     hints = typing.get_type_hints(kind)
-    return {name: _as(hints[name], value) for name, value in values.items()}
+    return {name: _as(name, hints[name], value) for name, value in values.items()}
 
 
-def _as(hint: Any, value: Any) -> Any:
+def _as(name: str, hint: Any, value: Any) -> Any:
     choices = typing.get_args(hint) or (hint,)
     if isinstance(value, str) and any(typing.get_origin(choice) is tuple for choice in choices):
-        return [value] if " " in value.strip() and ":" in value else re.split(r"[\s,]+", value.strip())
+        return re.split(r"[\s,]+", value.strip()) if name in _LISTS_OF_WORDS else [value]
     if isinstance(value, str) and int in choices:
         return int(value)
     return value

@@ -16,6 +16,7 @@ _EVIDENCE_SHOWN = 8
 _LINES_SHOWN = 4
 _NAMES_SHOWN = 3
 _UNKNOWN = " is unknown"  # how the reason for a single unknown fact ends
+_NOT_TOLD = (": not-run (not in the report)", ": not known")  # how it ends for a section
 _NEEDS = {"root": "root", "restart": "a restart of the program", "reboot": "a reboot"}
 
 
@@ -148,11 +149,10 @@ def _skipped(results: Sequence[CheckResult], width: int) -> list[str]:
     facts: dict[str, None] = {}
     for result in results:
         if result.outcome is Outcome.SKIPPED and result.applicable:
-            fact, unknown, rest = result.reason.partition(_UNKNOWN)
-            is_fact = bool(unknown) and not rest and " " not in fact
-            if is_fact:
+            fact = _unknown_fact(result.reason)
+            if fact:
                 facts[clean(fact)] = None
-            groups.setdefault(_UNKNOWN if is_fact else clean(result.reason), []).append(result.check_id)
+            groups.setdefault(_UNKNOWN if fact else clean(result.reason), []).append(result.check_id)
     if not groups:
         return []
     lines = [f"skipped {sum(len(ids) for ids in groups.values())}:"]
@@ -160,6 +160,15 @@ def _skipped(results: Sequence[CheckResult], width: int) -> list[str]:
         text = f"unknown {', '.join(facts)}" if reason == _UNKNOWN else reason
         lines += wrap(f"{text}: {_names(ids)}", width, "  ", "    ")
     return lines
+
+
+def _unknown_fact(reason: str) -> str:
+    """Return the fact or section whose being unknown is the reason, "" for another reason."""
+    for ending in (_UNKNOWN, *_NOT_TOLD):
+        fact = reason.removesuffix(ending)
+        if fact != reason and " " not in fact:
+            return fact
+    return ""
 
 
 def _not_applicable(results: Sequence[CheckResult], width: int) -> list[str]:

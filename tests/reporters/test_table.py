@@ -245,7 +245,7 @@ no verdict: none of 2 checks could answer
 b crashed, which is a fault of gpudoctor: KeyError: 3
 
 skipped 1:
-  driver: not known: a
+  unknown driver: a
 
 system unknown · Python unknown · driver unknown · torch unknown · CuPy unknown
 """
