@@ -12,6 +12,7 @@ from gpudoctor.remedies import python_command
 
 NAMED = ("gpu-named-without-tensor-cores", "gpu-named-gtx-16")
 REFERENCE = "https://docs.pytorch.org/docs/stable/amp.html"
+SHOW = "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
 
 
 @check(family="precision", explains=("fp16-nan",))
@@ -59,7 +60,6 @@ def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iter
         if re.search("cuda|cublas|cusolver", message.names.get("operator", "").lower()):
             yield _without_kernel(fact, message)
             continue
-        show = "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
         yield Finding(
             severity=Severity.ERROR,
             summary=f"fp16 was asked of the CPU, which has no {message.names.get('operator', 'such operator')} in it",
@@ -68,7 +68,7 @@ def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iter
             remedies=(
                 Remedy(
                     summary="Run the model on the GPU, after a look whether PyTorch sees one",
-                    commands=(python_command(python, "-c", show),),
+                    commands=(python_command(python, "-c", SHOW),),
                 ),
                 Remedy(
                     summary="On the CPU use float32 (torch_dtype=torch.float32, --no-half --precision full, "
@@ -83,7 +83,13 @@ def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iter
             summary=f"Mixed precision does not work on this device: {message.text}",
             subject="mixed precision",
             facts=(fact,),
-            remedies=(Remedy(summary="Train in float32: amp=False, fp16=False, --no_amp", reference=REFERENCE),),
+            remedies=(
+                Remedy(
+                    summary="Compute in float32: amp=False, fp16=False, --no_amp; in CTranslate2 and faster-whisper "
+                    'compute_type="int8" or "float32"',
+                    reference=REFERENCE,
+                ),
+            ),
         )
     for fact, message in reported(messages, "amp-fp16-gradients")[:1]:
         yield Finding(

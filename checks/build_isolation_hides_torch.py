@@ -26,7 +26,7 @@ UV = "https://docs.astral.sh/uv/concepts/projects/config/#build-isolation"
 REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-isolation"
 
 
-@check(family="torch", explains=("torch-not-installed", "toolkit-mismatch-building-extension"))
+@check(family="torch", explains=("torch-not-installed", "torch-import-failed", "toolkit-mismatch-building-extension"))
 def build_isolation_hides_torch(
     messages: tuple[Message, ...] | None = None,
     torch: Torch | None = None,
@@ -48,7 +48,7 @@ def build_isolation_hides_torch(
         (fact, message)
         for fact, message in reported(messages, "torch-module-missing")
         if "build" in message.names or "after" in message.names
-    )
+    ) or reported(messages, "build-lacks-torch-said")
     applies(builds, "no build reports that it lacks torch")
     package = _package(messages)
     installed = whole_torch(torch, torch_runtime).installed
@@ -65,7 +65,8 @@ def build_isolation_hides_torch(
 
 def _package(messages: tuple[Message, ...] | None) -> str:
     """Return the package that is built, "" where it is not known."""
-    named = [message.names.get("package", "") for _, message in reported(messages, "package-build-failed")]
+    failed = reported(messages, "build-lacks-torch-said", "package-build-failed")
+    named = [message.names.get("package", "") for _, message in failed]
     for _, message in reported(messages, "pip-install-command"):
         words = message.names.get("arguments", "").split()
         named += [word for word in words if not word.startswith("-") and "://" not in word]

@@ -1,13 +1,19 @@
 """conda's choice of PyTorch's build."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gpudoctor.model import Device, Driver, Finding, Message, Python, Severity, System, Torch
+from gpudoctor.data import torch_builds
+from gpudoctor.model import Device, Driver, Finding, Message, Python, Remedy, Severity, System, Torch
 from gpudoctor.reasoning.installed import Machine, package
 from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import cuda_wanted
+from gpudoctor.reasoning.torch_requests import cuda_wanted, gpu_named
 from gpudoctor.registry import applies, check, known
+from gpudoctor.remedies.commands import environment_of
+from gpudoctor.remedies.torch_install import index_options
 
+# The channel pytorch ended with 2.5. Source: pytorch/pytorch#138506.
+FIRST_WITHOUT_CHANNEL = (2, 6)
 # Packages that bring CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
 
@@ -31,9 +37,10 @@ def conda_cpuonly_solved(
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
     applies(torch.installed is not False, "PyTorch is not installed")
-    build = known(torch.conda_build, "torch.conda_build")
-    applies(build, "conda did not install PyTorch")
-    if torch.build not in (None, "cpu") or not (torch.conda_cpuonly or "cpu" in build):
+    said = next((fact for fact, _ in reported(messages, "conda-cpu-chosen")), None)
+    build = (torch.conda_build or None) if said else known(torch.conda_build, "torch.conda_build")
+    applies(said or build, "conda did not install PyTorch")
+    if torch.build not in (None, "cpu") or not (said or torch.conda_cpuonly or "cpu" in str(build)):
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     gpu, wanted = machine.gpu(), _wanted(python, messages)
@@ -41,19 +48,40 @@ def conda_cpuonly_solved(
         known(gpu, "devices")
     if gpu == "":
         return
+    by_conda = replace(torch, conda_build=build or "cpu")  # whatever else is known, conda installed it
     version = f" {torch.version}" if torch.version else ""
     forced = ", as its package cpuonly demands" if torch.conda_cpuonly else ""
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"conda chose the CPU build {build} of PyTorch{version}{forced}, and "
+        summary=f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and "
         + (f"the machine has {gpu}" if gpu else "CUDA was asked for"),
         subject=f"torch{version}",
         facts=(
-            "torch.conda_build",
+            "torch.conda_build" if build else str(said),
             *(("torch.conda_cpuonly",) if torch.conda_cpuonly else ()),
             machine.gpu_fact() if gpu else str(wanted),
         ),
-        remedies=(machine.install_torch(torch),),
+        remedies=(machine.install_torch(by_conda), *_variants(torch, machine)),
+    )
+
+
+def _variants(torch: Torch, machine: Machine) -> Iterator[Remedy]:
+    """Yield for which versions of CUDA the release was built: for another one the solver finds only the CPU build."""
+    version = torch.version
+    builds = torch_builds(version.minor_release) if version is not None else ()
+    if version is None or not builds or version.release >= FIRST_WITHOUT_CHANNEL:
+        return
+    named = ", ".join(dict.fromkeys(str(build.cuda) for build in builds))
+    variant = builds[-1].variant
+    environment = environment_of(machine.python, machine.system)
+    yield Remedy(
+        summary=f"Or keep {version.public}, which was built for CUDA {named}: ask conda for one of these (cudatoolkit, "
+        "from 1.13 on pytorch-cuda, from the channels pytorch and nvidia) after conda remove cpuonly, or take pip's "
+        "wheel",
+        commands=(
+            environment.install([*index_options(version.release, variant), f"torch=={version.public}+{variant}"]),
+        ),
+        reference="https://pytorch.org/get-started/previous-versions/",
     )
 
 
@@ -63,4 +91,4 @@ def _wanted(python: Python | None, messages: tuple[Message, ...] | None) -> str 
     if asked:
         return asked[0][0]
     installed = next((found for name in CUDA_PACKAGES if (found := package(python, name)) is not None), None)
-    return installed[0] if installed is not None else cuda_wanted(messages)
+    return installed[0] if installed is not None else cuda_wanted(messages) or gpu_named(messages)

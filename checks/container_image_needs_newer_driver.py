@@ -16,6 +16,7 @@ from gpudoctor.model import (
     Remedy,
     Severity,
     System,
+    TorchRuntime,
 )
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
@@ -32,6 +33,7 @@ def container_image_needs_newer_driver(
     devices: tuple[Device, ...] | None = None,
     container: Container | None = None,
     messages: tuple[Message, ...] | None = None,
+    torch_runtime: TorchRuntime | None = None,
 ) -> Iterator[Finding]:
     """The container's image requires a newer driver than its host has.
 
@@ -39,14 +41,16 @@ def container_image_needs_newer_driver(
     older one ("unsatisfied condition: cuda>=12.6"); where the condition is switched off, or CDI starts the container,
     CUDA fails inside or lacks features.
     Exception: the condition holds where any of its alternatives does. Within one CUDA major version most programs run
-    all the same by minor-version compatibility, so that is a warning. The brand of a GPU is not compared.
+    all the same by minor-version compatibility, so that is a warning. The brand of a GPU is not compared. Where PyTorch
+    computes on the GPU, by forward compatibility for one, it is advice.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
+    computes = torch_runtime is not None and torch_runtime.available is True
     told = _told(driver, container, messages)
     if told is not None:
         summary, fact, wanted = told
         yield Finding(
-            severity=Severity.ERROR,
+            severity=Severity.INFO if computes else Severity.ERROR,
             summary=summary,
             subject="container image",
             facts=(fact, *(("driver.version",) if driver is not None and driver.version is not None else ())),
@@ -68,7 +72,7 @@ def container_image_needs_newer_driver(
         return
     same_major = needed is not None and offered_cuda_can_run(offered, needed)
     yield Finding(
-        severity=Severity.WARNING if same_major else Severity.ERROR,
+        severity=Severity.INFO if computes else Severity.WARNING if same_major else Severity.ERROR,
         summary=f"The image requires {_short(text)}, the driver{f' {driver.version}' if driver.version else ''} of the "
         f"host supports CUDA {offered}",
         subject="container image",
@@ -93,9 +97,10 @@ def _told(
     for fact, message in reported(messages, "container-ngc-needs-driver"):
         release = message.names["release"]
         return f"{image} needs driver {release}{f', {host}' if host else ''}", fact, DriverVersion.parse(release)
-    for fact, message in reported(messages, "container-requirement-unmet"):
-        condition = " ".join(message.names["condition"].split())
-        if condition.startswith("arch"):
+    unmet = reported(messages, "container-requirement-unmet")
+    for fact, message in unmet:
+        condition = " ".join(message.names.get("condition", "").split())
+        if condition.startswith("arch") or not condition:
             continue
         number = re.fullmatch(r"(cuda|driver) ?>=? ?(\d{1,4}(?:\.\d{1,4}){0,2})", condition)
         wanted = None
@@ -103,6 +108,10 @@ def _told(
             cuda = number[1] == "cuda"
             wanted = _driver_of(_cuda_of(f"cuda>={number[2]}")) if cuda else DriverVersion.parse(number[2])
         return f"{image} requires {condition}, which is not met{f': {host}' if host else ' by the host'}", fact, wanted
+    # The condition may be cut off.
+    for fact, message in unmet:
+        if "condition" not in message.names:
+            return f"{image} requires a newer driver than its host has{f': {host}' if host else ''}", fact, None
     return None
 
 

@@ -38,9 +38,18 @@ TOLD = {
     "container-ngc-no-driver": "The container was started without the GPU: its image finds no NVIDIA driver",
     "container-compose-too-old": "This Compose, or the version that its file names, cannot ask for a GPU",
     "container-unknown-device": "The container asks for a GPU that its host does not have",
+    "container-gpus-quoted": "The option --gpus is written in a way that the engine takes for something else",
+    "container-nv-no-files": "The host has no NVIDIA driver that --nv could hand over to the container",
 }
+DEVICES = "docker run --rm --gpus '\"device=0,1\"' ubuntu nvidia-smi"
 # What programs in a container without the GPU print besides "Found no NVIDIA driver".
-WITHOUT_DRIVER = ("libcuda-not-*", "nvidia-smi-not-found", "nvml-library-not-found", "torch-no-gpus", "cuda-no-device")
+WITHOUT_DRIVER = (
+    *("libcuda-not-*", "nvidia-smi-not-found", "nvml-library-not-found", "torch-no-gpus", "cuda-no-device"),
+    "ollama-no-gpus",
+)
+
+# Those of them that a container with the GPU does not print: its runtime brings nvidia-smi.
+ONLY_WITHOUT_GPU = ("nvidia-smi-not-found", "nvml-library-not-found")
 
 
 @check(
@@ -87,7 +96,7 @@ def container_without_gpu(
             summary=summary,
             subject="container",
             facts=facts,
-            remedies=_remedies(system, container),
+            remedies=(*_for_message(messages), *_remedies(system, container)),
         )
         return
     system = known(system, "system")
@@ -146,7 +155,7 @@ def _told(
         return None
     failed = no_driver_reported(torch_runtime)
     left_out = gpus_left_out(container)
-    others = reported(messages, *WITHOUT_DRIVER) if left_out else ()
+    others = reported(messages, *_without_driver(container, left_out))
     failed = failed or (others[0][0] if others else None)
     if failed is None and left_out and torch_runtime is not None and torch_runtime.available is False:
         failed = "torch_runtime.available"
@@ -156,6 +165,36 @@ def _told(
     how = "was started without the GPU" if left_out else "has no NVIDIA driver: it was started without the GPU"
     image = f" of {container.image}" if container is not None and container.image else ""
     return f"The container{image} {how}", (failed, *((left_out,) if left_out else ()))
+
+
+def _for_message(messages: tuple[Message, ...] | None) -> tuple[Remedy, ...]:
+    """Return what one of the messages asks for by itself."""
+    if reported(messages, "container-gpus-quoted"):
+        return (
+            Remedy(
+                summary="Write the option and its value as two words of their own, --gpus all, in a list of arguments "
+                '"--gpus", "all" (runArgs of devcontainer.json); several devices need quotes within quotes',
+                commands=("docker run --rm --gpus all ubuntu nvidia-smi", DEVICES),
+                reference="https://docs.docker.com/engine/containers/gpu/",
+            ),
+        )
+    if reported(messages, "container-nv-no-files"):
+        return (
+            Remedy(
+                summary="See whether nvidia-smi works on the host itself: a login node of a cluster has no GPU (start "
+                "the container in a job that asks for one), a Jetson needs its folders bound by hand",
+                commands=("nvidia-smi", "srun --gres=gpu:1 singularity exec --nv IMAGE nvidia-smi"),
+                reference="https://apptainer.org/docs/user/main/gpu.html",
+            ),
+        )
+    return ()
+
+
+def _without_driver(container: Container | None, left_out: str | None) -> tuple[str, ...]:
+    """Return the messages that show a container without the GPU, by what is known of how it was started."""
+    if left_out or (container is not None and container.engine == "kubernetes"):
+        return WITHOUT_DRIVER
+    return ONLY_WITHOUT_GPU if container is not None and container.engine else ()
 
 
 def _remedies(system: System | None, container: Container | None) -> tuple[Remedy, ...]:

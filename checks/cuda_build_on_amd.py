@@ -23,6 +23,7 @@ INSTALL = "https://pytorch.org/get-started/locally/"
         "no-nvidia-gpu",
         "driver-missing",
         "driver-not-loaded",
+        "driver-too-old",
         "torch-cpu-build",
         "windows-pypi-cpu-wheel",
     ),
@@ -71,7 +72,8 @@ def _told(
 ) -> tuple[tuple[str, ...], str, str] | None:
     """Return the facts, the GPU and its gfx target of a report that asks for CUDA on a machine with an AMD GPU alone.
 
-    Graphics parts of processors are named beside NVIDIA GPUs too; only names of which the gfx target is known count.
+    Graphics parts of processors are named beside NVIDIA GPUs too; only names of which the gfx target is known count,
+    and the words "AMD GPU" without a name (the target is then ""), where nothing names one of NVIDIA.
     """
     asked = reported(messages, "asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda")[:1]
     if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
@@ -81,17 +83,19 @@ def _told(
         if target is not None:
             name = message.names.get("pci") or message.names.get("device") or message.text
             return (asked[0][0], fact), name, target
-    return None
+    said = reported(messages, "amd-gpu-told")[:1]
+    named = reported(messages, "amd-gpu-named")
+    return ((asked[0][0], said[0][0]), "one", "") if said and not named else None
 
 
 def _reported(
     facts: tuple[str, ...], name: str, target: str, torch: Torch | None, system: System | None, python: Python | None
 ) -> Finding:
     version = f"PyTorch {torch.version}" if torch is not None and torch.version is not None else "PyTorch"
-    machine = replace(system or System(), amd_gfx_targets=(target,))
+    machine = replace(system or System(), amd_gfx_targets=(target,) if target else None)
     return Finding(
         severity=Severity.ERROR,
-        summary=f"{version} asks for NVIDIA's CUDA, and the GPU is {name} of AMD ({target})",
+        summary=f"{version} asks for NVIDIA's CUDA, and the GPU is {name} of AMD{f' ({target})' if target else ''}",
         subject="PyTorch",
         facts=facts,
         remedies=(_install(torch or Torch(), machine, python),),

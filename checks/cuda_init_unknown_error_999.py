@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.symptoms import UNKNOWN_ERROR, cuda_error, in_container, in_wsl
+from gpudoctor.reasoning.symptoms import OPERATING_SYSTEM, UNKNOWN_ERROR, cuda_error, in_container, in_wsl
 from gpudoctor.registry import Skip, applies, check
 from gpudoctor.remedies import reboot
 
+FAILED_CALL = "error 304, a call of the operating system failed"
 SUSPEND_OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
 
 
@@ -22,10 +23,12 @@ def cuda_init_unknown_error_999(
 
     Why: the kernel module nvidia_uvm, which manages CUDA's memory, is not loaded, has no device node or did not survive
     a suspend; nvidia-smi works all the same, for it does not use that module. PyTorch calls it "CUDA unknown error".
+    Error 304, a failed call of the operating system, has the same reasons.
     Exception: other results of cuInit, such as 803 or 100, have checks of their own.
     Reference: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
     """
-    reported = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, messages)
+    unknown = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, messages)
+    reported = unknown or cuda_error(OPERATING_SYSTEM, driver, torch_runtime, cupy_runtime, messages)
     if not reported:
         applies(not messages, "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
@@ -34,7 +37,7 @@ def cuda_init_unknown_error_999(
     reason, facts = _reason(None if in_wsl(system) else driver)
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"CUDA cannot be initialised: error 999, unknown{reason}",
+        summary=f"CUDA cannot be initialised: {'error 999, unknown' if unknown else FAILED_CALL}{reason}",
         subject="cuInit",
         facts=(reported, *facts),
         remedies=_remedies(system, driver),

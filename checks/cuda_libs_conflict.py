@@ -22,13 +22,22 @@ from gpudoctor.model import (
 )
 from gpudoctor.reasoning.installed import whole_torch
 from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.missing_libraries import missing_library
 from gpudoctor.reasoning.symptoms import SYSTEM_DRIVER_MISMATCH, cuda_error, runtime_texts, text_with
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
-from gpudoctor.remedies.cuda_libraries import cuda_major_of, install_cuda_library, library_stem, wheel_of
+from gpudoctor.remedies.cuda_libraries import (
+    cuda_major_of,
+    framework_libraries,
+    install_cuda_library,
+    library_stem,
+    wheel_of,
+)
 
 STUB_LIBRARY = 34  # "CUDA driver is a stub library". Source: cuda.h of CUDA 13.5
 COMPAT_NOT_SUPPORTED = 804  # "forward compatibility was attempted on non supported HW". Source: cuda.h of CUDA 13.5
+
+FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 # A symbol of a CUDA library that the loaded file of that name does not have: another version of it was found first.
 SYMBOL = re.compile(
@@ -98,7 +107,7 @@ def cuda_libs_conflict(
             remedies=remedies,
         )
         return
-    missing = _missing_library(messages, torch_runtime, cupy_runtime)
+    missing = missing_library(messages, torch_runtime, cupy_runtime)
     if missing is not None:
         yield _missing_finding(missing, whole, python, system)
         return
@@ -178,28 +187,12 @@ def _wheels_of_another_cuda(whole: Torch, python: Python | None) -> list[Package
     return [package for package, match in found if match and int(match[1]) != whole.cuda_version.major]
 
 
-def _missing_library(
-    messages: tuple[Message, ...] | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
-) -> tuple[str, Message] | None:
-    """Return the message that a CUDA library cannot be opened, unless another check is for it.
-
-    A library that PyTorch or CuPy itself misses, or bitsandbytes looks for, is a question of that package.
-    """
-    if reported(messages, "bitsandbytes*"):
-        return None
-    own = " ".join(text for _, text in runtime_texts(torch_runtime, cupy_runtime))
-    for fact, message in reported(
-        messages, "cuda-library-missing", "cuda-dll-missing", "cuda-library-not-loaded", "cuda-builtins-missing"
-    ):
-        if message.names["library"] not in own:
-            return fact, message
-    return None
-
-
 def _missing_finding(
     missing: tuple[str, Message], whole: Torch, python: Python | None, system: System | None
 ) -> Finding:
     fact, message = missing
+    if message.library in FRAMEWORKS:
+        return _framework_finding(fact, message, python, system)
     name = message.names["library"]
     major = cuda_major_of(name)
     own = whole.cuda_version
@@ -212,6 +205,19 @@ def _missing_finding(
         subject=name,
         facts=(fact, *(("torch.cuda_version",) if differs else ())),
         remedies=tuple(install_cuda_library(name=name, python=python, system=system, torch=whole)),
+        details=dict(message.names),
+    )
+
+
+def _framework_finding(fact: str, message: Message, python: Python | None, system: System | None) -> Finding:
+    """Return the finding where a framework says which of CUDA's libraries, or that not all of them, can be loaded."""
+    name = message.names.get("library", "all the libraries of CUDA")
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"{FRAMEWORKS[message.library]} cannot load {name} in the version that it was built with",
+        subject=name,
+        facts=(fact,),
+        remedies=tuple(framework_libraries(framework=message.library, python=python, system=system)),
         details=dict(message.names),
     )
 

@@ -20,6 +20,7 @@ from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
+from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.cuda_libraries import cudnn_of_torch, install_cudnn
 
 # Statuses that name another version, in lower case. CUDNN_STATUS_NOT_INITIALIZED has other causes, memory among them.
@@ -32,13 +33,18 @@ STATUSES = (
 )
 
 # Kinds of messages that show it, those that say most first.
-VERSIONS = ("cudnn-older-than-torch", "cudnn-older-than-built", "cudnn-outdated-for-jax")
-FILES = ("cudnn-not-found", "cudnn-dll-not-found", "cudnn-not-loaded", "cudnn-without-dependencies")
+VERSIONS = ("cudnn-older-than-torch", "cudnn-older-than-built", "cudnn-other-than-built", "cudnn-outdated-for-jax")
+FILES = (
+    *("cudnn-not-found", "cudnn-not-found-by-name", "cudnn-dll-not-found", "cudnn-dll-not-found-by-name"),
+    *("cudnn-not-loaded", "cudnn-without-dependencies", "cudnn-header-missing"),
+)
 OTHERS = (
     *("cudnn-symbol-missing", "cudnn-version-status", "cudnn-not-loaded-by-jax"),
     *("cudnn-required-by-onnxruntime", "cudnn-provider-not-loaded"),
 )
 MAYBE = ("cudnn-failed-status", "cudnn-failed-tensorflow")
+
+CUDNN_HOME = "import nvidia.cudnn; print(list(nvidia.cudnn.__path__)[0])"
 
 # The first CTranslate2 that loads cuDNN 9; before, 8. Source: CHANGELOG.md of CTranslate2.
 FIRST_CTRANSLATE2_WITH_CUDNN_9 = "4.5.0"
@@ -115,7 +121,7 @@ def _told(messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
 
 def _of_another_library(message: Message, messages: tuple[Message, ...] | None) -> bool:
     """Return whether ONNX Runtime, which asks for CUDA and cuDNN in one breath, misses another library."""
-    return message.library == "onnxruntime" and bool(reported(messages, "cuda-library-missing", "cuda-dll-missing"))
+    return message.library == "onnxruntime" and bool(reported(messages, "cuda-library-missing*", "cuda-dll-missing*"))
 
 
 def _told_finding(
@@ -139,6 +145,10 @@ def _told_summary(message: Message) -> str:
         who = {"torch": "PyTorch", "jax": "JAX"}.get(message.library, "The framework")
         built_with, loaded = _dotted(names["built_with"]), _dotted(names["loaded"])
         return f"{who} was built with cuDNN {built_with}, and cuDNN {loaded} is loaded"
+    if message.kind in VERSIONS:
+        return f"Another cuDNN is loaded than the framework was built with: {message.text}"
+    if message.kind == "cudnn-header-missing":
+        return f"The build finds no {names.get('header', 'library')} of cuDNN: {message.text[:200]}"
     if "library" in names:
         version = f" (cuDNN {names['major']})" if "major" in names else ""
         return f"{names['library']}{version} cannot be loaded"
@@ -177,6 +187,13 @@ def _told_remedies(message: Message, whole: Torch, python: Python | None, system
         )
     if major is not None and own is not None and major != own:
         yield from _of_two_majors(major, own, python)
+    if message.kind == "cudnn-header-missing":
+        yield Remedy(
+            summary="Install cuDNN with its headers (Debian and Ubuntu: libcudnn9-dev-cuda-12, libcudnn8-dev; conda: "
+            "cudnn), or name the folder of the wheel in CUDNN_HOME, CUDNN_PATH and CPATH",
+            commands=(f'export CUDNN_HOME="$({environment_of(python, system).run(CUDNN_HOME)})"',),
+            reference="https://docs.nvidia.com/deeplearning/cudnn/installation/latest/",
+        )
     version = f">={'.'.join(map(str, built_with[:2]))},<{built_with[0] + 1}" if built_with else ""
     version = version or (f"=={major}.*" if major else "")
     if own is None or major in (None, own):

@@ -26,7 +26,10 @@ from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_cupy
 
 # What NVRTC and CUDA say. Source: NVRTC 11.7 to 13.5; cudaGetErrorString of CUDA 13.5.
-REFUSED = r"invalid value for --gpu-architecture|no kernel image is available|cudaErrorNoKernelImageForDevice"
+REFUSED = (
+    r"invalid value for --gpu-architecture|no kernel image is available|cudaErrorNoKernelImageForDevice"
+    r"|device kernel image is invalid|NVRTC_ERROR_INVALID_OPTION(?!.{0,100}--gpu-architecture)"
+)
 
 
 @record
@@ -93,13 +96,22 @@ def cupy_arch_unsupported(
 
 
 def _named(messages: tuple[Message, ...] | None) -> tuple[Gpu, ...]:
-    """Return the GPU that the report names beside the error."""
+    """Return the GPU that the report names beside the error, else the one whose capability CuPy asked for."""
     for fact, message in told(messages, "nvrtc-architecture-device*"):
         name = message.names.get("device")
         capability = capability_of(name)
         if name and capability is not None:
             return (Gpu(name=name, capability=capability, fact=fact),)
-    return ()
+    for fact, message in told(messages, "nvrtc-architecture-option"):
+        return (Gpu(name="the GPU", capability=ComputeCapability.parse(message.names["capability"]), fact=fact),)
+    said = {message.text: fact for fact, message in told(messages, "nvidia-gpu-named")}
+    found = [(name, capability_of(name), fact) for name, fact in said.items()]
+    # Of several GPUs that a report names it is not known which one fails.
+    return tuple(
+        Gpu(name=name, capability=known_one, fact=fact)
+        for name, known_one, fact in found[:1]
+        if known_one and len(found) == 1
+    )
 
 
 def _devices(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Message, Python, Remedy, Severity, System
-from gpudoctor.reasoning.cupy_errors import cupy_errors, error_with, missing_library
+from gpudoctor.reasoning.cupy_errors import DLL, cupy_errors, error_with, missing_library
 from gpudoctor.reasoning.installed import Machine, cupy_installed
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
@@ -13,12 +13,10 @@ LIBRARIES = "cudart|cublas|cufft|curand|cusolver|cusparse|nvJitLink"
 # Source: "CuPy always raises NVRTC_ERROR_COMPILATION (6)" in https://docs.cupy.dev/en/stable/install.html
 HEADERS = r"cannot open source file \"([\w./]+\.h)\"|could not open source file \"([\w./]+\.h)\""
 MIXED = r"identifier \"__half_raw\" is undefined"
-# Windows names the module of CuPy that could not be loaded, not the DLL that it needs.
-DLL = r"DLL load failed(?: while importing \w+)?"
 NOT_FOUND = r"\bCUDA (?:is not found|path could not be detected|root directory not found)"
 
 
-@check(family="cupy", explains=("cupy-unusable", "cupy-nvrtc-missing"))
+@check(family="cupy", explains=("cupy-unusable", "cupy-nvrtc-missing", "toolkit-mismatch-building-extension"))
 def cupy_cuda_libs_missing(
     cupy_runtime: CupyRuntime | None = None,
     cupy: Cupy | None = None,
@@ -32,7 +30,10 @@ def cupy_cuda_libs_missing(
 
     Why: CuPy's wheels hold none of CUDA's libraries and headers: they come with the extra [ctk], with a toolkit of the
     same CUDA major version or with conda.
-    Exception: NVRTC alone is cupy-nvrtc-missing. Without an NVIDIA GPU CuPy calls none of them.
+    A library, a header or a DLL that CuPy's own message names is the evidence; pip that compiles the source package
+    cupy, and fails, is another.
+    Exception: NVRTC alone is cupy-nvrtc-missing. Where the toolkit that is there is of another version than the library
+    it is cupy-wrong-cuda-package. Without an NVIDIA GPU CuPy calls none of them.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)

@@ -11,23 +11,39 @@ from gpudoctor.model import (
     Driver,
     Finding,
     Message,
-    Package,
     Python,
     Remedy,
     Severity,
     System,
     Toolkit,
+    Torch,
 )
-from gpudoctor.reasoning.cupy_errors import cupy_works, missing_library
+from gpudoctor.reasoning.cupy_cuda import (
+    Mismatch,
+    all_else_of_another_cuda,
+    cupy_name,
+    library_of_another_toolkit,
+    named_for_another_toolkit,
+    newer_libraries_first,
+    only_other_toolkits,
+)
+from gpudoctor.reasoning.cupy_errors import cupy_works
 from gpudoctor.reasoning.installed import Machine, cupy_installed
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies import update_driver
+from gpudoctor.remedies import install_cupy, unset_variable, update_driver
+from gpudoctor.remedies.cupy_install import install_cupy_for_rocm, one_cuda_for_all
 
 
 @check(
     family="cupy",
-    explains=("cupy-unusable", "cupy-nvrtc-missing", "cupy-cuda-libs-missing", "cupy-arch-unsupported"),
+    explains=(
+        "cupy-unusable",
+        "cupy-nvrtc-missing",
+        "cupy-cuda-libs-missing",
+        "cupy-arch-unsupported",
+        "cuda-libs-conflict",
+    ),
 )
 def cupy_wrong_cuda_package(
     cupy: Cupy | None = None,
@@ -37,17 +53,27 @@ def cupy_wrong_cuda_package(
     python: Python | None = None,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
+    torch: Torch | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The installed CuPy package is for another CUDA major version than the one present.
 
     Why: cupy-cuda13x needs a driver for CUDA 13 (580 or newer), and a CuPy without CUDA's libraries as wheels needs the
-    toolkit of its own major version: "libnvrtc.so.12: cannot open shared object file".
+    toolkit of its own major version: "libnvrtc.so.12: cannot open shared object file". The evidence, in this order:
+    a symbol that a module of CuPy does not find in the library that is loaded; the library that CuPy misses, against
+    nvcc's version (libnvrtc.so.11.1 is of CUDA 11.1 only, from 11.2 on the major version counts); CuPy's major version,
+    by the name of its distribution, against the driver's; libraries of a newer CUDA than the driver's that CuPy takes,
+    as PyTorch's wheels bring them; the toolkits. Where none of them differs the library is only not found:
+    cupy-nvrtc-missing and cupy-cuda-libs-missing.
     Exception: drivers run everything older, so cupy-cuda12x passes on a driver for CUDA 13. With the wheels that the
     extra [ctk] brings no toolkit counts. A CuPy that works passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    symbol = reported(messages, "cupy-symbol-missing")
+    if symbol:
+        yield _symbol_finding(symbol[0], cupy, machine)
+        return
     told = reported(messages, "cupy-driver-mismatch")
     applies(
         told or known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"),
@@ -63,30 +89,54 @@ def cupy_wrong_cuda_package(
     if told and cupy.cuda_major is None:
         yield _told_finding(told[0][0], driver, toolkit, machine)
         return
-    major = known(cupy.cuda_major, "cupy.cuda_major")
+    missing = library_of_another_toolkit(cupy, cupy_runtime, toolkit)
+    missing = missing or named_for_another_toolkit(cupy, cupy_runtime, toolkit, messages)
+    if missing is not None:
+        yield _finding(missing, cupy, (machine.install_cupy(cupy),))
+        return
+    major = known(cupy.cuda_major or _built_for(cupy_runtime), "cupy.cuda_major")
     runs = _driver_runs(driver, major)
     if runs is False:
         update = update_driver(system=system, needed=CudaVersion(major, 0), devices=devices, driver=driver)
         yield _driver_finding(cupy, major, driver, (machine.install_cupy(cupy), update))
         return
-    others = _only_other_toolkits(cupy, major, toolkit, python) or _other_nvcc(major, toolkit, cupy_runtime)
-    if others:
-        yield _toolkit_finding(cupy, major, others, machine.install_cupy(cupy))
+    newer = newer_libraries_first(cupy, major, cupy_runtime)
+    other = only_other_toolkits(cupy, major, cupy_runtime, toolkit, python)
+    other = other or all_else_of_another_cuda(cupy, major, toolkit, python, torch)
+    if newer is not None:
+        yield _finding(newer, cupy, (one_cuda_for_all(major=major, python=python), machine.install_cupy(cupy)))
+    elif other is not None:
+        yield _finding(other, cupy, (_install(cupy, machine, other.cuda_major),))
     elif runs is None:
         known(driver and (driver.cuda_version or driver.version), "driver.cuda_version")
 
 
-def _name(cupy: Cupy) -> str:
-    package = _package(cupy)
-    return f"{package.name} {package.version}" if package else f"CuPy {cupy.version or ''}".strip()
+def _finding(mismatch: Mismatch, cupy: Cupy, remedies: tuple[Remedy, ...]) -> Finding:
+    return Finding(
+        severity=Severity.ERROR if mismatch.certain else Severity.WARNING,
+        summary=mismatch.summary,
+        subject=cupy_name(cupy),
+        facts=mismatch.facts,
+        remedies=remedies,
+    )
 
 
-def _package(cupy: Cupy) -> Package | None:
-    """Return the distribution that the facts are about; None where several are installed and none fits."""
-    distributions = cupy.distributions or ()
-    fitting = [package for package in distributions if f"cuda{cupy.cuda_major}" in package.name]
-    found = fitting if len(distributions) > 1 else list(distributions)
-    return found[0] if found else None
+def _install(cupy: Cupy, machine: Machine, cuda_major: int | None) -> Remedy:
+    """Return how to install the CuPy for this CUDA major version; None for the newest that fits."""
+    return install_cupy(
+        python=machine.python,
+        system=machine.system,
+        driver=machine.driver,
+        devices=machine.devices,
+        cupy=cupy,
+        cuda_major=cuda_major,
+    )
+
+
+def _built_for(cupy_runtime: CupyRuntime | None) -> int | None:
+    """Return the CUDA major version that CuPy names itself, without a distribution's name."""
+    built_with = cupy_runtime.build_cuda_version if cupy_runtime is not None else None
+    return built_with.major if built_with is not None else None
 
 
 def _driver_runs(driver: Driver | None, major: int) -> bool | None:
@@ -108,55 +158,16 @@ def _driver_finding(cupy: Cupy, major: int, driver: Driver | None, remedies: tup
     supports = f"supports CUDA {offered}" if offered else "is older"
     return Finding(
         severity=Severity.ERROR,
-        summary=f"{_name(cupy)} needs a driver for CUDA {major} ({minimum_driver(CudaVersion(major, 0))} or newer), "
-        f"and driver{f' {version}' if version else ''} {supports}",
-        subject=_name(cupy),
+        summary=f"{cupy_name(cupy)} needs a driver for CUDA {major} ({minimum_driver(CudaVersion(major, 0))} or "
+        f"newer), and driver{f' {version}' if version else ''} {supports}",
+        subject=cupy_name(cupy),
         facts=(
-            "cupy.cuda_major",
+            "cupy.cuda_major" if cupy.cuda_major is not None else "cupy_runtime.build_cuda_version",
             *(("driver.version",) if version else ()),
             *(("driver.cuda_version",) if driver is not None and driver.cuda_version else ()),
         ),
         remedies=remedies,
     )
-
-
-def _only_other_toolkits(
-    cupy: Cupy, major: int, toolkit: Toolkit | None, python: Python | None
-) -> tuple[tuple[str, str, CudaVersion], ...]:
-    """Return the toolkits (fact, path, version) where all are of other majors and CuPy's libraries come from none else.
-
-    Packages for one toolkit only, such as cupy-cuda115, are compared by their major version too.
-    """
-    if toolkit is None or toolkit.toolkits is None or cupy.nvrtc_files is None or cupy.platform != "cuda":
-        return ()
-    libraries = (*(toolkit.system_libraries or ()), *(toolkit.library_path_libraries or ()))
-    suffix = f".so.{major}"
-    if any(_is_of(file.rpartition("/")[2], suffix, major) for file in cupy.nvrtc_files):
-        return ()
-    if any(_is_of(library.soname, suffix, major) for library in libraries if "nvrtc" in library.soname):
-        return ()
-    packages = (python.packages if python is not None else None) or ()
-    if any(package.installer == "conda" and "nvrtc" in package.name for package in packages):
-        return ()
-    found = tuple(
-        (f"toolkit.toolkits[{number}].version", install.path, install.version)
-        for number, install in enumerate(toolkit.toolkits)
-        if install.version is not None
-    )
-    if len(found) < len(toolkit.toolkits) or any(version.major == major for _, _, version in found):
-        return ()
-    return found
-
-
-def _other_nvcc(
-    major: int, toolkit: Toolkit | None, cupy_runtime: CupyRuntime | None
-) -> tuple[tuple[str, str, CudaVersion], ...]:
-    """Return the toolkit of nvcc where it is of another major version and CuPy finds none of CUDA's libraries."""
-    version = toolkit.nvcc_version if toolkit is not None else None
-    missing = missing_library(cupy_runtime, "nvrtc|cudart|cublas|cufft|curand|cusolver|cusparse")
-    if toolkit is None or version is None or version.major == major or missing is None:
-        return ()
-    return (("toolkit.nvcc_version", toolkit.nvcc_path or "nvcc", version),)
 
 
 def _told_finding(fact: str, driver: Driver | None, toolkit: Toolkit | None, machine: Machine) -> Finding:
@@ -180,29 +191,33 @@ def _told_finding(fact: str, driver: Driver | None, toolkit: Toolkit | None, mac
     )
 
 
-def _is_of(name: str, suffix: str, major: int) -> bool:
-    """Return whether the file is of that CUDA major version: libnvrtc.so.12, libnvrtc.so.11.2, nvrtc64_120_0.dll."""
-    return name.endswith(suffix) or f"{suffix}." in name or f"64_{major}" in name
-
-
-def _toolkit_finding(
-    cupy: Cupy, major: int, others: tuple[tuple[str, str, CudaVersion], ...], remedy: Remedy
-) -> Finding:
-    there = " and ".join(f"CUDA {version} ({path})" for _, path, version in others)
+def _symbol_finding(symbol: tuple[str, Message], cupy: Cupy | None, machine: Machine) -> Finding:
+    """Return the finding where a module of CuPy asks the library that is loaded for what that does not have."""
+    fact, message = symbol
+    name, library = message.names["symbol"], message.names.get("library", "the library that is loaded")
+    of_rocm = any(part in name.lower() for part in ("hip", "roc"))
+    others_first = unset_variable(
+        system=machine.system,
+        name="LD_LIBRARY_PATH",
+        summary="If CuPy is for the CUDA that is here, an older library of the same name is loaded first: take its "
+        "folder from LD_LIBRARY_PATH, and import cupy before PyTorch",
+    )
+    package = cupy_name(cupy or Cupy())
     return Finding(
         severity=Severity.ERROR,
-        summary=f"{_name(cupy)} needs the libraries of CUDA {major}, and this machine has {there}",
-        subject=_name(cupy),
-        facts=("cupy.cuda_major", *(fact for fact, _, _ in others)),
-        remedies=(remedy,),
+        summary=f"{package} was built for another {'ROCm' if of_rocm else 'CUDA'} version: it finds no {name} in "
+        f"{library}",
+        subject=package,
+        facts=(fact,),
+        remedies=(install_cupy_for_rocm(cupy),) if of_rocm else (machine.install_cupy(cupy), others_first),
     )
 
 
 def _for_rocm(cupy: Cupy, machine: Machine) -> Finding:
     return Finding(
         severity=Severity.ERROR,
-        summary=f"{_name(cupy)} is for GPUs of AMD, and the machine has {machine.gpu()}",
-        subject=_name(cupy),
+        summary=f"{cupy_name(cupy)} is for GPUs of AMD, and the machine has {machine.gpu()}",
+        subject=cupy_name(cupy),
         facts=("cupy.platform", machine.gpu_fact()),
         remedies=(machine.install_cupy(cupy),),
     )

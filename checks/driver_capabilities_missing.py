@@ -14,6 +14,7 @@ from gpudoctor.model import (
     System,
     TorchRuntime,
 )
+from gpudoctor.reasoning.containers import told_of_container
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import NVML_LIBRARY_NOT_FOUND, gpu_nodes, in_wsl, no_driver_reported, nvml_error
 from gpudoctor.registry import Skip, applies, check, known
@@ -22,6 +23,8 @@ from gpudoctor.remedies import reserve_gpu_in_compose, start_container_with_gpu
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
 # Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 DEFAULT = "utility,compute"
+# Libraries of the capability "video". Source: the same page.
+VIDEO = "container-video-library"
 # What a program prints that finds no libcuda.
 NO_LIBCUDA = ("torch-no-driver", "libcuda-not-*", "cuda-no-device", "torch-no-gpus")
 
@@ -52,6 +55,10 @@ def driver_capabilities_missing(
     Exception: unset means compute and utility. What works passes, as with CDI, which mounts every library.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
+    video = reported(messages, VIDEO) if told_of_container(system, container) else ()
+    if video:
+        yield _without_video(*video[0], system, container)
+        return
     told = _told(torch_runtime, messages)
     if told:
         yield Finding(
@@ -105,13 +112,26 @@ def _told(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | No
     return (failed, works[0][0]) if works and failed else ()
 
 
-def _remedies(system: System | None, container: Container | None) -> tuple[Remedy, ...]:
+def _without_video(fact: str, message: Message, system: System | None, container: Container | None) -> Finding:
+    library = message.names.get("library", "libnvcuvid.so.1")
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"The container has no {library} of the driver: the capability video is left out",
+        subject="container",
+        facts=(fact,),
+        remedies=_remedies(system, container, "compute,video,utility"),
+    )
+
+
+def _remedies(
+    system: System | None, container: Container | None, granted: str = "compute,utility"
+) -> tuple[Remedy, ...]:
     run = start_container_with_gpu(
         system=system,
         container=container,
-        summary=f"Start the container with the capabilities compute and utility: {VARIABLE}=compute,utility and "
+        summary=f"Start the container with the capabilities {granted.replace(',', ' and ')}: {VARIABLE}={granted} and "
         "NVIDIA_VISIBLE_DEVICES=all",
-        options=f"--gpus all -e {VARIABLE}=compute,utility",
+        options=f"--gpus all -e {VARIABLE}={granted}",
     )
     compose = reserve_gpu_in_compose(capabilities=True)
     return (compose, run) if container is not None and container.compose else (run, compose)

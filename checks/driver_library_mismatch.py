@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
+    NO_DEVICE,
     NVML_VERSION_MISMATCH,
     SYSTEM_DRIVER_MISMATCH,
     cuda_error,
@@ -57,9 +58,12 @@ def driver_library_mismatch(
             raise Skip("driver is unknown")
         if not _differ(driver):
             return
-        if driver.nvml_code is None and driver.cuda_init_code is None:
+        unavailable = torch_runtime is not None and torch_runtime.available is False
+        unavailable = unavailable or cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages) is not None
+        if driver.nvml_code is None and driver.cuda_init_code is None and not unavailable:
             raise Skip("driver.nvml_code is unknown")
-        if not (driver.nvml_code or driver.cuda_init_code):
+        answered = driver.nvml_code == 0 or driver.cuda_init_code == 0
+        if not (driver.nvml_code or driver.cuda_init_code or (unavailable and not answered)):
             return
     elif driver is not None and "compat" in (driver.libcuda_path or "") and not said.startswith("driver.nvml"):
         return

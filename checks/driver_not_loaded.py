@@ -14,7 +14,7 @@ from gpudoctor.reasoning.symptoms import (
     works,
 )
 from gpudoctor.registry import Skip, applies, check
-from gpudoctor.remedies import load_driver, reinstall_driver
+from gpudoctor.remedies import load_driver, reinstall_driver, start_container_with_gpu, update_driver
 
 # Messages of a kernel that has no module of the driver, or refuses it.
 REFUSED = (
@@ -24,6 +24,8 @@ REFUSED = (
     "dkms-build-failed",
     "nvrm-probe-not-called",
     "nvrm-legacy-gpu",
+    "nvrm-gpu-not-in-release",
+    "nvidia-device-node-missing",
 )
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 
@@ -110,9 +112,16 @@ def _reason(
     for fact, message in reported(messages, "nvrm-legacy-gpu"):
         branch = message.names.get("branch", "")
         return f": it no longer supports this GPU, branch R{branch} does", (fact,), (_legacy(system, branch),)
+    for fact, message in reported(messages, "nvrm-gpu-not-in-release"):
+        text = f": release {message.names.get('driver', '')} does not support this GPU"
+        return text, (fact,), (update_driver(system=system, needed=None, driver=driver), _legacy(system, ""))
     for fact, _ in reported(messages, "kernel-module-key-rejected"):
         return ": Secure Boot refuses it", (fact,), (_sign(system),)
     load = load_driver(system=system, driver=driver)
+    for fact, message in reported(messages, "nvidia-device-node-missing"):
+        inside = start_container_with_gpu(system=system, summary="If that is a container, start it with the GPU")
+        node = message.names.get("node", "its device node")
+        return f": {node} is missing", (fact,), (_nodes(), load, _build(system), inside)
     bound = {gpu.bound_driver for gpu in nvidia_gpus(system) or ()}
     if bound == {"vfio-pci"}:
         return ": vfio-pci holds the GPU for a virtual machine", ("system.pci_gpus",), (_unbind(),)
@@ -126,6 +135,8 @@ def _reason(
         )
     if "nouveau" in bound:
         return ": nouveau holds the GPU", ("system.pci_gpus",), (_without_nouveau(system),)
+    for fact, _ in reported(messages, "nvrm-probe-not-called"):
+        return ": another driver, such as nouveau, holds the GPU", (fact,), (_without_nouveau(system), load)
     if driver.nouveau_loaded:
         remedies = (_without_nouveau(system), *(() if _is_signed(system) else (_sign(system),)), _build(system))
         return ": nouveau is loaded instead", ("driver.nouveau_loaded",), remedies
@@ -144,8 +155,9 @@ def _is_signed(system: System | None) -> bool:
 
 def _legacy(system: System | None, branch: str) -> Remedy:
     of_ubuntu = system is not None and system.distribution == "ubuntu" and branch.isdecimal()
+    which = f"of branch {branch}, the last one for this GPU" if branch else "of an older branch, where the GPU is old"
     return Remedy(
-        summary=f"Install the driver of branch {branch}, the last one for this GPU",
+        summary=f"Install the driver {which}",
         commands=(f"sudo apt-get install nvidia-driver-{branch}", "sudo reboot", "nvidia-smi") if of_ubuntu else (),
         needs=("root", "reboot"),
         reference="https://www.nvidia.com/en-us/drivers/unix/",
@@ -194,6 +206,16 @@ def _sign(system: System | None) -> Remedy:
         commands=("mokutil --sb-state", f"sudo mokutil --import {key}", "sudo reboot", "nvidia-smi"),
         needs=("root", "reboot"),
         reference="https://wiki.debian.org/SecureBoot",
+    )
+
+
+def _nodes() -> Remedy:
+    return Remedy(
+        summary="Load the kernel modules nvidia and nvidia_uvm and make their device nodes; on a machine without a "
+        "desktop let nvidia-persistenced do so on every start",
+        commands=("sudo nvidia-modprobe -u -c=0", "ls -l /dev/nvidia*", "sudo systemctl enable nvidia-persistenced"),
+        needs=("root",),
+        reference="https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/",
     )
 
 

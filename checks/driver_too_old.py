@@ -114,7 +114,7 @@ def driver_too_old(
     elif said and _loadable(driver):
         yield _reported_finding(said, consumers, machine, toolkit, messages)
     else:
-        ptx = tuple(_newer_ptx(machine, torch_runtime, cupy_runtime, messages))
+        ptx = (*_newer_ptx(machine, torch_runtime, cupy_runtime, messages), *_older_than_ptxas(machine, messages))
         if not ptx and not advice:
             _skip_unknown(machine, consumers)
         yield from ptx
@@ -295,6 +295,22 @@ def _newer_ptx(
             subject=_subject(driver),
             facts=(said, *_driver_facts(driver)),
             remedies=_remedies(machine, cuda, {"cupy" if said.startswith("cupy") else "torch"}),
+        )
+
+
+def _older_than_ptxas(machine: _Machine, messages: tuple[Message, ...] | None) -> Iterator[Finding]:
+    """Yield a warning where XLA compiles one after the other, because ptxas is newer than the driver."""
+    for fact, message in reported(messages, "xla-driver-older-than-ptxas")[:1]:
+        ptxas = f" of CUDA {message.names['ptxas']}" if "ptxas" in message.names else ""
+        yield Finding(
+            severity=Severity.WARNING,
+            summary=f"XLA does not compile in parallel: ptxas{ptxas} is newer than the driver, which supports CUDA "
+            f"{message.names.get('cuda', '')}",
+            subject=_subject(machine.driver),
+            facts=(fact, *_driver_facts(machine.driver)),
+            remedies=(
+                update_driver(system=machine.system, needed=None, devices=machine.devices, driver=machine.driver),
+            ),
         )
 
 

@@ -9,6 +9,7 @@ from gpudoctor.model import (
     Package,
     PackageVersion,
     Python,
+    Remedy,
     Severity,
     System,
     Torch,
@@ -33,7 +34,9 @@ KINDS = (
     "extension-import-name",
     "extension-cache-broken",
     "extension-mmcv-ops-missing",
+    "extension-dll-not-loaded",
 )
+TOO_OLD = "extension-source-too-old"
 # What is in the path or name of a compiled file → the distribution that it belongs to.
 DISTRIBUTIONS = {
     "flash_attn": "flash-attn",
@@ -107,13 +110,13 @@ def extension_abi_mismatch(
     """A compiled extension was built against another PyTorch than the installed one.
 
     Why: its import ends with "undefined symbol", or with a libcudart of another CUDA that cannot be opened: PyTorch's
-    C++ interface changes with every release.
+    C++ interface changes with every release. The source of an old extension does not compile for the same reason.
     Exception: only what the version of the wheel names is compared, as in 2.6.3+cu123torch2.3cxx11abifalse or
     2.1.2+pt20cu118. Minor versions of CUDA, and patch releases of PyTorch, may differ.
     Reference: https://github.com/Dao-AILab/flash-attention#installation-and-features
     """
     whole = whole_torch(torch, torch_runtime)
-    told = tuple(_told(whole, python, system, messages))
+    told = (*_told(whole, python, system, messages), *_too_old(whole, messages))
     yield from told
     if told:
         return
@@ -168,6 +171,26 @@ def _told(
             facts=(fact, *((version[0],) if version else ())),
             remedies=reinstall_extension(name, whole, python, system),
             details={"torch": str(whole.version or ""), "symbol": message.names.get("symbol", "")},
+        )
+
+
+def _too_old(whole: Torch, messages: tuple[Message, ...] | None) -> Iterator[Finding]:
+    """Yield that the source of an extension uses what this PyTorch no longer has: the headers of THC since 1.11."""
+    for fact, message in reported(messages, TOO_OLD)[:1]:
+        version = f" {described_torch(whole)}" if whole.version is not None else ""
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f"The source of the extension is older than the installed PyTorch{version}: {message.text}",
+            subject=message.names.get("header", "extension"),
+            facts=(fact,),
+            remedies=(
+                Remedy(
+                    summary="Build a newer release of the extension. If there is none, replace what was removed (THC "
+                    "headers by those of ATen and c10, AT_CHECK by TORCH_CHECK, -std=c++14 by -std=c++17) or build it "
+                    "in an environment with the PyTorch for which it was written: 1.10 is the last with THC",
+                    reference="https://github.com/pytorch/pytorch/issues/73520",
+                ),
+            ),
         )
 
 

@@ -18,10 +18,14 @@ CONCLUSIVE = (
     "fp16-overflow-constant",
     "fp16-loss-scale-exhausted",
     "fp16-image-cast",
+    "fp16-nan-told",
 )
-SYMPTOMS = ("loss-nan", "probability-tensor-nan", "black-image")
-ON_A_DEVICE = ("no-detections",)  # symptoms of NaN on a device that is known for it, and of much else elsewhere
-HALF_PRECISION = ("half-precision-in-use", "amp-by-default", "amp-check-failed")
+SYMPTOMS = ("loss-nan", "nan-in-tensor", "probability-tensor-nan", "black-image")
+ON_A_DEVICE = (
+    "no-detections",
+    "exclamation-marks",
+)  # symptoms of NaN on a device that is known for it, and of much else elsewhere
+HALF_PRECISION = ("half-precision-in-use", "fp16-gradient-overflow", "amp-by-default", "amp-check-failed")
 GTX_16 = ("gpu-named-gtx-16", "gpu-named-turing-minor")
 
 
@@ -36,7 +40,8 @@ def fp16_nan(
     Why: with autocast or half() the loss turns NaN, or images turn black, while float32 is right. The GeForce GTX 16
     series and its workstation siblings are known for it: their fp16 convolutions in cuDNN go wrong. On every device a
     value above 65504 overflows in fp16.
-    Exception: a loss that is NaN, without half precision and without such a device, has other causes and passes.
+    Exception: a loss that is NaN, without half precision and without such a device, has other causes and passes. So
+    does a gradient that overflows, without a NaN: by that the loss scaler finds its scale.
     Reference: https://github.com/pytorch/pytorch/issues/58123
     """
     told = _told(torch_runtime, devices, messages)

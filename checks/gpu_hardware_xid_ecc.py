@@ -1,7 +1,8 @@
 """Signs of a fault in the hardware: Xid errors of the driver, memory errors, a device that is lost."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpudoctor.data import xid_meaning
 from gpudoctor.model import (
@@ -39,6 +40,7 @@ FATAL = (167, 171, 172)
 # Faults of memory, power or a link that the driver survives: row remapping, power not connected, many corrected errors,
 # a contained memory error, the chip-to-chip link, less memory than there was.
 LASTING = (54, 63, 92, 94, 121, 157, 168)
+CHANNEL_ENDED = 45  # names in newer drivers the error for which: "Ch 00000001 caused by previous Xid 149"
 RECOVERY_ACTION = 154  # "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
 TESTS = (106, 107)
 # Texts of cudaGetErrorString for 214 and 220, in lower case.
@@ -46,7 +48,18 @@ REPORTED = ("uncorrectable ecc error encountered", "uncorrectable nvlink error d
 LOST = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "GPU requires restart"
 # Kinds of messages that say so of a device that they do not name.
 LOST_KINDS = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", "gpu-pcie-bus-error")
-FAULT_KINDS = (*LOST_KINDS, "gpu-requires-reset", "gpu-ecc-*", "gpu-nvlink-*", "gpu-error-contained", "gpu-not-init*")
+FAULT_KINDS = (
+    *LOST_KINDS,
+    *(
+        "gpu-requires-reset",
+        "gpu-ecc-*",
+        "gpu-nvlink-*",
+        "gpu-nvswitch-error",
+        "gpu-gsp-*",
+        "gpu-error-contained",
+        "gpu-not-init*",
+    ),
+)
 
 
 @dataclass
@@ -92,7 +105,7 @@ def gpu_hardware_xid_ecc(
     by_device = {device.nvml_index: _of_device(number, device) for number, device in enumerate(devices or ())}
     elsewhere: dict[str, _Symptoms] = {}
     harmless: list[tuple[int, Xid]] = []
-    for number, xid in enumerate(logged or ()):
+    for number, xid in enumerate(map(_cause, logged or ())):
         severity = _severity(xid)
         if severity is None:
             if xid.number not in TESTS:
@@ -166,6 +179,12 @@ def _of_device(number: int, device: Device) -> _Symptoms:
 def _has_counters(device: Device) -> bool:
     facts = (device.ecc_uncorrected_volatile, device.remapped_rows_failed, device.retired_pages_pending)
     return any(fact is not None for fact in facts)
+
+
+def _cause(xid: Xid) -> Xid:
+    """Return the error of which this one says that it is a consequence; itself where it names none."""
+    named = re.search(r"previous Xid (\d{1,3})\b", xid.text) if xid.number == CHANNEL_ENDED else None
+    return replace(xid, number=int(named[1])) if named else xid
 
 
 def _severity(xid: Xid) -> Severity | None:

@@ -12,6 +12,8 @@ POWER = ("hw_power_brake_slowdown",)
 # "May be also reported during PState or clock change": not by itself a sign on a device that goes idle.
 # Source: DCGM field constants, DCGM_CLOCKS_THROTTLE_REASON_HW_SLOWDOWN.
 EITHER = ("hw_slowdown",)
+# nvidia-smi gives whole degrees, and the driver regulates to just below the limit.
+DEGREES_BELOW = 1
 REFERENCE = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"
 
 
@@ -21,11 +23,16 @@ def gpu_throttled(
 ) -> Iterator[Finding]:
     """The clocks of a device are held down by heat or by its power supply.
 
-    Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use.
+    Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use. Where the
+    reasons are not known, a temperature at the device's limit says the same.
     Exception: a power cap (sw_power_cap) is how a GPU under full load works, an idle device lowers its clocks on
     purpose, and a plain hw_slowdown is reported during clock changes too, so on an idle device it passes.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
     """
+    hot = tuple(_hot(path, device) for path, device in _at_limit(devices or ()))
+    yield from hot
+    if hot:
+        return
     told = reported(messages, "gpu-slowdown-active", "gpu-throttling-told")
     if told and all(device.throttle_reasons is None for device in devices or ()):
         yield _as_told(*told[0])
@@ -35,6 +42,44 @@ def gpu_throttled(
     answering = reachable(devices)
     findings = (finding for path, device in answering for finding in _findings(path, device))
     yield from settled(findings, answering, "throttle_reasons")
+
+
+def _at_limit(devices: tuple[Device, ...]) -> Iterator[tuple[str, Device]]:
+    """Yield the devices, with the path of their facts, whose reasons are not known and whose temperature tells."""
+    for number, device in enumerate(devices):
+        limit, temperature = _limit(device), device.temperature_celsius
+        if limit is None or temperature is None or device.throttle_reasons is not None:
+            continue
+        if temperature >= limit - DEGREES_BELOW:
+            yield f"devices[{number}]", device
+
+
+def _limit(device: Device) -> int | None:
+    """Return the temperature from which on clocks are lowered. Source: nvmlTemperatureThresholds_t of nvml.h."""
+    limits = (device.temperature_operating_celsius, device.temperature_slowdown_celsius)
+    return min((limit for limit in limits if limit), default=None)
+
+
+def _hot(path: str, device: Device) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        summary=f"{label(device)} is at {device.temperature_celsius} °C, "
+        f"and lowers its clocks from {_limit(device)} °C on",
+        subject=label(device),
+        facts=known_facts(
+            path,
+            device,
+            *("temperature_celsius", "temperature_operating_celsius", "temperature_slowdown_celsius", "clock_sm_mhz"),
+        ),
+        remedies=(
+            _remedy(device, HEAT),
+            Remedy(
+                summary="Where the limit itself is low for this device, look who sets it: the firmware of a laptop, or "
+                "thermald, which changes the limits with the machine's temperature",
+                commands=("nvidia-smi -q -d TEMPERATURE", "systemctl status thermald"),
+            ),
+        ),
+    )
 
 
 def _as_told(fact: str, message: Message) -> Finding:
@@ -83,7 +128,10 @@ def _state(device: Device) -> str:
 
 
 def _remedy(device: Device | None, active: Sequence[str]) -> Remedy:
-    heat = "Cool the GPU: clean fans and filters, let more air through, do without neighbours in the next slot"
+    heat = (
+        "Cool the GPU, whose temperature is at its limit: clean fans and filters, let more air through, do without "
+        "neighbours in the next slot"
+    )
     power = "Look at the power supply and its cables: it asks the GPU to draw less (on a laptop: the charger)"
     if any(reason in POWER for reason in active):
         summary = power

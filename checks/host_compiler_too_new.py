@@ -12,7 +12,8 @@ APT = ("ubuntu", "debian")
 POLICY = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy"
 
 # The newest gcc of a toolkit, by the first toolkit with that limit.
-# Source: "Host Compiler Support Policy" of the installation guides of CUDA 11.0 to 13.0.
+# Source: "Host Compiler Support Policy" of the installation guides of CUDA 11.0 to 13.0; host_config.h of CUDA 8.0
+# to 10.2.
 GCC_LIMITS = (
     (CudaVersion(13, 0), 15),
     (CudaVersion(12, 8), 14),
@@ -21,13 +22,22 @@ GCC_LIMITS = (
     (CudaVersion(11, 5), 11),
     (CudaVersion(11, 1), 10),
     (CudaVersion(11, 0), 9),
+    (CudaVersion(10, 1), 8),
+    (CudaVersion(9, 2), 7),
+    (CudaVersion(9, 0), 6),
+    (CudaVersion(8, 0), 5),
 )
 # Where neither a message nor a toolkit tells the limit: what every CUDA 12 accepts.
 USUAL_LIMIT = 12
 # nvcc of CUDA 11.5, the one of Ubuntu 22.04, takes gcc 11 and fails in its std_function.h.
 # Source: https://github.com/NVIDIA/VisRTX/issues/71, https://github.com/NVlabs/instant-ngp/issues/1240
 BEFORE_GCC_11 = 10
-COMPILERS = {"compiler-clang-too-new": "clang", "compiler-msvc-too-new": "cl", "compiler-msvc-too-new-stl": "cl"}
+COMPILERS = {
+    "compiler-clang-too-new": "clang",
+    "compiler-clang-unsupported": "clang",
+    "compiler-msvc-too-new": "cl",
+    "compiler-msvc-too-new-stl": "cl",
+}
 
 
 @check(family="cuda")
@@ -83,15 +93,20 @@ def _told_finding(told: tuple[str, Message], toolkit: Toolkit, python: Python | 
         remedies: tuple[Remedy, ...] = tuple(_for_visual_studio(message))
         summary = f"Visual Studio is newer than nvcc{nvcc} accepts: {message.text}"
     elif kind == "clang":
-        limit = int(message.names["limit"])
-        summary = f"clang is not older than {limit}, as nvcc{nvcc} needs it to be"
-        remedies = (_use_clang(limit - 1), _newer_toolkit(None))
+        limit = int(message.names["limit"]) if "limit" in message.names else None
+        older = f"older than {limit}, as nvcc{nvcc} needs it to be" if limit else f"one that nvcc{nvcc} accepts"
+        summary = f"clang is not {older}: {message.text}"
+        compiler = (
+            _use_clang(limit - 1) if limit else _remedy(_limit_of(toolkit.nvcc_version) or USUAL_LIMIT, python, system)
+        )
+        remedies = (compiler, _newer_toolkit(None))
     else:
         newest = _newest(message, toolkit.nvcc_version)
         version = message.names.get("version") or ".".join(map(str, toolkit.host_compiler_version or ()))
         gcc = f"gcc is {version}" if version else "gcc is newer"
-        told_limit = newest is not None and message.kind != "compiler-headers-too-new"
-        accepts = f"nvcc{nvcc} accepts {newest} at most" if told_limit else f"nvcc{nvcc} cannot read its headers"
+        accepts = f"nvcc{nvcc} accepts {newest} at most" if newest else f"nvcc{nvcc} accepts none so new"
+        if message.kind == "compiler-headers-too-new":
+            accepts = f"nvcc{nvcc} cannot read its headers"
         summary = f"{gcc}, and {accepts}"
         remedies = (_remedy(newest or USUAL_LIMIT, python, system), _newer_toolkit(version))
     return Finding(
@@ -113,9 +128,11 @@ def _newest(message: Message, nvcc: CudaVersion | None) -> int | None:
         return int(names["limit"]) - (0 if names.get("inclusive") else 1)
     if "parameter packs" in message.text.lower():
         return int(names["version"]) - 1 if "version" in names else BEFORE_GCC_11
-    if nvcc is None:
-        return None
-    return next((newest for first, newest in GCC_LIMITS if nvcc >= first), None)
+    return _limit_of(nvcc)
+
+
+def _limit_of(nvcc: CudaVersion | None) -> int | None:
+    return next((newest for first, newest in GCC_LIMITS if nvcc is not None and nvcc >= first), None)
 
 
 def _newer_toolkit(version: str | None) -> Remedy:

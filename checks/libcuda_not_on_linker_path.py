@@ -22,7 +22,7 @@ LINKERS = (
 LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened")
 
 
-@check(family="cuda", explains=("torch-cuda-unavailable", "cupy-unusable"))
+@check(family="cuda", explains=("torch-cuda-unavailable", "cupy-unusable", "nvidia-container-toolkit-missing"))
 def libcuda_not_on_linker_path(
     driver: Driver | None = None,
     system: System | None = None,

@@ -44,7 +44,8 @@ def mig_misconfigured(
 
     Why: a GPU in MIG mode computes only through its instances; without one CUDA finds no device. Instances are named by
     their own UUID (MIG-...): the index or UUID of the GPU does not reach them, and one process uses one instance.
-    Exception: index 0 passes, and so does everything that CUDA accepted.
+    Exception: index 0 passes, and so does everything that CUDA accepted. A report that only speaks of MIG passes, as
+    long as nothing in it says that a device is missing.
     Reference: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
     """
     told = next(_told(torch_runtime, driver, environment, devices or (), messages), None)
@@ -58,7 +59,7 @@ def mig_misconfigured(
             remedies=(_one_instance(system, devices or ()),),
         )
         return
-    said = tuple(_by_commands(messages, devices))
+    said = (*_by_commands(messages, devices), *_unseen(driver, torch_runtime, messages, devices))[:1]
     yield from said
     if devices is None:
         if not said:
@@ -134,6 +135,37 @@ def _by_commands(messages: tuple[Message, ...] | None, devices: tuple[Device, ..
                     needs=("root", "restart"),
                     reference=GUIDE,
                 ),
+            ),
+        )
+
+
+def _unseen(
+    driver: Driver | None,
+    torch_runtime: TorchRuntime | None,
+    messages: tuple[Message, ...] | None,
+    devices: tuple[Device, ...] | None,
+) -> Iterator[Finding]:
+    """Yield what a report says that speaks of MIG and of a device that is not found, without showing either."""
+    named = told_messages(messages, "mig-in-use-told")[:1]
+    if not named or any(device.mig_enabled is not None for device in devices or ()):
+        return
+    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, messages) for code in NOT_THERE)), None)
+    missing = missing or next((fact for fact, _ in told_messages(messages, "device-missing-told")), None)
+    if missing is not None:
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f'A GPU is partitioned by MIG ("{named[0][1].text}"), and a program finds no device in it',
+            subject="MIG",
+            facts=(named[0][0], missing),
+            remedies=(
+                Remedy(
+                    summary="Look which MIG instances exist, and give each process one of them by its UUID; in a "
+                    "container or pod, the toolkit and the device plugin must know MIG devices: update them",
+                    commands=("nvidia-smi -L", "export CUDA_VISIBLE_DEVICES=MIG-<UUID>", "nvidia-smi mig -lgi"),
+                    needs=("restart",),
+                    reference=GUIDE,
+                ),
+                *_instance_remedies(0),
             ),
         )
 

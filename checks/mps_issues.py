@@ -142,7 +142,8 @@ def _told(system: System | None, python: Python | None, messages: tuple[Message,
         remedies=(
             Remedy(
                 summary="Use the device mps in place of cuda (torch.device('mps'), --device mps) on Apple silicon; "
-                "builds for macOS have no CUDA. A Mac with an Intel processor uses cpu",
+                "builds for macOS have no CUDA. A Mac with an Intel processor uses cpu, and so does a container on any "
+                "Mac, for it reaches no GPU: outside of the container mps works",
                 commands=(python_command(python, "-c", SHOW),),
                 reference=REFERENCE,
             ),

@@ -1,6 +1,7 @@
 """What stands between GPUs that talk to each other, and how NCCL fails there."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpudoctor.model import Device, Environment, Finding, Message, Remedy, Severity, System
 from gpudoctor.reasoning.messages import reported
@@ -25,6 +26,7 @@ PATH_KINDS = {
     "nccl-timeout": "A collective operation of NCCL did not end in time",
     "nccl-cuda-error": "A call of CUDA failed in NCCL",
 }
+HANGS = "job-hangs-told"
 NETWORK_KINDS = {
     "nccl-socket": "NCCL's processes do not reach each other over the network",
     "nccl-system-error": "A system call failed in NCCL",
@@ -55,6 +57,10 @@ def nccl_p2p_problem(
     failed = next(_failures(messages), None)
     if failed is not None:
         yield _failure(*failed, system=system)
+        return
+    stuck = _stuck(messages)
+    if stuck is not None:
+        yield replace(_failure(*stuck, system=system), severity=Severity.WARNING)
         return
     if devices is None:
         raise Skip("devices: not known")
@@ -100,6 +106,14 @@ def _failures(messages: tuple[Message, ...] | None) -> Iterator[tuple[str, Messa
         yield from reported(messages, kind)
 
 
+def _stuck(messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+    """Return the words that say that a job does not go on, where it runs on several GPUs and nothing else failed."""
+    told = reported(messages, HANGS)
+    if not told or not reported(messages, "nccl-job-named") or _has_other_cause(messages or ()):
+        return None
+    return told[0]
+
+
 def _has_other_cause(messages: Sequence[Message]) -> bool:
     """Return whether something else is reported that makes NCCL fail."""
     memory = any(message.kind.endswith("-out-of-memory") for message in messages)
@@ -114,7 +128,8 @@ def _failure(fact: str, message: Message, *, system: System | None) -> Finding:
     elif message.kind in NETWORK_KINDS:
         says, remedies = NETWORK_KINDS[message.kind], _network_remedies(system)
     else:
-        says, remedies = PATH_KINDS[message.kind], _path_remedies(system, message.kind)
+        says = PATH_KINDS.get(message.kind, "A job on several GPUs does not go on")
+        remedies = _path_remedies(system, message.kind)
     return Finding(
         severity=Severity.ERROR,
         summary=f'{says}: "{message.text[:160]}"',

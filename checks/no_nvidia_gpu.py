@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import (
+    INSUFFICIENT_DRIVER,
     NO_DEVICE,
     NVML_VERSION_MISMATCH,
+    UNKNOWN_ERROR,
     asks_for_cuda,
     cuda_error,
     no_driver_reported,
@@ -16,6 +18,13 @@ from gpudoctor.reasoning.symptoms import (
 )
 from gpudoctor.registry import Skip, applies, check, known
 
+# Messages of a kernel module that found a GPU and could not take it.
+THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release")
+LOOK = Remedy(
+    summary="See whether the PCI bus shows a GPU of NVIDIA, and which kernel driver holds it: one that is not there is "
+    "not seated, has no power, or was not handed to this virtual machine",
+    commands=("lspci -nnk | grep -iA3 nvidia",),
+)
 REMEDIES = (
     Remedy(
         summary="Run on a machine with an NVIDIA GPU; in a virtual machine, attach one (PCI passthrough or vGPU)",
@@ -32,6 +41,7 @@ REMEDIES = (
         "cupy-unusable",
         "driver-missing",
         "driver-not-loaded",
+        "driver-too-old",
         "libcuda-not-on-linker-path",
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
@@ -60,10 +70,14 @@ def no_nvidia_gpu(
     applies("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
     applies(torch is None or torch.build != "rocm", "PyTorch is built for AMD")
     # A build for the CPU does not look for a driver.
-    asked = asks_for_cuda(torch, cupy) or _missed(torch_runtime, messages)
-    if devices or works(driver, devices) or _module_answers(driver):
+    asks = asks_for_cuda(torch, cupy)
+    unavailable = torch_runtime is not None and torch_runtime.available is False
+    missed = _missed(torch_runtime, messages) or (unavailable and asks is not False)
+    asked = asks or missed or _fails(torch_runtime, messages)
+    available = torch_runtime is not None and torch_runtime.available
+    if devices or works(driver, devices) or _module_answers(driver) or available:
         return
-    told = _told(bool(asked), driver, messages) if not nvidia_gpus(system) else None
+    told = _told(missed, driver, messages) if not nvidia_gpus(system) else None
     if told is not None and system.pci_gpus is None:
         yield _as_told(told, asked is not False)
         return
@@ -82,11 +96,19 @@ def no_nvidia_gpu(
 
 def _missed(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> bool:
     """Return whether a program looked for a GPU and found none."""
-    seen = no_driver_reported(torch_runtime, messages) or cuda_error(NO_DEVICE, None, torch_runtime, messages=messages)
+    codes = (NO_DEVICE, INSUFFICIENT_DRIVER)
+    seen = no_driver_reported(torch_runtime, messages) or any(
+        cuda_error(code, None, torch_runtime, messages=messages) for code in codes
+    )
     return bool(seen or reported(messages, "torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*"))
 
 
-def _told(asked: bool, driver: Driver | None, messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+def _fails(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> bool:
+    """Return whether CUDA fails without a reason, as it also does on a driver that has no GPU."""
+    return cuda_error(UNKNOWN_ERROR, None, torch_runtime, messages=messages) is not None
+
+
+def _told(missed: bool, driver: Driver | None, messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
     """Return the words of the report that there is no NVIDIA GPU, or that there is another where a driver is missed."""
     said = reported(messages, "no-nvidia-gpu-told")
     if said:
@@ -94,21 +116,28 @@ def _told(asked: bool, driver: Driver | None, messages: tuple[Message, ...] | No
     if reported(messages, "nvidia-gpu-named"):
         return None
     driver_known = driver is not None and (driver.version is not None or driver.module_loaded)
+    not_found = reported(messages, "nvrm-no-gpu")
+    if not_found and not reported(messages, *THERE):
+        return not_found[0]
     other = reported(messages, "other-gpu-named")
-    return other[0] if other and asked and not driver_known else None
+    return other[0] if other and missed and not driver_known else None
 
 
 def _as_told(told: tuple[str, Message], asked: bool) -> Finding:
     fact, message = told
-    named = message.kind == "other-gpu-named"
+    by_kernel = message.kind == "nvrm-no-gpu"
+    summary = f'The report says that there is no NVIDIA GPU: "{message.text}"'
+    if message.kind == "other-gpu-named":
+        name = message.names.get("gpu", message.text)
+        summary = f"A program looks for an NVIDIA GPU, and the report names only {name}"
+    elif by_kernel:
+        summary = f'The driver\'s kernel module finds no GPU: "{message.text}"'
     return Finding(
-        severity=Severity.WARNING if asked else Severity.INFO,
-        summary=f"A program looks for an NVIDIA GPU, and the report names only {message.text}"
-        if named
-        else f'The report says that there is no NVIDIA GPU: "{message.text}"',
+        severity=Severity.WARNING if asked or by_kernel else Severity.INFO,
+        summary=summary,
         subject="GPU",
         facts=(fact,),
-        remedies=REMEDIES if asked else (),
+        remedies=((LOOK,) if by_kernel else ()) + (REMEDIES if asked or by_kernel else ()),
     )
 
 

@@ -28,8 +28,11 @@ BROKEN = {
     "container-device-rules": "The NVIDIA Container Toolkit cannot set the device rules of this system's cgroups",
     "container-ldconfig": "The NVIDIA Container Toolkit is configured with a wrong path of ldconfig",
     "container-no-permission": "The container runtime may not open the device nodes of the GPU",
+    "container-driver-in-image": "The image brings driver libraries of its own, in the way of those of the host",
+    "container-mount-failed": "The NVIDIA Container Toolkit may not mount the driver's files into the container",
 }
 NO_LIBRARIES = ("container-library-not-loaded", "container-driver-error")
+NO_LIBCUDA = "libcuda-not-found-by-container"
 CDI = "container-cdi-unresolvable"
 KUBERNETES = {
     "container-k8s-plugin": "The device plugin of Kubernetes finds no GPU on its node",
@@ -101,7 +104,9 @@ def _told(
     for kind, text in (*MISSING.items(), *BROKEN.items()):
         for fact, _ in reported(messages, kind):
             yield _failure(f"{text}{host}", fact, _for_docker(kind, container, system))
-    for fact, message in reported(messages, *NO_LIBRARIES):
+    # Where nvidia-smi works and libcuda alone is missing, that is libcuda-not-on-linker-path.
+    yield from _not_restarted(container, system, messages)
+    for fact, message in reported(messages, *NO_LIBRARIES, *(() if on_host else (NO_LIBCUDA,))):
         library = message.names.get("library")
         what = f"does not find {library}" if library else "gets no answer from the driver"
         where = "the engine runs where the driver is not" if on_host else "where the engine runs no driver is loaded"
@@ -116,6 +121,21 @@ def _told(
     for kind, text in KUBERNETES.items():
         for fact, _ in reported(messages, kind):
             yield _failure(f"{text}{host}", fact, _for_kubernetes(system))
+
+
+def _not_restarted(
+    container: Container | None, system: System | None, messages: tuple[Message, ...] | None
+) -> Iterator[Finding]:
+    """Yield where the running engine does not know the runtime that its configuration names."""
+    running = reported(messages, "docker-runtimes-without-nvidia")
+    written = reported(messages, "docker-configuration-names-nvidia")
+    for fact, _ in running if written else ():
+        yield _failure(
+            "The running Docker does not know the runtime nvidia that daemon.json names: it was not restarted since, "
+            "or reads another file",
+            fact,
+            (configure_engine(system=system, container=container), replace_docker_snap(system=system)),
+        )
 
 
 def _failure(summary: str, fact: str, remedies: tuple[Remedy, ...]) -> Finding:
@@ -141,6 +161,8 @@ def _for_docker(kind: str, container: Container | None, system: System | None) -
         return (newer, install)
     if kind == "container-ldconfig":
         return (_ldconfig(), install)
+    if kind == "container-driver-in-image":
+        return (_without_driver_in_image(), install)
     if kind in BROKEN or (container is not None and (container.rootless or container.toolkit_installed)):
         return (configure, install, replace_docker_snap(system=system))
     return (install, configure, replace_docker_snap(system=system))
@@ -199,6 +221,18 @@ def _selinux() -> Remedy:
         commands=("docker run --rm --security-opt=label=disable --gpus all ubuntu nvidia-smi",),
         needs=("restart",),
         reference="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html",
+    )
+
+
+def _without_driver_in_image() -> Remedy:
+    return Remedy(
+        summary="Take the driver's libraries out of the image (a build on a machine with the GPU leaves them there): "
+        "the NVIDIA Container Toolkit brings those of the host",
+        commands=(
+            "rm -f /usr/lib/x86_64-linux-gnu/libcuda.so* /usr/lib/x86_64-linux-gnu/libnvidia-*.so*",
+            "docker build --no-cache --tag IMAGE .",
+        ),
+        needs=("restart",),
     )
 
 

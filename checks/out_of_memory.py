@@ -16,15 +16,19 @@ KINDS = (
     "torch-memory-fraction",
     "torch-nvml-assert",
     "cuda-out-of-memory",
+    "device-memory-full",
     "cuda-library-no-memory",
     "cufft-no-memory",
     "cublas-no-handle",
     "mps-out-of-memory",
     "cupy-out-of-memory",
     "rmm-out-of-memory",
-    "tensorflow-out-of-memory",
+    "xgboost-out-of-memory",
+    "tensorflow-*",
     "jax-out-of-memory",
     "vllm-*",
+    "serving-no-memory",
+    "memory-short-in-words",
     "llama-out-of-memory",
     "transformers-offloaded",
     "onnxruntime-out-of-memory",
@@ -37,11 +41,13 @@ CHECKPOINT = "https://docs.pytorch.org/docs/stable/checkpoint.html"
 FIRST_RELEASE_WITH_NEW_NAME = (2, 9)
 # Source: release notes of PyTorch 2.1.
 FIRST_RELEASE_WITH_SEGMENTS = (2, 1)
+# Words of Windows for a commit limit that is reached: ERROR_COMMITMENT_LIMIT is 1455.
+PAGE_FILE = ("1455", "paging file", "页面文件")
 # Libraries whose allocator is PyTorch's.
 TORCH = ("torch", "cuda", "vllm", "transformers")
 
 
-@check(family="memory")
+@check(family="memory", explains=("cudnn-missing-or-mismatch", "torch-import-failed", "torch-library-missing"))
 def out_of_memory(
     messages: tuple[Message, ...] | None = None,
     devices: tuple[Device, ...] | None = None,
@@ -78,6 +84,8 @@ def _summary(shortage: Shortage) -> str:
     numbers = ", ".join(_numbers(shortage)) or shortage.message.text[:120].strip()
     if shortage.message.kind == "cublas-no-handle":
         return f"cuBLAS could not be set up, most often because no device memory is left for it: {numbers}"
+    if shortage.message.kind == "memory-short-in-words":
+        return f"The device has too little memory for the job, as the report says: {numbers}"
     if shortage.message.kind == "torch-nvml-assert":
         return "PyTorch ran out of device memory and NVML did not answer for its message, as on a MIG instance"
     start = {
@@ -168,6 +176,10 @@ def _smaller(library: str, devices: tuple[Device, ...] | None) -> Remedy:
         "rmm": "Work in smaller partitions, or let RMM use managed memory: rmm.reinitialize(managed_memory=True)",
         "onnxruntime": "Use a smaller batch, and limit the arena: gpu_mem_limit and "
         "arena_extend_strategy=kSameAsRequested of the CUDA provider",
+        "xgboost": "Train on less at a time: max_bin lower, a QuantileDMatrix, external memory, fewer rows, or end "
+        "other programs that use the device",
+        "program": "Make the job smaller: fewer samples, smaller textures, images or batches, a lower resolution, and "
+        "close the other programs that use the GPU; Cycles of Blender can also render on the CPU",
         "transformers": "Let part of the model stay on the CPU (llm_int8_enable_fp32_cpu_offload=True, device_map), "
         "or take a smaller model or load it in 4 bits",
     }
@@ -175,7 +187,7 @@ def _smaller(library: str, devices: tuple[Device, ...] | None) -> Remedy:
         library,
         f"Make the job smaller: a smaller batch size (with gradient accumulation), gradient checkpointing, smaller "
         f"precision (autocast with {_precision(devices)}, a quantized model), smaller inputs, torch.no_grad() where "
-        "nothing is trained",
+        "nothing is trained; web UIs for images have --medvram and --lowvram",
     )
     return Remedy(summary=summary, reference=CHECKPOINT if library in ("torch", "cuda") else None)
 
@@ -235,7 +247,9 @@ def _larger_instance() -> Remedy:
 
 def _main_memory(shortage: Shortage, system: System | None, container: Container | None) -> Iterator[Remedy]:
     """Yield the remedies for main memory that is full."""
-    windows = system is not None and system.os == "windows"
+    windows = (system is not None and system.os == "windows") or any(
+        words in shortage.message.text for words in PAGE_FILE
+    )
     if shortage.cause == "killed":
         yield Remedy(
             summary="See whether the system killed it for memory: the kernel log names the process, a container's "

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Device, Driver, Finding, Package, Python, Remedy, Severity, System, Torch
+from gpudoctor.model import Device, Driver, Finding, Message, Package, Python, Remedy, Severity, System, Torch
 from gpudoctor.model.record import record
 from gpudoctor.reasoning.installed import Machine, matching_packages
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch
 from gpudoctor.remedies.commands import environment_of
@@ -58,11 +59,12 @@ MODULES = (
 
 @check(family="python")
 def package_twins(
-    python: Python,
+    python: Python | None = None,
     torch: Torch | None = None,
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
@@ -72,13 +74,40 @@ def package_twins(
     CuPy has cupy-multiple-packages, pynvml has pynvml-deprecated.
     Reference: https://packaging.python.org/en/latest/discussions/distribution-package-vs-import-package/
     """
-    packages = known(python.packages, "python.packages")
+    told = tuple(_told(python, messages))
+    yield from told
+    if told and (python is None or python.packages is None):
+        return
+    packages = known(python.packages if python is not None else None, "python.packages")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     for module in MODULES:
         twins = _in_one_folder(matching_packages(python, *module.distributions))
-        if len({package.name for package in twins}) > 1:
+        if len({package.name for package in twins}) > 1 and not told:
             yield _finding(module, twins, packages, machine)
     yield from _torch_twice(packages, torch, machine)
+
+
+def _told(python: Python | None, messages: tuple[Message, ...] | None) -> Iterator[Finding]:
+    """Yield what a report says that names both packages of onnxruntime, and an onnxruntime without CUDA."""
+    without = reported(messages, "onnxruntime-without-cuda")[:1]
+    both = reported(messages, "onnxruntime-twins-told")[:1]
+    if without and both:
+        yield Finding(
+            severity=Severity.WARNING,
+            summary="onnxruntime and onnxruntime-gpu both install the module onnxruntime, and the one that is imported "
+            f"has no CUDA: {without[0][1].text}",
+            subject="onnxruntime",
+            facts=(without[0][0], both[0][0]),
+            remedies=(
+                install_packages(
+                    python=python,
+                    remove=("onnxruntime", "onnxruntime-gpu"),
+                    requirements=("onnxruntime-gpu",),
+                    summary="Remove onnxruntime and onnxruntime-gpu, then install onnxruntime-gpu alone",
+                    verify="import onnxruntime; print(onnxruntime.get_available_providers())",
+                ),
+            ),
+        )
 
 
 def _in_one_folder(found: list[Package]) -> list[Package]:

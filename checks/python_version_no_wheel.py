@@ -37,7 +37,7 @@ from gpudoctor.remedies.torch_install import index_options
 REFERENCE = "https://pytorch.org/get-started/locally/"
 
 
-@check(family="torch", explains=("torch-not-installed",))
+@check(family="torch", explains=("torch-not-installed", "torch-import-failed"))
 def python_version_no_wheel(
     python: Python | None = None,
     system: System | None = None,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Message, Python, Severity, System, Torch
+from gpudoctor.data.rocm import gfx_target_of
+from gpudoctor.model import Device, Driver, Finding, Message, Python, Severity, System, Torch, TorchRuntime
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.registry import Skip, applies, check, known
@@ -16,12 +17,14 @@ def rocm_build_on_nvidia(
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
     python: Python | None = None,
+    torch_runtime: TorchRuntime | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for AMD's ROCm, and the GPU is of NVIDIA.
 
     Why: a build of PyTorch is for one vendor; torch.cuda.is_available() is False on the other's GPU.
-    Exception: a machine that has an AMD GPU too passes.
+    Exception: a machine that has an AMD GPU too passes, unless PyTorch sees no GPU and that one is a part of the
+    processor, for which most ROCm builds have no code.
     Reference: https://pytorch.org/get-started/locally/
     """
     build = known(torch.build, "torch.build")
@@ -29,7 +32,9 @@ def rocm_build_on_nvidia(
     gpus = nvidia_gpus(system) or ()
     if system is not None and system.amd_gfx_targets:
         return
-    if gpus and any(gpu.vendor == "amd" for gpu in (system.pci_gpus if system is not None else None) or ()):
+    unseen = torch_runtime is not None and torch_runtime.available is False
+    amd = [gpu for gpu in (system.pci_gpus if system is not None else None) or () if gpu.vendor == "amd"]
+    if gpus and any(not unseen or gfx_target_of(gpu.name) for gpu in amd):
         return
     if reported(messages, "amd-gpu-named", "rocm-gfx-target"):
         return

@@ -10,7 +10,7 @@ from gpudoctor.remedies.commands import with_sudo
 PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "torch-import-failed"))
+@check(family="vendor", explains=("torch-cuda-unavailable", "torch-import-failed", "torch-cpu-build"))
 def rocm_stack_incomplete(messages: tuple[Message, ...], system: System | None = None) -> Iterator[Finding]:
     """ROCm cannot reach the AMD GPU: no permission, no kernel driver, or a library of another version.
 

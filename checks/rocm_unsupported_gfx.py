@@ -14,7 +14,13 @@ OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 REFERENCE = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
 # What ROCm says where the build has no code for the device (lower case).
 MESSAGES = ("hiperrornobinaryforgpu", "unable to find code object", "hip error: invalid device function")
-KINDS = ("hip-invalid-device-function", "hip-no-binary", "rocblas-no-tensile", "rocm-gfx-not-supported")
+KINDS = (
+    *("hip-invalid-device-function", "ggml-invalid-device-function", "hip-no-binary"),
+    *("rocblas-no-tensile", "rocm-gfx-not-supported"),
+)
+# Said by programs of either vendor: CUDA's name for the error stays in code that was translated for ROCm.
+OF_EITHER = "torch-invalid-device-function"
+OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
 FIRST_MINOR, LAST_MINOR = 0, 13  # of PyTorch 2, whose ROCm builds are in the table
 # A wrong HSA_OVERRIDE_GFX_VERSION ends so too, besides faults of a program.
 FAULT = "rocm-memory-access-fault"
@@ -23,7 +29,7 @@ FAULT = "rocm-memory-access-fault"
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable",))
+@check(family="vendor", explains=("torch-cuda-unavailable", "torch-no-kernel-for-device"))
 def rocm_unsupported_gfx(
     torch: Torch | None = None,
     system: System | None = None,
@@ -48,9 +54,10 @@ def rocm_unsupported_gfx(
     if not said:
         known(targets, "system.amd_gfx_targets")
         applies(targets, "there is no AMD GPU")
-        if built is None:
+        possible = built if built is not None else _later_targets(torch)
+        if possible is None or (built is None and set(possible) & set(targets or ())):
             raise Skip("torch.architectures is unknown")
-        if set(built) & {*(targets or ()), _target_of(override)}:
+        if set(possible) & {*(targets or ()), _target_of(override)}:
             return
     name = targets[0] if targets else "this AMD GPU"
     card = _card(messages)
@@ -60,7 +67,7 @@ def rocm_unsupported_gfx(
         summary=(
             f"A kernel fails on {name}{f' ({card})' if card else ''}, as code that was built for another GPU does"
             if fault
-            else f"The ROCm build of PyTorch has no code for {name}{f' ({card})' if card else ''}"
+            else f"{_program(torch, messages)} has no code for {name}{f' ({card})' if card else ''}"
             f"{f', only for {_list(built)}' if built and not set(built) & set(targets or ()) else ''}"
         )
         + (f" ({OVERRIDE}={override})" if override else ""),
@@ -78,6 +85,8 @@ def rocm_unsupported_gfx(
 def _said(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
     """Return the fact and the text by which ROCm says that it has no code for the device."""
     told = [*reported(messages, *KINDS), *reported(messages, FAULT)]
+    if not told and reported(messages, "rocm-in-use") and not reported(messages, "nvidia-gpu-named"):
+        told = [*reported(messages, OF_EITHER)]
     if told:
         return told[0][0], told[0][1].text
     return text_with(*MESSAGES, torch_runtime=torch_runtime)
@@ -111,6 +120,27 @@ def _built_for(torch: Torch | None) -> tuple[str, ...] | None:
     return builds.gfx_targets if builds is not None else None
 
 
+def _later_targets(torch: Torch | None) -> tuple[str, ...] | None:
+    """Return the targets of the next release that is verified, for a build of PyTorch's own index.
+
+    From release to release targets were added only, so what that one lacks this one lacks.
+    """
+    if torch is None or torch.version is None or not torch.version.local.startswith("rocm"):
+        return None
+    release = torch.version.release
+    for minor in range(FIRST_MINOR, LAST_MINOR + 1):
+        builds = rocm_builds(f"2.{minor}")
+        if (2, minor) > release[:2] and builds is not None and builds.gfx_targets is not None:
+            return builds.gfx_targets
+    return None
+
+
+def _program(torch: Torch | None, messages: tuple[Message, ...] | None) -> str:
+    """Return what has no code: PyTorch, unless the message is that of another program."""
+    other = reported(messages, *OF_OTHERS) and (torch is None or not torch.installed)
+    return "This program for ROCm" if other else "The ROCm build of PyTorch"
+
+
 def _target_of(override: str | None) -> str:
     """Return the gfx target that HSA_OVERRIDE_GFX_VERSION names: gfx90a for "9.0.10"."""
     parts = (override or "").split(".")
@@ -136,7 +166,7 @@ def _remedies(
             )
         )
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
-    if near and not override and (built is None or _target_of(near) in built):
+    if near and not override and (not built or _target_of(near) in built):
         remedies.append(
             set_variable(
                 system=system,

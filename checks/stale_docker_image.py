@@ -10,6 +10,8 @@ from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check
 
 REFERENCE = "https://docs.docker.com/build/cache/invalidation/"
+# What makes an image the reason for a module that is missing, and is no problem by itself.
+WITH_A_MODULE = ("docker-image-old", "docker-source-updated")
 # Modules whose distribution has another name.
 DISTRIBUTIONS = {
     "cv2": "opencv-python",
@@ -37,10 +39,13 @@ def stale_docker_image(
     Exception: a module that no requirement names is missing for another reason, and so it is outside a container.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """
-    stale = reported(messages, "docker-image-stale")
+    stale = reported(messages, "docker-image-stale", "docker-not-rebuilt")
     missing = reported(messages, "python-module-missing", "torch-module-missing")
     applies(stale or missing, "no such message in the report")
-    lacked = _lacked(missing, messages, project) if stale or _in_container(container, system, messages) else None
+    inside = _in_container(container, system, messages)
+    if missing and inside:
+        stale += reported(messages, *WITH_A_MODULE)
+    lacked = _lacked(missing, messages, project) if stale or inside else None
     if lacked is not None:
         fact, module, other = lacked
         cached = _is_layer(other, messages)

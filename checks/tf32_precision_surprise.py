@@ -48,7 +48,7 @@ def tf32_precision_surprise(
     Why: results differ from those of a CPU or an older GPU in the fourth digit, for TF32 rounds the factors to 10 bits.
     PyTorch 1.7 to 1.11 allow it by default from compute capability 8.0 on; later an environment variable can.
     Exception: a variable that someone set is advice. Convolutions use TF32 by default in every release; that is
-    reported only where a report speaks of results that differ and of TF32.
+    reported only where a report speaks of results that differ and of TF32, or of what it is compared with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
     applies(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
@@ -62,7 +62,7 @@ def tf32_precision_surprise(
     if measured or (environment is not None and environment.get("NVIDIA_TF32_OVERRIDE") == "0"):
         return
     differs = reported(messages, "numerical-difference")[:1]
-    by_default = tuple(_by_default(torch_runtime, torch, known_devices=bool(capabilities or differs), system=system))
+    by_default = tuple(_by_default(torch_runtime, torch, differs=bool(differs), system=system))
     yield from by_default
     if differs and not by_default:
         by_default = tuple(_told(differs[0][0], messages, known_devices=bool(capabilities), system=system))
@@ -109,9 +109,9 @@ def _measured(torch_runtime: TorchRuntime | None, variables: list[str], system: 
 
 
 def _by_default(
-    torch_runtime: TorchRuntime | None, torch: Torch | None, *, known_devices: bool, system: System | None
+    torch_runtime: TorchRuntime | None, torch: Torch | None, *, differs: bool, system: System | None
 ) -> Iterator[Finding]:
-    """Yield a finding for a PyTorch release that allows TF32 by default; advice where the devices are not known."""
+    """Yield a finding for a PyTorch release that allows TF32 by default; advice where no results differ."""
     seen = torch_runtime.version if torch_runtime is not None else None
     version: PackageVersion | None = seen or (torch.version if torch is not None else None)
     allowed = torch_runtime.matmul_tf32 if torch_runtime is not None else None
@@ -120,7 +120,7 @@ def _by_default(
     if not _built_for_cuda(torch_runtime, torch):
         return
     yield Finding(
-        severity=Severity.WARNING if known_devices else Severity.INFO,
+        severity=Severity.WARNING if differs else Severity.INFO,
         summary=f"PyTorch {version} runs float32 products in TF32 by default, from compute capability 8.0 on",
         subject=f"torch {version}",
         facts=("torch_runtime.version" if seen else "torch.version",),
@@ -134,9 +134,14 @@ def _by_default(
 def _told(
     fact: str, messages: tuple[Message, ...] | None, *, known_devices: bool, system: System | None
 ) -> Iterator[Finding]:
-    """Yield a finding for a report of results that differ on a GPU that has TF32, where it speaks of TF32 itself."""
+    """Yield a finding for a report of results that differ on a GPU that has TF32.
+
+    It must speak of TF32 itself, or of float32 products and of a device without TF32 that it compares with.
+    """
     devices = reported(messages, "gpu-named-ampere")[:1]
-    spoken = reported(messages, "tf32-mentioned")[:1]
+    product = reported(messages, "float32-product-told")[:1]
+    other = reported(messages, "compared-with-another-device")[:1]
+    spoken = reported(messages, "tf32-mentioned")[:1] or (product + other if product and other else ())
     if not spoken or not (devices or known_devices):
         return
     yield Finding(

@@ -22,7 +22,13 @@ from gpudoctor.model import (
 from gpudoctor.reasoning.installed import Machine, extension_to_build, torch_fact, whole_torch
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import applies, check, known
-from gpudoctor.remedies.toolkit import torch_for_toolkit, use_toolkit
+from gpudoctor.remedies.toolkit import (
+    integrate_in_visual_studio,
+    name_libdevice,
+    name_to_cmake,
+    torch_for_toolkit,
+    use_toolkit,
+)
 
 ISOLATION = (
     "Build against the PyTorch that is installed, not against one that pip downloads for the build: "
@@ -41,13 +47,21 @@ SUMMARIES = {
     "toolkit-ptxas-version": "ptxas does not know PTX {ptx}: it is older than the compiler that wrote it",
     "toolkit-no-device-to-build-for": "The build finds no GPU and is not told for which architectures to compile",
     "toolkit-no-architectures": "The build does not know for which architectures to compile",
+    "toolkit-not-in-visual-studio": "Visual Studio has no build customization of the CUDA toolkit",
+    "toolkit-cmake-architecture": "CMake does not know for which architectures to compile: no nvcc, or one that fails",
     "toolkit-home-unset": "The build finds no CUDA toolkit: CUDA_HOME is not set and no nvcc is on PATH",
     "toolkit-nvcc-missing": "The build finds no nvcc",
     "toolkit-not-found-by-cmake": "CMake finds no CUDA toolkit",
     "toolkit-nvvm-missing": "Numba finds no libNVVM, which a CUDA toolkit holds",
+    "toolkit-header-missing": "The compiler finds no {header}, a header of the CUDA toolkit",
+    "toolkit-libdevice-missing": "The framework finds no libdevice, which a CUDA toolkit holds",
 }
 WITHOUT_DEVICE = ("toolkit-no-device-to-build-for", "toolkit-no-architectures")
-ABSENT = ("toolkit-home-unset", "toolkit-nvcc-missing", "toolkit-not-found-by-cmake", "toolkit-nvvm-missing")
+ABSENT = (
+    *("toolkit-home-unset", "toolkit-nvcc-missing", "toolkit-not-found-by-cmake", "toolkit-nvvm-missing"),
+    *("toolkit-cmake-architecture", "toolkit-header-missing", "toolkit-libdevice-missing"),
+)
+CUT = "nvcc is of another CUDA than PyTorch was built with"  # where the report ends before the versions
 
 
 @check(family="cuda")
@@ -104,6 +118,8 @@ def _told_finding(told: tuple[str, Message], whole: Torch, toolkit: Toolkit | No
     """Return the finding where a build ended with a message about the toolkit."""
     fact, message = told
     text = SUMMARIES[message.kind]
+    if message.kind.startswith("toolkit-other") and "built_with" not in message.names:
+        text = CUT
     nvcc = toolkit.nvcc_version if toolkit is not None else None
     if message.kind.startswith("toolkit-lacks") or "needed" in message.names:
         text += f", and nvcc is of CUDA {nvcc}" if nvcc else ""
@@ -123,6 +139,12 @@ def _told_remedies(
     if message.kind in WITHOUT_DEVICE:
         yield _architectures(machine)
         return
+    if message.kind == "toolkit-not-in-visual-studio":
+        yield integrate_in_visual_studio()
+    elif message.kind == "toolkit-cmake-architecture":
+        yield name_to_cmake(machine.devices)
+    elif message.kind == "toolkit-libdevice-missing":
+        yield name_libdevice()
     architecture = message.names.get("architecture")
     wanted = whole.cuda_version
     if architecture is not None:
@@ -145,7 +167,7 @@ def _told_remedies(
         yield from [remedy] if remedy else ()
     if message.kind.startswith("toolkit-other-than-torch"):
         yield Remedy(summary=ISOLATION, reference="https://pip.pypa.io/en/stable/cli/pip_install/")
-    if message.kind in ABSENT and message.library != "numba":
+    if message.kind in ABSENT and message.library not in ("numba", "xla"):
         yield Remedy(
             summary="Or install a wheel of the package that is compiled already, for this Python, PyTorch and CUDA, "
             "which needs no toolkit"

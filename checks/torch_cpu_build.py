@@ -7,18 +7,20 @@ from gpudoctor.data.capabilities import is_tegra
 from gpudoctor.model import (
     Device,
     Driver,
+    Environment,
     Finding,
     Message,
     PackageVersion,
     Python,
     Severity,
     System,
+    Toolkit,
     Torch,
     TorchRuntime,
 )
 from gpudoctor.reasoning.installed import Machine, known_gpus, torch_fact, whole_torch
 from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import cuda_wanted
+from gpudoctor.reasoning.torch_requests import cuda_wanted, gpu_named
 from gpudoctor.registry import applies, check, known
 
 
@@ -30,6 +32,8 @@ def torch_cpu_build(
     driver: Driver | None = None,
     system: System | None = None,
     python: Python | None = None,
+    toolkit: Toolkit | None = None,
+    environment: Environment | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built without CUDA, on a machine with an NVIDIA GPU.
@@ -39,18 +43,18 @@ def torch_cpu_build(
     torch again changes nothing, because pip takes torch==2.13.0 for satisfied by 2.13.0+cpu.
     Exception: without a GPU a CPU build is right, and so it is where no build of PyTorch runs on the GPU. GPUs that
     are handed on to a virtual machine, or that a container did not get, do not count. Where a report does not name
-    the GPU, a program that asks for CUDA stands for it.
+    the GPU, a program that asks for CUDA, or an installed CUDA toolkit, stands for it.
     Reference: https://pytorch.org/get-started/locally/
     """
     whole = whole_torch(torch, torch_runtime)
     applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
-    wanted = cuda_wanted(messages)
-    guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, driver, system, messages)
+    machine = Machine(python=python, system=system, driver=driver, devices=devices)
+    gpu = machine.gpu()
+    wanted = cuda_wanted(messages, gpu) or gpu_named(messages) or _toolkit_fact(toolkit, messages)
+    guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, machine, environment, messages)
     if not guessed and known(whole.build, "torch.build") != "cpu":
         return
     applies(system is None or system.os != "darwin", "macOS has no CUDA")
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    gpu = machine.gpu()
     if gpu is None and not wanted:
         known(gpu, "devices")
     if gpu == "" or not _can_be_used(devices):
@@ -61,7 +65,7 @@ def torch_cpu_build(
         severity=Severity.ERROR,
         summary=f"PyTorch{f' {whole.version}' if whole.version else ''} {built}"
         f"{', as the default wheel for Linux on aarch64 is' if default else ''}, and "
-        f"{f'the machine has {gpu}' if gpu else 'a program asks for CUDA'}",
+        f"{f'the machine has {gpu}' if gpu else _wish(str(wanted), toolkit, messages)}",
         subject=f"torch {whole.version}" if whole.version else "torch",
         facts=(
             "torch_runtime.available" if guessed else torch_fact("build", torch, torch_runtime),
@@ -72,11 +76,24 @@ def torch_cpu_build(
     )
 
 
+def _toolkit_fact(toolkit: Toolkit | None, messages: tuple[Message, ...] | None) -> str | None:
+    """Return the fact that a report shows a CUDA toolkit: nobody installs one where there is no GPU to use."""
+    shown = messages is not None and toolkit is not None and toolkit.nvcc_version is not None
+    return "toolkit.nvcc_version" if shown else None
+
+
+def _wish(wanted: str, toolkit: Toolkit | None, messages: tuple[Message, ...] | None) -> str:
+    """Return in words what stands for the GPU."""
+    if wanted.startswith("toolkit") and toolkit is not None:
+        return f"the CUDA toolkit {toolkit.nvcc_version} is installed"
+    return "the report names an NVIDIA GPU" if wanted == gpu_named(messages) else "a program asks for CUDA"
+
+
 def _looks_like_cpu_build(
     whole: Torch,
     torch_runtime: TorchRuntime | None,
-    driver: Driver | None,
-    system: System | None,
+    machine: Machine,
+    environment: Environment | None,
     messages: tuple[Message, ...] | None,
 ) -> bool:
     """Return whether a report of which the build is not known reads like one of a CPU build.
@@ -84,16 +101,28 @@ def _looks_like_cpu_build(
     A CUDA build that cannot use the GPU says why: an error or a warning. The default wheels of Linux have CUDA, and
     those of Windows have none.
     """
-    if not reported(messages, "torch-gpu-wanted") or torch_runtime is None or torch_runtime.available is not False:
+    kinds = ("torch-gpu-wanted", *(("torch-on-cpu",) if machine.gpu() else ()))
+    if not reported(messages, *kinds) or torch_runtime is None or torch_runtime.available is not False:
         return False
     if torch_runtime.availability_error or torch_runtime.import_error or torch_runtime.hip_version:
         return False
-    if driver is not None and (driver.nvml_error or driver.cuda_init_error or driver.installed is False):
+    if _something_else_explains(torch_runtime, machine, environment):
         return False
-    version = whole.version
-    if version is None or whole.conda_build:
+    system, version = machine.system, whole.version
+    if whole.conda_build:
         return True
-    return not version.local and system is not None and system.os == "windows"
+    os = system.os if system is not None else None
+    return os in (None, "windows") if version is None else not version.local and os == "windows"
+
+
+def _something_else_explains(torch_runtime: TorchRuntime, machine: Machine, environment: Environment | None) -> bool:
+    """Return whether a fact explains that PyTorch finds no GPU, whatever its build is."""
+    driver = machine.driver
+    if driver is not None and (driver.nvml_error or driver.cuda_init_error or driver.installed is False):
+        return True
+    visible = environment.get("CUDA_VISIBLE_DEVICES") if environment is not None else None
+    hidden = visible is not None and not visible.startswith("0")
+    return hidden or bool(torch_runtime.device_count) or any(gpu.mig_enabled for gpu in machine.devices or ())
 
 
 def _can_be_used(devices: tuple[Device, ...] | None) -> bool:

@@ -139,6 +139,41 @@ def _preload(match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
     )
 
 
+def _openmp_runtime(_match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
+    """Return the remedies for fbgemm.dll, which of 2.4.0 alone needs LLVM's OpenMP: pytorch/pytorch#131662."""
+    newer = install_packages(
+        python=machine.python,
+        requirements=("--upgrade", "torch>=2.4.1"),
+        summary="Install a newer PyTorch, from the same index as before: fbgemm.dll of 2.4.0 needs "
+        "libomp140.x86_64.dll, which Windows does not have",
+        verify="import torch; print(torch.__version__)",
+    )
+    workload = "--add Microsoft.VisualStudio.Workload.VCTools --includeRecommended --passive"
+    keep = Remedy(
+        summary="Or keep the release and install what brings libomp140.x86_64.dll: the Visual Studio Build Tools with "
+        "the C++ workload",
+        commands=(f'winget install --exact --id Microsoft.VisualStudio.2022.BuildTools --override "{workload}"',),
+        needs=("root",),
+        reference="https://github.com/pytorch/pytorch/issues/131662",
+    )
+    return (newer, keep)
+
+
+def _older_mkl(_match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
+    """Return the remedies for conda's PyTorch beside a newer MKL: pytorch/pytorch#123097."""
+    python = machine.python
+    where = ["--prefix", python.prefix] if python is not None and python.prefix else []
+    pin = ["conda", "install", "--yes", *where, "mkl<2024.1", "intel-openmp<2024.1"]
+    return (
+        Remedy(
+            summary="Install an older MKL: 2024.1 and newer have no iJIT_NotifyEvent, which conda's PyTorch takes from "
+            "it; or install PyTorch with pip, whose wheels bring their own",
+            commands=(shlex.join(pin), python_command(python, "-c", "import torch; print(torch.__version__)")),
+            reference="https://github.com/pytorch/pytorch/issues/123097",
+        ),
+    )
+
+
 def _visual_cpp(match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
     runtime = Remedy(
         summary="Install the Microsoft Visual C++ runtime, which PyTorch's DLLs need",
@@ -181,6 +216,8 @@ CAUSES = tuple(
         (r"libcuda\.so\.1: cannot open", "the driver's library libcuda.so.1 is missing", _driver_library),
         (r"([\w.+-]+\.so[\w.]*): cannot open shared object", r"the library \1 is missing", _reinstall),
         (r"Library not loaded: \S*?([^/\s]+)(\s|$)", r"the library \1 is missing", _reinstall),
+        (r"fbgemm\.dll", "fbgemm.dll or a DLL that it needs is missing", _openmp_runtime),
+        (r"iJIT_\w+", "the MKL here is newer than PyTorch's build expects", _older_mkl),
         (r"WinError (126|127|1114)|DLL load failed", "a DLL that PyTorch needs is missing", _visual_cpp),
         (r"undefined symbol", "a library of another version is loaded", _without_library_path),
         (r"((?:GLIBCXX|CXXABI|GLIBC)_[\d.]+)' not found", r"the C or C++ library here lacks \1", _newer_system),

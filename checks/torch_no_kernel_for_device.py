@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.data import TorchBuild, runs_on, torch_builds, torch_releases
+from gpudoctor.data import TorchBuild, capability_of, runs_on, torch_builds, torch_releases
 from gpudoctor.model import (
     ComputeCapability,
     Device,
@@ -21,7 +21,7 @@ from gpudoctor.model import (
 from gpudoctor.model.record import record
 from gpudoctor.reasoning.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
 from gpudoctor.reasoning.numerics import is_right
-from gpudoctor.reasoning.symptoms import text_with
+from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus, text_with
 from gpudoctor.registry import Skip, applies, check, known
 from gpudoctor.remedies import python_command, set_variable
 
@@ -91,6 +91,8 @@ def torch_no_kernel_for_device(
     applies(devices != () or (torch_runtime and torch_runtime.device_capabilities), "there is no NVIDIA GPU")
     code = _code(whole, torch, torch_runtime, system)
     gpus = known_gpus(devices, torch_runtime) or _reported_gpus(torch_runtime)
+    if not gpus and messages is not None:
+        gpus = _named_gpus(system)
     failed = text_with(*ERRORS, torch_runtime=torch_runtime) if messages is not None else None
     if failed is not None and not gpus:
         yield _unknown_gpu(failed, whole, Machine(python=python, system=system, driver=driver))
@@ -240,6 +242,15 @@ def _reported_gpus(torch_runtime: TorchRuntime | None) -> tuple[Gpu, ...]:
         r"(?:^|Found GPU\d+ )\s*((?:NVIDIA|GeForce|Tesla|Quadro)[\w .-]*?) (?:with CUDA|which is)", found[1]
     )
     return (Gpu(name=named[1] if named else "the GPU", capability=capability, fact=found[0]),)
+
+
+def _named_gpus(system: System | None) -> tuple[Gpu, ...]:
+    """Return the GPU that a report names; of several nothing tells which is meant."""
+    found = nvidia_gpus(system) or ()
+    capability = capability_of(found[0].name, found[0].device_id or None) if len(found) == 1 else None
+    if capability is None:
+        return ()
+    return (Gpu(name=gpu_name(found[0]), capability=capability, fact="system.pci_gpus"),)
 
 
 def _reported_code(torch_runtime: TorchRuntime | None) -> _Code | None:

@@ -66,7 +66,7 @@ def torchvision_mismatch(
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     said = reported(messages, "torchvision-*")
     try:
-        mismatches = _mismatches(python, whole)
+        mismatches = _mismatches(python, whole, system)
     except Skip:
         if not said:
             raise
@@ -77,7 +77,7 @@ def torchvision_mismatch(
         yield _finding(mismatches, whole, machine, torch_fact("version", torch, torch_runtime))
 
 
-def _mismatches(python: Python | None, whole: Torch) -> tuple[_Mismatch, ...]:
+def _mismatches(python: Python | None, whole: Torch, system: System | None) -> tuple[_Mismatch, ...]:
     """Return the installed companions that do not belong to PyTorch, by their versions."""
     known(python.packages if python is not None else None, "python.packages")
     found = {name: there for name in COMPANIONS if (there := package(python, name)) is not None}
@@ -88,7 +88,7 @@ def _mismatches(python: Python | None, whole: Torch) -> tuple[_Mismatch, ...]:
     return tuple(
         mismatch
         for name, (fact, companion) in found.items()
-        if (mismatch := _mismatch(name, fact, companion, version, whole)) is not None
+        if (mismatch := _mismatch(name, fact, companion, version, whole, system)) is not None
     )
 
 
@@ -159,12 +159,13 @@ def _is_release(version: PackageVersion) -> bool:
 
 
 def _mismatch(
-    name: str, fact: str, companion: PackageVersion, version: PackageVersion, whole: Torch
+    name: str, fact: str, companion: PackageVersion, version: PackageVersion, whole: Torch, system: System | None
 ) -> _Mismatch | None:
     if not _is_release(companion) or (name == "torchaudio" and companion.release >= FIRST_INDEPENDENT_TORCHAUDIO):
         return None
     expected = _expected(name, version)
-    right = f"{expected}{f'+{_variant(whole)}' if companion.local and _variant(whole) else ''}" if expected else ""
+    variant = _variant(whole) if _local(name, companion, version, system) else ""
+    right = f"{expected}{f'+{variant}' if variant else ''}" if expected else ""
     if expected:
         of_other_release = PackageVersion(expected).minor_release != companion.minor_release
     else:
@@ -172,10 +173,22 @@ def _mismatch(
         of_other_release = bool(releases) and version.minor_release not in releases
     if of_other_release:
         return _Mismatch(name=name, fact=fact, version=companion, right=right)
-    severity = _variant_severity(name, companion.local, whole)
+    severity = _variant_severity(name, _local(name, companion, version, system), whole)
     if severity is None:
         return None
     return _Mismatch(name=name, fact=fact, version=companion, right=right, severity=severity)
+
+
+def _local(name: str, companion: PackageVersion, version: PackageVersion, system: System | None) -> str:
+    """Return the variant in the companion's version, or "default" beside a PyTorch that the index whl/cpu gave.
+
+    The wheels of that index say "+cpu", those of PyPI for Linux on x86_64 say nothing and are built for CUDA:
+    pytorch/pytorch#122494.
+    """
+    linux = system is not None and (system.os, system.machine) == ("linux", "x86_64")
+    if name == "torchvision" and not companion.local and version.local == "cpu" and linux:
+        return "default"
+    return companion.local
 
 
 def _expected(name: str, version: PackageVersion) -> str | None:
@@ -210,6 +223,8 @@ def _variant_severity(name: str, local: str, whole: Torch) -> Severity | None:
     Source: torchvision/extension.py, torchaudio/_extension/utils.py.
     """
     match = re.fullmatch(r"cu(\d{2,3})", local)
+    if local == "default":
+        return Severity.ERROR
     if local == "cpu" and whole.build == "cuda":
         return Severity.ERROR if name == "torchvision" else Severity.WARNING
     if match is None or whole.build not in ("cpu", "cuda"):

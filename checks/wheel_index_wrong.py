@@ -21,7 +21,7 @@ CONDA = "https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enable
 MOST_NAMED = 4
 
 
-@check(family="torch", explains=("torch-not-installed",))
+@check(family="torch", explains=("torch-not-installed", "torch-import-failed"))
 def wheel_index_wrong(
     messages: tuple[Message, ...] | None = None,
     python: Python | None = None,

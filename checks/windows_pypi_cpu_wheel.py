@@ -47,6 +47,10 @@ def windows_pypi_cpu_wheel(
     if known(build, "torch.build") != "cpu":
         return
     applies(not whole.conda_build, "conda installed PyTorch")
+    applies(
+        not _may_be_of_conda(python, messages),
+        "conda's packages are here, and nothing tells that pip installed PyTorch",
+    )
     fact, version = _wheel(python, whole, messages)
     if version.local:
         return
@@ -69,6 +73,13 @@ def windows_pypi_cpu_wheel(
         ),
         remedies=(machine.install_torch(whole),),
     )
+
+
+def _may_be_of_conda(python: Python | None, messages: tuple[Message, ...] | None) -> bool:
+    """Return whether the report shows packages of conda, and leaves it open which installer PyTorch came from."""
+    packages = (python.packages if python is not None else None) or ()
+    of_conda = reported(messages, "conda-cuda-asked") or any(found.installer == "conda" for found in packages)
+    return bool(of_conda) and any(found.name == "torch" and not found.installer for found in packages)
 
 
 def _wheel(python: Python | None, whole: Torch, messages: tuple[Message, ...] | None) -> tuple[str, PackageVersion]:

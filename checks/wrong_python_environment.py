@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import (
+    Contradiction,
     Cupy,
     CupyRuntime,
     Device,
@@ -17,6 +18,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.record import record
 from gpudoctor.reasoning.installed import (
     Machine,
     cupy_installed,
@@ -27,6 +29,7 @@ from gpudoctor.reasoning.installed import (
     whole_torch,
 )
 from gpudoctor.reasoning.messages import reported
+from gpudoctor.reasoning.torch_requests import failed_request
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies.commands import is_windows, quote
 
@@ -42,6 +45,7 @@ def wrong_python_environment(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
+    contradictions: tuple[Contradiction, ...] | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The program runs in another Python environment than the activated one, and PyTorch is not in it.
@@ -49,14 +53,21 @@ def wrong_python_environment(
     Why: an alias, a notebook's kernel, a service or a tool of its own environment starts another interpreter; packages
     installed after "activate" are not there.
     Exception: where the environment that runs has what is needed, it may be another one. Where neither the project nor
-    a GPU asks for PyTorch this is advice. A report that shows PyTorch installed, and a program that finds none, tells
-    of two environments whatever their names.
+    a GPU asks for PyTorch this is advice. A report that shows PyTorch or CuPy installed, and a program that finds none,
+    tells of two environments whatever their names.
     Reference: https://docs.python.org/3/library/venv.html#how-venvs-work
     """
-    elsewhere = _installed_elsewhere(python, messages)
+    elsewhere = _torch_elsewhere(python, torch, messages) or _cupy_elsewhere(cupy, messages)
     if elsewhere is not None:
-        yield _two_environments(elsewhere, python, system)
+        summary = f"{elsewhere.where[0].upper()}{elsewhere.where[1:]}, and the Python that ran the program has none"
+        yield _two_environments(summary, (elsewhere.missing, elsewhere.shown), elsewhere.module, python, system)
         return
+    for number, other in enumerate(contradictions or ()):
+        own = reported(messages, "python-of-its-own")
+        if own and other.fact == "torch.version" and "(pip in" in f"{other.taken}{other.other}":
+            summary = f"The program brings its own Python, and pip lists another PyTorch: {other.taken}, {other.other}"
+            yield _two_environments(summary, (f"contradictions[{number}].other", own[0][0]), "torch", python, system)
+            return
     python = known(python, "python")
     active = known(python.active_environment, "python.active_environment")
     applies(active, "no environment is activated")
@@ -86,46 +97,78 @@ def wrong_python_environment(
     )
 
 
-def _installed_elsewhere(python: Python | None, messages: tuple[Message, ...] | None) -> tuple[str, str, str] | None:
-    """Return what a program failed with, what shows that PyTorch is installed, and where or in which version.
+@record
+class _Elsewhere:
+    """What a program failed with, what shows that the package is installed, and that in words."""
 
-    None where the report does not show both. The build of a package looks into an environment of its own.
+    missing: str
+    shown: str
+    where: str
+    module: str
+
+
+def _torch_elsewhere(
+    python: Python | None, torch: Torch | None, messages: tuple[Message, ...] | None
+) -> _Elsewhere | None:
+    """Return how a report shows that PyTorch is installed and that a program finds none; None where it does not.
+
+    The build of a package looks into an environment of its own.
     """
     missing = [fact for fact, message in reported(messages, "torch-module-missing") if "missing" in message.names]
-    if not missing:
+    if not missing or failed_request(messages) is not None or reported(messages, "build-lacks-torch-said"):
         return None
+    shown = _torch_shown(python, torch, messages)
+    return _Elsewhere(missing=missing[0], shown=shown[0], where=shown[1], module="torch") if shown else None
+
+
+def _torch_shown(
+    python: Python | None, torch: Torch | None, messages: tuple[Message, ...] | None
+) -> tuple[str, str] | None:
+    """Return the fact that shows PyTorch installed, and that in words; None where there is none."""
     listed = package(python, "torch")
     if listed is not None:
-        return missing[0], listed[0], f"torch {listed[1]} is installed"
+        return listed[0], f"torch {listed[1]} is installed"
     for fact, message in reported(messages, "torch-installed-there"):
         names = message.names
         where = names.get("path") or names.get("location")
         version = names.get("version") or names.get("shown")
-        return (
-            missing[0],
-            fact,
-            f"torch{f' {version}' if version else ''} is installed{f' in {where}' if where else ''}",
-        )
+        return fact, f"torch{f' {version}' if version else ''} is installed{f' in {where}' if where else ''}"
+    if torch is not None and torch.version is not None:
+        return "torch.version", f"torch {torch.version} is installed"
     return None
 
 
-def _two_environments(found: tuple[str, str, str], python: Python | None, system: System | None) -> Finding:
-    missing, shown, where = found
+def _cupy_elsewhere(cupy: Cupy | None, messages: tuple[Message, ...] | None) -> _Elsewhere | None:
+    """Return how a report shows that CuPy is installed and that a program finds none; None where it does not."""
+    missing = reported(messages, "cupy-not-installed*")
+    found = cupy.distributions if cupy is not None else None
+    if not missing or not found:
+        return None
+    where = f" in {found[0].location}" if found[0].location else ""
+    there = f"{found[0].name} {found[0].version} is installed{where}"
+    return _Elsewhere(missing=missing[0][0], shown="cupy.distributions", where=there, module=found[0].name)
+
+
+def _two_environments(
+    summary: str, facts: tuple[str, ...], module: str, python: Python | None, system: System | None
+) -> Finding:
     windows = is_windows(python or Python(), system)
     return Finding(
         severity=Severity.ERROR,
-        summary=f"{where[0].upper()}{where[1:]}, and the Python that ran the program has none",
+        summary=summary,
         subject="Python",
-        facts=(missing, shown),
+        facts=facts,
         remedies=(
             Remedy(
                 summary="Let pip and the program use one environment: activate it (conda activate NAME, or the "
                 "activate script of the venv), or select its interpreter in the editor or as the notebook's kernel, "
-                "and install with python -m pip, which installs for the Python that runs it",
+                "and install with python -m pip, which installs for the Python that runs it; a program that brings its "
+                "own Python (python_embeded of ComfyUI, blender) needs that one's: "
+                "python_embeded\\python.exe -m pip install",
                 commands=(
                     f"{'where' if windows else 'which -a'} python pip",
                     'python -c "import sys; print(sys.executable, sys.version)"',
-                    "python -m pip show torch",
+                    f"python -m pip show {module}",
                 ),
                 reference="https://docs.python.org/3/installing/index.html",
             ),

@@ -35,6 +35,10 @@ DRIVER_PACKAGES = (
 )
 
 
+# What the container runtime of Docker Desktop says where Windows shares no GPU.
+NO_ADAPTERS = "container-wsl-no-adapters"
+
+
 class _Problem(NamedTuple):
     summary: str
     facts: tuple[str, ...]
@@ -79,14 +83,20 @@ def wsl_driver_problem(
         return
     # Of the driver of Windows a report often holds the table of nvidia-smi, which works there.
     failed = blocked or _failed(driver, torch_runtime, messages)
-    if works(driver, devices) and not (failed or "").startswith("messages"):
+    if torch_runtime is not None and torch_runtime.available and not blocked:
+        return
+    by_message = (failed or "").startswith("messages")
+    # nvidia-smi works in an old WSL in which CUDA does not.
+    if works(driver, devices) and not by_message and not (failed and _old_kernel(system)):
         return
     problem = _problem(system, driver, blocked, failed, messages)
+    asked = asks_for_cuda(torch, cupy)
+    if problem is None and asked and failed and not works(driver, devices):
+        problem = _missed(failed)
     if problem is None:
         if driver is None or (driver.libcuda_path is None and driver.nvml_code is None):
             raise Skip("driver.libcuda_path is unknown")
         return
-    asked = asks_for_cuda(torch, cupy)
     yield Finding(
         severity=Severity.INFO if asked is False and not failed else Severity.ERROR,
         summary=problem.summary,
@@ -100,7 +110,8 @@ def _failed(
     driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
 ) -> str | None:
     """Return the name of the fact in which something misses the GPU or its driver, None where nothing does."""
-    seen = reported(messages, "nvml-*", "nvidia-smi-not-found", "kernel-module-*", "torch-no-driver")
+    kinds = ("nvml-*", "nvidia-smi-*", "kernel-module-*", "torch-no-driver", "wsl-smi-without-cuda", NO_ADAPTERS)
+    seen = reported(messages, *kinds)
     if seen:
         return seen[0][0]
     said = cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages)
@@ -123,7 +134,7 @@ def _problem(
         fact, name = windows
         text = f"{name} has no GPU support in WSL 2, which starts with build {MIN_BUILD} (Windows 10 21H2)"
         return _Problem(text, (fact,), _update("Update Windows, its NVIDIA driver and WSL's kernel"))
-    if system is not None and system.wsl == 1:
+    if system is not None and (system.wsl == 1 or reported(messages, "wsl-1")):
         return _Problem("WSL 1 gives its programs no GPU, only WSL 2 does", ("system.wsl",), _convert())
     kernel = _old_kernel(system)
     if kernel:
@@ -134,7 +145,7 @@ def _problem(
         fact, text, remedy = told
         return _Problem(text, (fact, *((failed,) if failed else ())), remedy(system))
     if driver is None:
-        return _missed(failed)
+        return _missed(failed) if (failed or "").startswith("messages") else None
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
         text = "WSL has no device /dev/dxg: Windows shares no GPU with it"
         return _Problem(text, ("driver.device_files",), _update("Update Windows, its NVIDIA driver and WSL"))
@@ -152,12 +163,12 @@ def _problem(
         fact = "driver.nvml_error" if driver.nvml_error else "driver.nvml_code"
         text = f"NVML fails inside WSL: {driver.nvml_error or driver.nvml_code}"
         return _Problem(" ".join(text.split()), (fact,), _update("Update the NVIDIA driver of Windows, and WSL"))
-    return _missed(failed)
+    return _missed(failed) if (failed or "").startswith("messages") else None
 
 
 def _missed(failed: str | None) -> _Problem | None:
     """Return the problem where a program in WSL misses the driver, and nothing tells why."""
-    if failed is None or not failed.startswith("messages"):
+    if failed is None:
         return None
     text = f"A program in WSL finds no NVIDIA driver: Windows gives its libraries in {WSL_LIBRARIES}lib"
     return _Problem(text, (failed,), _update("Update the NVIDIA driver of Windows, and WSL"))
@@ -186,10 +197,12 @@ def _told(
             return fact, f"{folder}libcuda.so.1 is a copy, where the loader wants a symbolic link", _link
         return None
     for fact, message in reported(messages, "windows-tcc-mode"):
-        mode = message.names.get("mode", "TCC")
+        mode = message.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
         return fact, f"The driver of Windows runs the GPU in {mode} mode, which gives WSL no GPU", _wddm
-    for fact, message in reported(messages, "linux-driver-installed"):
-        package = message.names.get("package") or message.names.get("runfile") or message.names.get("command") or ""
+    for fact, message in reported(messages, "linux-driver-installed", "driver-packages-listed"):
+        package = (
+            message.names.get("package") or message.names.get("runfile") or message.names.get("command") or message.text
+        )
         text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides that of Windows"
         return fact, text, _remove_driver
     return None

@@ -13,11 +13,14 @@ from gpudoctor.errors import UsageError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write `text` to `path` by a temporary file beside it and a rename.
+    """Write `text` to `path` by a temporary file beside it and a rename; straight into a device or pipe.
 
     Raises:
         UsageError: it cannot be written there; nothing half-written remains.
     """
+    if path.exists() and not path.is_file():
+        _write_straight(path, text)
+        return
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -30,6 +33,14 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _write_straight(path: Path, text: str) -> None:
+    """Write to what is no regular file, such as /dev/null: a rename would put a file in its place."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 

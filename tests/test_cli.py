@@ -281,7 +281,7 @@ def test_two_reports_differ(tmp_path: Path) -> None:
     done = gpudoctor("diff", "a.txt", "b.txt", "--format", "json", folder=tmp_path)
     document = json.loads(done.stdout)
     assert done.returncode == 1
-    assert [finding["check"] for finding in document["gone"]] == ["driver-too-old"]
+    assert "driver-too-old" in [finding["check"] for finding in document["gone"]]
 
 
 def test_a_file_that_cannot_be_compared_is_one_line(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A file is written whole or not at all."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,14 @@ def test_a_folder_that_cannot_be_filled_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), new_folder(tmp_path / "machine") as temporary:
         (temporary / "nowhere" / "facts").write_text("x")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, "text")
+    assert os.read(reader, 100) == b"text"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    os.close(reader)

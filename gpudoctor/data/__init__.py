@@ -12,7 +12,15 @@ from gpudoctor.data.capabilities import (
     runs_on,
     toolkit_architectures,
 )
-from gpudoctor.data.cupy_packages import CupyPackage, CupyRelease, cupy_package, cupy_packages, cupy_release
+from gpudoctor.data.cupy_packages import (
+    CupyPackage,
+    CupyRelease,
+    RemovedPart,
+    cupy_package,
+    cupy_packages,
+    cupy_release,
+    removed_from_cupy,
+)
 from gpudoctor.data.drivers import (
     driver_can_run,
     driver_for,
@@ -45,6 +53,7 @@ __all__ = [
     "DevicePeak",
     "EnvironmentVariable",
     "Features",
+    "RemovedPart",
     "RocmRelease",
     "TorchBuild",
     "TorchRelease",
@@ -68,6 +77,7 @@ __all__ = [
     "minimum_driver",
     "offered_cuda_can_run",
     "old_torch_cuda",
+    "removed_from_cupy",
     "rocm_builds",
     "runs_on",
     "supported_cuda",

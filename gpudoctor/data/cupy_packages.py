@@ -43,6 +43,19 @@ class CupyRelease(NamedTuple):
     source: str
 
 
+class RemovedPart(NamedTuple):
+    """A module or function that CuPy no longer has.
+
+    last: the last major version with it. package: a distribution that has wheels of that version.
+    """
+
+    name: str
+    last: int
+    package: str
+    instead: str
+    source: str
+
+
 def cupy_package(name: str) -> CupyPackage | None:
     """Return the distribution of that normalised name; None where the table does not know it."""
     return _packages().get(name)
@@ -67,6 +80,15 @@ def cupy_release(major: int) -> CupyRelease | None:
                 numpy=row["numpy"],
                 source=source_of(table, row),
             )
+    return None
+
+
+def removed_from_cupy(name: str) -> RemovedPart | None:
+    """Return what is known of a part that CuPy has no longer, "cupy.util"; None for others."""
+    table = load_table("cupy_packages")
+    for row in table["removed"]:
+        if row["name"] == name:
+            return RemovedPart(**{**row, "source": source_of(table, row)})
     return None
 
 

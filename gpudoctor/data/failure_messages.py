@@ -33,8 +33,8 @@ class FailureMessage(NamedTuple):
     fix: str = ""
 
     def expression(self) -> re.Pattern[str]:
-        """Return the compiled pattern."""
-        return re.compile(self.pattern, re.IGNORECASE)
+        """Return the compiled pattern. A word of English ends where Chinese letters follow it: hence ASCII."""
+        return re.compile(self.pattern, re.IGNORECASE | re.ASCII)
 
 
 @functools.cache

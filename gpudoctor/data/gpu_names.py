@@ -9,8 +9,12 @@ from collections.abc import Mapping
 from gpudoctor.data.tables import load_table
 from gpudoctor.model.versions import ComputeCapability
 
-# Form factor, memory and instance at the end of a name: "A100-SXM4-40GB", "GTX 1060 6GB", "H100 80GB HBM3 MIG 1g.10gb".
-_SUFFIX = r" (?:(?:sxm|pcie|nvl|hbm)\d*e?|\d+ ?gb?|with max q design|laptop gpu|(?:mig )?\dg\.\d+gb|mig|lc)$"
+# Form factor, memory and instance at the end of a name: "A100-SXM4-40GB", "GTX 1060 6GB", "H100 80GB HBM3 MIG 1g.10gb",
+# and the type of a vGPU: "L40S-48C", "GRID T4-16Q".
+_SUFFIX = (
+    r" (?:(?:sxm|pcie|nvl|hbm)\d*e?|\d+ ?gb?|with max q design|laptop gpu|(?:mig )?\dg\.\d+gb|mig|lc|\d{1,3}[abcq]\d?)$"
+)
+_OF_ALL = ("nvidia", "geforce", "tesla", "quadro", "corporation", "grid", "nvgpu")  # words that tell no products apart
 
 
 def capability_of(name: str | None = None, pci_device_id: str | None = None) -> ComputeCapability | None:
@@ -28,7 +32,7 @@ def capability_of(name: str | None = None, pci_device_id: str | None = None) -> 
 
 
 def _by_name(name: str) -> ComputeCapability | None:
-    plain = _plain(name.rstrip(".… "))
+    plain = _plain(name.removesuffix("(nvgpu)").rstrip(".… "))  # as nvidia-smi of a Jetson adds
     return _by_whole_name(plain) or (_by_beginning(plain) if name.endswith(("...", "…")) else None)
 
 
@@ -54,7 +58,7 @@ def _by_whole_name(plain: str) -> ComputeCapability | None:
 
 def _plain(name: str) -> str:
     words = re.sub(r"[-_\s()\[\]]+", " ", name.casefold()).strip().split(" ")
-    return " ".join(word for word in words if word not in ("nvidia", "geforce", "tesla", "quadro", "corporation"))
+    return " ".join(word for word in words if word not in _OF_ALL)
 
 
 @functools.cache

@@ -182,6 +182,9 @@ class Device:
     utilization_percent: Annotated[int | None, Fact("share of the last second in which a kernel ran", "percent")] = None
     temperature_celsius: Annotated[int | None, Fact("temperature of the GPU", "°C")] = None
     temperature_slowdown_celsius: Annotated[int | None, Fact("temperature at which clocks are lowered", "°C")] = None
+    temperature_operating_celsius: Annotated[
+        int | None, Fact("highest operating temperature: from it on clocks may fall below the base clock", "°C")
+    ] = None
     fan_percent: Annotated[int | None, Fact("fan speed", "percent")] = None
     ecc_enabled: bool | None = None
     ecc_uncorrected_volatile: Annotated[int | None, Fact("uncorrected memory errors since the driver was loaded")] = (

@@ -215,6 +215,10 @@ class CupyRuntime:
     driver_cuda_version: Annotated[
         CudaVersion | None, Fact("CUDA of the driver that it sees", source="driverGetVersion")
     ] = None
+    local_cuda_version: Annotated[
+        CudaVersion | None,
+        Fact("CUDA runtime that the loader finds, beside the one in CuPy", source="cupy.show_config()"),
+    ] = None
     nvrtc_version: Annotated[CudaVersion | None, Fact("NVRTC that it loaded", source="nvrtc.getVersion")] = None
     nvrtc_architectures: Annotated[
         tuple[str, ...] | None, Fact("architectures NVRTC knows", source="nvrtcGetSupportedArchs")

@@ -131,6 +131,7 @@ def _device(index: int, gpu: Element) -> Device:
         utilization_percent=_value(gpu, _integer, "utilization/gpu_util"),
         temperature_celsius=_value(gpu, _integer, "temperature/gpu_temp"),
         temperature_slowdown_celsius=_value(gpu, _integer, "temperature/gpu_temp_slow_threshold"),
+        temperature_operating_celsius=_value(gpu, _integer, "temperature/gpu_temp_max_gpu_threshold"),
         fan_percent=_value(gpu, _integer, "fan_speed"),
         ecc_enabled=_value(gpu, _enabled, "ecc_mode/current_ecc"),
         ecc_uncorrected_volatile=_ecc_errors(gpu, "volatile", "uncorrectable"),

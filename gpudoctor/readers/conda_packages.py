@@ -24,7 +24,7 @@ _BUILD = r"(?:\w[\w.]{0,60}_\d{1,4}|\w{1,30}h[0-9a-f]{6,9}\S{0,8}|\d{1,3}|cpu|cu
 _CHANNEL = r"(?:\s+((?:[\w./:+-]|<|>){1,120}))?"
 _ROW = re.compile(rf"^\s*(?:[-+*•]\s+)?({_CONDA_NAME})\s+({_CONDA_VERSION})\s+({_BUILD}){_CHANNEL}(?:\s+\S.{{0,60}})?$")
 _EXPORT = re.compile(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$")
-_SOLVED = re.compile(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s+)({_BUILD})(?=\s|$)")
+_SOLVED = re.compile(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s*)({_BUILD})(?=\s|$)")
 _SOLVED_ROW = re.compile(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\s+\S{{1,80}})?$")
 _CHANGED = re.compile(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)")
 _CHANGED_NAME = re.compile(rf"^\s+({_CONDA_NAME}):?\s")

@@ -151,6 +151,7 @@ def _runtime(table: Table, rocm: bool) -> CupyRuntime:
         build_cuda_version=_cuda(table.get("cuda build version", "")),
         runtime_cuda_version=_cuda(table.get("cuda runtime version", "")),
         driver_cuda_version=_cuda(table.get("cuda driver version", "")),
+        local_cuda_version=_cuda(table.get("cuda runtime version", "").partition(" / ")[2]),
         nvrtc_version=_pair(table.get("nvrtc version", "")),
         cuda_root=None if root is None else "" if root in ("", "None") else root[:300],
         device_error=_device_error(table),

@@ -99,6 +99,7 @@ def python_facts(value: str) -> Python | None:
     return Python(
         version=PackageVersion(match[1].rstrip("+")),
         environment="conda" if conda else None,
+        platform_tag="win32" if "32-bit runtime" in value else None,
         free_threaded=True if "free-threading" in value else None,
     )
 

@@ -24,7 +24,7 @@ _TIME = r"\[ ?\d{1,9}\.\d{3,6}\]"
 _OF_GPU = re.compile(r"\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b", re.IGNORECASE)
 # "Xid 79", "XID error 48", "Xid code: 62": as people write of what their log says
 _NAMED = re.compile(
-    r"\bxid(?:s| error| code| errors| message| number)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)", re.IGNORECASE
+    r"\bxid(?:s| error| code| errors| message| number)?(?: value)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)", re.IGNORECASE
 )
 
 

@@ -100,6 +100,7 @@ _VALUES = {
     "remapped_rows/remapping failure occurred": "remapped_row_failure",
     "temperature/gpu current temp": "gpu_temp",
     "temperature/gpu slowdown temp": "gpu_temp_slow_threshold",
+    "temperature/gpu max operating temp": "gpu_temp_max_gpu_threshold",
     "power_readings/instantaneous power draw": "instant_power_draw",
     "gpu_power_readings/instantaneous power draw": "instant_power_draw",
     "clocks/sm": "sm_clock",

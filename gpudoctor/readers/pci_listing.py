@@ -23,7 +23,8 @@ _VENDORS = (
 )
 _SWITCH = re.compile(r"NVSwitch|NVLink Switch")
 _COMMAND = re.compile(
-    r"^\s*(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$", re.IGNORECASE
+    r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$",
+    re.IGNORECASE,
 )
 _MODEL = re.compile(r"^\s*model\s+: (.{3,120})$")
 _ALIAS = re.compile(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})")

@@ -53,7 +53,7 @@ _ADVICE = re.compile(
 )
 _OUTPUT = re.compile(
     r"https?://|^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
-    r"|NVIDIA-SMI \d|==\d.*==\d"
+    r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:"
     r"|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s|\b(?:pip3?|conda|apt(?:-get)?|docker) (?:install|run|pull)|\.whl\b"
 )
 _WSL = re.compile(r"\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", re.IGNORECASE)
@@ -93,7 +93,9 @@ _PYTHON = re.compile(
     _LABEL
     + r"python(?: version)?"
     + _MARK
-    + r"\s?(?::|=|\(|\bversion\b|\bis\b)?\s{0,3}(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
+    + r"\s?(?::|=|\(|\bversion\b|\bis\b)?\s{0,3}"
+    + _MARK
+    + r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
     re.IGNORECASE,
 )
 _PYTHON_INLINE = re.compile(
@@ -102,7 +104,9 @@ _PYTHON_INLINE = re.compile(
 _TORCH = re.compile(
     r"(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?"
     + _MARK
-    + r"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{0,3}(?:\(?version )?v?"
+    + r"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{0,3}"
+    + _MARK
+    + r"(?:\(?version )?v?"
     r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
     r"(?![\w.]*\d)",
     re.IGNORECASE,

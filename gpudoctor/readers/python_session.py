@@ -134,7 +134,10 @@ def _take(waiting: list[_Expression], line: str) -> list[tuple[str, str]]:
         if match:
             del waiting[: number + 1]
             return [(expression.fact, match[1])]
-    words = re.split(r",?\s+(?![^(\[]*[)\]])", line)
+    if len(waiting) > 1 and re.fullmatch(r"\(.*\)", line):  # several expressions with commas between are one tuple
+        words = re.split(r",\s+(?![^(\[]*[)\]])", line[1:-1])
+    else:
+        words = re.split(r",?\s+(?![^(\[]*[)\]])", line)
     if len(words) == len(waiting) > 1:
         matches = [expression.answer.match(word) for expression, word in zip(waiting, words, strict=True)]
         if all(matches):

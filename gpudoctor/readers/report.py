@@ -15,6 +15,7 @@ from gpudoctor.readers import (
     collect_env,
     conda_info,
     conda_packages,
+    container_words,
     cupy_config,
     docker_info,
     ds_report,
@@ -57,6 +58,7 @@ READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = (
     (docker_info.SOURCE, docker_info.read),
     (shell.SOURCE, shell.read),
     (prose.SOURCE, prose.read),
+    (container_words.SOURCE, container_words.read),
 )
 
 _TEXT = "text"  # the section of a report that is on a text as a whole

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Driver, PackageVersion, Python, System, Toolkit
 from gpudoctor.parsers.os_release import parse_os_release
+from gpudoctor.parsers.proc_driver_version import parse_proc_driver_version
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 
+LONGEST_VERSION = 200  # characters of /proc/driver/nvidia/version
 _UNAME = re.compile(
     r"\bLinux \S{1,80} (\d{1,2}\.\d{1,3}\S{0,60}) #\d+\S{0,40} .{0,120}?\b(x86_64|aarch64|ppc64le|i686)\b"
 )
@@ -31,12 +33,15 @@ _WINDOWS_PROMPT = re.compile(
 _MODULE = re.compile(
     r"^\s*(nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|nouveau)\s+\d{3,10}\s+-?\d{1,4}(?:\s+[\w,]{0,300})?\s*$"
 )
-_LSMOD = re.compile(r"^\s*(?:sudo\s+)?lsmod\s*\|\s*e?grep\s+(?:-\w+\s+)*[\"']?\^?(nvidia|nouveau)[\"']?\s*$")
+_LSMOD = re.compile(
+    r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lsmod\s*\|\s*e?grep\s+(?:-\w+\s+)*[\"']?\^?(nvidia|nouveau)[\"']?\s*$"
+)
 _SECURE_BOOT = re.compile(r"\bSecureBoot (enabled|disabled)\b|\bSecure Boot: (enabled|disabled)\b")
 _DKMS = re.compile(
     r"^\s*nvidia(?:-[\w-]{1,30})?(?:/|, )(\d{3}[\d.]{0,12})(?:, ([\w.+-]{3,60}), \w{3,10})?"
     r": ?(installed|built|added|broken)"
 )
+_MODULE_VERSION = "NVRM version:"
 _GCC = re.compile(
     r"(?:^|[\s:])(?:gcc|g\+\+|cc|c\+\+)(?:-\d{1,2})?(?:\.exe)? \([^()]{2,80}\) (\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b"
 )
@@ -130,6 +135,7 @@ def _modules(text: Text) -> Iterator[Facts]:
     )
     if driver != Driver():
         yield {"driver": driver, "system": System(os="linux")}
+    yield from _module_version(text)
     boot = _SECURE_BOOT.search(text.flat)
     if boot:
         yield {"system": System(secure_boot=(boot[1] or boot[2]) == "enabled")}
@@ -139,6 +145,21 @@ def _modules(text: Text) -> Iterator[Facts]:
         built = {match[2] for match in modules if match[3] == "installed"}
         for_kernel = None if uname is None else uname[1] in built
         yield {"driver": Driver(installed=True, dkms=True, module_built_for_kernel=for_kernel)}
+
+
+def _module_version(text: Text) -> Iterator[Facts]:
+    """Yield what /proc/driver/nvidia/version says, which is there only while the module is loaded."""
+    start = text.flat.find(_MODULE_VERSION)
+    try:
+        module = parse_proc_driver_version(text.flat[start : start + LONGEST_VERSION]) if start >= 0 else None
+    except ValueError:
+        return
+    if module is not None:
+        yield {
+            "driver": Driver(
+                installed=True, module_loaded=True, module_version=module.version, module_flavor=module.flavor
+            )
+        }
 
 
 def _goes_on(text: Text, number: int) -> bool:

@@ -10,7 +10,7 @@ def told_of_container(system: System | None, container: Container | None) -> boo
     if system is not None and system.container:
         return True
     return container is not None and (
-        container.gpus_requested is not None or bool(container.image) or bool(container.compose)
+        container.gpus_requested is not None or bool(container.image or container.compose or container.engine)
     )
 
 

@@ -15,13 +15,16 @@ SHARE = 0.1  # of the device: less than that is not what the job lacks
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 # Messages about main memory, and that of a process that the system killed.
-HOST = ("host-out-of-memory",)
+HOST = ("host-out-of-memory", "tensorflow-host-out-of-memory")
 KILLED = ("host-process-killed",)
 # Messages that have other causes too.
-UNSURE = ("cublas-no-handle",)
+UNSURE = ("cublas-no-handle", "memory-short-in-words")
 # Messages that tell the cause by themselves.
 HELD = ("vllm-memory-held",)
-LARGE = ("vllm-no-cache-memory", "transformers-offloaded", "torch-memory-fraction", "torch-nvml-assert")
+LARGE = (
+    *("vllm-no-cache-memory", "transformers-offloaded", "torch-memory-fraction", "torch-nvml-assert"),
+    "serving-no-memory",
+)
 
 
 class Shortage(NamedTuple):

@@ -26,23 +26,33 @@ from gpudoctor.reasoning.messages import reported
 # Codes of the CUDA driver API, each with the texts by which CUDA, PyTorch and CuPy report it (lower case).
 # Source: cuda.h and cudaGetErrorString of CUDA 13.5; c10/cuda/CUDAFunctions.cpp of PyTorch 2.14.
 INSUFFICIENT_DRIVER = 35
+DEVICE_UNAVAILABLE = 46
 NO_DEVICE = 100
 INVALID_DEVICE = 101
 UNSUPPORTED_PTX = 222
+OPERATING_SYSTEM = 304
 SYSTEM_NOT_READY = 802
 SYSTEM_DRIVER_MISMATCH = 803
+MPS_CONNECTION_FAILED = 805
+MPS_RPC_FAILURE = 806
+MPS_NOT_READY = 807
 UNKNOWN_ERROR = 999
 _CUDA_TEXTS = {
     INSUFFICIENT_DRIVER: ("driver on your system is too old", "cuda driver version is insufficient"),
+    DEVICE_UNAVAILABLE: ("busy or unavailable", "cudaerrordevicesunavailable", "cuda_error_device_unavailable"),
     NO_DEVICE: ("no cuda-capable device is detected", "no cuda gpus are available", "cuda_error_no_device"),
     INVALID_DEVICE: ("invalid device ordinal", "cuda_error_invalid_device"),
     UNSUPPORTED_PTX: ("ptx was compiled with an unsupported toolchain", "cuda_error_unsupported_ptx_version"),
+    OPERATING_SYSTEM: ("os call failed", "cuda_error_operating_system"),
     SYSTEM_NOT_READY: ("system not yet initialized", "error 802", "cuda_error_system_not_ready"),
     SYSTEM_DRIVER_MISMATCH: (
         "unsupported display driver / cuda driver combination",
         "error 803",
         "cuda_error_system_driver_mismatch",
     ),
+    MPS_CONNECTION_FAILED: ("mps client failed to connect", "error 805", "cuda_error_mps_connection_failed"),
+    MPS_RPC_FAILURE: ("between the mps server and the mps client", "cuda_error_mps_rpc_failure"),
+    MPS_NOT_READY: ("mps server is not ready", "cuda_error_mps_server_not_ready"),
     UNKNOWN_ERROR: ("cuda unknown error", "cudaerrorunknown", "cuda_error_unknown", "error 999: unknown error"),
 }
 
@@ -70,6 +80,7 @@ _NVML_KINDS = {
     NVML_OPERATING_SYSTEM: ("nvml-blocked-by-os",),
     NVML_VERSION_MISMATCH: ("nvml-version-mismatch",),
 }
+NO_DRIVER_KINDS = ("torch-no-driver", "libcuda-not-found", "cuda-driver-version-zero")
 Messages = tuple[Message, ...] | None
 
 
@@ -142,7 +153,7 @@ def no_driver_reported(torch_runtime: TorchRuntime | None, messages: Messages = 
     found = text_with("found no nvidia driver", torch_runtime=torch_runtime)
     if found:
         return found[0]
-    return next((fact for fact, _ in reported(messages, "torch-no-driver", "libcuda-not-found")), None)
+    return next((fact for fact, _ in reported(messages, *NO_DRIVER_KINDS)), None)
 
 
 def too_old_reported(

@@ -71,9 +71,22 @@ class TorchRequest:
         return next((row for row in torch_releases() if row.release == self.version.minor_release), None)
 
 
-def cuda_wanted(messages: tuple[Message, ...] | None) -> str | None:
-    """Return the message in which a program asks for CUDA and does not get it, None where there is none."""
-    found = reported(messages, "torch-not-compiled-with-cuda", "torch-gpu-wanted", "cuda-not-available")
+def cuda_wanted(messages: tuple[Message, ...] | None, gpu: str | None = None) -> str | None:
+    """Return the message in which a program asks for CUDA and does not get it, None where there is none.
+
+    gpu: name of an NVIDIA GPU of the machine; only with one does a program that computes on the CPU miss something.
+    """
+    kinds = ("torch-not-compiled-with-cuda", "torch-gpu-wanted", "cuda-not-available", "gpu-expected")
+    found = reported(messages, *kinds, *(("torch-on-cpu",) if gpu else ()))
+    return found[0][0] if found else None
+
+
+def gpu_named(messages: tuple[Message, ...] | None) -> str | None:
+    """Return the message in which a report names an NVIDIA GPU, whoever says so and of whatever; None without one.
+
+    Beside a build without CUDA that is enough to see what is missed.
+    """
+    found = reported(messages, "nvidia-gpu-named")
     return found[0][0] if found else None
 
 
@@ -98,7 +111,7 @@ def is_about_python(request: TorchRequest, python: Python | None, system: System
     if not available:
         if request.available is None and request.index is None:
             return not request.variant
-        return request.index is None or exists(request, request.variant)
+        return request.index is None or _holds_all(request.index) or exists(request, request.variant)
     version = request.version
     if version is None:
         return request.index is None
@@ -107,9 +120,12 @@ def is_about_python(request: TorchRequest, python: Python | None, system: System
     variants = {other.local for other in available}
     if request.variant and (request.variant in variants or variants == {""}):
         return exists(request, request.variant)
-    # The default index, torch_stable.html and the root have every release, each for the Pythons of its time.
-    holds_all = request.index is None or not re.search(r"cu\d|rocm|cpu|nightly|test/", request.index)
-    return holds_all and exists(request, request.variant)
+    return (request.index is None or _holds_all(request.index)) and exists(request, request.variant)
+
+
+def _holds_all(index: str) -> bool:
+    """Return whether the index has every release, each for the Pythons of its time: torch_stable.html and the root."""
+    return re.search(r"cu\d|rocm|cpu|nightly|test/", index) is None
 
 
 def exists(request: TorchRequest, variant: str) -> bool:

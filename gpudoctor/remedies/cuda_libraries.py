@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Python, Remedy, System, Torch
 from gpudoctor.remedies.commands import environment_of, python_command, quote
 from gpudoctor.remedies.packages import install_packages
+from gpudoctor.remedies.variables import unset_variable
 
 # Wheels by the name of their library, without the ending "-cu12" that those for CUDA 13 no longer have.
 # Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#python-wheels
@@ -37,6 +38,9 @@ _MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13, ("nvtoolsext
 _SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # one number for several CUDA versions
 
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
+
+# The oldest cuDNN that NVIDIA offers as a wheel. Source: the releases of nvidia-cudnn-cu11.
+FIRST_CUDNN_WHEEL = 8
 
 # The first PyTorch that needs cuDNN 9; before, 8. Source: release notes of PyTorch 2.4; METADATA of its wheels.
 FIRST_TORCH_WITH_CUDNN_9 = (2, 4)
@@ -82,6 +86,9 @@ def install_cudnn(
     version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, where it is known.
     """
     environment = environment_of(python, system)
+    if major is not None and major < FIRST_CUDNN_WHEEL:
+        yield _older_cudnn(python, system, version, major)
+        return
     requirement = f"nvidia-cudnn-cu{cuda_major or 12}{version}"
     where = "" if cuda_major else " (cu11 or cu13 in its name for a framework built for that CUDA)"
     install = (*environment.setup, environment.install(["--upgrade", requirement]))
@@ -106,6 +113,46 @@ def install_cudnn(
         + ("" if environment.windows else ", and run sudo ldconfig"),
         needs=("root",),
         reference="https://developer.nvidia.com/cudnn-archive",
+    )
+
+
+def _older_cudnn(python: Python | None, system: System | None, version: str, major: int) -> Remedy:
+    """Return how to get a cuDNN that is older than the first wheel."""
+    environment = environment_of(python, system)
+    requirement = f"cudnn{version}" if version else f"cudnn={major}"
+    command = f"conda install {quote(requirement)}"
+    if environment.conda_prefix:
+        command = environment.conda("install", [requirement])
+    place = "bin to PATH" if environment.windows else "lib64 to LD_LIBRARY_PATH"
+    return Remedy(
+        summary=f"Install cuDNN {major} for the CUDA of the framework: with conda, or from NVIDIA's archive, and add "
+        f"its folder {place}; or take a release of the framework that is built for the cuDNN that is here",
+        commands=(command,),
+        needs=("restart",),
+        reference="https://developer.nvidia.com/cudnn-archive",
+    )
+
+
+def framework_libraries(*, framework: str, python: Python | None, system: System | None) -> Iterator[Remedy]:
+    """Yield how to give "tensorflow" or "jax" the CUDA libraries that it was built with.
+
+    Source: https://www.tensorflow.org/install/pip and https://docs.jax.dev/en/latest/installation.html
+    """
+    requirement, module, show = {
+        "tensorflow": ("tensorflow[and-cuda]", "tensorflow", "tensorflow.config.list_physical_devices('GPU')"),
+        "jax": ("jax[cuda12]", "jax", "jax.devices()"),
+    }[framework]
+    yield unset_variable(
+        system=system,
+        name="LD_LIBRARY_PATH",
+        summary="Remove LD_LIBRARY_PATH where it leads to other versions of CUDA's libraries: its folders come first",
+    )
+    yield install_packages(
+        python=python,
+        requirements=("--upgrade", requirement),
+        summary=f"Install {requirement}, which brings the libraries of CUDA and cuDNN that it was built with"
+        + (" (from 2.14 on; those before need the toolkit and cuDNN that its page names)" if module != "jax" else ""),
+        verify=f"import {module}; print({show})",
     )
 
 

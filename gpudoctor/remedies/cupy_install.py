@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gpudoctor.data import cupy_package, last_toolkit, minimum_driver
 from gpudoctor.model import CudaVersion, Cupy, Device, Driver, PackageVersion, Python, Remedy, System
-from gpudoctor.remedies.commands import Environment, environment_of
+from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.packages import removals
 from gpudoctor.remedies.torch_choice import Machine, machine_of
 
@@ -69,6 +69,33 @@ def install_cupy(  # noqa: PLR0913
         environment.run(VERIFY),
     )
     return Remedy(summary=_summary(requirement, major, machine), commands=commands, reference=REFERENCE)
+
+
+def install_cupy_for_rocm(cupy: Cupy | None) -> Remedy:
+    """Return how to install the CuPy for the ROCm that is there, each of which has a distribution of its own."""
+    installed = [package.name for package in (cupy.distributions if cupy is not None else None) or ()]
+    return Remedy(
+        summary="Install the CuPy whose name tells the version of ROCm that is here (cupy-rocm-7-0 for ROCm 7.0), or "
+        "compile it: export ROCM_HOME=/opt/rocm CUPY_INSTALL_USE_HIP=1",
+        commands=(
+            "cat /opt/rocm/.info/version",
+            f"python -m pip uninstall -y {' '.join(installed or ('cupy', 'cupy-rocm-5-0', 'cupy-rocm-4-3'))}",
+            "python -m pip install cupy-rocm-7-0",
+        ),
+        reference=f"{REFERENCE}#using-cupy-on-amd-gpu-experimental",
+    )
+
+
+def one_cuda_for_all(*, major: int, python: Python | None) -> Remedy:
+    """Return how to give CuPy and the other packages the libraries of one CUDA major version."""
+    return Remedy(
+        summary="Install the other packages with CUDA's libraries, PyTorch first of all, in their builds for CUDA "
+        f"{major} (cu{major}x), and remove the wheels of the other CUDA: those of CUDA 13 have no -cu12 in their names",
+        commands=(
+            f"{python_command(python, '-m', 'pip', 'list')} | grep -i nvidia",
+            f"{python_command(python, '-m', 'pip', 'uninstall', '-y', 'nvidia-cuda-nvrtc', 'nvidia-cuda-runtime')}",
+        ),
+    )
 
 
 def _cuda_major(machine: Machine) -> int | None:

@@ -92,3 +92,48 @@ def torch_for_toolkit(  # noqa: PLR0913
         needs=remedy.needs,
         reference=remedy.reference,
     )
+
+
+def name_to_cmake(devices: tuple[Device, ...] | None) -> Remedy:
+    """Return how to tell CMake which nvcc to take and for which architectures to compile."""
+    found = sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})
+    listed = ";".join(str(capability).replace(".", "") for capability in found) or "86"
+    return Remedy(
+        summary="Name nvcc and the architectures to CMake, with a new build folder: CMAKE_CUDA_COMPILER (or the "
+        "variable CUDACXX) and CMAKE_CUDA_ARCHITECTURES, the compute capability without its dot; native needs a driver "
+        "that works",
+        commands=(
+            "nvidia-smi --query-gpu=compute_cap --format=csv",
+            f"cmake -B build -DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc -DCMAKE_CUDA_ARCHITECTURES='{listed}'",
+        ),
+        reference="https://cmake.org/cmake/help/latest/variable/CMAKE_CUDA_ARCHITECTURES.html",
+    )
+
+
+def integrate_in_visual_studio() -> Remedy:
+    """Return how to tell Visual Studio of an installed toolkit."""
+    files = (
+        r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v*\extras\visual_studio_integration\MSBuildExtensions\*"
+    )
+    folder = r"C:\Program Files\Microsoft Visual Studio\2022\*\MSBuild\Microsoft\VC\v170\BuildCustomizations"
+    return Remedy(
+        summary="Run the installer of the CUDA toolkit again with its Visual Studio integration, after that of Visual "
+        "Studio; or copy the toolkit's files to the folder BuildCustomizations of Visual Studio",
+        commands=(f"Copy-Item '{files}' (Resolve-Path '{folder}')",),
+        needs=("root",),
+        reference="https://docs.nvidia.com/cuda/cuda-installation-guide-microsoft-windows/",
+    )
+
+
+def name_libdevice() -> Remedy:
+    """Return how to tell XLA and Numba where the toolkit's libdevice lies."""
+    return Remedy(
+        summary="Name the folder of the toolkit that has nvvm/libdevice: to TensorFlow and JAX in XLA_FLAGS, to Numba "
+        "in CUDA_HOME; conda's package cuda-nvcc and the wheel nvidia-cuda-nvcc have it too",
+        commands=(
+            "find / -name 'libdevice*.bc' 2>/dev/null",
+            "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda",
+        ),
+        needs=("restart",),
+        reference="https://github.com/tensorflow/tensorflow/issues/58681",
+    )

@@ -9,7 +9,7 @@ from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import CudaVersion, Device, Driver, Package, Python, Remedy, System, Torch
 from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
-from gpudoctor.remedies.torch_obstacles import explain_no_build
+from gpudoctor.remedies.torch_obstacles import explain_no_build, jetson_wheel
 
 REFERENCE = "https://pytorch.org/get-started/locally/"
 PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
@@ -35,6 +35,8 @@ def install_torch(  # noqa: PLR0913
     can work, the remedy has no commands and says what would help.
     """
     machine = machine_of(python, system, driver, devices, cuda)
+    if system is not None and "tegra" in (system.kernel or "") and not machine.capabilities:
+        return jetson_wheel()
     choice = choose(machine, torch)
     if choice is None:
         return explain_no_build(machine, system, torch)

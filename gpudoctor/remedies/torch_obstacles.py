@@ -18,10 +18,7 @@ def explain_no_build(machine: Machine, system: System | None, torch: Torch | Non
     if machine.platform == "":
         return Remedy(summary=_no_platform(system), reference="https://pytorch.org/get-started/locally/")
     if any(is_tegra(capability) for capability in machine.capabilities):
-        return Remedy(
-            summary="PyTorch's wheels do not fit this Jetson; install the wheel that NVIDIA builds for its JetPack",
-            reference=JETSON,
-        )
+        return jetson_wheel()
     alone = [capability for capability in machine.capabilities if not _has_code(machine, capability)]
     if alone:
         return Remedy(summary=_no_code(alone), reference=REFERENCE)
@@ -29,6 +26,15 @@ def explain_no_build(machine: Machine, system: System | None, torch: Torch | Non
     what = "driver, devices and Python" if machine.cuda is None else f"driver, devices, Python and CUDA {machine.cuda}"
     summary = f"No PyTorch build fits {what} of this machine together"
     return Remedy(summary=f"{summary}: {', or '.join(helps)}" if helps else summary, reference=REFERENCE)
+
+
+def jetson_wheel() -> Remedy:
+    """Return where the builds for a Jetson come from."""
+    return Remedy(
+        summary="PyTorch's wheels do not fit this Jetson; install the wheel that NVIDIA builds for its JetPack and the "
+        "Python of it, or run NVIDIA's container",
+        reference=JETSON,
+    )
 
 
 def _no_platform(system: System | None) -> str:

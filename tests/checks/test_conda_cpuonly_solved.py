@@ -101,3 +101,22 @@ def test_a_request_for_cuda_stands_for_the_gpu(sections: dict[str, Any], outcome
         assert finding.summary.endswith("and CUDA was asked for")
         assert finding.remedies[0].commands[0] == "conda remove --yes cpuonly"
         assert "pytorch-gpu" in finding.remedies[0].commands[1]
+
+
+CHOSEN = Message(kind="conda-cpu-chosen", text="conda install ... installs the CPU version", names={})
+
+
+def test_somebody_says_that_conda_chose_it() -> None:
+    torch = Torch(installed=True, build="cpu", version=PackageVersion("1.9.0"))
+    (finding,) = run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED, CHOSEN)).findings
+    assert finding.summary == "conda chose the CPU build of PyTorch 1.9.0, and CUDA was asked for"
+    assert finding.facts == ("messages[1].text", "messages[0].text")
+    assert "built for CUDA 10.2, 11.1" in finding.remedies[1].summary
+    assert finding.remedies[1].commands[0].endswith("torch==1.9.0+cu111")
+    assert run_check("conda-cpuonly-solved", torch=torch, messages=(CHOSEN,)).outcome is Outcome.SKIPPED
+
+
+def test_a_release_that_the_channel_never_had_has_one_remedy() -> None:
+    torch = Torch(installed=True, build="cpu", version=PackageVersion("2.7.0"), conda_build="cpu_mkl_py311_100")
+    (finding,) = run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED,)).findings
+    assert len(finding.remedies) == 1

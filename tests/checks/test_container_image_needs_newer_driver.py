@@ -2,7 +2,16 @@
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Driver, DriverVersion, Environment, Message, Outcome, Severity
+from gpudoctor.model import (
+    CudaVersion,
+    Driver,
+    DriverVersion,
+    Environment,
+    Message,
+    Outcome,
+    Severity,
+    TorchRuntime,
+)
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
@@ -112,3 +121,20 @@ def test_compatibility_mode_is_no_failure() -> None:
     )
     result = run_check("container-image-needs-newer-driver", messages=told(text + "compatibility mode is ENABLED."))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "environment is unknown")
+
+
+def test_what_computes_all_the_same_is_advice() -> None:
+    works = TorchRuntime(available=True)
+    result = run_check(
+        "container-image-needs-newer-driver", environment=requires("cuda>=13.0"), driver=R535, torch_runtime=works
+    )
+    assert result.findings[0].severity is Severity.INFO
+
+
+def test_a_condition_that_is_cut_off() -> None:
+    told: tuple[Message, ...] = reader.read(clean_text("requirement error: unsatisfied condi", "log"))["messages"]
+    assert told == ()
+    told = reader.read(clean_text("or use an earlier cuda container", "log"))["messages"]
+    (finding,) = run_check("container-image-needs-newer-driver", messages=told, driver=R535).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "The image requires a newer driver than its host has: the host's driver is 535.129.03"

@@ -118,3 +118,10 @@ def test_selinux_where_only_the_command_tells_of_a_container() -> None:
 def test_the_installation_of_the_toolkit_is_no_loss() -> None:
     result = run_check("container-nvml-lost", messages=told("sudo systemctl daemon-reload"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver is unknown")
+
+
+def test_the_message_as_people_write_it() -> None:
+    text = "NVML initialize failed: Unknow, and a restart of the pod helps"
+    found = reader.read(clean_text(text, "log"))
+    (finding,) = run_check("container-nvml-lost", driver=found["driver"], messages=found["messages"]).findings
+    assert finding.summary.startswith("The container has lost the GPU")

@@ -174,3 +174,33 @@ def test_no_nvidia_smi_in_the_container() -> None:
     messages = told("bash: nvidia-smi: command not found")
     result = run_check("container-without-gpu", system=System(container="docker"), messages=messages)
     assert result.findings[0].facts == ("system.container", "messages[0].text")
+
+
+def from_report(text: str, **sections: Container) -> list[str]:
+    told: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    found = run_check("container-without-gpu", messages=told, **sections).findings
+    return [command for finding in found for command in finding.remedies[0].commands]
+
+
+def test_an_option_in_one_word_with_its_value() -> None:
+    commands = from_report("unknown flag: --gpus all")
+    assert commands[0] == "docker run --rm --gpus all ubuntu nvidia-smi"
+
+
+def test_a_host_without_a_driver_for_singularity() -> None:
+    assert from_report("INFO: Could not find any nv files on this host!")[0] == "nvidia-smi"
+
+
+@pytest.mark.parametrize(
+    ("text", "container", "found"),
+    [
+        pytest.param("No CUDA GPUs are available", Container(engine="kubernetes"), True, id="a pod"),
+        pytest.param("No CUDA GPUs are available", Container(engine="docker"), False, id="it may be hidden"),
+        pytest.param("bash: nvidia-smi: command not found", Container(engine="docker"), True, id="no nvidia-smi"),
+        pytest.param("no compatible GPUs were discovered", Container(gpus_requested=False), True, id="Ollama"),
+        pytest.param("bash: nvidia-smi: command not found", Container(gpus_requested=True), False, id="asked for"),
+    ],
+)
+def test_what_a_program_in_a_container_says(text: str, container: Container, found: bool) -> None:
+    told: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    assert bool(run_check("container-without-gpu", messages=told, container=container).findings) is found

@@ -77,3 +77,13 @@ def test_a_report_of_an_amd_gpu_that_asks_for_cuda() -> None:
 )
 def test_other_reports_are_not_of_another_vendor(messages: tuple[Message, ...]) -> None:
     assert run_check("cuda-build-on-amd", messages=messages).outcome is Outcome.SKIPPED
+
+
+def test_the_words_amd_gpu_are_enough_where_nothing_names_another() -> None:
+    told = said("amd-gpu-told", "I have an AMD GPU")
+    (finding,) = run_check("cuda-build-on-amd", messages=(ASKS, told)).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "PyTorch asks for NVIDIA's CUDA, and the GPU is one of AMD"
+    assert "https://download.pytorch.org/whl/rocm" in " ".join(finding.remedies[0].commands)
+    nvidia = said("nvidia-gpu-named", "RTX 3060")
+    assert run_check("cuda-build-on-amd", messages=(ASKS, told, nvidia)).outcome is not Outcome.FOUND

@@ -80,3 +80,10 @@ def test_another_code_is_another_problem() -> None:
     messages = (Message(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code=100),)
     result = run_check("cuda-init-unknown-error-999", messages=messages)
     assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
+
+
+def test_a_failed_call_of_the_operating_system_has_the_same_reasons() -> None:
+    driver = Driver(cuda_init_code=304, uvm_loaded=False)
+    (finding,) = run_check("cuda-init-unknown-error-999", driver=driver).findings
+    assert "error 304" in finding.summary
+    assert "nvidia_uvm is not loaded" in finding.summary

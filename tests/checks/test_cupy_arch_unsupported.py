@@ -145,3 +145,27 @@ def test_the_gpu_that_the_report_names_decides() -> None:
     (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=(message,)).findings
     assert "for which CUDA 12.9 was the last" in finding.summary
     assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)
+
+
+@pytest.mark.parametrize(
+    ("names", "which"),
+    [
+        pytest.param(("RTX 5080",), " for RTX 5080 (sm_120), for which CUDA 12.8 is the first", id="one"),
+        pytest.param(("RTX 5080", "Tesla V100"), "", id="two: which of them is not known"),
+        pytest.param((), "", id="none"),
+    ],
+)
+def test_a_gpu_that_the_report_only_names(names: tuple[str, ...], which: str) -> None:
+    messages = tuple(Message(kind="nvidia-gpu-named", text=name, library="") for name in names)
+    runtime = CupyRuntime(import_error="", device_error="CUDA_ERROR_INVALID_SOURCE: device kernel image is invalid")
+    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=messages).findings
+    assert finding.summary == f"CuPy cannot compile{which}: device kernel image is invalid"
+
+
+def test_the_architecture_that_cupy_asked_for() -> None:
+    option = Message(
+        kind="nvrtc-architecture-option", text="-arch=compute_52", library="nvrtc", names={"capability": "5.2"}
+    )
+    runtime = CupyRuntime(import_error="", device_error="nvrtc: error: invalid value for --gpu-architecture (-arch)")
+    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=(option,)).findings
+    assert finding.summary.startswith("CuPy cannot compile for the GPU (sm_52), for which CUDA 12.9 was the last")

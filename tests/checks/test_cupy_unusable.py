@@ -38,7 +38,23 @@ NO_CUPY = CupyRuntime(import_error="ModuleNotFoundError: No module named 'cupy'"
         pytest.param(NO_IMPORT, None, GPU, Outcome.FOUND, "", id="import fails, packages not looked at"),
         pytest.param(runtime(nvrtc="ImportError: libnvrtc"), CUPY, GPU, Outcome.FOUND, "", id="no NVRTC"),
         pytest.param(NO_IMPORT, CUPY, (), Outcome.SKIPPED, "no NVIDIA GPU is there", id="no GPU"),
-        pytest.param(NO_IMPORT, CUPY, None, Outcome.SKIPPED, "devices is unknown", id="GPU unknown"),
+        pytest.param(NO_IMPORT, CUPY, None, Outcome.FOUND, "", id="import fails, GPU unknown"),
+        pytest.param(
+            CupyRuntime(import_error="", device_error="cudaErrorNoDevice: no CUDA-capable device is detected"),
+            CUPY,
+            None,
+            Outcome.SKIPPED,
+            "devices is unknown",
+            id="no device, GPU unknown",
+        ),
+        pytest.param(
+            CupyRuntime(import_error="", device_error="CUSOLVER_STATUS_INTERNAL_ERROR"),
+            CUPY,
+            None,
+            Outcome.FOUND,
+            "",
+            id="a status that only a GPU gives",
+        ),
         pytest.param(
             NO_CUPY, Cupy(distributions=()), GPU, Outcome.SKIPPED, "CuPy is not installed", id="not installed"
         ),
@@ -107,3 +123,56 @@ def test_a_device_that_cupy_does_not_find_is_named_with_its_error() -> None:
     (finding,) = run_check(CHECK, cupy_runtime=cupy_runtime, cupy=CUPY, devices=GPU, system=System(os="linux")).findings
     assert finding.summary == f"CuPy finds no device: {error}"
     assert finding.remedies
+
+
+@pytest.mark.parametrize(
+    ("error", "version", "summary", "command"),
+    [
+        pytest.param(
+            "AttributeError: module 'cupy' has no attribute 'util'",
+            None,
+            "The program uses cupy.util, which CuPy has no longer since version 8: ",
+            "'cupy-cuda110<8'",
+            id="removed",
+        ),
+        pytest.param(
+            "AttributeError: module 'cupy.cuda' has no attribute 'compile_with_cache'",
+            "13.6.0",
+            "The program uses cupy.cuda.compile_with_cache, which CuPy has no longer since version 13: ",
+            "'cupy-cuda12x<13'",
+            id="removed, by the version too",
+        ),
+        pytest.param(
+            "AttributeError: module 'cupy' has no attribute 'cublas'",
+            "8.0.0",
+            "The folder of CuPy does not hold all of one version: ",
+            "uninstall -y cupy cupy-cuda11x cupy-cuda12x cupy-cuda13x",
+            id="a version that should have it",
+        ),
+        pytest.param(
+            "AttributeError: module 'cupy' has no attribute 'zeros'",
+            None,
+            "The folder of CuPy does not hold all of one version: ",
+            "uninstall -y cupy cupy-cuda11x cupy-cuda12x cupy-cuda13x",
+            id="a part that every version has",
+        ),
+    ],
+)
+def test_a_part_that_is_not_there(error: str, version: str | None, summary: str, command: str) -> None:
+    cupy = Cupy(version=PackageVersion(version)) if version else None
+    (finding,) = run_check(CHECK, cupy_runtime=CupyRuntime(import_error=error), cupy=cupy).findings
+    assert finding.summary == summary + error
+    assert command in " ".join(finding.remedies[0].commands)
+
+
+def test_a_library_that_cannot_begin_may_lack_memory() -> None:
+    cupy_runtime = CupyRuntime(import_error="", device_error="CUSOLVER_STATUS_NOT_INITIALIZED")
+    (finding,) = run_check(CHECK, cupy_runtime=cupy_runtime, devices=GPU).findings
+    assert finding.summary == "CuPy cannot compute: CUSOLVER_STATUS_NOT_INITIALIZED"
+    assert "free_all_blocks" in finding.remedies[0].summary
+
+
+def test_ptx_that_the_driver_does_not_know() -> None:
+    cupy_runtime = CupyRuntime(import_error="", device_error="CUDA_ERROR_INVALID_PTX: a PTX JIT compilation failed")
+    (finding,) = run_check(CHECK, cupy_runtime=cupy_runtime, system=System(os="linux")).findings
+    assert "driver" in finding.remedies[0].summary

@@ -18,10 +18,12 @@ from gpudoctor.model import (
     Outcome,
     Package,
     PackageVersion,
+    Python,
     Severity,
     SharedLibrary,
     Toolkit,
     ToolkitInstall,
+    Torch,
 )
 from gpudoctor.testing import run_check
 
@@ -175,3 +177,115 @@ def test_cupy_says_that_the_driver_does_not_fit() -> None:
     (finding,) = run_check("cupy-wrong-cuda-package", messages=(message,), driver=driver).findings
     assert "CUDA 12.8" in finding.summary
     assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)
+
+
+def misses(library: str) -> CupyRuntime:
+    return CupyRuntime(
+        import_error=f"ImportError: {library}: cannot open shared object file: No such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("library", "nvcc", "outcome"),
+    [
+        pytest.param("libnvrtc.so.11.1", "11.6", Outcome.FOUND, id="a name of one minor version"),
+        pytest.param("libnvrtc.so.11.2", "11.6", Outcome.SKIPPED, id="a name of all that follow"),
+        pytest.param("libcudart.so.10.1", "10.2", Outcome.FOUND, id="a runtime of one minor version"),
+        pytest.param("libcudart.so.11.0", "11.8", Outcome.SKIPPED, id="the runtime of every CUDA 11"),
+        pytest.param("libcublas.so.12", "11.8", Outcome.FOUND, id="another major version"),
+        pytest.param("libcurand.so.10", "12.4", Outcome.SKIPPED, id="a number that several CUDA versions share"),
+    ],
+)
+def test_a_missing_library_against_nvcc(library: str, nvcc: str, outcome: Outcome) -> None:
+    toolkit = Toolkit(nvcc_version=CudaVersion.parse(nvcc))
+    result = run_check("cupy-wrong-cuda-package", cupy_runtime=misses(library), toolkit=toolkit)
+    assert result.outcome is outcome
+    if result.findings:
+        assert result.findings[0].summary == f"CuPy needs {library}, which the CUDA toolkit here, {nvcc}, does not have"
+
+
+@pytest.mark.parametrize(("nvcc", "outcome"), [("12.1", Outcome.FOUND), ("11.7", Outcome.SKIPPED)])
+def test_a_distribution_known_by_its_name_alone(nvcc: str, outcome: Outcome) -> None:
+    named = Message(
+        kind="cupy-distribution-named",
+        text="cupy-cuda11x",
+        library="cupy",
+        names={"platform": "cuda", "version": "11x"},
+    )
+    result = run_check(
+        "cupy-wrong-cuda-package",
+        cupy_runtime=CupyRuntime(import_error="ImportError: DLL load failed while importing cublas: not found"),
+        toolkit=Toolkit(nvcc_version=CudaVersion.parse(nvcc)),
+        messages=(named,),
+    )
+    assert result.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("local", "offered", "outcome"),
+    [
+        pytest.param("13.0", "12.7", Outcome.FOUND, id="newer than the driver"),
+        pytest.param("13.0", "13.0", Outcome.PASSED, id="the driver runs them"),
+        pytest.param("12.8", "12.7", Outcome.PASSED, id="minor versions are compatible"),
+    ],
+)
+def test_libraries_of_a_newer_cuda_beside_cupy(local: str, offered: str, outcome: Outcome) -> None:
+    runtime = CupyRuntime(
+        import_error="",
+        build_cuda_version=CudaVersion(12, 9),
+        local_cuda_version=CudaVersion.parse(local),
+        driver_cuda_version=CudaVersion.parse(offered),
+    )
+    result = run_check(
+        "cupy-wrong-cuda-package", cupy_runtime=runtime, driver=Driver(cuda_version=CudaVersion.parse(offered))
+    )
+    assert result.outcome is outcome
+    if result.findings:
+        assert result.findings[0].summary.endswith(
+            "takes the libraries of CUDA 13.0, which the driver, for CUDA 12.7, does not run"
+        )
+
+
+@pytest.mark.parametrize(
+    ("torch_cuda", "wheels", "outcome"),
+    [
+        pytest.param("11.8", (), Outcome.FOUND, id="PyTorch and nvcc of one other"),
+        pytest.param("12.4", (), Outcome.PASSED, id="PyTorch of CuPy's"),
+        pytest.param("11.8", ("nvidia-cuda-nvrtc-cu12",), Outcome.PASSED, id="NVRTC of CuPy's as a wheel"),
+    ],
+)
+def test_everything_else_is_of_another_cuda(torch_cuda: str, wheels: tuple[str, ...], outcome: Outcome) -> None:
+    there = Cupy(distributions=cupy(12).distributions, platform="cuda", cuda_major=12)
+    packages = tuple(Package(name=name, version=PackageVersion("12.4.127")) for name in wheels)
+    result = run_check(
+        "cupy-wrong-cuda-package",
+        cupy=there,
+        driver=D550,
+        toolkit=Toolkit(nvcc_version=CudaVersion(11, 8)),
+        torch=Torch(cuda_version=CudaVersion.parse(torch_cuda)),
+        python=Python(packages=packages),
+    )
+    assert result.outcome is outcome
+    if result.findings:
+        (finding,) = result.findings
+        assert finding.severity is Severity.WARNING
+        assert any("cupy-cuda11x" in command for command in finding.remedies[0].commands)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "library", "what", "command"),
+    [
+        ("cudaMemPoolTrimTo", "libcudart.so.11.0", "CUDA", "cupy-cuda12x"),
+        ("hipCreateSurfaceObject", "hip_4.2", "ROCm", "cupy-rocm-7-0"),
+    ],
+)
+def test_a_symbol_that_the_loaded_library_lacks(symbol: str, library: str, what: str, command: str) -> None:
+    message = Message(
+        kind="cupy-symbol-missing",
+        text="cupy_backends/cuda/api/runtime.so: undefined symbol",
+        library="cupy",
+        names={"symbol": symbol, "library": library},
+    )
+    (finding,) = run_check("cupy-wrong-cuda-package", messages=(message,)).findings
+    assert finding.summary == f"CuPy was built for another {what} version: it finds no {symbol} in {library}"
+    assert command in " ".join(finding.remedies[0].commands)

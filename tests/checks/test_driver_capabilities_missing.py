@@ -139,3 +139,16 @@ def test_a_device_without_libcuda_in_a_report() -> None:
 )
 def test_other_words(text: str) -> None:
     assert run_check("driver-capabilities-missing", messages=told(text)).outcome is Outcome.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("container", "found"),
+    [
+        pytest.param(Container(engine="docker", gpus_requested=True), True, id="container"),
+        pytest.param(None, False, id="a host, whose driver lacks a package"),
+    ],
+)
+def test_no_library_for_video(container: Container | None, found: bool) -> None:
+    told: tuple[Message, ...] = reader.read(clean_text("Cannot load libnvcuvid.so.1", "log"))["messages"]
+    findings = run_check("driver-capabilities-missing", messages=told, container=container).findings
+    assert ["video" in finding.remedies[0].commands[0] for finding in findings] == ([True] if found else [])

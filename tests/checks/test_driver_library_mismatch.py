@@ -98,3 +98,22 @@ def test_a_message_alone(kind: str) -> None:
     finding = run_check("driver-library-mismatch", messages=(Message(kind=kind, text="as printed"),)).findings[0]
     assert finding.facts == ("messages[0].text",)
     assert "sudo reboot" in finding.remedies[0].commands
+
+
+@pytest.mark.parametrize(
+    ("available", "outcome"),
+    [
+        pytest.param(False, Outcome.FOUND, id="PyTorch finds no GPU"),
+        pytest.param(True, Outcome.SKIPPED, id="PyTorch works"),
+    ],
+)
+def test_versions_that_differ_beside_pytorch(available: bool, outcome: Outcome) -> None:
+    driver = replace(MIXED, nvml_code=None, nvml_error=None)
+    result = run_check("driver-library-mismatch", driver=driver, torch_runtime=TorchRuntime(available=available))
+    assert result.outcome is outcome
+
+
+def test_an_nvml_that_answers_passes() -> None:
+    driver = replace(MIXED, nvml_code=0, nvml_error="")
+    result = run_check("driver-library-mismatch", driver=driver, torch_runtime=TorchRuntime(available=False))
+    assert result.outcome is Outcome.PASSED

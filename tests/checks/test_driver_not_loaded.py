@@ -148,3 +148,30 @@ def test_a_driver_that_dropped_the_gpu() -> None:
     finding = run_check("driver-not-loaded", messages=(legacy,), system=UBUNTU).findings[0]
     assert "branch R470" in finding.summary
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-470"
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "reason", "command"),
+    [
+        pytest.param(
+            "nvidia-device-node-missing",
+            {"node": "/dev/nvidia-uvm"},
+            "/dev/nvidia-uvm is missing",
+            "sudo nvidia-modprobe -u -c=0",
+            id="no device node",
+        ),
+        pytest.param("nvrm-probe-not-called", {}, "such as nouveau", "sudo reboot", id="another driver holds it"),
+    ],
+)
+def test_a_message_that_names_the_reason(kind: str, names: dict[str, str], reason: str, command: str) -> None:
+    said = (Message(kind=kind, text="the kernel says", names=names),)
+    (finding,) = run_check("driver-not-loaded", messages=said).findings
+    assert reason in finding.summary
+    assert command in finding.remedies[0].commands
+
+
+def test_a_release_that_does_not_know_the_gpu() -> None:
+    said = (Message(kind="nvrm-gpu-not-in-release", text="not supported", names={"driver": "470.57.02"}),)
+    (finding,) = run_check("driver-not-loaded", messages=said).findings
+    assert "470.57.02 does not support this GPU" in finding.summary
+    assert "Update the NVIDIA driver" in finding.remedies[0].summary

@@ -119,3 +119,16 @@ def test_a_detector_that_finds_nothing_counts_on_such_a_device_alone() -> None:
 def test_a_nan_loss_alone_has_other_causes() -> None:
     result = run_check(CHECK, messages=(said("loss-nan"),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "torch_runtime.precision_results is unknown")
+
+
+def test_an_overflow_of_the_gradients_counts_with_a_nan_alone() -> None:
+    overflow = said("fp16-gradient-overflow", "Gradient overflow")
+    (finding,) = run_check("fp16-nan", messages=(overflow, said("nan-in-tensor", "NaN or Inf found"))).findings
+    assert finding.severity is Severity.WARNING
+    assert run_check("fp16-nan", messages=(overflow,)).outcome is Outcome.SKIPPED
+
+
+def test_exclamation_marks_count_on_such_a_device_alone() -> None:
+    marks, device = said("exclamation-marks", "!" * 20), said("gpu-named-gtx-16", "GTX 1660")
+    assert run_check("fp16-nan", messages=(marks, device)).outcome is Outcome.FOUND
+    assert run_check("fp16-nan", messages=(marks,)).outcome is Outcome.SKIPPED

@@ -237,3 +237,17 @@ def test_no_devices_for_another_reason(devices: tuple[Device, ...] | None, syste
     driver = Driver(xids=())
     result = run_check("gpu-hardware-xid-ecc", driver=driver, devices=devices, messages=NO_DEVICES, system=system)
     assert result.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        pytest.param("pid=12, name=a, Ch 00000001 caused by previous Xid 149", Severity.ERROR, id="NVLink"),
+        pytest.param("pid=12, name=a, Ch 00000001 caused by previous Xid 31", Severity.INFO, id="a program"),
+        pytest.param("pid=12, name=a, Ch 00000001", Severity.INFO, id="no cause named"),
+    ],
+)
+def test_a_channel_that_ended_counts_by_the_error_that_it_names(text: str, severity: Severity) -> None:
+    driver = Driver(xids=(Xid(number=45, pci_address="0000:01:00.0", text=text),))
+    (finding,) = run_check("gpu-hardware-xid-ecc", driver=driver).findings
+    assert finding.severity is severity

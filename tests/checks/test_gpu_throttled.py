@@ -83,3 +83,38 @@ def test_what_a_report_shows_counts_more_than_what_it_says() -> None:
     message = Message(kind="gpu-throttling-told", text="GPU throttled")
     devices = (Device(nvml_index=0, throttle_reasons=("gpu_idle",)),)
     assert run_check("gpu-throttled", messages=(message,), devices=devices).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("temperature", "operating", "slowdown", "outcome"),
+    [
+        pytest.param(92, 93, 98, Outcome.FOUND, id="one degree below the limit"),
+        pytest.param(91, 93, 98, Outcome.SKIPPED, id="below"),
+        pytest.param(97, None, 98, Outcome.FOUND, id="the slowdown temperature is the only limit known"),
+        pytest.param(60, None, None, Outcome.SKIPPED, id="no limit known"),
+    ],
+)
+def test_a_temperature_at_the_limit(
+    temperature: int, operating: int | None, slowdown: int | None, outcome: Outcome
+) -> None:
+    device = Device(
+        nvml_index=0,
+        temperature_celsius=temperature,
+        temperature_operating_celsius=operating,
+        temperature_slowdown_celsius=slowdown,
+    )
+    assert run_check("gpu-throttled", devices=(device,)).outcome is outcome
+
+
+def test_reasons_that_are_known_count_more_than_a_temperature() -> None:
+    device = Device(
+        nvml_index=0, temperature_celsius=93, temperature_operating_celsius=93, throttle_reasons=("sw_power_cap",)
+    )
+    assert run_check("gpu-throttled", devices=(device,)).outcome is Outcome.PASSED
+
+
+def test_a_low_limit_has_somebody_who_sets_it() -> None:
+    device = Device(nvml_index=0, temperature_celsius=60, temperature_operating_celsius=60)
+    (finding,) = run_check("gpu-throttled", devices=(device,)).findings
+    assert finding.summary == "GPU 0 is at 60 °C, and lowers its clocks from 60 °C on"
+    assert "systemctl status thermald" in finding.remedies[1].commands

@@ -160,3 +160,22 @@ def test_no_mig_devices_where_the_devices_are_shown_counts_once() -> None:
     devices = (Device(nvml_index=0, mig_enabled=True, mig_uuids=()),)
     finding = only_finding(messages=(Message(kind="mig-no-devices", text="No MIG devices found"),), devices=devices)
     assert finding.facts == ("devices[0].mig_enabled", "devices[0].mig_uuids")
+
+
+IN_USE = Message(kind="mig-in-use-told", text="MIG mode is enabled")
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        pytest.param(Message(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code=100), id="CUDA"),
+        pytest.param(Message(kind="device-missing-told", text="no devices found"), id="in words"),
+    ],
+)
+def test_a_report_that_speaks_of_mig_and_of_a_device_that_is_missing(missing: Message) -> None:
+    finding = only_finding(messages=(IN_USE, missing))
+    assert finding.severity is Severity.ERROR
+    assert finding.facts == ("messages[0].text", "messages[1].text")
+    assert "nvidia-smi -L" in finding.remedies[0].commands
+    assert run_check("mig-misconfigured", messages=(missing,)).outcome is Outcome.SKIPPED
+    assert run_check("mig-misconfigured", messages=(IN_USE,)).outcome is Outcome.SKIPPED

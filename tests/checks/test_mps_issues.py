@@ -89,3 +89,9 @@ def test_passes(runtime: TorchRuntime, system: System) -> None:
 def test_skipped(system: System, reason: str) -> None:
     result = run_check("mps-issues", torch_runtime=TorchRuntime(), system=system, torch=TORCH)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_a_container_on_a_mac_reaches_no_gpu() -> None:
+    told = (Message(kind="apple-mac-named", text="MacBook"), Message(kind="asks-for-cuda", text="no NVIDIA driver"))
+    (finding,) = run_check("mps-issues", messages=told, torch=Torch(installed=True, build="cuda")).findings
+    assert "outside of the container mps works" in finding.remedies[0].summary

@@ -99,3 +99,26 @@ def test_what_names_the_path_itself_counts_beside_another_error() -> None:
 def test_a_gpu_whose_name_is_told_is_no_other_cause() -> None:
     messages = (message("gpu-named-ampere"), message("nccl-hang"))
     assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.FOUND
+
+
+def test_a_job_on_several_gpus_that_is_said_to_hang_is_a_warning() -> None:
+    hangs, job = message("job-hangs-told", "it freezes"), message("nccl-job-named", "NCCL INFO")
+    (finding,) = run_check("nccl-p2p-problem", messages=(job, hangs)).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == 'A job on several GPUs does not go on: "it freezes"'
+    assert finding.remedies[0].commands[0] == "export NCCL_P2P_DISABLE=1"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        pytest.param((message("job-hangs-told"),), id="on one GPU"),
+        pytest.param((message("nccl-job-named"),), id="it goes on"),
+        pytest.param(
+            (message("nccl-job-named"), message("job-hangs-told"), message("cuda-unknown-error", code=999)),
+            id="an error with a name of its own",
+        ),
+    ],
+)
+def test_a_hang_alone_has_other_causes(messages: tuple[Message, ...]) -> None:
+    assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.SKIPPED

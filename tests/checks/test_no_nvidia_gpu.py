@@ -128,3 +128,40 @@ def test_another_gpu_is_named_where_a_driver_is_missed() -> None:
 )
 def test_words_that_prove_nothing(sections: dict[str, object]) -> None:
     assert not run_check("no-nvidia-gpu", **sections).findings
+
+
+NO_GPU = Message(kind="nvrm-no-gpu", text="NVRM: No NVIDIA GPU found")
+RADEON = Message(kind="other-gpu-named", text="using AMD on", names={"gpu": "AMD"})
+
+
+def test_the_kernel_module_finds_none() -> None:
+    (finding,) = run_check("no-nvidia-gpu", messages=(NO_GPU,)).findings
+    assert finding.severity is Severity.WARNING
+    assert "No NVIDIA GPU found" in finding.summary
+    assert "lspci -nnk | grep -iA3 nvidia" in finding.remedies[0].commands
+
+
+@pytest.mark.parametrize("kind", ["nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-unsupported"])
+def test_the_kernel_module_finds_one_that_it_cannot_take(kind: str) -> None:
+    result = run_check("no-nvidia-gpu", messages=(NO_GPU, Message(kind=kind, text="NVRM")))
+    assert result.findings == ()
+
+
+def test_an_old_driver_beside_another_gpu_is_no_driver_at_all() -> None:
+    old = Message(kind="cuda-insufficient-driver", text="driver version is insufficient", code=35)
+    (finding,) = run_check("no-nvidia-gpu", messages=(old, RADEON)).findings
+    assert finding.summary.endswith("the report names only AMD")
+
+
+@pytest.mark.parametrize(
+    ("torch", "available", "outcome"),
+    [
+        pytest.param(CUDA, False, Outcome.FOUND, id="a CUDA build finds nothing"),
+        pytest.param(CPU, False, Outcome.SKIPPED, id="a CPU build looks for nothing"),
+        pytest.param(CUDA, True, Outcome.PASSED, id="CUDA works"),
+    ],
+)
+def test_another_gpu_counts_where_one_is_missed(torch: Torch, available: bool, outcome: Outcome) -> None:
+    runtime = TorchRuntime(available=available)
+    result = run_check("no-nvidia-gpu", messages=(RADEON,), torch=torch, torch_runtime=runtime)
+    assert result.outcome is outcome

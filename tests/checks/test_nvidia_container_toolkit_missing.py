@@ -193,3 +193,35 @@ def test_the_host_driver_is_named() -> None:
 def test_a_report_without_such_a_message() -> None:
     result = run_check("nvidia-container-toolkit-missing", messages=told("docker run hello-world works"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "container is unknown")
+
+
+NO_LIBCUDA = told("nvidia-container-cli: detection error: load library failed: libcuda.so.1: cannot open shared")
+ANSWERING = (Device(nvml_index=0, name="NVIDIA L4", temperature_celsius=40),)
+
+
+def test_libcuda_alone_that_is_missing_on_the_host_is_another_cause() -> None:
+    driver = Driver(installed=True, version=DriverVersion((550, 54, 14)))
+    result = run_check("nvidia-container-toolkit-missing", messages=NO_LIBCUDA, driver=driver, devices=ANSWERING)
+    assert result.findings == ()
+
+
+def test_libcuda_that_is_missing_where_nothing_is_known_of_the_host() -> None:
+    (finding,) = run_check("nvidia-container-toolkit-missing", messages=NO_LIBCUDA).findings
+    assert finding.severity is Severity.ERROR
+    assert "libcuda.so.1" in finding.summary
+
+
+def test_an_image_with_driver_libraries_of_its_own() -> None:
+    text = "nvidia-container-cli: mount error: file creation failed: /m/usr/lib/libnvidia-ml.so.1: file exists: unknown"
+    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(text)).findings
+    assert "brings driver libraries of its own" in finding.summary
+    assert finding.remedies[0].commands[0].startswith("rm -f ")
+
+
+def test_docker_that_was_not_restarted() -> None:
+    running, written = " Runtimes: io.containerd.runc.v2 runc\n Default Runtime: runc", '{"runtimes": {"nvidia": {}}}'
+    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(f"{running}\n{written}")).findings
+    assert finding.severity is Severity.ERROR
+    assert "sudo systemctl restart docker" in finding.remedies[0].commands
+    for text in (running, written):
+        assert run_check("nvidia-container-toolkit-missing", messages=told(text)).findings == ()

@@ -223,3 +223,32 @@ def test_what_is_no_failure(text: str) -> None:
 def test_a_live_machine_has_no_messages() -> None:
     result = run_check("out-of-memory")
     assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("OSError: [WinError 1455] The paging file is too small", "page file", id="Windows"),
+        pytest.param("Memory allocation error on worker 0: bad", "max_bin", id="XGBoost"),
+        pytest.param("System is out of GPU memory", "lower resolution", id="Blender"),
+        pytest.param("OutOfMemoryError: CUDA out of memory.", "--lowvram", id="a web UI"),
+    ],
+)
+def test_the_fix_is_that_of_the_program(text: str, words: str) -> None:
+    assert words in " ".join(remedy.summary for remedy in finding(text).remedies)
+
+
+def test_main_memory_by_the_allocator_of_the_cpu() -> None:
+    found = finding("OOM when allocating tensor with shape[4,4] and type float on /device:CPU:0 by allocator cpu")
+    assert found.details == {"cause": "host"}
+
+
+def test_numbers_of_xgboost() -> None:
+    found = finding("Memory allocation error on worker 0: bad - Free memory: 104857600 - Requested memory: 209715200")
+    assert "200 MiB" in found.summary
+    assert "100 MiB" in found.summary
+
+
+def test_somebodys_words_are_a_warning() -> None:
+    found = finding("it ran out of VRAM in the second step")
+    assert found.severity is Severity.WARNING

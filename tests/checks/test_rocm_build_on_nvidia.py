@@ -15,6 +15,7 @@ from gpudoctor.model import (
     Severity,
     System,
     Torch,
+    TorchRuntime,
 )
 from gpudoctor.testing import run_check
 
@@ -81,3 +82,24 @@ def test_a_report_that_names_an_nvidia_gpu() -> None:
     assert finding.facts == ("torch.build", "messages[0].text")
     both = (said("nvidia-gpu-named"), said("amd-gpu-named"))
     assert run_check("rocm-build-on-nvidia", torch=torch, messages=both).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("name", "available", "outcome"),
+    [
+        pytest.param("Cezanne", False, Outcome.FOUND, id="part of the processor, and no GPU is seen"),
+        pytest.param("Cezanne", True, Outcome.PASSED, id="PyTorch uses it"),
+        pytest.param("Radeon RX 6800", False, Outcome.PASSED, id="a card of AMD"),
+    ],
+)
+def test_a_graphics_part_of_a_processor_beside_the_nvidia_gpu(name: str, *, available: bool, outcome: Outcome) -> None:
+    system = System(
+        os="linux",
+        pci_gpus=(
+            PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="249d", name="GeForce RTX 3070 Mobile"),
+            PciGpu(address="0000:06:00.0", vendor="amd", device_id="1638", name=name),
+        ),
+    )
+    torch = Torch(installed=True, version=PackageVersion("2.8.0+rocm6.4"), build="rocm")
+    runtime = TorchRuntime(available=available)
+    assert run_check("rocm-build-on-nvidia", torch=torch, system=system, torch_runtime=runtime).outcome is outcome

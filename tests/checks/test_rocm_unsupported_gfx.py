@@ -125,3 +125,46 @@ def test_an_override_of_another_family_goes_first_after_a_memory_fault() -> None
     ).findings
     assert finding.severity is Severity.WARNING
     assert finding.remedies[0].commands[0] == "unset HSA_OVERRIDE_GFX_VERSION"
+
+
+FOREIGN = Torch(installed=True, version=PackageVersion("2.7.0+gitabc"), build="rocm")
+NIGHTLY = Torch(installed=True, version=PackageVersion("2.7.0.dev20250123+rocm6.3"), build="rocm")
+
+
+def test_a_release_whose_targets_are_not_verified_has_none_that_the_next_one_lacks() -> None:
+    (finding,) = run_check("rocm-unsupported-gfx", torch=NIGHTLY, system=gpu("gfx1010")).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "The ROCm build of PyTorch has no code for gfx1010"
+
+
+@pytest.mark.parametrize(
+    ("torch", "target"),
+    [
+        pytest.param(NIGHTLY, "gfx1102", id="the next one has it"),
+        pytest.param(FOREIGN, "gfx1010", id="built by somebody else"),
+        pytest.param(
+            Torch(installed=True, version=PackageVersion("2.14.0+rocm7.14"), build="rocm"), "gfx1010", id="no next one"
+        ),
+    ],
+)
+def test_a_release_whose_targets_are_not_verified_is_no_fault(torch: Torch, target: str) -> None:
+    result = run_check("rocm-unsupported-gfx", torch=torch, system=gpu(target))
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "torch.architectures is unknown")
+
+
+def test_another_program_is_not_called_pytorch() -> None:
+    (finding,) = run_check("rocm-unsupported-gfx", messages=(said("ggml-invalid-device-function"),)).findings
+    assert finding.summary == "This program for ROCm has no code for this AMD GPU"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "outcome"),
+    [
+        (("torch-invalid-device-function", "rocm-in-use"), Outcome.FOUND),
+        (("torch-invalid-device-function",), Outcome.SKIPPED),
+        (("torch-invalid-device-function", "rocm-in-use", "nvidia-gpu-named"), Outcome.SKIPPED),
+    ],
+)
+def test_cudas_name_of_the_error_counts_in_a_program_for_rocm(kinds: tuple[str, ...], outcome: Outcome) -> None:
+    messages = tuple(said(kind) for kind in kinds)
+    assert run_check("rocm-unsupported-gfx", messages=messages).outcome is outcome

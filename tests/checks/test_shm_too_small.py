@@ -112,3 +112,15 @@ def test_the_remedy_is_that_of_the_place(sections: dict[str, object], remedy: st
 def test_a_full_disk_is_not_shared_memory() -> None:
     result = run_check("shm-too-small", messages=told("OSError: [Errno 28] No space left on device: '/home/u/a.bin'"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "system is unknown")
+
+
+def test_a_data_loader_in_the_report_stands_for_pytorch() -> None:
+    told: tuple[Message, ...] = reader.read(clean_text("train.py --num-workers 8", "log"))["messages"]
+    (finding,) = run_check("shm-too-small", system=container(64), messages=told).findings
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_bus_error_by_its_signal() -> None:
+    told: tuple[Message, ...] = reader.read(clean_text("rank 0 (exitcode: -7) of binary python", "log"))["messages"]
+    (finding,) = run_check("shm-too-small", messages=told).findings
+    assert "is too small" in finding.summary

@@ -94,3 +94,21 @@ def test_passes(text: str, sections: dict[str, Any]) -> None:
 def test_a_build_with_a_cache_is_nothing(text: str) -> None:
     result = run(text)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+
+
+@pytest.mark.parametrize(
+    ("text", "container", "severity"),
+    [
+        pytest.param(f"{MISSING}\nafter a git pull", COMPOSE, Severity.WARNING, id="the source was changed"),
+        pytest.param(f"{MISSING}\nthe image was created 9 months ago", COMPOSE, Severity.WARNING, id="an old image"),
+        pytest.param(
+            f"{MISSING}, though einops>=0.7 is listed in requirements.txt", COMPOSE, Severity.ERROR, id="spec"
+        ),
+        pytest.param("compose up does not rebuild the image", None, Severity.WARNING, id="no new build"),
+        pytest.param("the image was created 9 months ago", COMPOSE, None, id="an old image, and nothing is missing"),
+        pytest.param(f"{MISSING}\nafter a git pull", None, None, id="no container"),
+    ],
+)
+def test_what_makes_an_image_the_reason(text: str, container: Container | None, severity: Severity | None) -> None:
+    findings = run(text, container=container).findings
+    assert [finding.severity for finding in findings] == ([severity] if severity else [])

@@ -93,14 +93,20 @@ def test_releases_that_allow_it_by_default(torch: Torch, devices: tuple[Device, 
     assert run_check(CHECK, torch=torch, devices=devices).outcome is outcome
 
 
-def test_the_default_is_a_warning_on_a_device_that_has_tf32_and_advice_where_that_is_unknown() -> None:
-    (known,) = run_check(CHECK, torch=release("1.10.1+cu111"), devices=device(8)).findings
+def test_the_default_is_advice_as_long_as_no_results_differ() -> None:
+    (healthy,) = run_check(CHECK, torch=release("1.10.1+cu111"), devices=device(8)).findings
     (unknown,) = run_check(CHECK, torch=release("1.10.1+cu111")).findings
-    assert (known.severity, unknown.severity) == (Severity.WARNING, Severity.INFO)
+    (differs,) = run_check(CHECK, torch=release("1.10.1+cu111"), devices=device(8), messages=(DIFFERS,)).findings
+    assert [finding.severity for finding in (healthy, unknown, differs)] == [
+        Severity.INFO,
+        Severity.INFO,
+        Severity.WARNING,
+    ]
     assert (
-        known.summary == "PyTorch 1.10.1+cu111 runs float32 products in TF32 by default, from compute capability 8.0 on"
+        healthy.summary
+        == "PyTorch 1.10.1+cu111 runs float32 products in TF32 by default, from compute capability 8.0 on"
     )
-    assert "torch.backends.cuda.matmul.allow_tf32 = False" in known.remedies[0].summary
+    assert "torch.backends.cuda.matmul.allow_tf32 = False" in healthy.remedies[0].summary
 
 
 def test_an_old_release_in_which_it_was_switched_off_passes() -> None:
@@ -143,3 +149,13 @@ def test_a_newer_release_is_found_where_the_report_speaks_of_tf32() -> None:
     assert finding.severity is Severity.WARNING
     assert finding.summary.endswith(": RTX 3090")
     assert run_check(CHECK, messages=(DIFFERS, named)).outcome is Outcome.SKIPPED
+
+
+def test_a_comparison_with_a_device_without_tf32_is_enough() -> None:
+    named, product = said("gpu-named-ampere", "RTX 3090"), said("float32-product-told", "matmul")
+    other = said("compared-with-another-device", "GTX 1080 Ti")
+    (finding,) = run_check(CHECK, messages=(DIFFERS, named, product, other)).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.facts == ("messages[0].text", "messages[1].text", "messages[2].text", "messages[3].text")
+    assert run_check(CHECK, messages=(DIFFERS, named, product)).outcome is Outcome.SKIPPED
+    assert run_check(CHECK, messages=(DIFFERS, product, other)).outcome is Outcome.SKIPPED

@@ -8,15 +8,18 @@ import pytest
 
 from gpudoctor.model import (
     ComputeCapability,
+    CudaVersion,
     Device,
     Driver,
     DriverVersion,
+    Environment,
     Message,
     Outcome,
     PackageVersion,
     PciGpu,
     Severity,
     System,
+    Toolkit,
     Torch,
     TorchRuntime,
 )
@@ -148,6 +151,19 @@ def test_a_program_that_asks_for_cuda_stands_for_the_gpu() -> None:
         ),
         pytest.param({"driver": Driver(nvml_error="Driver Not Loaded")}, Outcome.SKIPPED, id="the driver fails"),
         pytest.param({"messages": ()}, Outcome.SKIPPED, id="nobody asked"),
+        pytest.param({"system": System(os="linux")}, Outcome.SKIPPED, id="the wheels of Linux have CUDA"),
+        pytest.param(
+            {"environment": Environment(variables={"CUDA_VISIBLE_DEVICES": "-1"})}, Outcome.SKIPPED, id="hidden"
+        ),
+        pytest.param(
+            {"environment": Environment(variables={"CUDA_VISIBLE_DEVICES": "0"})}, Outcome.FOUND, id="not hidden"
+        ),
+        pytest.param(
+            {"torch_runtime": TorchRuntime(available=False, device_count=1)}, Outcome.SKIPPED, id="a device is seen"
+        ),
+        pytest.param(
+            {"devices": (Device(nvml_index=0, name="A100", mig_enabled=True),)}, Outcome.SKIPPED, id="MIG is on"
+        ),
         pytest.param({"devices": ()}, Outcome.PASSED, id="no GPU"),
         pytest.param(
             {"torch": Torch(installed=True, version=PackageVersion("2.4.1")), "system": System(os="windows")},
@@ -170,3 +186,22 @@ def test_macos_has_no_cuda() -> None:
     torch = Torch(installed=True, build="cpu")
     result = run_check("torch-cpu-build", torch=torch, messages=ASKED, system=System(os="darwin"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "macOS has no CUDA")
+
+
+@pytest.mark.parametrize(
+    ("messages", "outcome"), [((), Outcome.FOUND), (None, Outcome.SKIPPED)], ids=["in a report", "on a machine"]
+)
+def test_a_toolkit_stands_for_the_gpu(messages: tuple[Message, ...] | None, outcome: Outcome) -> None:
+    toolkit = Toolkit(nvcc_version=CudaVersion(11, 8))
+    result = run_check("torch-cpu-build", torch=CPU, toolkit=toolkit, messages=messages)
+    assert result.outcome is outcome
+    if result.findings:
+        assert result.findings[0].summary.endswith("the CUDA toolkit 11.8 is installed")
+        assert "toolkit.nvcc_version" in result.findings[0].facts
+
+
+def test_a_jetson_takes_the_wheel_of_its_jetpack() -> None:
+    system = System(os="linux", machine="aarch64", kernel="5.15.148-tegra")
+    finding = run_check("torch-cpu-build", torch=CPU, devices=(Device(nvml_index=0),), system=system).findings[0]
+    assert "JetPack" in finding.remedies[0].summary
+    assert not finding.remedies[0].commands

@@ -14,6 +14,7 @@ from gpudoctor.model import (
     PackageVersion,
     Python,
     Severity,
+    System,
     Torch,
     TorchRuntime,
 )
@@ -169,3 +170,19 @@ def test_the_versions_say_more_than_the_message() -> None:
         messages=(message,),
     ).findings
     assert finding.summary.startswith("torchvision 0.20.1 does not belong to PyTorch 2.4.0")
+
+
+@pytest.mark.parametrize(
+    ("system", "torchvision", "outcome"),
+    [
+        pytest.param(System(os="linux", machine="x86_64"), "0.20.1", Outcome.FOUND, id="PyPI's has CUDA"),
+        pytest.param(System(os="linux", machine="x86_64"), "0.20.1+cpu", Outcome.PASSED, id="of the same index"),
+        pytest.param(System(os="windows", machine="x86_64"), "0.20.1", Outcome.PASSED, id="PyPI's has none"),
+        pytest.param(None, "0.20.1", Outcome.PASSED, id="system unknown"),
+    ],
+)
+def test_torchvision_of_pypi_beside_a_cpu_build(system: System | None, torchvision: str, outcome: Outcome) -> None:
+    result = run_check("torchvision-mismatch", torch=CPU, python=installed(torchvision=torchvision), system=system)
+    assert result.outcome is outcome
+    if result.findings:
+        assert "torchvision==0.20.1+cpu" in result.findings[0].remedies[0].commands[0]

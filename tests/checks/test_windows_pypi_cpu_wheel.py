@@ -47,6 +47,9 @@ def test_the_wheel_of_pypi() -> None:
     [
         pytest.param({"python": installed("2.9.1+cpu")}, Outcome.PASSED, id="of the index whl/cpu"),
         pytest.param({"system": System(os="linux", wsl=2)}, Outcome.SKIPPED, id="WSL"),
+        pytest.param(
+            {"messages": (Message(kind="conda-cuda-asked", text="cudatoolkit 11.3"),)}, Outcome.SKIPPED, id="conda's?"
+        ),
         pytest.param({"devices": None}, Outcome.SKIPPED, id="GPU unknown"),
         pytest.param({"devices": (), "system": System(os="windows", pci_gpus=())}, Outcome.PASSED, id="no GPU"),
         pytest.param({"torch": Torch(installed=True, build="cuda")}, Outcome.PASSED, id="a CUDA build"),

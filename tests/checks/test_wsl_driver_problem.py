@@ -15,6 +15,7 @@ from gpudoctor.model import (
     Severity,
     System,
     Torch,
+    TorchRuntime,
 )
 from gpudoctor.testing import run_check
 
@@ -199,3 +200,45 @@ def test_a_copied_libcuda_is_no_problem_where_the_driver_answers() -> None:
     assert run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).outcome is Outcome.FOUND
     result = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages, devices=devices)
     assert result.outcome is Outcome.PASSED
+
+
+WORKING = {"driver": Driver(nvml_code=0), "devices": (Device(nvml_index=0, memory_total_bytes=1),)}
+
+
+def test_an_old_kernel_under_an_nvidia_smi_that_works() -> None:
+    system = System(os="linux", wsl=2, kernel="5.10.16.3-microsoft-standard-WSL2")
+    runtime = TorchRuntime(available=False)
+    (finding,) = run_check(
+        "wsl-driver-problem", system=system, torch=CUDA, torch_runtime=runtime, messages=(), **WORKING
+    ).findings
+    assert "5.10.16.3" in finding.summary
+
+
+@pytest.mark.parametrize("mode", ["TCC", "Data Center"])
+def test_pytorch_works_whatever_the_mode_of_another_gpu(mode: str) -> None:
+    result = run_check(
+        "wsl-driver-problem",
+        system=System(os="linux", wsl=2),
+        torch=CUDA,
+        torch_runtime=TorchRuntime(available=True),
+        messages=(told("windows-tcc-mode", mode=mode), told("nvidia-smi-fails-told")),
+    )
+    assert result.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("torch", "outcome"),
+    [
+        pytest.param(CUDA, Outcome.FOUND, id="CUDA build"),
+        pytest.param(Torch(installed=True, build="cpu"), Outcome.SKIPPED, id="CPU build"),
+    ],
+)
+def test_a_cuda_build_that_sees_nothing(torch: Torch, outcome: Outcome) -> None:
+    result = run_check(
+        "wsl-driver-problem",
+        system=System(os="linux", wsl=2),
+        torch=torch,
+        torch_runtime=TorchRuntime(available=False),
+        messages=(),
+    )
+    assert result.outcome is outcome

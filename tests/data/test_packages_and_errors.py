@@ -9,6 +9,7 @@ from gpudoctor.data import (
     cupy_packages,
     cupy_release,
     environment_variables,
+    removed_from_cupy,
     xid_meaning,
 )
 from gpudoctor.model import CudaVersion
@@ -75,3 +76,11 @@ def test_environment_variables() -> None:
     assert len(by_name) == len(environment_variables())
     assert by_name["CUDA_VISIBLE_DEVICES"].pitfall
     assert {"NCCL_P2P_DISABLE", "NCCL_IB_DISABLE", "PYTHONPATH", "TORCH_CUDNN_V8_API_DISABLED"} <= set(by_name)
+
+
+def test_a_part_that_cupy_has_no_longer() -> None:
+    part = removed_from_cupy("cupy.util")
+    assert part is not None
+    assert (part.last, part.package) == (7, "cupy-cuda110")
+    assert part.source.startswith("https://")
+    assert removed_from_cupy("cupy.arange") is None

@@ -177,3 +177,16 @@ def test_a_text_of_another_kind_tells_nothing(text: str) -> None:
 def test_a_table_cut_off_anywhere_is_read(end: int) -> None:
     read(clean_text(NEW[:end], "report"))
     read(clean_text(NEW[end:], "report"))
+
+
+@pytest.mark.parametrize(
+    ("value", "local"),
+    [
+        ("12060 (linked to CuPy) / 13000 (locally installed)", CudaVersion(13, 0)),
+        ("12060 (linked to CuPy) / RuntimeError('CuPy failed to load libcudart.so.12') (locally installed)", None),
+        ("11080", None),
+    ],
+)
+def test_the_runtime_beside_that_of_cupy(value: str, local: CudaVersion | None) -> None:
+    text = f"CuPy Version : 14.0.1\nCUDA Build Version : 12060\nCUDA Runtime Version : {value}\n"
+    assert read(clean_text(text, "report.txt"))["cupy_runtime"].local_cuda_version == local

@@ -62,6 +62,7 @@ pip install nvidia-cublas-cu12
     [
         ("After two hours dmesg shows Xid 79.", [79]),
         ("XID error: 48 and then Xid code 63", [48, 63]),
+        ("DCGM: XID errors value 95 on GPU 3", [95]),
         ("There are no Xid errors", []),
         ("libxid 3.2", []),
     ],

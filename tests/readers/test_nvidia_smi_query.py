@@ -229,3 +229,17 @@ def test_a_long_text_is_quick(piece: str) -> None:
     began = time.perf_counter()
     read(HEAD + piece * 50_000)
     assert time.perf_counter() - began < 5.0  # generous; it takes about one second
+
+
+def test_the_highest_operating_temperature() -> None:
+    found = device(
+        """==============NVSMI LOG==============
+GPU 00000000:2D:00.0
+    Temperature
+        GPU Current Temp                  : 71 C
+        GPU Slowdown Temp                 : 97 C
+        GPU Max Operating Temp            : 72 C
+        Memory Max Operating Temp         : N/A
+"""
+    )
+    assert (found.temperature_celsius, found.temperature_operating_celsius) == (71, 72)

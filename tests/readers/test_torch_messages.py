@@ -83,6 +83,50 @@ def first(*texts: str) -> tuple[str, str]:
         ("module-shadowed", "torch_renamed.py", [('File "/home/a/torch.py", line 1\nAttributeError: partially initialized '
          "module 'torch' has no attribute 'nn'")]),
         ("torch-import-failed", "VCRedist", ['OSError: [WinError 126] x. Error loading "C:\\v\\torch\\lib\\c10.dll" or']),
+        ("torch-import-failed", "libomp140", ['Error loading "D:\\e\\torch\\lib\\fbgemm.dll" or one of its dependencies']),
+        ("torch-import-failed", "mkl<2024.1",
+         ["ImportError: /e/torch/lib/libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent"]),
+        ("torch-import-failed", "VCRedist", [('File "C:\\e\\torch\\__init__.py", line 76, in <module>\nfrom torch._C import *\n'
+         "ImportError: DLL load failed: The specified module could not be found.")]),
+        # The same things in other words, and cut off.
+        ("torch-cpu-build", "--index-url", ["RuntimeError: PyTorch is unable to find CUDA", "Windows 11"]),
+        ("torch-cpu-build", "--index-url", ["AssertionError: Invalid CUDA '--device 0' requested, use '--device cpu'"]),
+        ("torch-cpu-build", "--index-url", ["我的系统是 Windows 10, torch.cuda.is_available() 一直是False"]),
+        ("torch-cpu-build", "--index-url", ["YOLOv8 torch-2.2.0+cpu\npython detect.py --device 0"]),
+        ("torch-cpu-build", "--index-url", ["nvcc: Cuda compilation tools, release 11.8, V11.8.89", "torch 2.1.0+cpu"]),
+        ("torch-cpu-build", "--index-url", ["AssertionError: Torch not compiled wi"]),
+        ("torch-cpu-build", "--index-url", ["torch 2.4.0+cpu", "nvidia-smi lists a Tesla V100"]),
+        ("cuda-visible-devices-hides-gpu", "cuda:0",
+         ["RuntimeError: Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1"]),
+        ("torch-cuda-unavailable", "CUDA_VISIBLE_DEVICES", ["RuntimeError: No CUDA GPUs are available"]),
+        ("torch-cuda-unavailable", "nvidia-smi", ["torch 2.3.0+cu121 on Ubuntu 22.04", "torch.cuda.is_available() is False"]),
+        ("torch-cuda-unavailable", "nvidia-smi", [">>> torch.cuda.is_available()\nFalse\n>>> torch.__version__\n'2.3.0+cu118'"]),
+        ("cuda-visible-devices-hides-gpu", "cuda:0",
+         ["Invalid CUDA 'device=3' requested.\ntorch.cuda.is_available(): True\ntorch.cuda.device_count(): 2"]),
+        ("conda-cpuonly-solved", "10.2", [("conda install pytorch=1.8.1 cudatoolkit=11.3 -c pytorch\n"
+         "the list says pytorch=1.8.1=py3.7_cpu_0")]),
+        ("conda-cpuonly-solved", "pytorch-gpu", ["conda install pytorch cudatoolkit=11.6 gives me the CPU version"]),
+        ("conda-cpuonly-solved", "pytorch-gpu", ["although I have a GPU:\n pytorch-1.12.0     |cpu_py38h39c826d_0   50 MB"]),
+        ("torch-no-kernel-for-device", "cu128",
+         ["nvidia geforce rtx 5060 with cuda capabilities sm_120 is not compatible with the current pytorch install"]),
+        ("torch-no-kernel-for-device", "cu12", ["'sm_120' is not a recognized processor for this target"]),
+        ("torch-no-kernel-for-device", "cu126", [(">>> torch.cuda.get_arch_list()\n['sm_75', 'sm_80', 'sm_120']\n"
+         ">>> torch.cuda.get_device_name(0), torch.cuda.get_device_capability(0)\n('Tesla P100-PCIE-16GB', (6, 0))"),
+         "torch 2.8.0+cu129"]),
+        ("torch-no-kernel-for-device", "cu128", ["GPU: RTX 5070\nPyTorch: 2.4.0+cu121\ntorch.cuda.is_available() is False"]),
+        ("torchvision-mismatch", "torch torchvision", ["RuntimeError: operator torchvision::nms does"]),
+        ("torchvision-mismatch", "torchvision", ["Detected that PyTorch and torchvision were compiled with different CUDA versions."]),
+        ("torchvision-mismatch", "torchaudio", ["OSError: dlopen(/e/torchaudio/_torchaudio.so, 0x6): Symbol not found: _x"]),
+        ("build-isolation-hides-torch", "--no-build-isolation",
+         ["Preparing metadata (pyproject.toml) ... error\n  ModuleNotFoundError: No module named 'tor"]),
+        ("build-isolation-hides-torch", "--no-build-isolation xformers",
+         ["I ran pip install xformers and it says that there is no module named torch: No module named 'torch'"]),
+        ("wrong-python-environment", "interpreter", [f">>> torch.__version__\n'2.1.0'\n$ ipython\nIn [1]: import torch\n{MISSING}"]),
+        ("wrong-python-environment", "python_embed", [("Requirement already satisfied: cupy-cuda12x in c:\\py\\lib "
+         "(13.3.0)"), "ModuleNotFoundError: No module named 'cupy'"]),
+        ("cupy-missing", "cupy-cuda", ["ModuleNotFoundError: No module named 'cupy"]),
+        ("python-version-no-wheel", "64-bit", [("Looking in links: https://download.pytorch.org/whl/torch_stable.html\nERROR: "
+         "Could not find a version that satisfies the requirement torch==1.2.0+cpu (from versions: 0.1.2, 0.1.2.post1)")]),
     ],
 )  # fmt: skip
 def test_the_cause_and_its_fix(check_id: str, fix: str, texts: list[str]) -> None:
@@ -108,3 +152,23 @@ def test_the_cause_and_its_fix(check_id: str, fix: str, texts: list[str]) -> Non
 )
 def test_nothing_is_wrong(text: str) -> None:
     assert first(text, "torch 2.5.1+cu124") == ("", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("torch 2.5.1+cpu on Windows 11, it is slow but I have no GPU", id="a CPU build that fits"),
+        pytest.param(
+            "PyTorch version: 2.5.1+cu124\nIs CUDA available: False\nNvidia driver version: No CUDA", id="no wish"
+        ),
+        pytest.param("FP16 is not supported on CPU; using FP32 instead", id="a CPU build at work"),
+        pytest.param(
+            "conda install pytorch cpuonly -c pytorch\ninstalls the CPU version of PyTorch", id="as was asked"
+        ),
+        pytest.param(
+            "torch 2.5.1+cu124\ntorch.cuda.is_available() or raise\nx = torch.ones(3, requires_grad=False)", id="code"
+        ),
+    ],
+)
+def test_nothing_to_complain_of(text: str) -> None:
+    assert first(text) == ("", "")

@@ -16,6 +16,7 @@ from gpudoctor.model import (
     System,
 )
 from gpudoctor.remedies import install_cupy
+from gpudoctor.remedies.cupy_install import install_cupy_for_rocm, one_cuda_for_all
 
 LINUX = System(os="linux", machine="x86_64")
 PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", environment="venv", installer="pip")
@@ -174,3 +175,15 @@ def test_nothing_known() -> None:
 def test_the_cuda_version_of_the_driver_alone_is_enough() -> None:
     remedy = install_cupy(python=PYTHON, system=LINUX, driver=Driver(cuda_version=CudaVersion(13, 0)), devices=None)
     assert requirement(remedy) == "cupy-cuda13x[ctk]"
+
+
+def test_the_distribution_for_rocm_replaces_what_is_installed() -> None:
+    remedy = install_cupy_for_rocm(installed("cupy-rocm-5-0"))
+    assert remedy.commands[1] == "python -m pip uninstall -y cupy-rocm-5-0"
+    assert install_cupy_for_rocm(None).commands[1].startswith("python -m pip uninstall -y cupy ")
+
+
+def test_one_cuda_for_all_packages() -> None:
+    remedy = one_cuda_for_all(major=12, python=PYTHON)
+    assert "cu12x" in remedy.summary
+    assert remedy.commands[0] == "/v/bin/python -m pip list | grep -i nvidia"

@@ -1,0 +1,79 @@
+"""Words and manifests by which a report tells that its programs run in a container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.model import Container
+from gpudoctor.readers.bounded import bounded
+from gpudoctor.readers.container_start import is_image
+from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.text import Text
+
+SOURCE = "words on containers"
+
+_IN = r"\b(?:in|inside|within|into|from|using|with|via|under|through)(?: of)?"
+_ARTICLE = r"(?: an?| the| my| our| this| that| each| every| any| all)?(?: running| new| same| official| nvidia| gpu)?"
+_KUBERNETES = re.compile(
+    rf"{_IN}{_ARTICLE} (?:k8s |kubernetes )?pods?\b"
+    r"|\b(?:on|in|to|using|via|with) (?:a |an |my |our |the )?(?:\w{1,20} )?(?:kubernetes|k8s|k3s|k0s|microk8s"
+    r"|minikube|openshift)\b|\bkubernetes(?: pod| k0s| k3s|:| version)|\bruntimeClassName\b",
+    re.IGNORECASE,
+)
+_PODMAN = re.compile(rf"{_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", re.IGNORECASE)
+_DOCKER = re.compile(
+    rf"{_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
+    rf"|{_IN}{_ARTICLE} docker\b(?! (?:desktop|hub|engine|version))"
+    r"|\bdocker (?:exec|run|compose up|compose run|compose exec)\b|\bdocker-compose (?:up|run|exec)\b"
+    r"|\b(?:enter|attach to|exec into|started?|running) (?:the |a |an |my )?(?:docker )?containers?\b(?! toolkit)"
+    r"|(?:docker|容器)\s?(?:容器)?(?:内部|内|里面|里|中)|コンテナ(?:内|の中|で)"
+    r"|\b(?:dev|nightly|latest|our|my|the) (?:\w{1,12} )?docker image\b",
+    re.IGNORECASE,
+)
+_MANIFEST = re.compile(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|DaemonSet)\b")
+_REQUEST = re.compile(r"\bnvidia\.com/(?:gpu|mig)[\w.-]{0,40}[\"']?: ?[\"']?[1-9]|\bruntimeClassName: ?[\"']?nvidia")
+_MANIFEST_IMAGE = re.compile(r"(?m)^[^\S\n]{0,60}(?:- )?image: ?[\"']?(\S{1,200}?)[\"']?$")
+_DEVCONTAINER = re.compile(
+    r"\"runArgs\": ?\[[^\]]{0,400}\"--gpus|\"hostRequirements\": ?\{[^}]{0,80}\"gpu\": ?(?:true|\"opt|\{)"
+)
+
+
+def read(text: Text) -> Facts:
+    """Return which engine started the container that the report speaks of, and whether its manifest asks for GPUs."""
+    facts: Facts = {}
+    for found in (*_manifest(text), *_devcontainer(text), *_engine(text)):
+        facts = joined(facts, found)
+    return facts
+
+
+def _manifest(text: Text) -> Iterator[Facts]:
+    """Yield what the manifest of a pod says; one that asks for no GPU is whole where it names its containers."""
+    if "kind:" not in text.flat or "containers:" not in text.flat:
+        return
+    text = bounded(text)
+    lines = "\n".join(text.lines)
+    if not _MANIFEST.search(lines):
+        return
+    asked = _REQUEST.search(text.flat) is not None
+    images = {match[1] for match in _MANIFEST_IMAGE.finditer(lines) if is_image(match[1])}
+    whole = bool(images) and not any(line.strip() in ("...", "…") for line in text.lines)
+    yield {
+        "container": Container(
+            engine="kubernetes",
+            image=images.pop() if len(images) == 1 else None,
+            gpus_requested=True if asked else False if whole else None,
+        )
+    }
+
+
+def _devcontainer(text: Text) -> Iterator[Facts]:
+    if _DEVCONTAINER.search(text.flat):
+        yield {"container": Container(engine="docker", gpus_requested=True)}
+
+
+def _engine(text: Text) -> Iterator[Facts]:
+    engines = (("kubernetes", _KUBERNETES), ("podman", _PODMAN), ("docker", _DOCKER))
+    engine = next((name for name, words in engines if words.search(text.flat)), None)
+    if engine is not None:
+        yield {"container": Container(engine=engine)}
