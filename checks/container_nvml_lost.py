@@ -52,8 +52,8 @@ def container_nvml_lost(
         yield _finding("The container has lost the GPU that it had", (told[0][0],), system, container)
         return
     driver = known(driver, "driver")
-    lost = nvml_error(NVML_UNKNOWN, driver)
     inside = told_of_container(system, container)
+    lost = nvml_error(NVML_UNKNOWN, driver) or (_printed(messages) if inside else None)
     forbidden = nvml_error(NVML_NO_PERMISSION, driver) if inside else None
     refused = _refused(driver) if in_container(system) else None
     if not lost and not forbidden and refused is None:
@@ -91,6 +91,11 @@ def _finding(
         facts=facts,
         remedies=(*remedies, *unsure),
     )
+
+
+def _printed(messages: tuple[Message, ...] | None) -> str | None:
+    """Return the error that a report shows beside an nvidia-smi that works: on the host, or before the loss."""
+    return next((path for path, _ in reported(messages, "container-nvml-unknown-error")), None)
 
 
 def _refused(driver: Driver) -> DeviceFile | None:

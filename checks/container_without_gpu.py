@@ -44,12 +44,19 @@ TOLD = {
 DEVICES = "docker run --rm --gpus '\"device=0,1\"' ubuntu nvidia-smi"
 # What programs in a container without the GPU print besides "Found no NVIDIA driver".
 WITHOUT_DRIVER = (
-    *("libcuda-not-*", "nvidia-smi-not-found", "nvml-library-not-found", "torch-no-gpus", "cuda-no-device"),
+    *(
+        "libcuda-not-*",
+        "nvidia-smi-not-found",
+        "container-nvidia-smi-fails",
+        "nvml-library-not-found",
+        "torch-no-gpus",
+        "cuda-no-device",
+    ),
     "ollama-no-gpus",
 )
 
 # Those of them that a container with the GPU does not print: its runtime brings nvidia-smi.
-ONLY_WITHOUT_GPU = ("nvidia-smi-not-found", "nvml-library-not-found")
+ONLY_WITHOUT_GPU = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "nvml-library-not-found")
 
 
 @check(
@@ -67,6 +74,7 @@ ONLY_WITHOUT_GPU = ("nvidia-smi-not-found", "nvml-library-not-found")
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
         "libcuda-not-on-linker-path",
+        "wsl-driver-problem",
     ),
 )
 def container_without_gpu(

@@ -59,7 +59,7 @@ def driver_capabilities_missing(
     if video:
         yield _without_video(*video[0], system, container)
         return
-    told = _told(torch_runtime, messages)
+    told = _told(torch_runtime, messages) or _without_cuda(system, container, torch_runtime, messages)
     if told:
         yield Finding(
             severity=Severity.ERROR,
@@ -110,6 +110,19 @@ def _told(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | No
     fails = reported(messages, *NO_LIBCUDA)
     failed = no_driver_reported(torch_runtime) or (fails[0][0] if fails else None)
     return (failed, works[0][0]) if works and failed else ()
+
+
+def _without_cuda(
+    system: System | None,
+    container: Container | None,
+    torch_runtime: TorchRuntime | None,
+    messages: tuple[Message, ...] | None,
+) -> tuple[str, ...]:
+    """Return the message of an nvidia-smi in a container that finds the driver and no libcuda: CUDA Version N/A."""
+    cuda_works = torch_runtime is not None and torch_runtime.available is True
+    if cuda_works or not told_of_container(system, container) or in_wsl(system):
+        return ()
+    return tuple(path for path, _ in reported(messages, "nvidia-smi-without-cuda")[:1])
 
 
 def _without_video(fact: str, message: Message, system: System | None, container: Container | None) -> Finding:

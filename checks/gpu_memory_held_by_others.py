@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Device, DeviceProcess, Finding, Message, Remedy, Severity, System
 from gpudoctor.reasoning.devices import known_facts, label, reachable, settled
 from gpudoctor.registry import check
-from gpudoctor.remedies import set_variable
+from gpudoctor.remedies import show_devices
 
 HELD_SHARE = 0.5  # a desktop holds some hundred MiB; a job that holds half leaves the next one short
 SHOWN = 3
@@ -78,10 +78,8 @@ def _remedies(
     where = ", on the host and in its other containers" if inside else ""
     yield Remedy(summary=f"See which programs these are{where}, and end those that nobody needs", commands=commands)
     for other in free[:1]:
-        value = other.uuid or str(other.nvml_index)
-        yield set_variable(
+        yield show_devices(
             system=system,
-            name="CUDA_VISIBLE_DEVICES",
-            value=value,
+            nvml_indices=(other.nvml_index,),
             summary=f"Use {label(other)}, whose memory is free",
         )

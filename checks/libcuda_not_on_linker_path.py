@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System
+from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import in_container, in_wsl
 from gpudoctor.registry import applies, check, known
@@ -19,7 +19,7 @@ LINKERS = (
     "libcuda-not-found-by-cudnn",
 )
 # Messages of a loader: as well those of a machine without a driver.
-LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened")
+LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-without-cuda")
 
 
 @check(family="cuda", explains=("torch-cuda-unavailable", "cupy-unusable", "nvidia-container-toolkit-missing"))
@@ -27,6 +27,7 @@ def libcuda_not_on_linker_path(
     driver: Driver | None = None,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
+    torch_runtime: TorchRuntime | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver's library libcuda is installed where the loader or the linker does not look.
@@ -41,7 +42,8 @@ def libcuda_not_on_linker_path(
     if linker:
         yield _linker_finding(linker[0], system)
         return
-    loader = reported(messages, *LOADERS)
+    works = torch_runtime is not None and torch_runtime.available is True
+    loader = () if works or (system is not None and system.os == "windows") else reported(messages, *LOADERS)
     applies(not in_wsl(system), "where libcuda lies in WSL is for wsl-driver-problem")
     if loader and _answers(driver, devices) and not in_container(system):
         yield _loader_finding(loader[0], driver, system)

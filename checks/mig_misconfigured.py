@@ -11,15 +11,14 @@ from gpudoctor.model import (
     Message,
     Remedy,
     Severity,
-    System,
     TorchRuntime,
 )
 from gpudoctor.reasoning.messages import reported as told_messages
 from gpudoctor.reasoning.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, text_with
 from gpudoctor.registry import Skip, check
-from gpudoctor.remedies import set_variable
 
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"
+FIRST_INSTANCE = "export CUDA_VISIBLE_DEVICES=$(nvidia-smi -L | grep -o 'MIG-[0-9a-f-]*' | head -n 1)"
 # From R570 on, with CUDA 12, one process may use one instance of each GPU instance; before, one in all.
 # Source: "Device Enumeration", https://docs.nvidia.com/datacenter/tesla/mig-user-guide/mig-device-names.html
 FIRST_BRANCH_WITH_SEVERAL = 570
@@ -37,7 +36,6 @@ def mig_misconfigured(
     driver: Driver | None = None,
     environment: Environment | None = None,
     torch_runtime: TorchRuntime | None = None,
-    system: System | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """MIG is on without an instance, or devices are addressed in a way that MIG does not allow.
@@ -56,7 +54,7 @@ def mig_misconfigured(
             summary=summary,
             subject="MIG",
             facts=facts,
-            remedies=(_one_instance(system, devices or ()),),
+            remedies=(_one_instance(devices or ()),),
         )
         return
     said = (*_by_commands(messages, devices), *_unseen(driver, torch_runtime, messages, devices))[:1]
@@ -71,7 +69,7 @@ def mig_misconfigured(
         yield _no_instance(empty, devices)
     if partitioned and environment is not None and len(empty) < len(partitioned):
         unavailable = torch_runtime is not None and torch_runtime.available is False
-        for finding in _addresses(environment.get("CUDA_VISIBLE_DEVICES"), partitioned, devices, driver, system):
+        for finding in _addresses(environment.get("CUDA_VISIBLE_DEVICES"), partitioned, devices, driver):
             yield replace(finding, severity=Severity.ERROR) if unavailable else finding
 
 
@@ -208,7 +206,6 @@ def _addresses(
     partitioned: list[Device],
     devices: tuple[Device, ...],
     driver: Driver | None,
-    system: System | None,
 ) -> Iterator[Finding]:
     """Yield a finding where CUDA_VISIBLE_DEVICES does not reach the instances that it means."""
     entries = [entry.strip() for entry in (value or "").split(",") if entry.strip()]
@@ -228,7 +225,7 @@ def _addresses(
         summary=summary,
         subject="CUDA_VISIBLE_DEVICES",
         facts=("environment.CUDA_VISIBLE_DEVICES", f"devices[{devices.index(partitioned[0])}].mig_uuids"),
-        remedies=(_one_instance(system, tuple(partitioned)),),
+        remedies=(_one_instance(tuple(partitioned)),),
     )
 
 
@@ -244,14 +241,13 @@ def _allows_several(driver: Driver | None) -> bool:
     return driver is None or driver.version is None or driver.version.parts[0] >= FIRST_BRANCH_WITH_SEVERAL
 
 
-def _one_instance(system: System | None, devices: tuple[Device, ...]) -> Remedy:
-    uuids = [uuid for device in devices for uuid in device.mig_uuids or ()]
-    if uuids:
-        return set_variable(
-            system=system,
-            name="CUDA_VISIBLE_DEVICES",
-            value=uuids[0],
-            summary="Name one MIG instance per process by its own UUID",
+def _one_instance(devices: tuple[Device, ...]) -> Remedy:
+    if any(device.mig_uuids for device in devices):
+        return Remedy(
+            summary="Name one MIG instance per process by its own UUID, here the first one",
+            commands=("nvidia-smi -L", FIRST_INSTANCE),
+            needs=("restart",),
+            reference=GUIDE,
         )
     return Remedy(
         summary="Set CUDA_VISIBLE_DEVICES to the UUID of one MIG instance (MIG-...), another one for each process",

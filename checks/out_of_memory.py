@@ -47,7 +47,10 @@ PAGE_FILE = ("1455", "paging file", "页面文件")
 TORCH = ("torch", "cuda", "vllm", "transformers")
 
 
-@check(family="memory", explains=("cudnn-missing-or-mismatch", "torch-import-failed", "torch-library-missing"))
+@check(
+    family="memory",
+    explains=("cudnn-missing-or-mismatch", "torch-import-failed", "torch-library-missing", "cupy-unusable"),
+)
 def out_of_memory(
     messages: tuple[Message, ...] | None = None,
     devices: tuple[Device, ...] | None = None,

@@ -23,7 +23,7 @@ from gpudoctor.reasoning.installed import Gpu, Machine, as_devices, known_gpus, 
 from gpudoctor.reasoning.numerics import is_right
 from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus, text_with
 from gpudoctor.registry import Skip, applies, check, known
-from gpudoctor.remedies import python_command, set_variable
+from gpudoctor.remedies import python_command, set_variable, show_devices
 
 # What PyTorch says, in lower case. Source: torch/cuda/__init__.py of PyTorch 2.14.1 and older.
 WARNINGS = (
@@ -293,14 +293,13 @@ def _remedies(runs: dict[Gpu, bool | None], whole: Torch, machine: Machine) -> I
     if install.commands or not works:
         yield install
     working = [
-        device.uuid
+        device.nvml_index
         for device in machine.devices or ()
-        if device.uuid and any(runs[gpu] and gpu.capability == device.compute_capability for gpu in runs)
+        if any(runs[gpu] and gpu.capability == device.compute_capability for gpu in runs)
     ]
     if working:
-        yield set_variable(
+        yield show_devices(
             system=machine.system,
-            name="CUDA_VISIBLE_DEVICES",
-            value=",".join(working),
+            nvml_indices=working,
             summary="Let PyTorch see only the GPUs that it runs on",
         )

@@ -9,7 +9,6 @@ from dataclasses import replace
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.host import Host
 from gpudoctor.model import Report, Severity
-from gpudoctor.probes.snapshot import begin_snapshot
 from gpudoctor.registry import Check, load_checks
 from gpudoctor.runner import run_checks
 from gpudoctor.selection import named, select
@@ -45,6 +44,8 @@ def check_files(files: Sequence[str], names: Iterable[str] = (), ignored: Iterab
 
 def _check_all(host: Host) -> Report:
     """Ask the machine first, and load the checks while it answers: both take a while."""
+    from gpudoctor.probes.snapshot import begin_snapshot
+
     wait = begin_snapshot(host)
     checks = load_checks()
     return run_checks(checks, wait())
@@ -52,6 +53,8 @@ def _check_all(host: Host) -> Report:
 
 def _check_some(host: Host, names: tuple[str, ...], ignored: tuple[str, ...]) -> Report:
     """Load the checks first, and ask only what they need."""
+    from gpudoctor.probes.snapshot import begin_snapshot
+
     checks = load_checks()
     chosen = select(checks, names)
     left_out = _left_out(checks, ignored)

@@ -18,12 +18,12 @@ from gpudoctor.errors import (
     UsageError,
 )
 from gpudoctor.host import Setting
-from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:
     from gpudoctor.model import Report
     from gpudoctor.probes.isolate import Supervisor
+    from gpudoctor.probes.local_host import LocalHost
 
 FORMATS = ("table", "json")
 FAIL_ON = ("error", "warning", "never")
@@ -122,7 +122,7 @@ def check(
         for name in unread_texts(report.snapshot):
             click.echo(f"gpudoctor: {terminal.clean(name)}: nothing in it is known", err=True)
     else:
-        host = LocalHost(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
+        host = _local_host(_setting(interpreter, timeout, fast=fast), click.get_current_context().obj)
         from gpudoctor import checkup  # while the process that asks is starting: it takes as long
 
         with terminal.progress("Looking at this machine ...", sys.stderr):
@@ -140,6 +140,12 @@ def _refuse_probing(interpreter: str | None, *, fast: bool) -> None:
     option = "--python" if interpreter is not None else "--fast" if fast else None
     if option is not None:
         raise UsageError(f"{option} is for probing this machine: with --from nothing is probed")
+
+
+def _local_host(setting: Setting, supervisor: Supervisor | None = None) -> LocalHost:
+    from gpudoctor.probes.local_host import LocalHost  # not needed for a report
+
+    return LocalHost(setting, supervisor)
 
 
 def _setting(interpreter: str | None, timeout: float, *, fast: bool) -> Setting:
@@ -245,7 +251,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
         from gpudoctor.probes.snapshot import take_snapshot
 
         with terminal.progress("Looking at this machine ...", sys.stderr):
-            taken = take_snapshot(LocalHost(_setting(interpreter, timeout, fast=fast)))
+            taken = take_snapshot(_local_host(_setting(interpreter, timeout, fast=fast)))
     _write(snapshot_json.render(taken), output)
 
 
@@ -284,5 +290,5 @@ def record(folder: str, interpreter: str | None, timeout: float) -> None:
     from gpudoctor import recording
 
     with terminal.progress("Recording this machine ...", sys.stderr):
-        recording.record(LocalHost(_setting(interpreter, timeout, fast=False)), Path(folder))
+        recording.record(_local_host(_setting(interpreter, timeout, fast=False)), Path(folder))
     click.echo(f"Recorded this machine in {folder}. Look through it before you publish it.", err=True)

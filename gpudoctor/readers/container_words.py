@@ -28,7 +28,8 @@ _DOCKER = re.compile(
     r"|\bdocker (?:exec|run|compose up|compose run|compose exec)\b|\bdocker-compose (?:up|run|exec)\b"
     r"|\b(?:enter|attach to|exec into|started?|running) (?:the |a |an |my )?(?:docker )?containers?\b(?! toolkit)"
     r"|(?:docker|容器)\s?(?:容器)?(?:内部|内|里面|里|中)|コンテナ(?:内|の中|で)"
-    r"|\b(?:dev|nightly|latest|our|my|the) (?:\w{1,12} )?docker image\b",
+    r"|\bcontainer: [\w./-]{1,80}/[\w.-]{1,60}:\w|\(in the [^)]{0,40}\bcontainer\)"
+    r"|\b(?:dev|nightly|latest|official|our|my|the) (?:\w{1,12} )?docker image\b",
     re.IGNORECASE,
 )
 _MANIFEST = re.compile(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|DaemonSet)\b")

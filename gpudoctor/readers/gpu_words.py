@@ -22,7 +22,7 @@ _DATACENTER = (
 )
 _WORKSTATION = (
     r"(?:nvidia[ -])?(?P<workstation>Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}M?|(?:RTX )A[2456]\d00"
-    r"|RTX \d{4} Ada(?: Generation)?|RTX PRO \d{4}|TITAN (?:RTX|X[p]?|V|Black)(?: \(Pascal\))?"
+    r"|RTX \d{4} Ada(?: Generation)?|RTX PRO \d{4}|(?:GTX )?TITAN (?:RTX|X[p]?|V|Black)(?: \(Pascal\))?"
     r"|GeForce MX ?\d{3}|MX[1-5]\d{2}|T[1-9]\d{2,3}\b)"
 )
 _JETSON = (

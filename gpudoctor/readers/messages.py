@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,7 +115,7 @@ def _section(section: str, values: Mapping[str, Any]) -> Any:
 
 def _typed(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values as their fields take them: a text for several is one of them, a list of words is split."""
-    hints = typing.get_type_hints(kind)
+    hints = _field_types(kind)
     return {name: _as(name, hints[name], value) for name, value in values.items()}
 
 
@@ -128,4 +129,9 @@ def _as(name: str, hint: Any, value: Any) -> Any:
 
 
 def _section_type(section: str) -> Any:
-    return typing.get_args(typing.get_type_hints(Snapshot)[section])[0]
+    return typing.get_args(_field_types(Snapshot)[section])[0]
+
+
+@functools.cache
+def _field_types(kind: type) -> Mapping[str, Any]:
+    return typing.get_type_hints(kind)

@@ -194,11 +194,11 @@ def _labelled_os(line: str, pattern: str) -> bool:
 def _distribution(said: list[str]) -> tuple[str | None, str | None]:
     """Return the distribution and its version, (None, None) where several are named."""
     found: dict[str, str] = {}
-    for line in said:
-        for name, pattern in _DISTRIBUTIONS:
-            match = re.search(rf"(?<![\w/:.-]){pattern}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)", line, re.IGNORECASE)
-            if match:
-                found[name] = found.get(name) or match[1] or ""
+    text = "\n".join(said)
+    for name, pattern in _DISTRIBUTIONS:
+        whole = rf"(?<![\w/:.-]){pattern}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)"
+        for match in re.finditer(whole, text, re.IGNORECASE | re.MULTILINE):
+            found[name] = found.get(name) or match[1] or ""
     if len(found) != 1:
         return None, None
     name, version = next(iter(found.items()))

@@ -18,7 +18,7 @@ from gpudoctor.remedies.driver_install import install_driver, reinstall_driver, 
 from gpudoctor.remedies.kernel_module import load_driver, reboot
 from gpudoctor.remedies.packages import install_packages
 from gpudoctor.remedies.torch_install import install_torch, reinstall_torch
-from gpudoctor.remedies.variables import set_variable, unset_variable
+from gpudoctor.remedies.variables import set_variable, show_devices, unset_variable
 
 __all__ = [
     "configure_engine",
@@ -36,6 +36,7 @@ __all__ = [
     "replace_docker_snap",
     "reserve_gpu_in_compose",
     "set_variable",
+    "show_devices",
     "start_container_with_gpu",
     "unset_variable",
     "update_driver",

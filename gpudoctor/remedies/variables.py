@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpudoctor.model import Remedy, System
 from gpudoctor.remedies.commands import quote
 
@@ -23,6 +25,26 @@ def set_variable(*, system: System | None, name: str, value: str, summary: str =
     else:
         commands = (f"export {quote(name)}={quote(value)}", f"printenv {quote(name)}")
     return Remedy(summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",))
+
+
+def show_devices(*, system: System | None, nvml_indices: Sequence[int], summary: str) -> Remedy:
+    """Return how to let CUDA see only these devices, by the numbers of nvidia-smi, which follow the PCI bus.
+
+    UUIDs would do as well, but they are masked in a snapshot, and a command must work wherever it was worked out.
+    """
+    numbers = ",".join(map(str, nvml_indices))
+    if _is_windows(system):
+        commands: tuple[str, ...] = (
+            "$env:CUDA_DEVICE_ORDER = 'PCI_BUS_ID'",
+            f"$env:CUDA_VISIBLE_DEVICES = '{numbers}'",
+            "$env:CUDA_VISIBLE_DEVICES",
+        )
+    else:
+        commands = (
+            f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={numbers}",
+            "printenv CUDA_VISIBLE_DEVICES",
+        )
+    return Remedy(summary=summary, commands=commands, needs=("restart",))
 
 
 def _is_windows(system: System | None) -> bool:

@@ -59,7 +59,10 @@ def test_addressed_the_wrong_way(value: str, driver: Driver, text: str) -> None:
     finding = run_check("mig-misconfigured", devices=(A100,), driver=driver, environment=visible(value)).findings[0]
     assert finding.severity is Severity.WARNING
     assert text in finding.summary
-    assert finding.remedies[0].commands[0] == f"export CUDA_VISIBLE_DEVICES={FIRST}"
+    assert finding.remedies[0].commands == (
+        "nvidia-smi -L",
+        "export CUDA_VISIBLE_DEVICES=$(nvidia-smi -L | grep -o 'MIG-[0-9a-f-]*' | head -n 1)",
+    )
 
 
 def test_an_error_where_cuda_sees_nothing() -> None:

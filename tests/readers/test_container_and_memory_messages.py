@@ -219,3 +219,60 @@ def test_patterns_stay_fast_on_hostile_texts(phrase: str) -> None:
             began = time.perf_counter()
             assert sum(1 for _ in zip(range(4), row.expression().finditer(text.flat), strict=False)) <= 4
             assert time.perf_counter() - began < 3, row.id  # 0.25 s at most on one of two shared cores on 2026-11-21
+
+
+TABLE_WITHOUT_CUDA = (
+    "| NVIDIA-SMI 535.54.03   Driver Version: 535.54.03   CUDA Version: N/A |\n"
+    "|   0  Tesla T4  Off | 00000000:00:04.0 Off | 0 |"
+)
+TABLE = TABLE_WITHOUT_CUDA.replace("N/A", "12.2")
+LOST = "Failed to initialize NVML: Unknown Error"
+NO_MODULE = "ModuleNotFoundError: No module named 'redis'"
+
+
+@pytest.mark.parametrize(
+    ("cause", "texts"),
+    [
+        ("container-nvml-lost", (TABLE, f"$ docker exec web nvidia-smi\n{LOST}")),
+        ("container-nvml-lost", (f"(on the host)\n{TABLE}", f"inside the container:\n{LOST}")),
+        ("driver-capabilities-missing", ("docker run --rm --gpus all lab/train:3 nvidia-smi", TABLE_WITHOUT_CUDA)),
+        ("driver-capabilities-missing", ("In the pod nvidia-smi prints CUDA Version: N/A, torch sees no GPU.",)),
+        ("driver-capabilities-missing", ("nvidia-smi in our pod gives no CUDA version at all",)),
+        ("libcuda-not-on-linker-path", (TABLE_WITHOUT_CUDA,)),
+        ("stale-docker-image", (f"git pull\ndocker compose down\ndocker compose up -d\nweb-1 | {NO_MODULE}",)),
+        ("stale-docker-image", (f"Since pulling the latest changes docker-compose up ends with\n{NO_MODULE}",)),
+        ("stale-docker-image", (f"The Dockerfile already installs it, docker compose up says\n{NO_MODULE}",)),
+        ("shm-too-small", ("$ df -h\nshm             2.0G  1.9G  102M  95% /dev/shm",)),
+        (
+            "container-without-gpu",
+            ("In our docker image nothing works: nvidia-smi is not found inside the container.",),
+        ),
+        (
+            "container-without-gpu",
+            ("Windows 11, WSL2, docker compose up:\nnvidia-smi: command not found in the container",),
+        ),
+        ("fabric-manager-not-running", ("CUDA ends with error 802, as the fabric manager is not installed",)),
+        ("fabric-manager-not-running", ("nvidia-fabricmanager wasn't installed on the HGX, hence error 802",)),
+        ("out-of-memory", ("cupy is installed, but another user is holding all of the GPU memory",)),
+    ],
+)
+def test_causes_in_other_words(cause: str, texts: tuple[str, ...]) -> None:
+    assert first_cause(*texts) == cause
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(("$ docker run --gpus all lab/train:3 nvidia-smi", TABLE), id="the container has CUDA"),
+        pytest.param(("$ git pull\n$ docker compose up -d --build\nweb-1 | listening",), id="nothing is missing"),
+        pytest.param((f"$ git pull\n$ python app.py\n{NO_MODULE}",), id="not a container"),
+        pytest.param(("$ df -h\nshm    2.0G  1.0G  1.0G  50% /dev/shm",), id="shared memory is free"),
+        pytest.param(("The fabric manager is not installed, for there is no NVSwitch.",), id="no fabric"),
+        pytest.param((TABLE_WITHOUT_CUDA, "In docker torch.cuda.is_available() -> True"), id="CUDA works"),
+        pytest.param((TABLE_WITHOUT_CUDA, "OS: Microsoft Windows 11 Pro"), id="Windows has no libcuda.so"),
+        pytest.param(("Our training is using all the GPU memory, as it should",), id="its own memory"),
+    ],
+)
+def test_what_is_no_such_cause(texts: tuple[str, ...]) -> None:
+    # A word that no cause is told of keeps the report from being empty.
+    assert first_cause("Python 3.11.4", *texts) == ""

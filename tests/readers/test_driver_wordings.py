@@ -57,6 +57,15 @@ def first(*texts: str) -> str | None:
         ("bash: nvidia-smi: commande introuvable", "driver-missing"),
         ("bash: nvidia-smi: orden no encontrada", "driver-missing"),
         ("bash: nvidia-smi: команда не найдена", "driver-missing"),
+        ('nvidia-smi : Die Benennung "nvidia-smi" wurde nicht als Name eines Cmdlet erkannt.', "driver-missing"),
+        ("nvidia-smi : 无法将“nvidia-smi”项识别为 cmdlet、函数的名称。", "driver-missing"),
+        ("NVIDIA kernel module missing. Falling back to nouveau.", "driver-not-loaded"),
+        ("API mismatch: client version 550.90.07, kernel module version 550.54.14", "driver-library-mismatch"),
+        ("every CUDA device is taken: all CUDA devices are busy or unavailable", "device-busy"),
+        (
+            "W xla: The NVIDIA driver's CUDA version is 12.4 which is older than the PTX compiler version (12.9.86).",
+            "driver-too-old",
+        ),
         ("bash: nvidia-smi: コマンドが見つかりません", "driver-missing"),
         ("pynvml cannot start: NVML: Insufficient Permissions", "device-permissions-missing"),
         ("Unable to determine the device handle for GPU 0000:3B:00.0: Insufficient Permissions", None),
@@ -124,6 +133,20 @@ def test_packages_newer_than_the_loaded_module() -> None:
     assert "560.35.03" in report.findings[0].summary
 
 
+VERSIONS = """E failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
+I libcuda reported version is: {library}
+I kernel reported version is: {module}"""
+
+
+@pytest.mark.parametrize(
+    ("library", "module", "differ"),
+    [("470.82.1", "460.91.3", True), ("470.82.1", "470.82.1", False), ("418.67.0", "418.67.0", False)],
+)
+def test_the_versions_that_tensorflow_prints(library: str, module: str, differ: bool) -> None:
+    checks = [finding.check_id for finding in diagnosed(VERSIONS.format(library=library, module=module)).findings]
+    assert ("driver-library-mismatch" in checks) is differ
+
+
 def test_the_same_versions_are_no_mismatch() -> None:
     loaded = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build"
     assert first(f"{loaded}\nii  libnvidia-compute-560:amd64  560.35.03-0ubuntu1  amd64") is None
@@ -154,7 +177,10 @@ def test_wsl(text: str, word: str) -> None:
     assert any(word in command for remedy in finding.remedies for command in remedy.commands)
 
 
-MINE = ("cuda-", "nvml-", "nvidia-", "nvrm-", "driver-", "kernel-", "wsl-", "libcuda", "no-nvidia", "other-gpu", "dkms")
+MINE = (
+    *("cuda-", "nvml-", "nvidia-", "nvrm-", "driver-", "kernel-", "wsl-", "libcuda", "no-nvidia", "other-gpu", "dkms"),
+    *("tensorflow-", "xla-"),
+)
 PHRASES = (
     "NVRM: No NVIDIA system is not supported by the in this system is not supported by ",
     "CUDA fails CUDA fails after on when the suspend sleep no longer use the GPU ",
@@ -162,6 +188,7 @@ PHRASES = (
     "/dev/nvidia-uvm: lstat /dev/nvidia0 error 35 error: 46 err: 999 CUDA error cudaSetDevice ",
     "ii nvidia-driver-535:amd64 535. libcuda.so.535.1 symbol lookup for cu nvml nvidia-smi: ",
     "supported through the NVIDIA 470. CUDA_VISIBLE_DEVICES setting it ",
+    "API mismatch: client version 550.1, kernel module driver's CUDA version is 12.4 which is older than the ptxas ",
 )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.data import capability_of
 from gpudoctor.model import CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.prose import read
@@ -134,3 +135,10 @@ def test_two_versions_of_one_thing_tell_nothing() -> None:
 
 def test_the_cuda_version_of_the_driver_is_no_toolkit() -> None:
     assert "toolkit" not in facts("nvidia-smi\nCUDA Version: 12.8\n")
+
+
+def test_two_cards_called_titan_x_are_told_apart() -> None:
+    (maxwell,) = read(clean_text("GPU: GeForce GTX TITAN X", "x"))["system"].pci_gpus
+    (pascal,) = read(clean_text("GPU: TITAN X (Pascal)", "x"))["system"].pci_gpus
+    assert str(capability_of(maxwell.name)) == "5.2"
+    assert str(capability_of(pascal.name)) == "6.1"

@@ -5,6 +5,7 @@ from gpudoctor.model import (
     CheckResult,
     ComputeCapability,
     Device,
+    Environment,
     Evidence,
     Finding,
     Outcome,
@@ -17,7 +18,10 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.codec import from_json
+from gpudoctor.registry import load_checks
 from gpudoctor.reporters.json_report import render
+from gpudoctor.runner import run_checks
 
 FINDING = Finding(
     check_id="torch-cpu-build",
@@ -121,3 +125,17 @@ def test_numbers_that_json_lacks_become_text() -> None:
 def test_any_stream_can_take_it() -> None:
     finding = Finding(check_id="x", severity=Severity.INFO, summary="41 °C \udc80")
     assert render(report(findings=(finding,))).isascii()
+
+
+def test_uuids_are_numbered_and_a_snapshot_gives_the_same_findings() -> None:
+    uuid = "GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab"
+    machine = Snapshot(
+        devices=(Device(nvml_index=0, name="NVIDIA A10", uuid=uuid),),
+        environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "GPU-77777777-11aa-22bb-33cc-0123456789ab"}),
+    )
+    text = render(run_checks(load_checks(), machine))
+    document = json.loads(text)
+    assert uuid not in text
+    assert "cuda-visible-devices-hides-gpu" in [finding["check"] for finding in document["findings"]]
+    again = render(run_checks(load_checks(), from_json(Snapshot, document["snapshot"])))
+    assert json.dumps(json.loads(again)["findings"]) == json.dumps(document["findings"])
