@@ -6,7 +6,9 @@ import pytest
 
 from gpudoctor.data.failure_messages import failure_messages
 from gpudoctor.model import Severity
+from gpudoctor.readers import messages
 from gpudoctor.readers.report import read_texts
+from gpudoctor.readers.text import clean_text
 from gpudoctor.registry import load_checks
 from gpudoctor.runner import run_checks
 
@@ -177,3 +179,8 @@ def test_patterns_stay_fast(phrase: str) -> None:
             for _, _ in zip(range(4), row.expression().finditer(text), strict=False):
                 pass
             assert time.process_time() - began < 1, row.id
+
+
+def test_a_name_that_numpy_gave_up_is_no_broken_cupy() -> None:
+    found = messages.read(clean_text("AttributeError: module 'cupy' has no attribute 'bool'", "log"))["messages"]
+    assert [message.kind for message in found if message.library == "cupy"] == []
