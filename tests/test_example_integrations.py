@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from gpudoctor.commands.check import check
-from gpudoctor.containers.compose import read_project
+from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.dockerfile import parse_dockerfile
 from gpudoctor.requirements.parsing import parse_requirement
 

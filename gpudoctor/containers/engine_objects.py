@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.compose_project import Project
+from gpudoctor.containers.compose.project import Project
 from gpudoctor.model.record import record
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.build_context import TooLarge
 from gpudoctor.containers.build_plan import read_plan
-from gpudoctor.containers.compose import read_project
-from gpudoctor.containers.compose_files import NoComposeFile
-from gpudoctor.containers.compose_project import Build, Project, Service
+from gpudoctor.containers.compose.files import NoComposeFile
+from gpudoctor.containers.compose.project import Build, Project, Service
+from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engine import EngineUnavailable, connect
 from gpudoctor.containers.engine_objects import ServiceContainer, service_containers
 from gpudoctor.containers.project_images import look_at_image

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.compose import read_project
-from gpudoctor.containers.compose_files import NoComposeFile
-from gpudoctor.containers.compose_project import Project, Service
+from gpudoctor.containers.compose.files import NoComposeFile
+from gpudoctor.containers.compose.project import Project, Service
+from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.dockerfile import parse_dockerfile
 from gpudoctor.containers.engine import EngineUnavailable, connect, seconds_of
 from gpudoctor.containers.engine_objects import service_containers

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpudoctor.model.containers import ContainerEngine, ContainerSetup, GpuRequest
 
 if TYPE_CHECKING:
-    from gpudoctor.containers.compose_project import Service
+    from gpudoctor.containers.compose.project import Service
 
 VARIABLES = frozenset(
     (

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.containers.compose import read_project
-from gpudoctor.containers.compose_project import Project, Service
+from gpudoctor.containers.compose.project import Project, Service
+from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engine import connect
 from gpudoctor.containers.engine_objects import ServiceContainer, of_project, service_containers
 from tests.containers.engine import docker, missing_engine

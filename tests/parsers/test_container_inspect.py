@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.containers.compose_project import DeviceRequest, Mount, Service
+from gpudoctor.containers.compose.project import DeviceRequest, Mount, Service
 from gpudoctor.model import ContainerEngine, ContainerSetup, GpuRequest
 from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, parse_service
 

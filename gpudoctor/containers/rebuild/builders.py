@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from gpudoctor.containers.compose_project import Project
+from gpudoctor.containers.compose.project import Project
 from gpudoctor.containers.rebuild.command_line import CommandLine
 from gpudoctor.containers.rebuild.engine_build import EngineBuild, EnginePrune
 from gpudoctor.containers.rebuild.steps import Command, Step

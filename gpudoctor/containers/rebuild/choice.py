@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.compose import read_project
+from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.rebuild.builders import Builder, ComposeBuilder, DockerBuilder, EngineBuilder, path_with_first
 from gpudoctor.containers.rebuild.command_line import Choice, CommandLine, choose, find_compose, find_docker
 from gpudoctor.containers.requested import Subject

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from docker import APIClient
 
-from gpudoctor.containers.compose_project import Project
+from gpudoctor.containers.compose.project import Project
 from gpudoctor.containers.rebuild.builders import ComposeBuilder, DockerBuilder, path_with_first
 from gpudoctor.containers.rebuild.command_line import CommandLine
 from gpudoctor.containers.rebuild.plan import Attempt, Needs, attempts

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpudoctor.containers.compose_command import ask_command
-from gpudoctor.containers.compose_document import Document, read_document
-from gpudoctor.containers.compose_files import ComposeFiles, find_files
-from gpudoctor.containers.compose_project import Project
-from gpudoctor.containers.compose_services import ServiceReader
+from gpudoctor.containers.compose.command import ask_command
+from gpudoctor.containers.compose.document import Document, read_document
+from gpudoctor.containers.compose.files import ComposeFiles, find_files
+from gpudoctor.containers.compose.project import Project
+from gpudoctor.containers.compose.services import ServiceReader
 
 COMMAND_SECONDS = 5.0
 """docker-compose 1.29, which is written in Python, took 0.9 s for a small project (2 cores, 2026-11)."""

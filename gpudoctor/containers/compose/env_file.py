@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpudoctor.containers.bounded_files import read_bounded
-from gpudoctor.containers.interpolation import Interpolation
+from gpudoctor.containers.compose.interpolation import Interpolation
 
 MAXIMUM_BYTES = 1 << 18
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpudoctor.containers import interpolation
-from gpudoctor.containers.interpolation import Interpolation
+from gpudoctor.containers.compose import interpolation
+from gpudoctor.containers.compose.interpolation import Interpolation
 
 VARIABLES = {"A": "a", "EMPTY": "", "NAME_2": "n"}
 

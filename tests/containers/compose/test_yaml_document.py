@@ -4,9 +4,9 @@ import datetime
 
 import pytest
 
-from gpudoctor.containers import yaml_document
-from gpudoctor.containers.compose_merge import plain
-from gpudoctor.containers.yaml_document import Value, parse_yaml
+from gpudoctor.containers.compose import yaml_document
+from gpudoctor.containers.compose.merge import plain
+from gpudoctor.containers.compose.yaml_document import Value, parse_yaml
 
 
 def parsed(text: str) -> Value:

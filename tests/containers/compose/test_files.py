@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.compose_files import ComposeFiles, NoComposeFile, find_files
+from gpudoctor.containers.compose.files import ComposeFiles, NoComposeFile, find_files
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpudoctor.containers.bounded_files import read_bounded
-from gpudoctor.containers.compose_canonical import absolute, canonical_service
-from gpudoctor.containers.compose_files import ComposeFiles
-from gpudoctor.containers.compose_merge import merge
-from gpudoctor.containers.interpolation import Interpolation
-from gpudoctor.containers.yaml_document import MAXIMUM_BYTES, Value, parse_yaml
+from gpudoctor.containers.compose.canonical import absolute, canonical_service
+from gpudoctor.containers.compose.files import ComposeFiles
+from gpudoctor.containers.compose.interpolation import Interpolation
+from gpudoctor.containers.compose.merge import merge
+from gpudoctor.containers.compose.yaml_document import MAXIMUM_BYTES, Value, parse_yaml
 from gpudoctor.model.record import record
 
 _MOST_EXTENDS = 20

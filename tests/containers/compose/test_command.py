@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.compose import read_project
-from gpudoctor.containers.compose_project import Build, Project, Service
-from tests.containers.compose_cases import CASES, Case
+from gpudoctor.containers.compose.project import Build, Project, Service
+from gpudoctor.containers.compose.reader import read_project
+from tests.containers.compose.cases import CASES, Case
 
 SECONDS = 60.0
 

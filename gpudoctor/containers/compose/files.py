@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpudoctor.containers.env_file import read_env_file
+from gpudoctor.containers.compose.env_file import read_env_file
 from gpudoctor.model.record import record
 
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpudoctor.containers.compose_canonical import absolute, is_remote
-from gpudoctor.containers.compose_project import Build, DeviceRequest, Mount, Service
-from gpudoctor.containers.env_file import read_env_file
-from gpudoctor.containers.yaml_document import Value
+from gpudoctor.containers.compose.canonical import absolute, is_remote
+from gpudoctor.containers.compose.env_file import read_env_file
+from gpudoctor.containers.compose.project import Build, DeviceRequest, Mount, Service
+from gpudoctor.containers.compose.yaml_document import Value
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?) ?([kmgtp]?)i?b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers import env_file
-from gpudoctor.containers.env_file import read_env_file
+from gpudoctor.containers.compose import env_file
+from gpudoctor.containers.compose.env_file import read_env_file
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gpudoctor.containers.yaml_document import Value
+from gpudoctor.containers.compose.yaml_document import Value
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _DRIVE_OF_A_VOLUME = re.compile(r"[A-Za-z]:(?=\\|/[^:]*:/)")

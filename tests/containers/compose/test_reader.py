@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.compose import read_project
-from gpudoctor.containers.compose_project import Build, DeviceRequest, Mount, Project, Service
+from gpudoctor.containers.compose.project import Build, DeviceRequest, Mount, Project, Service
+from gpudoctor.containers.compose.reader import read_project
 
 Read = Callable[..., Project]
 

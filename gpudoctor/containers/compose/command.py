@@ -10,10 +10,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
-from gpudoctor.containers.compose_canonical import canonical_service
-from gpudoctor.containers.compose_document import Document, project_name, section
-from gpudoctor.containers.compose_files import ComposeFiles
-from gpudoctor.containers.yaml_document import MAXIMUM_BYTES, Value, parse_yaml
+from gpudoctor.containers.compose.canonical import canonical_service
+from gpudoctor.containers.compose.document import Document, project_name, section
+from gpudoctor.containers.compose.files import ComposeFiles
+from gpudoctor.containers.compose.yaml_document import MAXIMUM_BYTES, Value, parse_yaml
 
 _OFFLINE = {"COMPOSE_EXPERIMENTAL_GIT_REMOTE": "0", "COMPOSE_EXPERIMENTAL_OCI_REMOTE": "0"}
 """Compose v2 would fetch what a file includes from the network."""

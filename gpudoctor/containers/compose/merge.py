@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpudoctor.containers.yaml_document import Value
+from gpudoctor.containers.compose.yaml_document import Value
 
 _REPLACED = frozenset({("command",), ("entrypoint",), ("healthcheck", "test")})
 _BY_NAME = frozenset({("environment",), ("build", "args"), ("ulimits",)})
