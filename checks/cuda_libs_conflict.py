@@ -40,10 +40,9 @@ COMPAT_NOT_SUPPORTED = 804  # "forward compatibility was attempted on non suppor
 FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 # A symbol of a CUDA library that the loaded file of that name does not have: another version of it was found first.
-SYMBOL = re.compile(
-    r"undefined symbol:? (__nvJitLink\w*|nvJitLink\w+|nccl\w+|nvrtc\w+"
-    r"|cu(?:blas|fft|rand|solver|sparse|pti)\w+)(?:, version (lib\w+\.so[.\d]*))?",
-    re.IGNORECASE,
+SYMBOL = (
+    r"(?i)undefined symbol:? (__nvJitLink\w*|nvJitLink\w+|nccl\w+|nvrtc\w+"
+    r"|cu(?:blas|fft|rand|solver|sparse|pti)\w+)(?:, version (lib\w+\.so[.\d]*))?"
 )
 
 
@@ -227,7 +226,7 @@ def _missing_symbol(
 ) -> tuple[str, re.Match[str]] | None:
     """Return the fact with an error that names a missing symbol of a CUDA library, and the match."""
     for fact, text in runtime_texts(torch_runtime, cupy_runtime):
-        match = SYMBOL.search(text)
+        match = re.search(SYMBOL, text)
         if match is not None:
             return fact, match
     return None

@@ -10,8 +10,8 @@ from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 
 WARNING = "multiple CuPy packages are installed"
-_WHOLE_NAMES = re.compile(r"(?<![\w-])cupy(?:-cuda\d{2,3}x?)?(?![\w-])")
-_NAMES = re.compile(r"(?<![\w-])(?:amd-)?cupy(?:-(?:cuda|rocm)[\w-]{1,20})?(?![\w-])")
+_WHOLE_NAMES = r"(?<![\w-])cupy(?:-cuda\d{2,3}x?)?(?![\w-])"
+_NAMES = r"(?<![\w-])(?:amd-)?cupy(?:-(?:cuda|rocm)[\w-]{1,20})?(?![\w-])"
 
 
 @check(
@@ -74,7 +74,7 @@ def cupy_multiple_packages(
 
 def _as_told(fact: str, message: Message, cupy: Cupy | None, machine: Machine, *, fails: bool) -> Finding:
     """Return the finding where somebody says that several are installed."""
-    names = tuple(sorted(set(_WHOLE_NAMES.findall(message.text.lower()))))
+    names = tuple(sorted(set(re.findall(_WHOLE_NAMES, message.text.lower()))))
     return Finding(
         severity=Severity.ERROR if fails else Severity.WARNING,
         summary=f'The report says that several CuPy packages are installed: "{message.text}"',
@@ -87,4 +87,4 @@ def _as_told(fact: str, message: Message, cupy: Cupy | None, machine: Machine, *
 def _named(warning: str) -> list[str]:
     """Return the distributions that CuPy's warning lists."""
     _, _, rest = warning.partition(WARNING)
-    return sorted({match.lower() for match in _NAMES.findall(rest)})
+    return sorted({match.lower() for match in re.findall(_NAMES, rest)})

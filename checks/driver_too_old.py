@@ -31,6 +31,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.record import record
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 from gpudoctor.registry import Skip, applies, check, known
@@ -59,7 +60,8 @@ class _Consumer(NamedTuple):
     works: bool
 
 
-class _Machine(NamedTuple):
+@record
+class _Machine:
     """What remedies depend on."""
 
     system: System | None

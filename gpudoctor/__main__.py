@@ -4,29 +4,42 @@ import atexit
 import gc
 import os
 import sys
-from contextlib import suppress
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as the supervisor to start
+    from typing import NoReturn
+
+    from gpudoctor.probes.isolate import Supervisor
 
 
-def main() -> NoReturn:
-    """Run the command line.
-
-    For a check of this machine, the process that will run the workers is started first: it takes as long to start as
-    the command line takes to import.
-    """
+def main() -> "NoReturn":
+    """Run the command line."""
     gc.disable()  # a run lasts a moment, and collections take a twentieth of it
     atexit.register(gc.freeze)  # what is frozen is left out of the last collection, which would take as much
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller: nobody reads it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    supervisor = None
-    if sys.argv[1:2] == ["check"] and not any(argument.startswith("--from") for argument in sys.argv):
-        from gpudoctor.probes.isolate import Supervisor
-
-        with suppress(OSError):  # a working directory that is gone: the command line tells
-            supervisor = Supervisor(os.environ, os.getcwd())
+    probing = sys.argv[1:2] == ["check"] and not any(argument.startswith("--from") for argument in sys.argv)
+    supervisor = _begin_probing() if probing else None
     from gpudoctor import cli
 
     cli.main(supervisor)
+
+
+def _begin_probing() -> "Supervisor | None":
+    """Ask this machine what most checks ask, before the command line is even imported: both take as long."""
+    from gpudoctor.probes.isolate import ForkedSupervisor
+
+    try:
+        directory = os.getcwd()
+        supervisor = ForkedSupervisor(os.environ, directory)
+    except OSError:  # a working directory that is gone: the command line tells
+        return None
+    from gpudoctor.host import Setting
+    from gpudoctor.probes.snapshot import first_questions
+
+    setting = Setting(environ=os.environ, directory=directory)
+    supervisor.prepare(first_questions(setting), setting)
+    return supervisor
 
 
 if __name__ == "__main__":

@@ -7,29 +7,46 @@ from typing import Any
 
 from gpudoctor.host import Setting
 
-_OTHER_HOME = re.compile(r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':]+")
+# Patterns are texts, which `re` compiles when one is asked for: most texts give no occasion.
+_OTHER_HOME = r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':]+"
 _SHORTEST_HOST_NAME = 3  # a shorter name would hit parts of other words
 
-_UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
+_UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _MASKED_UUID = "00000000-0000-0000-0000-"
 
 # Keys of services by the form that their makers give them, and whatever stands after such a word.
 # Source: https://docs.github.com/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
-_TOKEN = re.compile(
+_SERVICE_KEY_MARKS = (
+    "hf_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "AKIA",
+    "xox",
+    "nvapi-",
+    "eyJ",
+    "wandb_v",
+)
+_SERVICE_KEY = (
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
     r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|nvapi-[\w-]{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}|wandb_v\d_\w{20,})"
 )
-_NAMED_SECRET = re.compile(
-    r"\b(\w{0,40}(?:token|secret|passw(?:or)?d|api_?key)[\"']?\s?[=:](?!=)\s?[\"']?)"
-    r"(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}",
-    re.IGNORECASE,
+_NAMED_VALUE_MARKS = ("token", "secret", "passw", "apikey", "api_key")
+_NAMED_VALUE = (
+    r"(?i)((?:token|secret|passw(?:or)?d|api_?key)[\"']?\s?[=:](?!=)\s?[\"']?)"
+    r"(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}"
 )
-_URL_USER = re.compile(r"(://)[^\s/@]{1,300}@")
-_MAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b")
+_URL_USER = r"(://)[^\s/@]{1,300}@"
+_MAIL = r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b"
 # "(base) alice@lab42:~$", "[alice@lab42 work]$"
 _BEFORE_PROMPT = r"(?m)^([^\S\n]*(?:\([^()\n]{1,60}\)[^\S\n]*)?\[?"
-_PROMPT = re.compile(_BEFORE_PROMPT + r")(?!root@|user@)[\w.-]{1,40}@(?=[\w.-]{1,60}[: ])")
-_PROMPT_HOST = re.compile(_BEFORE_PROMPT + r"(?:root|user)@)(?![0-9a-f]{12}[: ])[\w.-]{1,60}(?=[: ])")
+_PROMPT = _BEFORE_PROMPT + r")(?!root@|user@)[\w.-]{1,40}@(?=[\w.-]{1,60}[: ])"
+_PROMPT_HOST = _BEFORE_PROMPT + r"(?:root|user)@)(?![0-9a-f]{12}[: ])[\w.-]{1,60}(?=[: ])"
 _STARS = "***"
 
 
@@ -53,7 +70,7 @@ def mask_text(text: str, setting: Setting) -> str:
         text = re.sub(re.escape(setting.home) + r"(?![\w.-])", "~", text)
     if len(setting.host_name) >= _SHORTEST_HOST_NAME and setting.host_name in text:
         text = re.sub(rf"(?<![\w.-]){re.escape(setting.host_name)}(?![\w-])", "host", text)
-    text = _OTHER_HOME.sub(r"\1user", text) if "/home/" in text or "Users" in text else text
+    text = re.sub(_OTHER_HOME, r"\1user", text) if "/home/" in text or "Users" in text else text
     return mask_secrets(text)
 
 
@@ -62,8 +79,8 @@ def mask_pasted(text: str) -> str:
 
     The host names that Docker gives containers (twelve hex digits) stay: they tell that there is a container.
     """
-    text = _PROMPT_HOST.sub(r"\1host", _PROMPT.sub(r"\1user@", text))
-    return mask_secrets(_MAIL.sub(_masked_mail, _OTHER_HOME.sub(r"\1user", text)))
+    text = re.sub(_PROMPT_HOST, r"\1host", re.sub(_PROMPT, r"\1user@", text))
+    return mask_secrets(re.sub(_MAIL, _masked_mail, re.sub(_OTHER_HOME, r"\1user", text)))
 
 
 def _masked_mail(match: re.Match[str]) -> str:
@@ -72,9 +89,12 @@ def _masked_mail(match: re.Match[str]) -> str:
 
 def mask_secrets(text: str) -> str:
     """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
-    text = _TOKEN.sub(_STARS, text)
-    text = _NAMED_SECRET.sub(rf"\1{_STARS}", text)
-    return _URL_USER.sub(rf"\1{_STARS}@", text)
+    if any(mark in text for mark in _SERVICE_KEY_MARKS):
+        text = re.sub(_SERVICE_KEY, _STARS, text)
+    lowered = text.lower()
+    if any(mark in lowered for mark in _NAMED_VALUE_MARKS):
+        text = re.sub(_NAMED_VALUE, rf"\1{_STARS}", text)
+    return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
 
 
 def mask_uuids(document: Any) -> Any:
@@ -91,7 +111,7 @@ def mask_uuids(document: Any) -> Any:
 
 def _number_uuids(value: Any, numbers: dict[str, str]) -> None:
     if isinstance(value, str):
-        for uuid in _UUID.findall(value):
+        for uuid in re.findall(_UUID, value) if "-" in value else ():
             if not uuid.startswith(_MASKED_UUID):
                 numbers.setdefault(uuid.lower(), f"{_MASKED_UUID}{len(numbers) + 1:012d}")
     elif isinstance(value, dict):
@@ -104,7 +124,7 @@ def _number_uuids(value: Any, numbers: dict[str, str]) -> None:
 
 def _replaced(value: Any, numbers: dict[str, str]) -> Any:
     if isinstance(value, str):
-        return _UUID.sub(lambda match: numbers.get(match[0].lower(), match[0]), value) if "-" in value else value
+        return re.sub(_UUID, lambda match: numbers.get(match[0].lower(), match[0]), value) if "-" in value else value
     if isinstance(value, dict):
         return {key: _replaced(item, numbers) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -44,6 +43,8 @@ def targets(names: Sequence[str], outputs: Sequence[str]) -> list[Target]:
     if len(set(map(os.path.abspath, outputs))) < len(outputs):
         raise UsageError("--output: two formats would go into the same file")
     if outputs:
+        from pathlib import Path
+
         from gpudoctor.files import check_writable
 
         for output in outputs:
@@ -72,6 +73,8 @@ def write_reports(report: Report, wanted: Sequence[Target], run: formats.Run, en
         if output is None:
             print_text(text)
         else:
+            from pathlib import Path
+
             from gpudoctor.files import write_whole
 
             write_whole(Path(output), text)

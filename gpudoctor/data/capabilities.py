@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion
 
 # Jetson and DRIVE: "binary compatibility between desktop and Tegra is not supported", nor between Tegra parts.
@@ -18,7 +19,8 @@ TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
 _ORIN_RUNS_DESKTOP_CODE = CudaVersion(13, 2)
 
 
-class Features(NamedTuple):
+@record
+class Features:
     """What devices of one compute capability do natively.
 
     Each precision is "native", "emulated" (computed in fp32), "slow" (own arithmetic, far below the fp32 rate),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 from gpudoctor.model.versions import CudaVersion
 
 
-class CupyPackage(NamedTuple):
+@record
+class CupyPackage:
     """One distribution that holds the package cupy.
 
     platform: "cuda", "rocm" or "source".
@@ -31,7 +32,8 @@ class CupyPackage(NamedTuple):
     source: str
 
 
-class CupyRelease(NamedTuple):
+@record
+class CupyRelease:
     """What one major version of CuPy supports, as its documentation gives it: "12.0-", "1.22-2.3"."""
 
     major: int
@@ -43,7 +45,8 @@ class CupyRelease(NamedTuple):
     source: str
 
 
-class RemovedPart(NamedTuple):
+@record
+class RemovedPart:
     """A module or function that CuPy no longer has.
 
     last: the last major version with it. package: a distribution that has wheels of that version.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 
 
-class EnvironmentVariable(NamedTuple):
+@record
+class EnvironmentVariable:
     """A variable, what it does, and what goes wrong with it ("" for nothing known)."""
 
     name: str

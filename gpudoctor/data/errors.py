@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 
 
-class XidMeaning(NamedTuple):
+@record
+class XidMeaning:
     """What NVIDIA's catalogue says about one Xid.
 
     action: what to do at once, in NVIDIA's vocabulary: "RESTART_APP", "RESET_GPU", ...

@@ -6,12 +6,14 @@ import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 
 
-class FailureMessage(NamedTuple):
+@record
+class FailureMessage:
     """A row of the table.
 
     contains: phrases in lower case, one of which every such message holds: looked for first, for that is fast.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 
 
-class DevicePeak(NamedTuple):
+@record
+class DevicePeak:
     """Peak rates of one product; a rate that is not verified is left out, or None.
 
     tflops: precision ("fp32", "tf32", "bf16", "fp16") → dense TFLOPS, with fp32 accumulation.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 
 
-class RocmRelease(NamedTuple):
+@record
+class RocmRelease:
     """The ROCm builds of one PyTorch release; None where not verified.
 
     variants: "rocm7.1", ...; each is an index of its own. gfx_targets: device code inside, by the build scripts.

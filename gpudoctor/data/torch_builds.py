@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.record import record
 from gpudoctor.model.versions import CudaVersion
 
 INDEX = "https://download.pytorch.org/whl"
 
 
-class TorchRelease(NamedTuple):
+@record
+class TorchRelease:
     """A release of PyTorch on PyPI.
 
     versions: every patch version, oldest first.
@@ -27,7 +29,8 @@ class TorchRelease(NamedTuple):
     source: str
 
 
-class TorchBuild(NamedTuple):
+@record
+class TorchBuild:
     """One CUDA build of a PyTorch release.
 
     version: the newest patch version.
@@ -55,7 +58,8 @@ class TorchBuild(NamedTuple):
         return f"{INDEX}/{self.variant}"
 
 
-class Companions(NamedTuple):
+@record
+class Companions:
     """The versions of torchvision and torchaudio that belong to one version of torch; None where not verified.
 
     torchaudio_variants: builds that exist of this torchaudio; None for those of torch.

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
-import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # nothing else is imported before the supervisor starts: it takes as long to start as the rest
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import IO, Any, NoReturn, Protocol
 
     from gpudoctor.host import Answer, Question, Setting
+
+    class Process(Protocol):
+        """A process that reads `stdin` and writes `stdout`."""
+
+        @property
+        def stdin(self) -> IO[bytes] | None: ...
+        @property
+        def stdout(self) -> IO[bytes] | None: ...
+        def kill(self) -> None: ...
+        def wait(self) -> int: ...
+
 
 WORKERS = os.path.join(os.path.dirname(__file__), "workers")
 PATIENCE_SECONDS = 5.0  # beyond the workers' limit, for starting each and for killing it if it does not end
@@ -34,8 +43,14 @@ class Supervisor:
 
     def __init__(self, environ: Mapping[str, str], directory: str | os.PathLike[str]) -> None:
         self._questions: tuple[Question, ...] = ()
+        self._asked: list[Question] = []
         self._patience = 0.0
-        self._process = subprocess.Popen(
+        self._process = self._start(environ, directory)
+
+    def _start(self, environ: Mapping[str, str], directory: str | os.PathLike[str]) -> Process:
+        import subprocess
+
+        return subprocess.Popen(
             [sys.executable, "-c", SUPERVISE, WORKERS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -45,16 +60,30 @@ class Supervisor:
             start_new_session=True,
         )
 
+    def prepare(self, questions: Iterable[Question], setting: Setting) -> None:
+        """Put questions that are most likely asked: those that are not are dropped without an answer."""
+        self._put({"questions": self._new(questions, setting)})
+
     def ask(self, questions: Iterable[Question], setting: Setting) -> None:
         """Put the questions, once."""
-        import json
-
         self._questions = tuple(questions)
         self._patience = setting.timeout_seconds + PATIENCE_SECONDS * len(self._questions)
         order = {
+            "questions": self._new(self._questions, setting),
             "timeout_seconds": setting.timeout_seconds,
-            "questions": [_order(question, setting) for question in self._questions],
+            "wanted": [self._asked.index(question) for question in self._questions],
         }
+        self._put(order)
+
+    def _new(self, questions: Iterable[Question], setting: Setting) -> list[dict[str, Any]]:
+        """Return the orders for what was not asked yet."""
+        known = len(self._asked)
+        self._asked += [question for question in questions if question not in self._asked]
+        return [_order(number, self._asked[number], setting) for number in range(known, len(self._asked))]
+
+    def _put(self, order: Mapping[str, Any]) -> None:
+        import json
+
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died, which `answers` tells
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
@@ -63,6 +92,7 @@ class Supervisor:
     def answers(self) -> dict[str, Answer]:
         """Wait, and return the answer to each question by its name."""
         import json
+        import threading
 
         from gpudoctor.host import Answer
 
@@ -76,7 +106,7 @@ class Supervisor:
             watchdog.cancel()
             self.dismiss()
         pairs = zip((json.loads(line) for line in lines[::2]), lines[1::2], strict=False)
-        answers = {ending["name"]: _understand(ending, line) for ending, line in pairs}
+        answers = {self._asked[ending["number"]].name: _understand(ending, line) for ending, line in pairs}
         lost = Answer(state="failed", detail="the process that runs the probes ended early")
         return {question.name: answers.get(question.name, lost) for question in self._questions}
 
@@ -89,9 +119,58 @@ class Supervisor:
         self._process.wait()
 
 
-def _order(question: Question, setting: Setting) -> dict[str, Any]:
+class ForkedSupervisor(Supervisor):
+    """A copy of this process, in its environment and directory: it starts at once, where an interpreter takes a while.
+
+    For a process that has neither threads nor anything to lose: the command line's, before it imports anything.
+    """
+
+    def _start(self, environ: Mapping[str, str], directory: str | os.PathLike[str]) -> Process:
+        streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)  # where one is closed, a pipe would take its number
+        return _Copy() if hasattr(os, "fork") and all(streams) else super()._start(environ, directory)
+
+
+class _Copy:
+    """A copy of this process that supervises, and leaves by itself."""
+
+    def __init__(self) -> None:
+        orders, to_orders = os.pipe()
+        from_answers, answers = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _supervise(orders, answers)
+        os.close(orders)
+        os.close(answers)
+        self.stdin: IO[bytes] = os.fdopen(to_orders, "wb")
+        self.stdout: IO[bytes] = os.fdopen(from_answers, "rb")
+
+    def kill(self) -> None:
+        os.kill(self._pid, 9)
+
+    def wait(self) -> int:
+        return os.waitpid(self._pid, 0)[1]
+
+
+def _supervise(orders: int, answers: int) -> NoReturn:
+    """In the copy: take the orders, answer them and leave."""
+    try:
+        os.setsid()
+        for source, target in ((orders, 0), (answers, 1), (os.open(os.devnull, os.O_WRONLY), 2)):
+            os.dup2(source, target)
+        os.closerange(3, answers + 2)  # the ends of the pipes, of which `answers` is the last, and the null device
+        if not getattr(sys.flags, "safe_path", False):
+            sys.path[0] = ""  # as for `python -c`: not the folder of the command
+        sys.path.insert(0, WORKERS)
+        import importlib
+
+        importlib.import_module("supervise").main()
+    finally:
+        os._exit(70)
+
+
+def _order(number: int, question: Question, setting: Setting) -> dict[str, Any]:
     return {
-        "name": question.name,
+        "number": number,
         "worker": question.worker,
         "arguments": dict(question.arguments),
         "interpreter": (setting.interpreter or sys.executable) if question.fresh else None,

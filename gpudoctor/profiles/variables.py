@@ -20,18 +20,18 @@ TF32_VARIABLE = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
 FRAMEWORK_VARIABLES = frozenset((*ALLOCATOR_VARIABLES, THREADS_VARIABLE, TF32_VARIABLE))
 
 ALLOWED = "A-Z a-z 0-9 _ . , : / + -"
-_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_.,:/+-]")
+_NOT_ALLOWED = r"[^A-Za-z0-9_.,:/+-]"
 _LARGEST = 10**12  # more is no batch size, and a number of any length is slow to read
 
 
 def allowed(text: str) -> str:
     """Return `text` with "_" for each character that a value cannot hold: "NVIDIA_H200"."""
-    return _NOT_ALLOWED.sub("_", text)
+    return re.sub(_NOT_ALLOWED, "_", text)
 
 
 def is_allowed(text: str) -> bool:
     """Tell whether a value can hold `text` as it is."""
-    return _NOT_ALLOWED.search(text) is None
+    return re.search(_NOT_ALLOWED, text) is None
 
 
 def _number(text: str, least: int) -> int:

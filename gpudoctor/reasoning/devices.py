@@ -11,7 +11,7 @@ from gpudoctor.registry import applies, known
 
 # Turing without tensor cores (TU116, TU117): capability 7.5 as the RTX 20 series, and half the expectations with it.
 # Source: https://en.wikipedia.org/wiki/GeForce_16_series; NVIDIA's data sheets of the T series name no tensor cores.
-_NO_TENSOR_CORES = re.compile(r"\b(GTX ?16\d\d(?:Ti|S)?|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b")
+_NO_TENSOR_CORES = r"\b(GTX ?16\d\d(?:Ti|S)?|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b"
 
 
 def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:
@@ -66,7 +66,7 @@ def has_tensor_cores(device: Device, table: Features | None) -> bool | None:
 
 
 def _lacks_tensor_cores(table: Features, device: Device) -> bool:
-    return table.capability == ComputeCapability(7, 5) and _NO_TENSOR_CORES.search(device.name or "") is not None
+    return table.capability == ComputeCapability(7, 5) and re.search(_NO_TENSOR_CORES, device.name or "") is not None
 
 
 def ranges(numbers: Iterable[int]) -> str:

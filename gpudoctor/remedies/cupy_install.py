@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gpudoctor.data import cupy_package, last_toolkit, minimum_driver
 from gpudoctor.model import CudaVersion, Cupy, Device, Driver, PackageVersion, Python, Remedy, System
+from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.packages import removals
 from gpudoctor.remedies.torch_choice import Machine, machine_of
@@ -21,7 +21,8 @@ LAST_13_PYTHON = (3, 13)
 FIRST_TOOLKITS = (CudaVersion(13, 0), CudaVersion(12, 0), CudaVersion(11, 2))
 
 
-class Requirement(NamedTuple):
+@record
+class Requirement:
     """One CuPy distribution: "cupy-cuda12x", with its extra or version."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gpudoctor.data import (
     TorchBuild,
@@ -17,9 +16,11 @@ from gpudoctor.data import (
     torch_releases,
 )
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, PackageVersion, Python, System, Torch
+from gpudoctor.model.record import record
 
 
-class Machine(NamedTuple):
+@record
+class Machine:
     """What a build must fit; None for unknown, which excludes nothing.
 
     platform: key of the table: "linux_x86_64", "linux_aarch64", "windows_amd64"; "" where there are no wheels.
@@ -65,7 +66,8 @@ class Machine(NamedTuple):
         return answer
 
 
-class Choice(NamedTuple):
+@record
+class Choice:
     """A build and the patch version of it to install: "2.13.0"."""
 
     build: TorchBuild

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.data import last_driver_branch, last_toolkit, minimum_driver, runs_on, torch_builds
 from gpudoctor.data.capabilities import is_tegra
@@ -62,11 +63,11 @@ def _no_code(capabilities: list[ComputeCapability]) -> str:
 def _obstacles(machine: Machine, torch: Torch | None) -> Iterator[tuple[str, Choice]]:
     """Yield each single fact of the machine without which a build would fit, with the build that would."""
     relaxed = {
-        "driver": machine._replace(driver=None),
-        "python": machine._replace(python=None),
-        "glibc": machine._replace(glibc=None),
-        "cuda": machine._replace(cuda=None),
-        "devices": machine._replace(capabilities=()),
+        "driver": replace(machine, driver=None),
+        "python": replace(machine, python=None),
+        "glibc": replace(machine, glibc=None),
+        "cuda": replace(machine, cuda=None),
+        "devices": replace(machine, capabilities=()),
     }
     for name, other in relaxed.items():
         choice = choose(other, torch) if other != machine else None

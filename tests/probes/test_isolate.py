@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 from gpudoctor.host import Answer, Question, Setting
 from gpudoctor.probes import isolate
-from gpudoctor.probes.isolate import Supervisor
+from gpudoctor.probes.isolate import ForkedSupervisor, Supervisor
 
 WELL = "def collect(arguments):\n    return {'sum': arguments['a'] + arguments['b']}\n"
 
@@ -144,6 +146,29 @@ def test_nothing_stays_at_work_when_the_asker_leaves(tmp_path: Path) -> None:
     wait_until(lambda: is_running("61.5"))
     supervisor.dismiss()
     wait_until(lambda: not is_running("61.5"))
+
+
+@pytest.mark.parametrize("start", [Supervisor, ForkedSupervisor])
+def test_a_prepared_question_is_asked_once(start: type[Supervisor], tmp_path: Path) -> None:
+    """The copy is made in a process of its own: this one may have threads."""
+    program = (
+        "import os, sys\n"
+        f"from gpudoctor.probes.isolate import {start.__name__} as start\n"
+        "supervisor = start(os.environ, os.getcwd())\n"
+        "from gpudoctor.host import Question, Setting\n"
+        "setting = Setting(environ=os.environ, directory=os.getcwd())\n"
+        "count = ['sh', '-c', 'echo once >> count']\n"
+        "wanted = Question(name='it', worker='read_host', arguments={'commands': {'count': count}})\n"
+        "other = Question(name='other', worker='read_host', arguments={'commands': {'sleep': ['sleep', '62.5']}})\n"
+        "more = Question(name='more', worker='read_host')\n"
+        "supervisor.prepare([wanted, other], setting)\n"
+        "supervisor.ask([wanted, more], setting)\n"
+        "print({name: answer.state for name, answer in supervisor.answers().items()})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'it': 'ok', 'more': 'ok'}\n"
+    assert (tmp_path / "count").read_text() == "once\n"
+    wait_until(lambda: not is_running("62.5"))
 
 
 def is_running(word: str) -> bool:

@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import errno
 import fnmatch
+import functools
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -53,6 +55,7 @@ LIMIT_FILES = {
 
 def collect(arguments: Mapping[str, Any]) -> Facts:
     """Return the answer to the reading list `arguments`."""
+    _scan.cache_clear()
     running = {name: _Command(argv) for name, argv in (arguments.get("commands") or {}).items()}
     return {
         "files": _read_files(arguments),
@@ -100,6 +103,8 @@ def _expand(pattern: str) -> tuple[List[str], Optional[str]]:
 
 def _unescape(pattern: str) -> Optional[str]:
     """Return the path that a pattern without a wildcard names ("[[]" is a bracket); None where there is a wildcard."""
+    if not any(sign in pattern for sign in "*?["):
+        return pattern
     rest = re.sub(r"\[[*?[]\]", "", pattern)
     return None if re.search(r"[*?[]", rest) else re.sub(r"\[([*?[])\]", r"\1", pattern)
 
@@ -112,30 +117,38 @@ def _step(folders: Iterable[str], part: str, errors: List[str]) -> Iterator[str]
         elif part == "**":
             yield from _folders_below(folder, FOLDER_DEPTH, errors)
         else:
-            names = [entry.name for entry in _scan(folder, errors)]
-            yield from (os.path.join(folder, name) for name in names if _matches(name, part))
+            names = _entries(folder, errors)
+            yield from (os.path.join(folder, name) for name in _matching(names, part))
 
 
-def _matches(name: str, part: str) -> bool:
-    return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
+def _matching(names: Iterable[str], part: str) -> List[str]:
+    found = sorted(fnmatch.filter(names, part))
+    return found if part.startswith(".") else [name for name in found if not name.startswith(".")]
 
 
 def _folders_below(folder: str, depth: int, errors: List[str]) -> Iterator[str]:
     yield folder
     if depth:
-        for entry in _scan(folder, errors):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _folders_below(os.path.join(folder, entry.name), depth - 1, errors)
+        entries = _entries(folder, errors)
+        for name in sorted(name for name in entries if entries[name]):
+            yield from _folders_below(os.path.join(folder, name), depth - 1, errors)
 
 
-def _scan(folder: str, errors: List[str]) -> List[os.DirEntry[str]]:
+def _entries(folder: str, errors: List[str]) -> Mapping[str, bool]:
+    """Return the names in `folder`, and of each whether it is a folder and no link to one."""
+    entries, error = _scan(folder)
+    if error:
+        errors.append(error)
+    return entries
+
+
+@functools.lru_cache(maxsize=None)  # many patterns of a reading list go through the same folders
+def _scan(folder: str) -> tuple[Dict[str, bool], str]:
     try:
         with os.scandir(folder or ".") as entries:
-            return sorted(islice(entries, FOLDER_ENTRIES), key=lambda entry: entry.name)
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, FOLDER_ENTRIES)}, ""
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            errors.append(_error(error))
-        return []
+        return {}, "" if error.errno in (errno.ENOENT, errno.ENOTDIR) else _error(error)
 
 
 def _list(pattern: str) -> Facts:
@@ -161,8 +174,6 @@ def _resolve(path: str) -> Facts:
 
 
 def _which(name: str) -> Optional[Facts]:
-    import shutil  # it brings all kinds of compression with it
-
     path = shutil.which(name)
     return None if path is None else {"path": path, "target": os.path.realpath(path)}
 

@@ -12,14 +12,17 @@ import re
 import subprocess
 from collections import deque
 from itertools import chain
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
 
 DEVICE = "/dev/kmsg"
 READ_BYTES = 16 * 2**20
 LINES = 400
 LINE_LENGTH = 1000
 COMMAND_SECONDS = 5.0
-WORDS = re.compile(r"NVRM|Xid|nvidia", re.IGNORECASE)
+WORDS = re.compile(rb"NVRM|Xid|nvidia", re.IGNORECASE)
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
 COMMANDS = (
     ("dmesg",),
@@ -46,11 +49,11 @@ def read_kernel_log(device: str, commands: Iterable[Iterable[str]]) -> Dict[str,
         output = _output(list(argv))
         # a kernel has always said something: no output means no permission
         if output.strip():
-            return {"source": next(iter(argv)), "lines": _relevant(output.splitlines())}
+            return {"source": next(iter(argv)), "lines": _newest(map(_decode, _of_the_driver(output.splitlines())))}
     return {"error": failure}
 
 
-def _output(argv: List[str]) -> str:
+def _output(argv: List[str]) -> bytes:
     try:
         done = subprocess.run(
             argv,
@@ -62,8 +65,8 @@ def _output(argv: List[str]) -> str:
             env=dict(os.environ, LC_ALL="C"),
         )
     except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+        return b""
+    return done.stdout if done.returncode == 0 else b""
 
 
 def _read_records(device: str) -> Optional[List[str]]:
@@ -74,7 +77,7 @@ def _read_records(device: str) -> Optional[List[str]]:
         first = next(records, None)
         if first is None:
             return None
-        return _relevant(_text(record) for record in chain([first], records))
+        return _newest(map(_text, _of_the_driver(chain([first], records))))
     finally:
         os.close(descriptor)
 
@@ -96,7 +99,7 @@ def _records(descriptor: int) -> Iterator[bytes]:
 
 def _text(record: bytes) -> str:
     """Return the line that dmesg prints for "4,1234,5678901,-;text"."""
-    prefix, _, text = record.decode("utf-8", "replace").partition(";")
+    prefix, _, text = _decode(record).partition(";")
     fields = prefix.split(",")
     first_line = text.partition("\n")[0]
     if len(fields) < 3 or not fields[2].isdigit():
@@ -104,5 +107,14 @@ def _text(record: bytes) -> str:
     return "[%5d.%06d] %s" % (*divmod(int(fields[2]), 1_000_000), first_line)
 
 
-def _relevant(lines: Iterable[str]) -> List[str]:
-    return list(deque((line[:LINE_LENGTH] for line in lines if WORDS.search(line)), LINES))
+def _decode(line: bytes) -> str:
+    return line.decode("utf-8", "replace")
+
+
+def _of_the_driver(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines that the driver wrote. What follows in a record of /dev/kmsg are its properties."""
+    return (line for line in lines if WORDS.search(line.partition(b"\n")[0]))
+
+
+def _newest(lines: Iterable[str]) -> List[str]:
+    return list(deque((line[:LINE_LENGTH] for line in lines), LINES))

@@ -1,8 +1,9 @@
 """Run workers side by side, each in a process of its own with a time limit, and write down how each one ended.
 
-The order comes on standard input as one line of JSON: `timeout_seconds`, and `questions` with `name`, `worker`,
-`arguments` and `interpreter` (null for a copy of this process). For each question, in order, two lines go to standard
-output: how it ended (`name`, `state`, `status`, `seconds`, `errors`), and the worker's answer as it wrote it.
+Orders come on standard input, a line of JSON each, with `questions`: `number`, `worker`, `arguments` and `interpreter`
+(null for a copy of this process). The last one, and only it, has `timeout_seconds` and `wanted`: the numbers to answer;
+what was asked before and is not among them is killed. For each question, in order, two lines go to standard output:
+how it ended (`number`, `state`, `status`, `seconds`, `errors`), and the worker's answer as it wrote it.
 
 A small process forks in a moment; the program that asks, with all its modules, would not. When standard input ends,
 because the asker is gone, every worker is killed. Standard library only, from Python 3.8 on.
@@ -10,6 +11,7 @@ because the asker is gone, every worker is killed. Standard library only, from P
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
 import importlib
@@ -25,19 +27,20 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
     from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Sequence
 
 run = importlib.import_module("run")
-importlib.import_module("read_host")  # in the time before the order comes, for most questions are its
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAXIMUM_ANSWER_BYTES = 64 * 2**20
 STDERR_BYTES_KEPT = 4000
+USUAL = ("read_host", "read_kernel_log", "python_environment", "nvml_devices", "cuda_driver")
+MOST_DESCRIPTORS = 256  # more than this process has open: a few, and two for each worker
 GRACE_SECONDS = 2.0  # a process that waits inside the driver ignores SIGKILL: it is left behind after this long
 
 
 class Running:
     """A worker at work: its process, the pipe of its answer and the file of its standard error."""
 
-    def __init__(self, name: str, pid: int, wait: Callable[[], int], output: IO[bytes], errors: IO[bytes]) -> None:
-        self.name = name
+    def __init__(self, number: int, pid: int, wait: Callable[[], int], output: IO[bytes], errors: IO[bytes]) -> None:
+        self.number = number
         self.pid = pid
         self.wait = wait
         self.output = output
@@ -63,18 +66,16 @@ class Running:
             self.kill()
             self.listener.join(GRACE_SECONDS)
             self.seconds = timeout_seconds
-        ending = {"name": self.name, "state": state, "status": self.status, "seconds": self.seconds}
+        ending = {"number": self.number, "state": state, "status": self.status, "seconds": self.seconds}
         return {**ending, "errors": _last_words(self.errors)}
 
     def kill(self) -> None:
         """Kill the worker with all that it started."""
-        try:
-            if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):  # it has ended
+            os.kill(self.pid, 9 if hasattr(os, "killpg") else 15)  # also where it has no session of its own yet
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(OSError):
                 os.killpg(self.pid, 9)
-            else:
-                os.kill(self.pid, 15)
-        except OSError:  # it has ended
-            pass
 
 
 def start(question: Mapping[str, Any]) -> Running:
@@ -105,7 +106,7 @@ def _spawn(question: Mapping[str, Any]) -> Running:
         process.stdin.close()
     except BrokenPipeError:  # it is no Python, or has ended already
         pass
-    return Running(question["name"], process.pid, process.wait, process.stdout, errors)
+    return Running(question["number"], process.pid, process.wait, process.stdout, errors)
 
 
 def _fork(question: Mapping[str, Any]) -> Running:
@@ -115,7 +116,7 @@ def _fork(question: Mapping[str, Any]) -> Running:
     if pid == 0:
         _work(question, writer, errors.fileno())
     os.close(writer)
-    return Running(question["name"], pid, lambda: _exit_status(pid), os.fdopen(reader, "rb"), errors)
+    return Running(question["number"], pid, lambda: _exit_status(pid), os.fdopen(reader, "rb"), errors)
 
 
 def _work(question: Mapping[str, Any], output: int, errors: int) -> NoReturn:
@@ -124,6 +125,7 @@ def _work(question: Mapping[str, Any], output: int, errors: int) -> NoReturn:
         os.setsid()
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
             os.dup2(source, target)
+        os.closerange(3, MOST_DESCRIPTORS)  # nobody waits for the end of a pipe that this copy holds open
         worker = importlib.import_module(question["worker"])
         sys.path.remove(FOLDER)  # a library must not find the workers under its modules' names
         faulthandler.enable()
@@ -159,31 +161,50 @@ def _leave_with(workers: Sequence[Running]) -> NoReturn:
     """Wait until the asker is gone, then leave nothing at work."""
     sys.stdin.buffer.read()
     for worker in workers:
-        if worker.listener.is_alive():  # the number of one that has ended may be another process's by now
+        if worker.status is None:  # the number of one that has ended may be another process's by now
             worker.kill()
     os._exit(1)
 
 
-def main() -> None:
-    """Take the order, run the workers, write how they ended. `sys.path` starts with this folder."""
+def _order(workers: Sequence[Running]) -> Dict[str, Any]:
+    """Return the next order. Where the asker is gone instead, leave nothing at work."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        _leave_with(workers)
+    order: Dict[str, Any] = json.loads(line)
+    return order
+
+
+def main() -> NoReturn:
+    """Take the orders, run the workers, write how they ended. `sys.path` starts with this folder."""
     gc.disable()  # the process lives for a moment, and a collection would copy the memory that the copies share
-    order = json.loads(sys.stdin.buffer.readline())
+    for name in USUAL:  # in the time before the order comes, so that no copy needs to
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     workers: List[Running] = []
     failed: List[Dict[str, Any]] = []
-    for question in order["questions"]:
-        try:
-            workers.append(start(question))
-        except OSError as error:
-            failed.append({"name": question["name"], "state": "not-started", "seconds": 0.0, "errors": str(error)})
+    order: Dict[str, Any] = {}
+    while "wanted" not in order:  # no thread before the last copy is made
+        order = _order(workers)
+        for question in order["questions"]:
+            try:
+                workers.append(start(question))
+            except OSError as error:
+                failed.append(
+                    {"number": question["number"], "state": "not-started", "seconds": 0.0, "errors": str(error)}
+                )
     threading.Thread(target=_leave_with, args=(workers,), daemon=True).start()
     for worker in workers:
+        if worker.number not in order["wanted"]:
+            worker.kill()
         worker.listener.start()
     for worker in workers:
-        ending = worker.finish(order["timeout_seconds"])
-        output.write(json.dumps(ending).encode() + b"\n" + worker.answer.rstrip(b"\n") + b"\n")
-        output.flush()  # what is known stays known if this process is killed
+        if worker.number in order["wanted"]:
+            ending = worker.finish(order["timeout_seconds"])
+            output.write(json.dumps(ending).encode() + b"\n" + worker.answer.rstrip(b"\n") + b"\n")
+            output.flush()  # what is known stays known if this process is killed
     for ending in failed:
         output.write(json.dumps(ending).encode() + b"\n\n")
     output.flush()
