@@ -22,7 +22,13 @@ def main() -> "NoReturn":
     supervisor = _begin_probing() if probing else None
     from gpudoctor import cli
 
-    cli.main(supervisor)
+    try:
+        cli.main(supervisor)
+    except SystemExit as end:
+        if supervisor is None or not isinstance(end.code, int):
+            raise
+        sys.stderr.flush()
+        os._exit(end.code)  # taking the modules apart would be another twentieth
 
 
 def _begin_probing() -> "Supervisor | None":
