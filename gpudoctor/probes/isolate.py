@@ -6,12 +6,15 @@ workers, kills them at their limit, and tells how each ended. See workers/superv
 
 from __future__ import annotations
 
+# What the supervisor needs too, so that a copy of this process has it already. All else is imported after its start.
 import contextlib
+import json
 import os
 import sys
+import threading
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # nothing else is imported before the supervisor starts: it takes as long to start as the rest
+if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO, Any, NoReturn, Protocol
 
@@ -82,8 +85,6 @@ class Supervisor:
         return [_order(number, self._asked[number], setting) for number in range(known, len(self._asked))]
 
     def _put(self, order: Mapping[str, Any]) -> None:
-        import json
-
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died, which `answers` tells
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
@@ -91,9 +92,6 @@ class Supervisor:
 
     def answers(self) -> dict[str, Answer]:
         """Wait, and return the answer to each question by its name."""
-        import json
-        import threading
-
         from gpudoctor.host import Answer
 
         watchdog = threading.Timer(self._patience, self._process.kill)
@@ -179,8 +177,6 @@ def _order(number: int, question: Question, setting: Setting) -> dict[str, Any]:
 
 def _understand(ending: dict[str, Any], line: bytes) -> Answer:
     """Return the answer of a worker that ended so, having written `line`."""
-    import json
-
     from gpudoctor.host import Answer
 
     try:
