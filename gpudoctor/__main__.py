@@ -41,7 +41,7 @@ def _begin_probing() -> "Supervisor | None":
     except OSError:  # a working directory that is gone: the command line tells
         return None
     from gpudoctor.host import Setting
-    from gpudoctor.probes.snapshot import first_questions
+    from gpudoctor.probes.asked_first import first_questions
 
     setting = Setting(environ=os.environ, directory=directory)
     supervisor.prepare(first_questions(setting), setting)

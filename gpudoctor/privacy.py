@@ -36,11 +36,9 @@ _SERVICE_KEY = (
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
     r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|nvapi-[\w-]{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}|wandb_v\d_\w{20,})"
 )
-_NAMED_VALUE_MARKS = ("token", "secret", "passw", "apikey", "api_key")
-_NAMED_VALUE = (
-    r"(?i)((?:token|secret|passw(?:or)?d|api_?key)[\"']?\s?[=:](?!=)\s?[\"']?)"
-    r"(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}"
-)
+_SECRET_WORDS = ("token", "secret", "passwd", "password", "apikey", "api_key")
+_ASSIGNED = r"[\"']?\s?[=:](?!=)\s?[\"']?"
+_SECRET = rf"(?i)((?:{'|'.join(_SECRET_WORDS)}){_ASSIGNED})(?=[^\s\"',;&]{{0,200}}[A-Za-z])[^\s\"',;&]{{6,}}"
 _URL_USER = r"(://)[^\s/@]{1,300}@"
 _MAIL = r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b"
 # "(base) alice@lab42:~$", "[alice@lab42 work]$"
@@ -92,8 +90,8 @@ def mask_secrets(text: str) -> str:
     if any(mark in text for mark in _SERVICE_KEY_MARKS):
         text = re.sub(_SERVICE_KEY, _STARS, text)
     lowered = text.lower()
-    if any(mark in lowered for mark in _NAMED_VALUE_MARKS):
-        text = re.sub(_NAMED_VALUE, rf"\1{_STARS}", text)
+    if any(word in lowered and re.search(word + _ASSIGNED, lowered) for word in _SECRET_WORDS):
+        text = re.sub(_SECRET, rf"\1{_STARS}", text)
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
 
 

@@ -60,8 +60,6 @@ ASKED: tuple[Callable[[Setting], Question | None], ...] = (
     project.question,
     profile.question,
 )
-ASKED_FIRST = (nvml, cuda_driver, driver_files, kernel_log, toolkit, system, container_engines)
-"""Whose questions depend on the environment variables alone, and hardly on options."""
 PASTED = ("messages", "contradictions")
 NOT_HERE = "only a pasted report has it"
 IMPORTING = {"torch-runtime", "cupy-runtime"}
@@ -106,11 +104,6 @@ def begin_snapshot(host: Host, sections: Collection[str] = SECTIONS) -> Callable
     """
     wait = host.ask(questions(host.setting, sections))
     return lambda: assemble(wait(), host)
-
-
-def first_questions(setting: Setting) -> tuple[Question, ...]:
-    """Return what most checks ask, whatever their options are, what takes longest first."""
-    return tuple(probe.question(setting) for probe in ASKED_FIRST)
 
 
 def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:

@@ -1,0 +1,14 @@
+"""What most checks ask of this machine, whatever their options are: a module of its own, to be asked at once."""
+
+from __future__ import annotations
+
+from gpudoctor.host import Question, Setting
+from gpudoctor.probes import container_engines, cuda_driver, driver_files, kernel_log, nvml, system, toolkit
+
+ASKED_FIRST = (driver_files, toolkit, nvml, cuda_driver, kernel_log, system, container_engines)
+"""Their questions depend on the environment variables, and hardly on options. What takes longest comes first."""
+
+
+def first_questions(setting: Setting) -> tuple[Question, ...]:
+    """Return the questions."""
+    return tuple(probe.question(setting) for probe in ASKED_FIRST)
