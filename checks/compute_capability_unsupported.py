@@ -14,8 +14,8 @@ def compute_capability_unsupported(devices: tuple[Device, ...], torch: Torch | N
     """Current releases of PyTorch and CUDA have no code for a device of this compute capability any more.
 
     Why: "no kernel image is available for execution on the device" after the next update, or at once.
-    Exception: where an older release has code for the device, or the PyTorch installed has, this is advice only. Jetson
-    devices pass, for their builds of PyTorch come from NVIDIA.
+    Exception: where an older release has code for the device, or the PyTorch installed has, or nothing tells of
+    PyTorch, this is advice only. Jetson devices pass, for their builds of PyTorch come from NVIDIA.
     Reference: https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html
     """
     unknown: list[str] = []
@@ -39,9 +39,10 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
     if (number.major, number.minor) in TEGRA or any(build.release == newest for build in builds):
         return
     runs = bool(builds) or _installed_runs(torch, number)
+    asked = torch is not None  # A report that tells of no PyTorch may be of a machine that needs none.
     facts = (f"{path}.compute_capability",) if device.compute_capability is not None else (f"{path}.name",)
     yield Finding(
-        severity=Severity.INFO if runs else Severity.WARNING,
+        severity=Severity.WARNING if asked and not runs else Severity.INFO,
         summary=f"{label(device)} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
         subject=label(device),
         facts=facts,

@@ -67,6 +67,7 @@ WITHOUT_DRIVER = (
         "libcuda-not-*",
         "nvidia-smi-not-found",
         "container-nvidia-smi-fails",
+        "container-nvidia-smi-missing",
         "nvml-library-not-found",
         "torch-no-gpus",
         "cuda-no-device",
@@ -75,7 +76,10 @@ WITHOUT_DRIVER = (
 )
 
 # Those of them that a container with the GPU does not print: its runtime brings nvidia-smi.
-ONLY_WITHOUT_GPU = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "nvml-library-not-found")
+ONLY_WITHOUT_GPU = (
+    *("nvidia-smi-not-found", "container-nvidia-smi-fails", "container-nvidia-smi-missing"),
+    "nvml-library-not-found",
+)
 
 # What tells of a GPU that the container had, or that something in it hides.
 LOST_LATER = (

@@ -16,6 +16,8 @@ from gpudoctor.remedies import python_command
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
 INSTALL = "https://pytorch.org/get-started/locally/"
+# What a program prints that asks for CUDA; without a driver of NVIDIA old releases call it insufficient.
+ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cuda-insufficient-driver")
 
 
 @check(
@@ -80,7 +82,7 @@ def _told(
     Graphics parts of processors are named beside NVIDIA GPUs too; only names of which the gfx target is known count,
     and the words "AMD GPU" without a name (the target is then ""), where nothing names one of NVIDIA.
     """
-    asked = reported(messages, "asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda")[:1]
+    asked = reported(messages, *ASKED)[:1]
     if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
         return None
     for fact, message in reported(messages, "amd-gpu-named"):
@@ -100,7 +102,7 @@ def _target_told(
     messages: tuple[Message, ...] | None,
 ) -> tuple[tuple[str, ...], str, str] | None:
     """Return as `_told` what a report says that names the gfx target and no product."""
-    asked = reported(messages, "asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda")[:1]
+    asked = reported(messages, *ASKED)[:1]
     if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
         return None
     return (asked[0][0], "system.amd_gfx_targets"), "one", targets[0]

@@ -22,6 +22,8 @@ REFUSED = (
     "kernel-module-not-inserted",
     "kernel-module-not-found",
     "dkms-build-failed",
+    "installer-finds-nouveau",
+    "installer-module-not-built",
     "nvrm-probe-not-called",
     "nvrm-legacy-gpu",
     "nvrm-gpu-not-in-release",

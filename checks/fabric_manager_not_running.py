@@ -6,8 +6,11 @@ from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Message, Remed
 from gpudoctor.reasoning.messages import reported as told_messages
 from gpudoctor.reasoning.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
 from gpudoctor.registry import Skip, check
+from gpudoctor.remedies import reboot
 
 NO_SWITCH = "The fabric manager does not run, for it finds no NVSwitch"
+# Source: https://github.com/NVIDIA/nccl/issues/976.
+NO_NVLS = "NCCL is refused NVLink SHARP: the fabric manager does not run, or was restarted while programs held the GPUs"
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 
 
@@ -43,9 +46,14 @@ def fabric_manager_not_running(
         return
     works = driver is not None and driver.cuda_init_code == 0
     needless = _needless(messages) and not waiting
+    nvls = told_messages(messages, "fabric-manager-nvls-refused") and not not_ready
     yield Finding(
         severity=Severity.ERROR if down and not works and not needless else Severity.WARNING,
-        summary=NO_SWITCH if needless else _summary(here, not_ready is not None, waiting, devices or ()),
+        summary=NO_SWITCH
+        if needless
+        else NO_NVLS
+        if nvls
+        else _summary(here, not_ready is not None, waiting, devices or ()),
         subject="fabric manager",
         facts=(
             *((reported,) if reported else ()),
@@ -53,7 +61,11 @@ def fabric_manager_not_running(
             *(("driver.fabric_manager",) if here is not None and here.fabric_manager else ()),
             *(("driver.fabric_manager_version", "driver.version") if _is_of_another_version(here) else ()),
         ),
-        remedies=(*((_leave(),) if needless else ()), _remedy(here, system)),
+        remedies=(
+            *((_leave(),) if needless else ()),
+            _remedy(here, system),
+            *((_begin_anew(system),) if nvls else ()),
+        ),
     )
 
 
@@ -112,6 +124,14 @@ def _summary(driver: Driver | None, not_ready: bool, waiting: list[int], devices
             f"the state of {device.name or f'device {device.nvml_index}'} is {device.fabric_state}"
         )
     return "CUDA fails with error 802, system not yet initialized: the GPUs have not joined the NVLink fabric"
+
+
+def _begin_anew(system: System | None) -> Remedy:
+    return reboot(
+        system=system,
+        summary="Where it was restarted while programs held the GPUs, reboot or reset all GPUs; NCCL_NVLS_ENABLE=0 "
+        "does without NVLink SHARP until then",
+    )
 
 
 def _leave() -> Remedy:

@@ -54,12 +54,14 @@ SUMMARIES = {
     "toolkit-not-found-by-cmake": "CMake finds no CUDA toolkit",
     "toolkit-nvvm-missing": "Numba finds no libNVVM, which a CUDA toolkit holds",
     "toolkit-header-missing": "The compiler finds no {header}, a header of the CUDA toolkit",
+    "toolkit-library-not-linked": "The linker finds no lib{name}, a library of the CUDA toolkit",
     "toolkit-libdevice-missing": "The framework finds no libdevice, which a CUDA toolkit holds",
 }
 WITHOUT_DEVICE = ("toolkit-no-device-to-build-for", "toolkit-no-architectures")
 ABSENT = (
     *("toolkit-home-unset", "toolkit-nvcc-missing", "toolkit-not-found-by-cmake", "toolkit-nvvm-missing"),
     *("toolkit-cmake-architecture", "toolkit-header-missing", "toolkit-libdevice-missing"),
+    "toolkit-library-not-linked",
 )
 CUT = "nvcc is of another CUDA than PyTorch was built with"  # where the report ends before the versions
 
@@ -205,7 +207,8 @@ def _architectures(machine: Machine) -> Remedy:
     names = "of the GPU" if found else "of the GPUs that it will run on, for example"
     return Remedy(
         summary="Say for which architectures to compile: set TORCH_CUDA_ARCH_LIST to the compute capability "
-        f"{names}; docker build has no GPU",
+        f"{names} (for tiny-cuda-nn TCNN_CUDA_ARCHITECTURES, without the dot); docker build has no GPU, and a PyTorch "
+        "without CUDA sees none",
         commands=(f'export TORCH_CUDA_ARCH_LIST="{listed}"',),
         reference="https://docs.pytorch.org/docs/stable/cpp_extension.html",
     )

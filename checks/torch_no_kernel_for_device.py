@@ -36,6 +36,11 @@ WARNINGS = (
     "minimum and maximum cuda capability supported",
     "which requires cuda_version >=",
 )
+# What libraries say whose kernels are for other devices. Source: the message "kernel-built-for-other-device".
+OTHERS = (
+    *("was built for sm", "gpus or newer", "(too new)"),
+    *("kernel binaries compatible with compute capability", "minimum required cuda capability"),
+)
 # What CUDA says at the first kernel: errors 209 (48 before CUDA 10.1) and 98, and ptxas for a kernel of Triton.
 ERRORS = (
     "no kernel image",
@@ -44,9 +49,15 @@ ERRORS = (
     "cuda runtime error (209)",
     "invalid device function",
     "cudaerrorinvaliddevicefunction",
+    *OTHERS,
 )
 PTXAS = ("is not defined for option 'gpu-name'", "is not a recognized processor")
 MESSAGES = (*ERRORS, *WARNINGS, *PTXAS)
+WITHOUT_FLASH_ATTENTION = Remedy(
+    summary="FlashAttention 2 needs Ampere (RTX 30, A100) or newer: on this GPU do without it, "
+    'attn_implementation="sdpa" or "eager", VLLM_ATTENTION_BACKEND=XFORMERS, or without flash-attn installed',
+    reference="https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
+)
 FIND_OUT = "import torch; print(torch.__version__, torch.cuda.get_arch_list(), torch.cuda.get_device_capability())"
 
 
@@ -88,7 +99,8 @@ def torch_no_kernel_for_device(
     """
     whole = whole_torch(torch, torch_runtime)
     refused = refused_outside_cupy(messages)
-    applies(refused is not None or known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    failed = text_with(*ERRORS, torch_runtime=torch_runtime) if messages is not None else None
+    applies(refused or failed or known(whole.installed, "torch.installed"), "PyTorch is not installed")
     applies(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
     applies(devices != () or (torch_runtime and torch_runtime.device_capabilities), "there is no NVIDIA GPU")
     code = _code(whole, torch, torch_runtime, system)
@@ -104,7 +116,6 @@ def torch_no_kernel_for_device(
             Machine(python=python, system=system, driver=driver, devices=as_devices(gpus, devices)),
         )
         return
-    failed = text_with(*ERRORS, torch_runtime=torch_runtime) if messages is not None else None
     if failed is not None and not gpus:
         yield _unknown_gpu(failed, whole, Machine(python=python, system=system, driver=driver))
         return
@@ -147,6 +158,7 @@ def _unknown_gpu(message: tuple[str, str], whole: Torch, machine: Machine) -> Fi
         subject=f"torch {whole.version}" if whole.version else "torch",
         facts=(message[0],),
         remedies=(
+            *((WITHOUT_FLASH_ATTENTION,) if "gpus or newer" in message[1].lower() else ()),
             Remedy(
                 summary="Compare the GPU's compute capability with the list of the build: RTX 50 and newer (12.0) "
                 "need a build for cu128 or newer, GTX 10 and older and V100 (5.0 to 7.0) one for cu126 or older, "

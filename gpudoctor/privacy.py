@@ -8,7 +8,7 @@ from typing import Any
 from gpudoctor.host import Setting
 
 # Patterns are texts, which `re` compiles when one is asked for: most texts give no occasion.
-_OTHER_HOME = r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':]+"
+_OTHER_HOME = r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':>]+"
 _SHORTEST_HOST_NAME = 3  # a shorter name would hit parts of other words
 
 _UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.data import capability_of
-from gpudoctor.model import CudaVersion, Cupy, Device, Driver, Package, PackageVersion, System, Torch
+from gpudoctor.model import CudaVersion, Cupy, Device, Driver, Message, Package, PackageVersion, System, Torch
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import cuda_major
 
@@ -18,6 +18,9 @@ _NOT_ANSWERING = re.compile(
     r"|no devices were found|unknown error|could not select device|driver is insufficient|gpu access blocked",
     re.IGNORECASE,
 )
+# "torch==1.13.1", "torch===1.3.0" of commands for Windows; and an index of one variant: "cu118", "nightly/cpu".
+_PINNED = re.compile(r"(?:^|\s)torch={2,3}(\d\.\d{1,2}\.\d)(?![\w.+])")
+_VARIANT = re.compile(r"(?:^|/)(?:cu\d|cpu|rocm|xpu)")
 
 
 def concluded(facts: Facts) -> tuple[Facts, Facts]:
@@ -57,6 +60,8 @@ def _torch(facts: Mapping[str, Any]) -> Facts:
     version = (torch.version if torch is not None else None) or (runtime.version if runtime is not None else None)
     if torch is not None and torch.installed is False:
         return {}
+    if version is None and runtime is not None and runtime.available is not None:
+        version = _pinned(facts)
     if version is None:
         build = (torch.build if torch is not None else None) or _build(facts, None)
         return {"torch": Torch(installed=True, build=build)} if build else {}
@@ -73,6 +78,18 @@ def _torch(facts: Mapping[str, Any]) -> Facts:
             hip_version=hip[1] if hip else None,
         )
     }
+
+
+def _pinned(facts: Mapping[str, Any]) -> PackageVersion | None:
+    """Return the version of PyTorch that a command of pip names without a variant, before a session that imports it."""
+    messages: tuple[Message, ...] = facts.get("messages") or ()
+    kinds = {message.kind for message in messages}
+    variants = [message.names.get("variant", "") for message in messages if message.kind == "pip-index"]
+    if "pip-no-version" in kinds or "pip-no-match" in kinds or any(_VARIANT.search(variant) for variant in variants):
+        return None
+    commands = [message.names.get("arguments", "") for message in messages if message.kind == "pip-install-command"]
+    found = [match[1] for match in map(_PINNED.search, commands) if match]
+    return PackageVersion(found[-1]) if found and len(set(found)) == 1 else None
 
 
 def _build(facts: Mapping[str, Any], local: str | None) -> str | None:

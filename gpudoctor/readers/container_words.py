@@ -25,7 +25,7 @@ _PODMAN = re.compile(rf"{_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|ex
 _DOCKER = re.compile(
     rf"{_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
     rf"|{_IN}{_ARTICLE} docker\b(?! (?:desktop|hub|engine|version))"
-    r"|\bcontainer (?:logs?|inspect)\b"
+    r"|\bcontainer (?:logs?|inspect)\b|\bis an? (?:docker )?container\b"
     r"|\bdocker (?:exec|run|compose up|compose run|compose exec)\b|\bdocker-compose (?:up|run|exec)\b"
     r"|\b(?:enter|attach to|exec into|started?|running) (?:the |a |an |my )?(?:docker )?containers?\b(?! toolkit)"
     r"|(?:docker|容器)\s?(?:容器)?(?:内部|内|里面|里|中)|コンテナ(?:内|の中|で)"

@@ -63,6 +63,13 @@ _WSL_ANY = re.compile(
     re.IGNORECASE,
 )
 _WINDOWS = re.compile(r"\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|\bWindows (?:Version|OS)\b", re.IGNORECASE)
+# "(venv) PS C:\work> python app.py": the Python of Windows, whatever else runs in WSL there.
+_WINDOWS_PROMPT = re.compile(
+    r"^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
+    r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b",
+    re.MULTILINE,
+)
+LONGEST_SEARCHED = 200_000  # characters
 _LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
 _OS_LABEL = re.compile(
     _LABEL + r"(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统"
@@ -194,6 +201,8 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
     if folder:
         os = "windows" if folder[1][1:2] == ":" else "darwin" if folder[1] == "/Users/" else "linux"
         yield {"system": System(os=os)}
+    elif _WINDOWS_PROMPT.search(text.raw[:LONGEST_SEARCHED]):
+        yield {"system": System(os="windows")}
 
 
 def _labelled_os(line: str, pattern: str) -> bool:

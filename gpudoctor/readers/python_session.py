@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from gpudoctor.model import (
@@ -72,6 +72,8 @@ _CONDITION = re.compile(
     r"\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$", re.IGNORECASE
 )
 _BESIDE = re.compile(r"(?:\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\s*$|^\(?Triggered|^[\w/.-]+:\d+: )")
+# Python shows nothing for a value of None: the next prompt follows at once
+_SILENT = re.compile(r"^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ", re.MULTILINE)
 _PATIENCE = 3  # lines between an expression and its value that are neither
 
 
@@ -80,8 +82,10 @@ def read_session(text: Text) -> Iterator[Facts]:
     if not re.search(r"__version__|\.version|is_available|cuda\.", text.flat):
         return
     shown = dict(_beside(text))
-    shown.update(_answers(text))
+    silent = dict.fromkeys(_SILENT.findall(text.raw), "None")
+    shown.update(_answers(text, silent.keys()))
     if shown:
+        shown.update(silent)
         yield _facts(shown, text)
 
 
@@ -97,14 +101,17 @@ def _beside(text: Text) -> Iterator[tuple[str, str]]:
                 yield expression.fact, found
 
 
-def _answers(text: Text) -> Iterator[tuple[str, str]]:
-    """Yield the values on the lines after their expressions; several expressions may come before their values."""
+def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the values on the lines after their expressions; several expressions may come before their values.
+
+    silent: the facts whose expressions showed nothing.
+    """
     waiting: list[_Expression] = []
     patience = _PATIENCE
     for line in text.lines:
         asked = [] if _is_code(line) else _asked(line)
         if asked:
-            waiting += asked
+            waiting += [expression for expression in asked if expression.fact not in silent]
             patience = _PATIENCE
             continue
         words = line.strip()

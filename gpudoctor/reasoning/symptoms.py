@@ -159,11 +159,15 @@ def no_driver_reported(torch_runtime: TorchRuntime | None, messages: Messages = 
 def too_old_reported(
     torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None = None, messages: Messages = None
 ) -> tuple[str, CudaVersion | None] | None:
-    """Return the fact in which a library calls the driver too old, and the driver's CUDA version if it names that."""
+    """Return the fact in which a library calls the driver too old, and the driver's CUDA version if it names that.
+
+    FFmpeg names the driver it needs also where it finds no libnvidia-encode: then that is what is wrong.
+    """
     found = text_with(*_CUDA_TEXTS[INSUFFICIENT_DRIVER], torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
     if found is None:
         fact = cuda_error(INSUFFICIENT_DRIVER, None, messages=messages)
-        return (fact, None) if fact else None
+        without_library = reported(messages, "container-video-library") and reported(messages, "nvenc-driver-too-old")
+        return (fact, None) if fact and (not without_library or fact != without_library[0][0]) else None
     number = re.search(r"found version (\d{4,6})", found[1])
     return found[0], CudaVersion.from_number(int(number[1])) if number else None
 

@@ -23,8 +23,15 @@ def device(capability: str | None, name: str = "GPU") -> Device:
     ],
 )
 def test_severity(capability: str, severity: Severity | None) -> None:
-    findings = run_check("compute-capability-unsupported", devices=(device(capability),)).findings
+    torch = Torch(installed=True)
+    findings = run_check("compute-capability-unsupported", devices=(device(capability),), torch=torch).findings
     assert [finding.severity for finding in findings] == ([] if severity is None else [severity])
+
+
+def test_a_report_that_tells_of_no_pytorch_is_no_warning() -> None:
+    """An nvidia-smi of an old GPU alone is of a machine that may need no PyTorch."""
+    (finding,) = run_check("compute-capability-unsupported", devices=(device("3.0"),)).findings
+    assert finding.severity is Severity.INFO
 
 
 def test_the_last_versions_are_named() -> None:

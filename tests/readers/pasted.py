@@ -220,4 +220,9 @@ root@098b49afe624:/# python -c "import torch; print(torch.__version__)"
 OS: Ubuntu 22.04, GPU: RTX 3060, driver 535.54.03
 """
 
+GPUSTAT = """render7   Tue Feb 11 09:12:44 2025  550.90.07
+[0] NVIDIA L40S         | 41°C,   3 % |   812 / 46068 MB | alex(804M)
+[1] NVIDIA L40S         | 38'C,  ?? % |     4 / 46068 MB |
+"""
+
 ALL = {name: value for name, value in dict(globals()).items() if name.isupper() and isinstance(value, str)}
