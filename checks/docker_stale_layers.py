@@ -14,6 +14,7 @@ from gpudoctor.remedies.stale_images import stale_image
 SEVERITIES = {"stale": Severity.ERROR, "unknown": Severity.WARNING, "fresh": Severity.INFO}
 HINTS = ("wildcard-matches-nothing",)
 CLOCK_SECONDS = 0.05  # the clock of files may be so far behind the engine's: measured 7 ms with Linux 6.18
+STEP_CHARACTERS = 80  # of a step in the history that the summary shows
 NAMED = 5  # files that the summary and the evidence name; `details` has all
 
 
@@ -32,7 +33,7 @@ def docker_stale_layers(images: tuple[ProjectImage, ...]) -> Iterator[Finding]:
         if verdict == "fresh" and not causes and not image.asked_for:
             continue
         yield Finding(
-            severity=Severity.WARNING if verdict == "fresh" and causes else SEVERITIES[verdict],
+            severity=_severity(image, verdict, causes),
             subject=_subject(image),
             summary=_summary(image, verdict, causes),
             facts=(f"images[{number}].image_id",),
@@ -41,12 +42,18 @@ def docker_stale_layers(images: tuple[ProjectImage, ...]) -> Iterator[Finding]:
         )
 
 
+def _severity(image: ProjectImage, verdict: str, causes: tuple[str, ...]) -> Severity:
+    """Return how bad it is: a hint, and an old copy that perhaps nothing imports, is worth a warning."""
+    is_possible = causes == ("site-packages-shadow",) and not image.shadowing_packages
+    return Severity.WARNING if is_possible or (verdict == "fresh" and causes) else SEVERITIES[verdict]
+
+
 def judge(image: ProjectImage) -> tuple[str, tuple[str, ...]]:
     """Return the verdict ("fresh", "stale" or "unknown") and the causes, the first to act on first.
 
     A cause of HINTS is told of a fresh image too: another build would make the same again.
     """
-    causes = (*_image_causes(image), *_container_causes(image))
+    causes = tuple(dict.fromkeys((*_image_causes(image), *_container_causes(image))))
     if any(cause not in HINTS for cause in causes):
         return "stale", causes
     if image.unknown or any(item.unknown for item in image.instructions):
@@ -55,19 +62,19 @@ def judge(image: ProjectImage) -> tuple[str, tuple[str, ...]]:
 
 
 def _image_causes(image: ProjectImage) -> Iterator[str]:
-    if image.differing_lines or image.differing_arguments:
+    if image.differing_lines or image.differing_arguments or image.additional_steps:
         yield "dockerfile-differs-from-image"
     stale = [item for item in image.instructions if _is_seen(item, image.container)]
     changed = [item for item in stale if item.line not in (image.differing_lines or ())]
     if changed:
-        yield "image-rebuilt-but-stale" if _built_after_the_change(image, changed) else "image-not-rebuilt"
+        yield _why_changed(image, changed)
     if stale and image.fresh_tags:
         yield "fresh-content-under-other-tag"
     if image.base_moved:
         yield "base-image-moved"
     if image.unmet_requirements:
         yield "dependency-not-at-pinned-version"
-    if image.shadowing_packages:
+    if image.shadowing_packages or image.possibly_shadowing_packages:
         yield "site-packages-shadow"
     if any(item.empty_patterns for item in image.instructions):
         yield "wildcard-matches-nothing"
@@ -89,10 +96,13 @@ def _mount_cause(mount: Mounted, container: RunningContainer) -> str:
         return "bind-source-replaced"
     if mount.stale or mount.missing:
         return "mount-shadows-copy"
+    return "process-older-than-mounted-source" if _is_newer(mount, container) else ""
+
+
+def _is_newer(mount: Mounted, container: RunningContainer) -> bool:
+    """Return whether the mount has source that was written after the process, which goes on with what it read."""
     is_read = container.is_running and container.keeps_code and mount.is_context
-    return (
-        "process-older-than-mounted-source" if is_read and _older(container.started_at, mount.newest_change_at) else ""
-    )
+    return is_read and _older(container.started_at, mount.newest_change_at)
 
 
 def is_stale(item: CopiedFiles) -> bool:
@@ -108,6 +118,19 @@ def _is_seen(item: CopiedFiles, container: RunningContainer | None) -> bool:
     hidden = tuple(f"{mount.destination.rstrip('/')}/" for mount in container.mounts if mount.is_context)
     extra = (path for path in item.extra if not path.startswith(hidden))
     return bool({*item.stale, *item.missing} - current) or any(extra)
+
+
+def _why_changed(image: ProjectImage, changed: list[CopiedFiles]) -> str:
+    """Return why files of these instructions differ.
+
+    The history of the classic builder does not tell the sources of a COPY: $V in them may have been another one.
+    """
+    if not _built_after_the_change(image, changed):
+        return "image-not-rebuilt"
+    if any(item.may_be_kept for item in changed):
+        return "image-rebuilt-but-stale"
+    is_other = image.by_buildkit is False and all("$" in item.text for item in changed)
+    return "dockerfile-differs-from-image" if is_other else "image-not-rebuilt"
 
 
 def _built_after_the_change(image: ProjectImage, changed: list[CopiedFiles]) -> bool:
@@ -129,7 +152,9 @@ def _summary(image: ProjectImage, verdict: str, causes: tuple[str, ...]) -> str:
         reasons = (image.unknown, *(item.unknown for item in image.instructions))
         return f"whether {image.image} is stale cannot be told: {next(reason for reason in reasons if reason)}"
     if verdict == "fresh":
-        return f"{image.image} holds the files of {_name(image.context)} as they are now"
+        patterns = [pattern for item in image.instructions for pattern in item.empty_patterns]
+        but = f"; no file matches {', '.join(patterns[:NAMED])}" if patterns else ""
+        return f"{image.image} holds the files of {_name(image.context)} as they are now{but}"
     return f"{_subject(image)} is stale ({', '.join(causes)}): {_what(image)}"
 
 
@@ -145,8 +170,21 @@ def _what(image: ProjectImage) -> str:
     if image.unmet_requirements:
         first = image.unmet_requirements[0]
         return f"{first.file} asks for {first.requirement}, it has {first.installed or 'none'}"
+    if image.shadowing_packages:
+        return f"the older {image.shadowing_packages[0]} is imported instead of the copied source"
+    if image.possibly_shadowing_packages:
+        path = image.possibly_shadowing_packages[0]
+        return f"{path} is older than the copied source, and its command does not tell which of them is imported"
     if image.differing_lines:
         return f"line {image.differing_lines[0]} of {_name(image.dockerfile)} is not in its history"
+    if image.additional_steps:
+        step = image.additional_steps[0][:STEP_CHARACTERS]
+        return f"its history has a step that {_name(image.dockerfile)} has not: {step}"
+    container = image.container
+    mounts = () if container is None else container.mounts
+    newer = [mount.newest_code for mount in mounts if container is not None and _is_newer(mount, container)]
+    if any(newer):
+        return f"its process started before {_name(newer[0])} was written, and reads its source once"
     return "see the details"
 
 

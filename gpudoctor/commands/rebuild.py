@@ -73,18 +73,19 @@ def _engine() -> Iterator[DockerClient]:
     Raises:
         GpudoctorError: there is none, or it refuses.
     """
-    from gpudoctor.containers.engine import EngineUnavailable, connect
+    from gpudoctor.containers.engine import EngineUnavailable, connect, refusal
 
     try:
         client = connect(os.environ, ENGINE_SECONDS)
     except EngineUnavailable as reason:
         raise GpudoctorError(str(reason)) from None
     from docker.errors import DockerException
+    from requests import RequestException
 
     try:
         yield client
-    except DockerException as error:
-        raise GpudoctorError(f"the engine refuses: {error}") from None
+    except (DockerException, RequestException) as error:
+        raise GpudoctorError(refusal(error)) from None
     finally:
         client.close()
 

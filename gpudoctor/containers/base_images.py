@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.build_plan import Plan
@@ -27,11 +28,11 @@ def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
     Raises:
         docker.errors.APIError: the engine refuses.
     """
-    inspected = ((name, _inspect(api, name)) for name in sorted(plan.outside_bases))
+    inspected = ((name, inspect_image(api, name)) for name in sorted(plan.outside_bases))
     return {name: about for name, about in inspected if about is not None}
 
 
-def _inspect(api: APIClient, name: str) -> Inspected | None:
+def inspect_image(api: APIClient, name: str) -> Inspected | None:
     """Return the image; None where the engine has none of that name, or takes it for no name."""
     from docker.errors import APIError
 
@@ -79,14 +80,17 @@ def tag_built_on(api: APIClient, image: Inspected, fit: Fit) -> str | None:
     Raises:
         docker.errors.APIError: the engine refuses.
     """
+    from docker.errors import NotFound
+
     tags = [str(tag) for item in api.images() for tag in (item.get("RepoTags") or ())[:1]]
     below = [entry.text for entry in fit.before]
     for tag in [tag for tag in tags if tag != UNTAGGED][:MAXIMUM_IMAGES]:
-        about = _inspect(api, tag)
+        about = inspect_image(api, tag)
         if about is None or not _layers(about) or about["Id"] == image["Id"] or not is_built_on(image, about):
             continue
-        if [entry.text for entry in entries_of(api.history(about["Id"]))] == below:
-            return tag
+        with suppress(NotFound):  # removed by somebody in the meantime
+            if [entry.text for entry in entries_of(api.history(about["Id"]))] == below:
+                return tag
     return None
 
 

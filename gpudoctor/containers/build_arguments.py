@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpudoctor.containers.build_plan import Plan
 from gpudoctor.containers.history import Entry, Fit
@@ -20,10 +20,29 @@ def differing_arguments(fit: Fit, plan: Plan) -> tuple[str, ...]:
     Both builders write the arguments that a RUN may read before its command: |2 V=1 W=2 /bin/sh -c ...
     """
     given = {name: value for name, value in plan.arguments.items() if name in _declared(plan)}
-    differing = dict(_differing(given, fit.own))
+    return _told(_differing(given, fit.own), given)
+
+
+def differing_defaults(fit: Fit, plan: Plan, built_at: float) -> tuple[str, ...]:
+    """Return the arguments that are not given, and of which the Dockerfile had another default when it was built.
+
+    BuildKit writes `ARG V=1` with the value that V had. That may have been given, too: it tells of another default
+    only where the Dockerfile was written after the build.
+    """
+    if plan.changed_at <= built_at:
+        return ()
+    stages = plan.stages[plan.root.index : plan.target.index + 1]
+    defaults = {name: value for stage in stages for name, value in stage.arguments.items()}
+    defaults = {name: value for name, value in defaults.items() if name not in plan.arguments}
+    written = (re.fullmatch(r"ARG (\w+)=(.*)", entry.text, re.DOTALL) for entry in fit.own if entry.by_buildkit)
+    had = ((item[1], item[2]) for item in written if item is not None)
+    return _told(((name, value) for name, value in had if defaults.get(name, value) != value), defaults)
+
+
+def _told(differing: Iterable[tuple[str, str]], wanted: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
-        f"{name}: {_shown(name, value)} in the image, {_shown(name, given[name])} asked for"
-        for name, value in sorted(differing.items())
+        f"{name}: {_shown(name, value)} in the image, {_shown(name, wanted[name])} asked for"
+        for name, value in sorted(dict(differing).items())
     )
 
 

@@ -35,6 +35,7 @@ class ContextFile:
     digest: SHA-256 of the content of a member of an archive; `path` is that of the archive then.
     changed_at: when it was last changed, content or metadata: seconds since 1970, of its ctime and mtime the newer.
     modified_at: its mtime, seconds since 1970.
+    has_other_names: hard links lead to it, by which it may be written too.
     """
 
     path: str
@@ -45,14 +46,19 @@ class ContextFile:
     modified_at: float = 0.0
     content: str | None = None
     digest: str = ""
+    has_other_names: bool = False
 
 
 class BuildContext:
-    """A folder with its `.dockerignore`. Nothing outside it is ever read: links are followed within it."""
+    """A folder with its `.dockerignore`. Nothing outside it is ever read: links are followed within it.
 
-    def __init__(self, root: Path, ignore: DockerIgnore | None = None) -> None:
+    is_own_ignore: its `.dockerignore` is one of the Dockerfile's own, as only BuildKit and Buildah read it.
+    """
+
+    def __init__(self, root: Path, ignore: DockerIgnore | None = None, *, is_own_ignore: bool = False) -> None:
         self.root = root
         self.ignore = ignore or DockerIgnore()
+        self.is_own_ignore = is_own_ignore
         self._entries = 0
 
     def digest(self, file: ContextFile) -> str:
@@ -130,23 +136,25 @@ class BuildContext:
             link_target=os.readlink(self.root / path) if stat.S_ISLNK(found.st_mode) else "",
             changed_at=max(found.st_ctime, found.st_mtime),
             modified_at=found.st_mtime,
+            has_other_names=found.st_nlink > 1,
         )
 
 
-def read_context(root: Path, dockerfile: Path) -> BuildContext:
+def read_context(root: Path, dockerfile: Path | None = None) -> BuildContext:
     """Return the context at `root`, with the `.dockerignore` of `dockerfile` where it has one of its own.
 
     Raises:
         ValueError: the `.dockerignore` is wrong; the message names file and line.
         OSError: it cannot be read.
     """
-    for path in (dockerfile.with_name(f"{dockerfile.name}.dockerignore"), root / ".dockerignore"):
+    own = () if dockerfile is None else (dockerfile.with_name(f"{dockerfile.name}.dockerignore"),)
+    for path in (*own, root / ".dockerignore"):
         try:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
         except FileNotFoundError:
             continue
         try:
-            return BuildContext(root, parse_dockerignore(text))
+            return BuildContext(root, parse_dockerignore(text), is_own_ignore=path.name != ".dockerignore")
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     return BuildContext(root)

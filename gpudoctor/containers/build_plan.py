@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +22,8 @@ class Plan:
     """The instructions of a Dockerfile, and the files of a context that they copy.
 
     stages: all of the Dockerfile, expanded with `arguments`. target: the one that is built.
+    changed_at: when the Dockerfile was last written, seconds since 1970; 0 for one inside another file.
+    other_contexts: local folders that --from may name.
     """
 
     dockerfile: Dockerfile
@@ -29,6 +31,8 @@ class Plan:
     target: Stage
     context: BuildContext
     arguments: Mapping[str, str]
+    changed_at: float = 0.0
+    other_contexts: Mapping[str, BuildContext] = field(default_factory=dict)
 
     @cached_property
     def copies(self) -> tuple[Traced, ...]:
@@ -39,7 +43,7 @@ class Plan:
             ValueError: a source is no pattern.
             OSError: a file of the context cannot be read.
         """
-        return trace(self.context, self.stages, self.target)
+        return trace(self.context, self.stages, self.target, self.other_contexts)
 
     @property
     def root(self) -> Stage:
@@ -59,6 +63,16 @@ class Plan:
         """Return whether a given build argument names the base: FROM $BASE."""
         line = next(item for item in self.dockerfile.instructions if item.line == self.root.line)
         return any(f"${name}" in line.rest or f"${{{name}" in line.rest for name in self.arguments)
+
+    @cached_property
+    def by_classic_builder(self) -> Plan:
+        """Return the plan as the classic builder carries it out, which knows no `.dockerignore` of a Dockerfile.
+
+        Raises:
+            ValueError: the `.dockerignore` is wrong; the message names file and line.
+            OSError: it cannot be read.
+        """
+        return replace(self, context=read_context(self.context.root)) if self.context.is_own_ignore else self
 
     @property
     def needed(self) -> tuple[Stage, ...]:
@@ -84,14 +98,25 @@ class Plan:
         return replace(self, stages=stages, target=stages[self.target.index])
 
 
-def read_plan(dockerfile: Path, context: Path, target: str | None, build_arguments: Mapping[str, str]) -> Plan:
+def read_plan(
+    dockerfile: Path,
+    context: Path,
+    target: str | None,
+    build_arguments: Mapping[str, str],
+    text: str | None = None,
+) -> Plan:
     """Return what a build would do.
+
+    text: of the Dockerfile, where it stands inside the file `dockerfile`.
 
     Raises:
         ValueError: the Dockerfile or `.dockerignore` is wrong; the message names file and line.
         OSError: a file cannot be read.
     """
-    text = read_bounded(dockerfile, MAXIMUM_DOCKERFILE_BYTES).decode("utf-8", "surrogateescape")
+    changed_at = 0.0
+    if text is None:
+        changed_at = dockerfile.stat().st_mtime
+        text = read_bounded(dockerfile, MAXIMUM_DOCKERFILE_BYTES).decode("utf-8", "surrogateescape")
     try:
         parsed = parse_dockerfile(text)
         stages = read_stages(parsed, build_arguments)
@@ -99,4 +124,11 @@ def read_plan(dockerfile: Path, context: Path, target: str | None, build_argumen
     except ValueError as error:
         raise ValueError(f"{dockerfile}: {error}") from None
     folder = read_context(context, dockerfile)
-    return Plan(dockerfile=parsed, stages=stages, target=goal, context=folder, arguments=build_arguments)
+    return Plan(
+        dockerfile=parsed,
+        stages=stages,
+        target=goal,
+        context=folder,
+        arguments=build_arguments,
+        changed_at=changed_at,
+    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 
-from gpudoctor.containers.build_context import BuildContext
-from gpudoctor.containers.copied_files import Placed
+from gpudoctor.containers.build_context import MAXIMUM_LINKS, BuildContext, ContextFile
+from gpudoctor.containers.copied_files import Placed, Selection
 from gpudoctor.containers.image_files import ImageFile
 from gpudoctor.containers.tracing import Traced
 from gpudoctor.model.images import CopiedFiles
@@ -18,16 +19,27 @@ MAXIMUM_NAMED = 1000
 STAGE_SECONDS = 600
 """A file of another stage that is no older than this when it is copied may have been written by that stage itself."""
 
+GENERATED = re.compile(r"/(?:build/(?:lib|bdist)[^/]*|[^/]+\.egg-info|__pycache__)/")
+"""What `pip install .` leaves in the folder of a project, with the times of the files that it was made of."""
+
 MAXIMUM_EXTRA = 200
 """More files that no COPY brings are those of the base image, and are not looked into."""
 
 
 @record
 class Moment:
-    """When an instruction was carried out, as exactly as it is told: seconds since 1970."""
+    """When an instruction was carried out, as exactly as it is told: seconds since 1970.
+
+    built_at: when the last build ended, which may have taken the instruction out of the cache.
+    """
 
     earliest: float
     latest: float
+    built_at: float = 0.0
+
+    def is_before(self, file: ContextFile) -> bool:
+        """Return whether the file changed since, and no build saw that."""
+        return file.changed_at > max(self.latest, self.built_at)
 
 
 @record
@@ -35,12 +47,15 @@ class Difference:
     """One file that is not as the context has it.
 
     kind: "stale", "missing", "opaque" (another stage may have made it so), or "doubtful": a later instruction may have.
-    otherwise: what a doubtful one is, by the times, where the layer of the COPY cannot be read; "" if unknown.
+    there: the file of the image, None where it is missing.
+    otherwise: what a doubtful one is by the times, where the layer of the COPY is not read: "stale", "missing", "later"
+        (the work of a later instruction, or of the other stage), or "" if unknown.
     """
 
     kind: str
     placed: Placed
     image_path: str
+    there: ImageFile | None = None
     otherwise: str = ""
 
 
@@ -68,6 +83,24 @@ class Look:
         return {**dict.fromkeys(self.extra, -1), **linked, **sizes}
 
     @property
+    def seen(self) -> frozenset[str]:
+        """Return the paths in the context of the files that the image has as they are now."""
+        differing = {item.placed.file.path for item in self.differences}
+        return frozenset(placed.file.path for placed in compared(self.traced)) - differing
+
+    def changed_unseen(self, built_at: float, seen: frozenset[str]) -> tuple[str, ...]:
+        """Return the paths in the context of files that only another stage took, and that changed after the build.
+
+        built_at: seconds since 1970. seen: paths whose content is known to be that in the image.
+        """
+        opaque = (item.placed.file for item in self.differences if item.kind == "opaque" and not item.otherwise)
+        unseen = [file for file in (*self.traced.inputs, *opaque) if file.path not in seen]
+        inputs = (*self.traced.inputs, *(item.file for item in self.traced.selection.placed))
+        if not any(file.changed_at <= built_at for file in inputs):
+            return ()  # a new checkout, for one: their times say nothing about the image
+        return tuple(sorted(file.path for file in unseen if file.changed_at > built_at))
+
+    @property
     def needs_layer(self) -> bool:
         """Return whether the times do not tell either."""
         return bool(self.extra) or any(d.kind == "doubtful" and not d.otherwise for d in self.differences)
@@ -93,9 +126,10 @@ def look(
     differences = []
     for placed in compared(traced):
         path = image_path_of(placed, files)
-        kind, otherwise = judge.difference(placed, files.get(path))
+        there = files.get(path)
+        kind, otherwise = judge.difference(placed, there)
         if kind:
-            differences.append(Difference(kind=kind, placed=placed, image_path=path, otherwise=otherwise))
+            differences.append(Difference(kind=kind, placed=placed, image_path=path, there=there, otherwise=otherwise))
     return Look(traced=traced, differences=tuple(differences), extra=_extra(traced, files, copied, known))
 
 
@@ -104,10 +138,13 @@ def compared(traced: Traced) -> list[Placed]:
     return [item for item in traced.selection.placed if item.image_path not in traced.overwritten]
 
 
-def conclude(context: BuildContext, look: Look, layer: Mapping[str, ImageFile] | None) -> CopiedFiles:
+def conclude(
+    context: BuildContext, look: Look, layer: Mapping[str, ImageFile] | None, *, by_buildkit: bool
+) -> CopiedFiles:
     """Return what is known of one COPY at the end.
 
     layer: the files of its own layer at the doubtful paths; None where it was not read.
+    by_buildkit: the builder that made the image.
 
     Raises:
         OSError: a file of the context cannot be read.
@@ -143,16 +180,29 @@ def conclude(context: BuildContext, look: Look, layer: Mapping[str, ImageFile] |
         if undecided and not changed
         else "",
         newest_change_at=max((file.changed_at for file in changed), default=None),
+        may_be_kept=any(
+            _may_be_kept(item.placed, (layer or {}).get(item.image_path, item.there), by_buildkit=by_buildkit)
+            for item in found["stale"]
+        ),
     )
 
 
 def image_path_of(placed: Placed, files: Mapping[str, ImageFile]) -> str:
-    """Return where the file is: inside, where the image has a folder (or a link to one) at the path of the COPY."""
+    """Return where the file is: inside, where the image has a folder (or a link to one) at the path of the COPY.
+
+    A link to a file is followed too: the builders write to the file that it leads to.
+    """
     inside = f"{placed.image_path}/{posixpath.basename(placed.file.path)}"
-    there = files.get(placed.image_path)
+    path = placed.image_path
+    there = files.get(path)
     if placed.inside_if_folder and (inside in files or (there is not None and there.kind == "folder")):
         return inside
-    return placed.image_path
+    for _ in range(MAXIMUM_LINKS):
+        if not placed.inside_if_folder or there is None or there.kind != "link":
+            break
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), there.link_target))
+        there = files.get(path)
+    return path
 
 
 class _Judge:
@@ -174,21 +224,32 @@ class _Judge:
         if is_same(self._context, placed, there):
             return "", ""
         if self._traced.may_be_rewritten:
-            return ("stale" if self._is_unwritten(placed, there) else "opaque"), ""
+            is_mode = self._is_only_mode(placed, there)
+            return ("stale" if self._is_unwritten(placed, there) else "opaque"), "later" if is_mode else ""
         if not self._traced.later_run:
             return "stale", ""
         is_older = self._copied is not None and there.changed_at < self._copied.earliest
-        only_mode = there.size_bytes == placed.file.size_bytes and there.is_executable != placed.file.is_executable
-        return "doubtful", "stale" if is_older and not only_mode else ""
+        if is_older and not self._is_only_mode(placed, there):
+            return "doubtful", "stale"
+        return "doubtful", "later" if self._is_unchanged_since(placed) else ""
 
     def _missing(self, placed: Placed) -> tuple[str, str]:
         copied = self._copied
-        is_newer = self._times_tell and copied is not None and placed.file.changed_at > copied.latest
+        is_newer = self._times_tell and copied is not None and copied.is_before(placed.file)
         if self._traced.may_be_rewritten:
             return ("missing" if is_newer else "opaque"), ""
         if self._traced.later_run:
-            return "doubtful", "missing" if is_newer else ""
+            return "doubtful", "missing" if is_newer else "later" if self._is_unchanged_since(placed) else ""
         return "missing", ""
+
+    def _is_unchanged_since(self, placed: Placed) -> bool:
+        """Return whether the file was copied as it is now: what differs is the work of a later instruction."""
+        return self._copied is not None and placed.file.changed_at < self._copied.earliest
+
+    def _is_only_mode(self, placed: Placed, there: ImageFile) -> bool:
+        """Return whether nothing but the executable bit differs, which a chmod changes without any trace in times."""
+        is_file = there.kind == "file" and not placed.file.link_target and there.size_bytes == placed.file.size_bytes
+        return is_file and there.digest == self._context.digest(placed.file)
 
     def _is_unwritten(self, placed: Placed, there: ImageFile) -> bool:
         """Return whether the stage that it came through did not write it: far older, and the context changed since.
@@ -197,8 +258,10 @@ class _Judge:
         """
         if self._copied is None or there.changed_at >= self._copied.earliest - STAGE_SECONDS:
             return False
+        if self._is_only_mode(placed, there):
+            return False
         kept = there.size_bytes == placed.file.size_bytes and int(there.changed_at) == int(placed.file.modified_at)
-        return kept or placed.file.changed_at > self._copied.latest
+        return kept or self._copied.is_before(placed.file)
 
 
 def is_same(context: BuildContext, placed: Placed, there: ImageFile) -> bool:
@@ -211,6 +274,18 @@ def is_same(context: BuildContext, placed: Placed, there: ImageFile) -> bool:
     return there.digest == context.digest(file)
 
 
+def _may_be_kept(placed: Placed, there: ImageFile | None, *, by_buildkit: bool) -> bool:
+    """Return whether a build may have kept the old content of the file.
+
+    BuildKit does where size and modification time (in an archive, whole seconds) are unchanged; the classic builder
+    where the file was changed by another of its names.
+    """
+    file = placed.file
+    if not by_buildkit:
+        return file.has_other_names
+    return there is not None and there.size_bytes == file.size_bytes and abs(there.changed_at - file.modified_at) <= 1
+
+
 def _by_layer(context: BuildContext, placed: Placed, in_layer: ImageFile | None) -> str:
     """Return the kind of a doubtful difference, by what the layer of the COPY itself holds."""
     if in_layer is None:
@@ -221,16 +296,28 @@ def _by_layer(context: BuildContext, placed: Placed, in_layer: ImageFile | None)
 def _extra(
     traced: Traced, files: Mapping[str, ImageFile], copied: Moment | None, known: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return files below the copied folders that no COPY brings now.
+    """Return files below the copied folders, or of names that match a pattern, that no COPY brings now.
 
     Only what is older than the copy can have come by it: what later instructions made is newer.
     """
-    folders = tuple(traced.selection.folders)
-    if copied is None or not folders:
+    if copied is None:
         return ()
     older = (path for path, file in files.items() if file.kind in ("file", "link") and file.changed_at < copied.latest)
-    found = sorted(path for path in older if path.startswith(folders) and not _is_known(path, known))
+    found = sorted(
+        path
+        for path in older
+        if _is_taken(path, traced.selection)
+        and not _is_known(path, known)
+        and not (traced.later_run and GENERATED.search(path))
+    )
     return tuple(found) if len(found) <= MAXIMUM_EXTRA else ()
+
+
+def _is_taken(path: str, selection: Selection) -> bool:
+    """Return whether such a COPY may have brought `path` to the image."""
+    folder, _, name = path.rpartition("/")
+    matched = (names.match(name) for where, names in selection.matched if where == f"{folder}/")
+    return path.startswith(selection.folders) or any(matched)
 
 
 def _is_known(path: str, known: frozenset[str]) -> bool:

@@ -21,7 +21,7 @@ from gpudoctor.model.record import record
 MAXIMUM_IGNORED = 100
 """So many ignored files are named; whole ignored folders are not looked into."""
 
-_WILDCARDS = re.compile(r"[*?\[\\]")
+WILDCARDS = re.compile(r"[*?\[\\]")
 _REMOTE = re.compile(r"https?://|git@|git://|ssh://")
 _COPIED = (stat.S_IFREG, stat.S_IFLNK)
 _PACKED = re.compile(r"\.(tar\.zst|tzst)$", re.IGNORECASE)
@@ -44,6 +44,7 @@ class Selection:
     """What one COPY takes.
 
     folders: of the image, into which whole folders are copied: other files in them are extra.
+    matched: folders of the image, each with the names that a source with a wildcard may bring into it.
     ignored: files that its sources name and `.dockerignore` leaves out, each with the pattern.
     empty_patterns: sources with a wildcard that match nothing.
     missing: sources without a wildcard that are not there: a build would fail.
@@ -52,6 +53,7 @@ class Selection:
 
     placed: tuple[Placed, ...] = ()
     folders: tuple[str, ...] = ()
+    matched: tuple[tuple[str, re.Pattern[str]], ...] = ()
     ignored: tuple[tuple[str, str], ...] = ()
     empty_patterns: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -76,6 +78,7 @@ class _Selector:
         self._excluded: DockerIgnore = parse_dockerignore("\n".join(copy.excludes))
         self._placed: dict[str, Placed] = {}  # by the path in the image: a later source wins
         self._folders: dict[str, None] = {}
+        self._matched: list[tuple[str, re.Pattern[str]]] = []
         self._ignored: dict[str, str] = {}
         self._empty: list[str] = []
         self._missing: list[str] = []
@@ -87,6 +90,7 @@ class _Selector:
         return Selection(
             placed=tuple(self._placed.values()),
             folders=tuple(self._folders),
+            matched=tuple(self._matched),
             ignored=tuple(self._ignored.items()),
             empty_patterns=tuple(self._empty),
             missing=tuple(self._missing),
@@ -100,13 +104,16 @@ class _Selector:
             self._place(content, heredoc.name)
         elif _REMOTE.match(source):
             self._opaque.append(source)
-        elif _WILDCARDS.search(source):
+        elif WILDCARDS.search(source):
             self._take_matching(source)
         else:
             self._take_path(_inside(source), source)
 
     def _take_matching(self, source: str) -> None:
-        matching = list(self._matching("", [name for name in _inside(source).split("/") if name]))
+        names = [name for name in _inside(source).split("/") if name]
+        matching = list(self._matching("", names))
+        if not self._copy.keeps_parents and self._copy.destination.endswith("/"):
+            self._matched.append((self._copy.destination, name_expression(names[-1])))
         if not matching:
             self._empty.append(source)
         for path in matching:
@@ -148,6 +155,8 @@ class _Selector:
         except NotRead:
             self._opaque.append(path)
             return True
+        if members is not None:
+            self._folders[self._copy.destination.rstrip("/") + "/"] = None
         for name, member in members or ():
             self._put(member, f"{self._copy.destination.rstrip('/')}/{name}")
         return members is not None

@@ -44,6 +44,11 @@ class ServiceContainer:
         return not self.directory or os.path.realpath(self.directory) == os.path.realpath(project.directory)
 
 
+def short_name(image: str) -> str:
+    """Return the name of an image without what Podman puts before a short one, by which it finds the image too."""
+    return image.removeprefix("localhost/").removeprefix("docker.io/").removeprefix("library/")
+
+
 def service_containers(client: DockerClient, project: Project) -> dict[str, tuple[ServiceContainer, ...]]:
     """Return the containers of each service, those that run first, then the newest.
 

@@ -7,7 +7,7 @@ import json
 import posixpath
 import tarfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
@@ -57,6 +57,35 @@ class Files(Protocol):
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
         """Return the names in `folder`; None where there is none, or too much in it to know them all."""
+
+
+def real_paths(files: Files, paths: Collection[str]) -> dict[str, str]:
+    """Return each path with the links of its folders followed: /usr/bin/x for /bin/x where /bin is a link.
+
+    Raises:
+        docker.errors.APIError: the engine refuses.
+    """
+    targets: dict[str, str] = {}
+    folders = {folder: _real_folder(files, folder, targets) for folder in {posixpath.dirname(path) for path in paths}}
+    return {path: posixpath.join(folders[posixpath.dirname(path)], posixpath.basename(path)) for path in paths}
+
+
+def _real_folder(files: Files, folder: str, targets: dict[str, str]) -> str:
+    """Return the folder with every link followed. targets: where those lead that were asked for, "" for no link."""
+    done, links = "/", 0
+    left = folder.strip("/").split("/")
+    while left:
+        here = posixpath.join(done, left.pop(0))
+        if here not in targets:
+            about = files.stat(here) or {}
+            is_link = bool(about.get("mode", 0) & _GO_LINK)
+            targets[here] = posixpath.normpath(posixpath.join(done, about["linkTarget"])) if is_link else ""
+        if targets[here] and links < _LINKS:
+            links += 1
+            done, left = "/", [*targets[here].strip("/").split("/"), *left]
+        else:
+            done = here
+    return done
 
 
 class ContainerFiles:

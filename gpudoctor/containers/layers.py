@@ -53,7 +53,7 @@ class _Saved:
         self._sizes = sizes
         self._in_time = in_time
         self._documents: dict[str, Any] = {}
-        self._layers: dict[str, dict[str, ImageFile]] = {}
+        self._layers: dict[str, dict[str, ImageFile] | None] = {}
         self._links: dict[str, str] = {}
 
     def take(self, outer: tarfile.TarFile, member: tarfile.TarInfo) -> None:
@@ -73,7 +73,8 @@ class _Saved:
         else:
             self._layers[member.name] = self._files(_Rest(b"", stream))
 
-    def _files(self, stream: _Rest) -> dict[str, ImageFile]:
+    def _files(self, stream: _Rest) -> dict[str, ImageFile] | None:
+        """Return the wanted files of a layer; None where the stream is none."""
         found: dict[str, ImageFile] = {}
         try:
             with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|*") as layer:
@@ -85,8 +86,8 @@ class _Saved:
                         entry = entry_of(layer, member, "/", self._sizes[path])
                         found[path] = found.get(entry.same_as, entry)
                     layer.members.clear()  # type: ignore[attr-defined]
-        except tarfile.ReadError:  # a small file that is neither JSON nor a layer: "1.0"
-            return {}
+        except tarfile.ReadError:  # neither JSON nor a layer that can be read: "1.0", a compression of its own
+            return None
         return found
 
     def layers(self) -> tuple[Layer, ...]:
@@ -96,10 +97,13 @@ class _Saved:
         names = [self._links.get(name, name) for name in manifest["Layers"]]
         if len(names) != len(history):
             raise ValueError("its history does not fit its layers")
-        return tuple(
-            Layer(created_by=str(item.get("created_by", "")), files=self._layers.get(name, {}))
-            for name, item in zip(names, history, strict=True)
-        )
+        layers = []
+        for name, item in zip(names, history, strict=True):
+            files = self._layers[name]
+            if files is None:
+                raise ValueError("a layer is compressed in a way that is not known")
+            layers.append(Layer(created_by=str(item.get("created_by", "")), files=files))
+        return tuple(layers)
 
 
 class _Rest:
@@ -112,4 +116,4 @@ class _Rest:
     def read(self, size: int) -> bytes:
         """Return the next bytes, the ones read before first."""
         start, self._start = self._start, b""
-        return start or self._stream.read(size)
+        return start + self._stream.read(size - len(start))  # tarfile tells a compressed layer by the first read

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.base_images import environment_of, has_base_moved, is_built_on, tag_built_on
-from gpudoctor.containers.build_arguments import differing_arguments
+from gpudoctor.containers.base_images import has_base_moved, is_built_on, tag_built_on
+from gpudoctor.containers.build_arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.build_context import TooLarge
 from gpudoctor.containers.build_plan import Plan
 from gpudoctor.containers.image_facts import ImageFacts
-from gpudoctor.containers.image_packages import package_folders, python_version
+from gpudoctor.containers.image_packages import packages_of
 from gpudoctor.containers.image_reader import Files
+from gpudoctor.containers.lost_image import look_at_orphan
 from gpudoctor.containers.other_tags import fresh_tags
-from gpudoctor.containers.requirements import unmet, wanted_by
+from gpudoctor.containers.outside_copies import moved_sources
+from gpudoctor.containers.requirements import platform_of, unmet, wanted_by
 from gpudoctor.containers.running import look_at_container
 from gpudoctor.containers.shadowing import copied_packages, shadowing
 from gpudoctor.model.images import CopiedFiles, ProjectImage
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+UNTOLD = "its history is empty, as that of an imported image is: what else it was built from is not told"
 
 
 def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None = None, **about: Any) -> ProjectImage:
@@ -32,14 +36,17 @@ def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None 
     about = {"image": image, **about}
     try:
         facts = ImageFacts(api, image, plan)
-        about.update(_container(api, facts, container) if container is not None else {})
-        return ProjectImage(**about, **_told(api, facts))
+        config: Mapping[str, Any] = facts.about.get("Config") or {}
+        if container is not None:
+            config = api.inspect_container(container).get("Config") or {}
+            about.update(_container(api, facts, container))
+        return ProjectImage(**{**_told(api, facts, config), **about})
     except ImageNotFound:
-        return ProjectImage(**about, unknown=f"there is no image {image}: it has not been built")
+        return ProjectImage(**{**about, "unknown": f"there is no image {image}: it has not been built"})
     except NotFound:
-        return ProjectImage(**about, unknown=f"there is no container {container}")
+        return ProjectImage(**{**about, "unknown": f"there is no container {container}"})
     except (APIError, OSError, TooLarge, ValueError) as error:
-        return ProjectImage(**about, unknown=f"{type(error).__name__}: {error}"[:500])
+        return ProjectImage(**{**about, "unknown": f"{type(error).__name__}: {error}"[:500]})
 
 
 def _container(api: APIClient, facts: ImageFacts, name: str) -> dict[str, Any]:
@@ -51,8 +58,8 @@ def _container(api: APIClient, facts: ImageFacts, name: str) -> dict[str, Any]:
         return {"container": container}
     try:
         other = ImageFacts(api, container.image_id, facts.plan)
-    except ImageNotFound:  # the engine has lost it, while the container goes on
-        return {"container": container}
+    except ImageNotFound:
+        return {"container": container, **look_at_orphan(api, container, facts)}
     is_same = other.about.get("RootFS") == facts.about.get("RootFS")
     return {
         "container": container,
@@ -61,44 +68,59 @@ def _container(api: APIClient, facts: ImageFacts, name: str) -> dict[str, Any]:
     }
 
 
-def _told(api: APIClient, facts: ImageFacts) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of the image itself."""
+def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of ProjectImage that tell of the image itself.
+
+    config: of the container that runs it, or else its own: what is started, and how.
+    """
     plan, fit = facts.plan, facts.fit
     base = facts.bases.get(plan.base)
     with facts.files() as files:
         instructions = facts.instructions(files)
-        packages = _packages(facts, files, instructions)
-    arguments = differing_arguments(fit, plan)
+        packages = _packages(facts, files, instructions, config)
+    arguments = (*differing_arguments(fit, plan), *differing_defaults(fit, plan, facts.built_at))
     moved = has_base_moved(facts.about, base)
     other = None if base is None or is_built_on(facts.about, base) else tag_built_on(api, facts.about, fit)
     if other is not None and (plan.is_base_given or not moved):
         moved = None
         arguments = (*arguments, f"FROM: built on {other}, {plan.base} asked for")
+    outside = moved_sources(api, facts)
     return {
         "image_id": facts.id,
         "built_at": facts.built_at,
-        "by_buildkit": facts.by_buildkit,
+        "by_buildkit": facts.by_buildkit if facts.entries else None,
         "instructions": instructions,
-        "differing_lines": fit.differing,
+        "differing_lines": fit.differing if facts.entries else None,
+        "unknown": "" if facts.entries else UNTOLD,
         "additional_steps": fit.additional,
         "differing_arguments": arguments,
-        "base": plan.base,
-        "base_moved": moved,
+        "base": outside[0] if outside and not moved else plan.base,
+        "base_moved": True if outside else moved,
         **packages,
         "fresh_tags": fresh_tags(api, facts) if any(is_changed(item) for item in instructions) else (),
     }
 
 
-def _packages(facts: ImageFacts, files: Files, instructions: Sequence[CopiedFiles]) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of the Python packages in the image."""
-    directory = str((facts.about.get("Config") or {}).get("WorkingDir") or "/")
-    if not wanted_by(facts.plan, instructions, facts.built_at, "") and not copied_packages(facts.plan.copies, ()):
+def _packages(
+    facts: ImageFacts, files: Files, instructions: Sequence[CopiedFiles], config: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the fields of ProjectImage that tell of the Python packages in the image.
+
+    config: of the container, or else of the image.
+    """
+    plan, built_at = facts.plan, facts.built_at
+    if not wanted_by(plan, instructions, built_at, platform_of(facts.about, "")) and not copied_packages(
+        plan.copies, ()
+    ):
         return {}
-    folders = package_folders(files, environment_of(facts.about), directory)
-    wanted = wanted_by(facts.plan, instructions, facts.built_at, python_version(folders))
+    packages = packages_of(files, config)
+    platform = platform_of(facts.about, packages.python_version)
+    wanted = wanted_by(plan, instructions, built_at, platform)
+    shadows = shadowing(files, [folder.path for folder in packages.folders], facts, config)
     return {
-        "unmet_requirements": unmet(files, folders, wanted) if folders else (),
-        "shadowing_packages": shadowing(files, folders, facts),
+        "unmet_requirements": unmet(packages, wanted, platform) if packages.folders else (),
+        "shadowing_packages": shadows.imported,
+        "possibly_shadowing_packages": shadows.possible,
     }
 
 

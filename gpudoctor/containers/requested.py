@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.build_context import TooLarge
-from gpudoctor.containers.build_plan import read_plan
+from gpudoctor.containers.build_context import TooLarge, read_context
+from gpudoctor.containers.build_plan import Plan, read_plan
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
-from gpudoctor.containers.engine import EngineUnavailable, connect
-from gpudoctor.containers.engine_objects import ServiceContainer, service_containers
+from gpudoctor.containers.engine import EngineUnavailable, connect, reached_by, refusal
+from gpudoctor.containers.engine_objects import ServiceContainer, service_containers, short_name
+from gpudoctor.containers.other_tags import repository_of, tags_of_plan
 from gpudoctor.containers.project_images import look_at_image
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.images import ProjectImage
@@ -22,11 +25,17 @@ if TYPE_CHECKING:
     from docker import APIClient, DockerClient
 
 DOCKERFILE = "Dockerfile"
+MAXIMUM_SHOWN = 5
+"""Images that are named where one must be chosen."""
 
 
 @record
 class Subject:
-    """One image or container to look at, with the build that should make it."""
+    """One image or container to look at, with the build that should make it.
+
+    dockerfile_inline: its text, where it stands in the compose file, which `dockerfile` is then.
+    other_contexts: local folders that COPY --from may name.
+    """
 
     dockerfile: Path
     context: Path
@@ -35,6 +44,20 @@ class Subject:
     service: str | None = None
     target: str | None = None
     build_arguments: Mapping[str, str]
+    dockerfile_inline: str | None = None
+    other_contexts: Mapping[str, Path] = field(default_factory=dict)
+
+    def plan(self, target: str | None = None) -> Plan:
+        """Return what a build of `target`, or else of the subject's own one, would do.
+
+        Raises:
+            ValueError: the Dockerfile or `.dockerignore` is wrong; the message names file and line.
+            OSError: a file cannot be read.
+        """
+        arguments, text = self.build_arguments, self.dockerfile_inline
+        plan = read_plan(self.dockerfile, self.context, target or self.target, arguments, text)
+        others = {name: read_context(folder) for name, folder in self.other_contexts.items()}
+        return replace(plan, other_contexts=others)
 
 
 def look_at(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -46,9 +69,16 @@ def look_at(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[st
         client = connect(environ)
     except EngineUnavailable as reason:
         return {"unavailable": str(reason)}
+    from docker.errors import DockerException
+    from requests import RequestException
+
     try:
         subjects = find_subjects(client, arguments, environ)
-        return {"images": [to_json(look_at_subject(client.api, subject)) for subject in subjects]} if subjects else {}
+        reached = reached_by(client.api, environ) if subjects else {}
+        images = [replace(look_at_subject(client.api, subject), **reached) for subject in subjects]
+        return {"images": to_json(images)} if images else {}
+    except (DockerException, RequestException) as error:
+        return {"unavailable": refusal(error)}
     except (ValueError, OSError) as error:
         return {"unavailable": str(error)}
     finally:
@@ -69,7 +99,7 @@ def find_subjects(
     try:
         project = _project(directory / (arguments.get("compose") or ""), environ)
     except NoComposeFile:
-        return ()
+        return _of_dockerfile(client, arguments)
     wanted = arguments.get("service")
     services = [item for item in project.services if (item.name == wanted if wanted else project.starts(item))]
     if wanted and not services:
@@ -78,9 +108,9 @@ def find_subjects(
     containers = service_containers(client, project)
     built = [(service, service.build) for service in services if service.build is not None]
     return tuple(
-        _of_service(client, service, build, containers.get(service.name, ()))
+        _of_service(client, project, service, build, containers.get(service.name, ()))
         for service, build in built
-        if not build.is_remote and build.dockerfile_inline is None
+        if not build.is_remote
     )
 
 
@@ -107,21 +137,43 @@ def _named(arguments: Mapping[str, Any]) -> Subject:
     )
 
 
+def _of_dockerfile(client: DockerClient, arguments: Mapping[str, Any]) -> tuple[Subject, ...]:
+    """Return the image that was built last from the Dockerfile of the working directory; nothing without a Dockerfile.
+
+    Other projects may have the same Dockerfile: of several images, it is the one with the name of the directory.
+
+    Raises:
+        ValueError: no local image is, or it cannot be told which; or the Dockerfile is wrong.
+    """
+    subject = _named(arguments)
+    if not subject.dockerfile.is_file():
+        return ()
+    tags = tags_of_plan(client.api, subject.plan())
+    name = subject.context.resolve().name.lower()
+    chosen = [tag for tag in tags if repository_of(tag).rpartition("/")[2] == name] or list(tags)
+    if len(chosen) != 1:
+        found = f"these may be: {', '.join(chosen[:MAXIMUM_SHOWN])}" if chosen else "no local image is"
+        raise ValueError(f"which image is built from {subject.dockerfile}? {found}; name it with --image")
+    return (replace(subject, image=chosen[0]),)
+
+
 def _of_service(
-    client: DockerClient, service: Service, build: Build, containers: Sequence[ServiceContainer]
+    client: DockerClient, project: Project, service: Service, build: Build, containers: Sequence[ServiceContainer]
 ) -> Subject:
     """Return what a service runs: the first of its possible images that is there, and its first container."""
-    local = {tag for image in client.api.images() for tag in image.get("RepoTags") or ()}
+    local = {short_name(tag) for image in client.api.images() for tag in image.get("RepoTags") or ()}
     tags = [image if ":" in image.rpartition("/")[2] else f"{image}:latest" for image in service.images]
     up = [container for container in containers if not container.is_one_off]
     return Subject(
-        dockerfile=Path(build.dockerfile),
+        dockerfile=Path(build.dockerfile or project.files[0]),
         context=Path(build.context),
-        image=next((tag for tag in tags if tag in local), tags[0]),
+        image=next((tag for tag in tags if short_name(tag) in local), tags[0]),
         container=up[0].name if up else None,
         service=service.name,
         target=build.target,
         build_arguments=build.args,
+        dockerfile_inline=build.dockerfile_inline,
+        other_contexts={name: Path(place) for name, place in build.additional_contexts.items() if os.path.isabs(place)},
     )
 
 
@@ -140,7 +192,7 @@ def look_at_subject(api: APIClient, subject: Subject) -> ProjectImage:
     try:
         if subject.image is None:
             image = str(api.inspect_container(subject.container or "")["Config"]["Image"])
-        plan = read_plan(subject.dockerfile, subject.context, subject.target, subject.build_arguments)
+        plan = subject.plan()
     except NotFound:
         return ProjectImage(image=image, **about, unknown=f"there is no container {subject.container}")
     except (ValueError, TooLarge, OSError) as error:

@@ -11,11 +11,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gpudoctor.containers.base_images import environment_of
 from gpudoctor.containers.build_context import BuildContext
 from gpudoctor.containers.comparison import is_same
 from gpudoctor.containers.copied_files import Placed
 from gpudoctor.containers.engine import seconds_of
 from gpudoctor.containers.image_reader import ContainerFiles, created_container
+from gpudoctor.containers.loaded_code import loaded_code
 from gpudoctor.containers.tracing import Traced
 from gpudoctor.model.images import Mounted, RunningContainer
 
@@ -27,7 +29,11 @@ MAXIMUM_MOUNTINFO = 4 << 20
 
 MAXIMUM_CODE_FILES = 20_000
 
-_NO_SOURCE = ("__pycache__", "node_modules", "venv", "site-packages")
+_SCRATCH = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - paths in an image, nothing is written
+"""Folders whose files a build leaves behind and nobody misses: often in memory."""
+
+_NO_SOURCE = ("__pycache__", "node_modules", "venv", "site-packages", "tests", "docs", "build", "dist")
+_OF_TESTS = re.compile(r"test_.*\.py|.*_test\.py|(?:conftest|setup|noxfile)\.py")
 _RELOADS = re.compile(
     r"--reload|runserver|\bnodemon\b|\bwatch(?:medo|files|exec)\b|\bjupyter|\bflask\b.*--debug|streamlit"
 )
@@ -49,32 +55,56 @@ def look_at_container(
     about: Mapping[str, Any] = api.inspect_container(name)
     state = about.get("State") or {}
     placed = {item.image_path: item for copy in copies for item in copy.selection.placed}
-    look = _MountLook(_Pair(api, about["Id"], image_id), context, placed, int(state.get("Pid") or 0))
     in_force = _in_force(about.get("Mounts") or ())
-    mounts = tuple(look.mounted(mount, in_force) for mount in in_force if look.concerns(mount))
+    code = _code_of(about, in_force)
+    look = _MountLook(_Pair(api, about["Id"], image_id), context, placed, int(state.get("Pid") or 0), code)
+    mounts = (
+        *(look.mounted(mount, in_force) for mount in in_force if look.concerns(mount)),
+        *_covered_by_memory(about, placed),
+    )
     return RunningContainer(
         name=str(about.get("Name") or name).lstrip("/"),
         image_id=str(about["Image"]),
         is_running=bool(state.get("Running")),
         started_at=seconds_of(str(state.get("StartedAt") or "")) or None,
-        keeps_code=keeps_code([str(about.get("Path") or ""), *(about.get("Args") or ())]),
-        modified=_modified(api, about, placed, mounts),
+        keeps_code=keeps_code(_command_of(about)),
+        modified=_modified(_Pair(api, about["Id"], _kept_image(api, about, image_id)), api, placed, mounts),
         mounts=mounts,
     )
 
 
-def _modified(
-    api: APIClient, about: Mapping[str, Any], placed: Mapping[str, Placed], mounts: Sequence[Mounted]
-) -> tuple[str, ...]:
+def _command_of(about: Mapping[str, Any]) -> list[str]:
+    return [str(about.get("Path") or ""), *(about.get("Args") or ())]
+
+
+def _code_of(about: Mapping[str, Any], mounts: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
+    """Return the mounted Python files that the container's process can have read; None where nobody can tell."""
+    config: Mapping[str, Any] = about.get("Config") or {}
+    places = [(_destination(mount), str(mount.get("Source") or "")) for mount in mounts]
+    return loaded_code(
+        _command_of(about), str(config.get("WorkingDir") or "/"), environment_of({"Config": config}), places
+    )
+
+
+def _kept_image(api: APIClient, about: Mapping[str, Any], image_id: str) -> str:
+    """Return the id of the container's image; `image_id` where the engine has lost it."""
+    from docker.errors import ImageNotFound
+
+    try:
+        return str(api.inspect_image(about["Image"])["Id"])
+    except ImageNotFound:
+        return image_id
+
+
+def _modified(pair: _Pair, api: APIClient, placed: Mapping[str, Placed], mounts: Sequence[Mounted]) -> tuple[str, ...]:
     """Return the copied paths whose files were changed or deleted inside the container: in content, link or mode.
 
     The engine's list of changes tells too much: a file that was only touched or copied up is in it.
     """
     hidden = tuple(mount.destination for mount in mounts)
-    changes = {str(change.get("Path")): change.get("Kind") for change in api.diff(about["Id"]) or ()}
+    changes = {str(change.get("Path")): change.get("Kind") for change in api.diff(pair.id) or ()}
     removed = tuple(path for path, kind in changes.items() if kind == _DELETED)
     concerned = [path for path in placed if (path in changes or _below(path, removed)) and not _below(path, hidden)]
-    pair = _Pair(api, about["Id"], str(about["Image"]))
     return tuple(sorted(pair.differing(concerned)))[:MAXIMUM_NAMED]
 
 
@@ -84,6 +114,7 @@ class _Pair:
     def __init__(self, api: APIClient, container: str, image_id: str) -> None:
         self._api = api
         self._image_id = image_id
+        self.id = container
         self.container = ContainerFiles(api, container)
 
     def differing(self, paths: Iterable[str]) -> list[str]:
@@ -106,8 +137,23 @@ def _is_alike(image: ContainerFiles, container: ContainerFiles, path: str) -> bo
 
 
 def _in_force(mounts: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the mounts of files and folders; a tmpfs holds nothing of anybody."""
+    """Return the mounts of files and folders."""
     return [mount for mount in mounts if str(mount.get("Type") or "bind") in ("bind", "volume")]
+
+
+def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, Placed]) -> Iterator[Mounted]:
+    """Yield the file systems in memory that lie over copied files, and so hide them.
+
+    Source: HostConfig.Tmpfs of the Docker Engine API; by `--mount` they stand among the mounts.
+    """
+    by_mount = (m for m in about.get("Mounts") or () if m.get("Type") == "tmpfs")
+    destinations = {*((about.get("HostConfig") or {}).get("Tmpfs") or {}), *(str(m["Destination"]) for m in by_mount)}
+    for destination in sorted({posixpath.normpath(path) for path in destinations} - {*_SCRATCH}):
+        hidden = {item.file.path for path, item in placed.items() if _below(path, (destination,))}
+        if hidden:
+            yield Mounted(
+                destination=destination, source="", kind="tmpfs", missing=tuple(sorted(hidden))[:MAXIMUM_NAMED]
+            )
 
 
 def keeps_code(command: Sequence[str]) -> bool:
@@ -122,7 +168,15 @@ def keeps_code(command: Sequence[str]) -> bool:
 class _MountLook:
     """What the mounts of one container show of the files that they lie over."""
 
-    def __init__(self, pair: _Pair, context: BuildContext, placed: Mapping[str, Placed], pid: int) -> None:
+    def __init__(
+        self,
+        pair: _Pair,
+        context: BuildContext,
+        placed: Mapping[str, Placed],
+        pid: int,
+        code: frozenset[str] | None,
+    ) -> None:
+        self._code = code
         self._pair = pair
         self._context = context
         self._placed = placed
@@ -156,6 +210,7 @@ class _MountLook:
         source = str(mount.get("Source") or "")
         pairs = [(_source_of(source, destination, path), item) for path, item in covered.items()]
         of_context = [item for there, item in pairs if self._is_of_context(there, item)]
+        code = _newest(self._code_in(source)) if of_context or self._is_inside(mount) else None
         return Mounted(
             destination=destination,
             source=source,
@@ -165,8 +220,15 @@ class _MountLook:
             current=tuple(sorted({item.file.path for item in covered.values()} - stale - missing))[:MAXIMUM_NAMED],
             is_context=2 * len(of_context) >= len(covered) if covered else self._is_inside(mount),
             replaced=self._is_replaced(source, destination),
-            newest_change_at=_newest_code(source) if of_context or self._is_inside(mount) else None,
+            newest_change_at=None if code is None else code[0],
+            newest_code="" if code is None else code[1],
         )
+
+    def _code_in(self, source: str) -> Iterable[str]:
+        """Return the Python files at or below `source` that the process can have read."""
+        if self._code is not None:
+            return [path for path in self._code if _below(path, (source,))]
+        return [source] if source.endswith(".py") else islice(_code_below(source), MAXIMUM_CODE_FILES)
 
     def _is_of_context(self, there: str, placed: Placed) -> bool:
         """Return whether the mount shows the file of the context itself, not a copy of it."""
@@ -188,20 +250,20 @@ class _MountLook:
             return True
 
 
-def _newest_code(source: str) -> float | None:
-    """Return when the newest Python file at or below `source` was written: its mtime, for its ctime tells less."""
-    found = [source] if source.endswith(".py") else islice(_code_below(source), MAXIMUM_CODE_FILES)
+def _newest(paths: Iterable[str]) -> tuple[float, str] | None:
+    """Return when the newest of the files was written, and its path: by its mtime, for its ctime tells less."""
     times = []
-    for path in found:
+    for path in paths:
         with suppress(OSError):
-            times.append(os.lstat(path).st_mtime)
+            times.append((os.lstat(path).st_mtime, path))
     return max(times, default=None)
 
 
 def _code_below(folder: str) -> Iterator[str]:
+    """Yield the Python files below `folder`, without those that only tests and builds read."""
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_SOURCE]
-        yield from (os.path.join(where, name) for name in names if name.endswith(".py"))
+        yield from (os.path.join(where, name) for name in names if name.endswith(".py") and not _OF_TESTS.match(name))
 
 
 def _is_deleted(pid: int, destination: str) -> bool | None:

@@ -13,10 +13,11 @@ from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Project, Service
 from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.dockerfile import parse_dockerfile
-from gpudoctor.containers.engine import EngineUnavailable, connect, seconds_of
+from gpudoctor.containers.endpoint import Endpoint, find_endpoint
+from gpudoctor.containers.engine import EngineUnavailable, connect, refusal, seconds_of
 from gpudoctor.containers.engine_objects import service_containers
 from gpudoctor.containers.image_python import FoundTorch, find_torch
-from gpudoctor.containers.image_reader import created_container
+from gpudoctor.containers.image_reader import ContainerFiles, created_container
 from gpudoctor.containers.stages import find_stage, needed_stages, read_stages
 from gpudoctor.model import Message, PackageVersion, Torch
 from gpudoctor.model.codec import to_json
@@ -55,8 +56,13 @@ def look_at_setups(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
         if named:
             return {"unavailable": str(reason)}
         return {"containers": to_json(_without_engine(project, arguments, base))}
+    from docker.errors import DockerException
+    from requests import RequestException
+
     try:
-        return {"containers": to_json(_Look(client).at(project, arguments, base))}
+        return {"containers": to_json(_Look(client, find_endpoint(environ)).at(project, arguments, base))}
+    except (DockerException, RequestException) as error:
+        return {"unavailable": refusal(error)}
     except ValueError as error:
         return {"unavailable": str(error)}
     finally:
@@ -105,13 +111,17 @@ def _of_service(service: Service, image: Mapping[str, Any] | None) -> ContainerS
 class _Look:
     """Asks one engine."""
 
-    def __init__(self, client: DockerClient) -> None:
+    def __init__(self, client: DockerClient, endpoint: Endpoint) -> None:
         self._api = client.api
         self._client = client
         self._torch: dict[str, Torch | None] = {}
-        is_socket = self._api.base_url.startswith("http+docker://local")  # docker-py's name of one of this machine
-        links = _has_device_links()
-        self._engine = parse_engine(client.info(), client.version(), is_socket=is_socket, has_device_links=links)
+        self._engine = parse_engine(
+            client.info(),
+            client.version(),
+            address=endpoint.address,
+            found_by=endpoint.origin,
+            has_device_links=_has_device_links(),
+        )
 
     def at(self, project: Project | None, arguments: Mapping[str, Any], base: str | None) -> Containers:
         """Return what is asked for.
@@ -184,10 +194,8 @@ class _Look:
     def _find_torch(self, container: str, config: Mapping[str, Any]) -> Torch | None:
         from docker.errors import APIError
 
-        pairs = (str(item).partition("=") for item in config.get("Env") or ())
-        environment = {name: value for name, _, value in pairs}
         try:
-            found = find_torch(self._api, container, environment, str(config.get("WorkingDir") or "/"))
+            found = find_torch(ContainerFiles(self._api, container), config)
             return None if found is None else torch_of(found)
         except (APIError, ValueError):
             return None

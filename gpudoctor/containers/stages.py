@@ -11,6 +11,9 @@ from gpudoctor.containers.dockerfile import Dockerfile, Heredoc, Instruction, pa
 from gpudoctor.containers.expansion import expand
 from gpudoctor.model.record import record
 
+EXPANDED = ("EXPOSE", "LABEL", "STOPSIGNAL", "USER", "VOLUME")
+"""Instructions without a command in which variables are replaced, beside ENV, WORKDIR, COPY and ADD."""
+
 PREDEFINED = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 """Build arguments that need no ARG, in either case. Source: the Dockerfile reference, "Predefined ARGs"."""
 
@@ -177,7 +180,19 @@ class _Reader:
         elif instruction.name in ("COPY", "ADD"):
             words = tuple(self._expand(instruction, word, self._variables()) for word in instruction.words)
             return Step(instruction=instruction, words=words, copy=self._copy(instruction, words, stage))
+        elif instruction.name in EXPANDED:
+            return self._setting(instruction)
         return Step(instruction=instruction, words=instruction.words)
+
+    def _setting(self, instruction: Instruction) -> Step:
+        variables = self._variables()
+        if instruction.name == "LABEL":
+            words = tuple(f"{name}={value}" for name, value in self._assignments(instruction).items())
+        else:
+            plain = instruction.words if instruction.is_json else _shell_words(instruction.rest)
+            words = tuple(self._expand(instruction, word, variables) for word in plain)
+        names_unset = not {*_names_in(instruction.rest)} <= {*variables}
+        return Step(instruction=instruction, words=words, names_unset=names_unset)
 
     def _copy(self, instruction: Instruction, words: tuple[str, ...], stage: str) -> Copy:
         variables = self._variables()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gpudoctor.containers.answer_store import AnswerStore, question_of
 from gpudoctor.containers.image_files import ImageFile
 from gpudoctor.containers.image_reader import ContainerFiles, created_container
+from gpudoctor.containers.layers import Layer, read_layers
 from gpudoctor.model.codec import from_json, to_json
 
 if TYPE_CHECKING:
@@ -66,6 +67,20 @@ class StoredFiles:
             self._store[question] = self._files.names(folder, limit_bytes)
         names = self._store[question]
         return None if names is None else tuple(str(name) for name in names)
+
+    def layers(self, sizes: Mapping[str, int], in_time: Callable[[], bool]) -> tuple[Layer, ...]:
+        """Return the layers of the image, with the files at the paths of `sizes`; see `read_layers`.
+
+        Raises:
+            Unreadable: they are not understood, or reading takes too long.
+        """
+        question = question_of("layers", sizes)
+        try:
+            return from_json(tuple[Layer, ...], self._store[question], "stored layers")
+        except (KeyError, ValueError):
+            found = read_layers(self._api.get_image(self._image_id), sizes, in_time)
+        self._store[question] = to_json(found)
+        return found
 
     @cached_property
     def _files(self) -> ContainerFiles:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from gpudoctor.containers.build_context import BuildContext
-from gpudoctor.containers.copied_files import Placed, Selection, select_files
+from gpudoctor.containers.build_context import BuildContext, ContextFile
+from gpudoctor.containers.copied_files import WILDCARDS, Placed, Selection, select_files
+from gpudoctor.containers.patterns import name_expression
 from gpudoctor.containers.stages import Copy, Stage, find_stage
 from gpudoctor.model.record import record
 
@@ -17,6 +21,7 @@ class Traced:
 
     selection: what it takes from the context; for `--from` a stage, what that stage took of it, as far as it is known.
     opaque: why its files cannot be traced; "" where they can.
+    inputs: files of the context that the stage took which made its files; what it made of them cannot be seen.
     may_be_rewritten: a RUN of another stage may have changed the files before they were copied from there.
     overwritten: paths that a later COPY writes too: they say nothing about this one.
     later_run: a RUN follows in the image, which may change or remove what was copied.
@@ -25,25 +30,31 @@ class Traced:
     copy: Copy
     selection: Selection
     opaque: str = ""
+    inputs: tuple[ContextFile, ...] = ()
     may_be_rewritten: bool = False
     overwritten: frozenset[str] = frozenset()
     later_run: bool = False
 
 
-def trace(context: BuildContext, stages: Sequence[Stage], target: Stage) -> tuple[Traced, ...]:
+def trace(
+    context: BuildContext, stages: Sequence[Stage], target: Stage, others: Mapping[str, BuildContext] | None = None
+) -> tuple[Traced, ...]:
     """Return the copies of `target` in their order, those of the stages that it goes on from first.
+
+    others: folders that the build has names for, for --from.
 
     Raises:
         TooLarge: the context has too many files.
         ValueError: a source is no pattern.
         OSError: a file of the context cannot be read.
     """
-    return _Tracer(context, stages).copies(target)
+    return _Tracer(context, stages, others or {}).copies(target)
 
 
 class _Tracer:
-    def __init__(self, context: BuildContext, stages: Sequence[Stage]) -> None:
+    def __init__(self, context: BuildContext, stages: Sequence[Stage], others: Mapping[str, BuildContext]) -> None:
         self._context = context
+        self._others = others
         self._stages = tuple(stages)
         self._known: dict[int, tuple[Traced, ...]] = {}
 
@@ -66,14 +77,27 @@ class _Tracer:
         return tuple(traced)
 
     def _one(self, copy: Copy, stage: Stage) -> Traced:
-        if not copy.origin:
-            selection = select_files(self._context, copy)
+        if not copy.origin or copy.origin in self._others:  # its name goes before that of a stage
+            selection = self._selection(copy)
             opaque = f"{', '.join(selection.opaque)} is no file of the context" if selection.opaque else ""
             return Traced(copy=copy, selection=selection, opaque="" if selection.placed else opaque)
         origin = find_stage(self._stages[: stage.index], copy.origin)
         if origin is None:
             return Traced(copy=copy, selection=Selection(), opaque=f"it copies from the image {copy.origin}")
         return self._from_stage(copy, origin)
+
+    def _selection(self, copy: Copy) -> Selection:
+        """Return what `copy` takes of a folder; files of another one than the context by their way there from it."""
+        if not copy.origin:
+            return select_files(self._context, copy)
+        other = self._others[copy.origin]
+        selection = select_files(other, copy)
+        way = os.path.relpath(os.path.realpath(other.root), os.path.realpath(self._context.root))
+        placed = tuple(
+            replace(item, file=replace(item.file, path=posixpath.join(way, item.file.path)))
+            for item in selection.placed
+        )
+        return replace(selection, placed=placed)
 
     def _from_stage(self, copy: Copy, origin: Stage) -> Traced:
         """Return what `copy` brings of the files that `origin` took from the context."""
@@ -82,18 +106,46 @@ class _Tracer:
         rewritten = False
         for source in copy.sources:
             path = posixpath.normpath(posixpath.join("/", source))
+            names = _expressions(path)
             for found, (before, item) in known.items():
-                target = _target(copy, path, found)
+                matched = _matched(path, names, found)
+                target = None if matched is None else _target(copy, matched, found)
                 if target is not None:
                     placed[target] = Placed(
                         file=before.file,
                         image_path=target,
-                        inside_if_folder=found == path and not copy.destination.endswith("/"),
+                        inside_if_folder=found == matched and not copy.destination.endswith("/"),
                     )
                     rewritten = rewritten or item.later_run or item.may_be_rewritten
-        opaque = "" if placed else f"stage {origin.name} makes its files"
         selection = Selection(placed=tuple(placed.values()))
-        return Traced(copy=copy, selection=selection, opaque=opaque, may_be_rewritten=rewritten)
+        if not placed:
+            opaque = f"stage {origin.name} makes its files"
+            return Traced(copy=copy, selection=selection, opaque=opaque, inputs=self._inputs(origin))
+        return Traced(copy=copy, selection=selection, may_be_rewritten=rewritten)
+
+    def _inputs(self, stage: Stage) -> tuple[ContextFile, ...]:
+        """Return the files of the context that the stage took, also by way of other stages."""
+        copies = self.copies(stage)
+        own = (placed.file for item in copies for placed in item.selection.placed)
+        return tuple({file.path: file for file in (*own, *(file for item in copies for file in item.inputs))}.values())
+
+
+def _expressions(source: str) -> tuple[re.Pattern[str], ...] | None:
+    """Return the expression of each name in a source with wildcards; None for one without.
+
+    Raises:
+        ValueError: it is no pattern.
+    """
+    return tuple(map(name_expression, source.split("/"))) if WILDCARDS.search(source) else None
+
+
+def _matched(source: str, names: Sequence[re.Pattern[str]] | None, found: str) -> str | None:
+    """Return the file or folder that the source names and that is, or holds, the file `found`; None for none."""
+    if names is None:
+        return source
+    parts = found.split("/")
+    is_match = len(parts) >= len(names) and all(name.match(part) for name, part in zip(names, parts, strict=False))
+    return "/".join(parts[: len(names)]) if is_match else None
 
 
 def _target(copy: Copy, source: str, found: str) -> str | None:

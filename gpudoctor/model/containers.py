@@ -73,6 +73,10 @@ class ContainerEngine:
 
     name: Annotated[str | None, Fact('"docker" or "podman"', source="version")] = None
     version: Annotated[str | None, Fact("version of the engine", source="version")] = None
+    address: Annotated[
+        str | None, Fact("where it was asked", source="DOCKER_HOST, docker context, or a socket that was found")
+    ] = None
+    found_by: Annotated[str | None, Fact("what named the address", source="DOCKER_HOST, docker context")] = None
     is_local: Annotated[
         bool | None,
         Fact("it runs on this machine, and not in a virtual machine of its own", source="DOCKER_HOST, info"),

@@ -28,6 +28,9 @@ class CopiedFiles:
     newest_change_at: Annotated[float | None, Fact("when the newest of the stale and missing files changed", "s")] = (
         None
     )
+    may_be_kept: Annotated[bool, Fact("a stale file is one that a build after its change may have kept as it was")] = (
+        False
+    )
 
 
 @record
@@ -36,13 +39,16 @@ class Mounted:
 
     destination: str
     source: str
-    kind: Annotated[str, Fact('"bind", "volume" or "anonymous"')]
+    kind: Annotated[str, Fact('"bind", "volume", "anonymous" or "tmpfs"')]
     stale: Annotated[tuple[str, ...], Fact("paths in the context that it shows with another content")] = ()
     missing: Annotated[tuple[str, ...], Fact("paths in the context that it hides")] = ()
     current: Annotated[tuple[str, ...], Fact("paths in the context that it shows as they are")] = ()
     is_context: Annotated[bool, Fact("it is that folder or file of the context itself")] = False
     replaced: Annotated[bool | None, Fact("the file that was mounted has been replaced by a rename since")] = None
-    newest_change_at: Annotated[float | None, Fact("when the newest Python file in it was written", "s")] = None
+    newest_change_at: Annotated[
+        float | None, Fact("when the newest Python file in it was written that the process can have read", "s")
+    ] = None
+    newest_code: Annotated[str, Fact("that file, on this machine")] = ""
 
 
 @record
@@ -77,6 +83,10 @@ class ProjectImage:
     target: str | None = None
     service: Annotated[str | None, Fact("of the compose file")] = None
     asked_for: Annotated[bool, Fact("it was named on the command line")] = False
+    engine_address: Annotated[
+        str | None, Fact("of its engine, where the docker command line would not go there by itself")
+    ] = None
+    by_podman_alone: Annotated[bool, Fact("its engine is Podman, and there is no docker command line")] = False
     image_id: str | None = None
     built_at: Annotated[float | None, Fact("when its tag was last written, or else when it was made", "s")] = None
     by_buildkit: bool | None = None
@@ -84,7 +94,9 @@ class ProjectImage:
     differing_lines: Annotated[tuple[int, ...] | None, Fact("of the Dockerfile, that its history has not")] = None
     additional_steps: Annotated[tuple[str, ...], Fact("that its history has, and the Dockerfile has not")] = ()
     differing_arguments: Annotated[tuple[str, ...], Fact('build arguments: "V: 1 in the image, 2 asked for"')] = ()
-    base: Annotated[str | None, Fact("of FROM, outside the Dockerfile")] = None
+    base: Annotated[
+        str | None, Fact("of FROM, outside the Dockerfile, or of the COPY --from that brings other files now")
+    ] = None
     base_moved: Annotated[bool | None, Fact("the local image of that name is not the one it was built on")] = None
     fresh_tags: Annotated[
         tuple[str, ...], Fact("of other local images whose copied files are those of the context")
@@ -92,6 +104,10 @@ class ProjectImage:
     unmet_requirements: tuple[UnmetRequirement, ...] = ()
     shadowing_packages: Annotated[
         tuple[str, ...], Fact("installed copies of copied packages, which are imported instead: paths in the image")
+    ] = ()
+    possibly_shadowing_packages: Annotated[
+        tuple[str, ...],
+        Fact("older installed copies, of which the command does not tell whether it imports them: paths in the image"),
     ] = ()
     container: RunningContainer | None = None
     container_instructions: Annotated[

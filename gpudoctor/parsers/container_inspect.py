@@ -29,18 +29,25 @@ LONGEST = 4000  # characters: NVIDIA_REQUIRE_CUDA of an image lists dozens of dr
 
 
 def parse_engine(
-    info: Mapping[str, Any], version: Mapping[str, Any], *, is_socket: bool, has_device_links: bool | None
+    info: Mapping[str, Any],
+    version: Mapping[str, Any],
+    *,
+    address: str,
+    found_by: str,
+    has_device_links: bool | None,
 ) -> ContainerEngine:
     """Return the engine.
 
-    info, version: the answers of /info and /version. is_socket: it is asked by a socket of this machine.
+    info, version: the answers of /info and /version. address: "unix:///var/run/docker.sock". found_by: what named it.
     """
     components = [str(part.get("Name") or "") for part in version.get("Components") or ()]
     is_podman = any("podman" in name.lower() for name in components)
-    is_local = is_socket and _shares_driver(info)
+    is_local = address.startswith(("unix:", "npipe:")) and _shares_driver(info)
     return ContainerEngine(
         name="podman" if is_podman else "docker",
         version=_text(version.get("Version")),
+        address=_text(address),
+        found_by=_text(found_by),
         is_local=is_local,
         runtimes=None if info.get("Runtimes") is None else _texts(list(info["Runtimes"])),
         default_runtime=_text(info.get("DefaultRuntime")),

@@ -34,7 +34,7 @@ def parse_requirements_txt(text: str, source: str, platform: Mapping[str, str]) 
     """
     found = (
         parse_requirement(line, f"{source} line {number}", platform)
-        for number, line in _logical_lines(text)
+        for number, line in logical_lines(text)
         if not line.startswith("-")
     )
     return tuple(requirement for requirement in found if requirement)
@@ -67,7 +67,7 @@ def _parse_whole(line: str, source: str, platform: Mapping[str, str]) -> Require
     return Requirement(name=normalise(parsed.name), specifier=str(parsed.specifier), source=source)
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines with the number of their first one, without comments, continued lines joined."""
     start, pending = 0, ""
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), 1):

@@ -12,14 +12,15 @@ from gpudoctor.model.images import ProjectImage
 from gpudoctor.probes.reading import Facts
 
 COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
-WHY_ABSENT = "no compose file in the working directory, and no --image or --container"
+PROJECT_FILES = (*COMPOSE_FILES, "Dockerfile")
+WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --image or --container"
 
 
 def question(setting: Setting) -> Question | None:
     """Return what to ask for the section; None where there is nothing to look at."""
     request = {item.name: getattr(setting.images, item.name) for item in fields(ImageRequest)}
     directory = os.fspath(setting.directory)
-    if not any(request.values()) and not any(os.path.exists(os.path.join(directory, name)) for name in COMPOSE_FILES):
+    if not any(request.values()) and not any(os.path.exists(os.path.join(directory, name)) for name in PROJECT_FILES):
         return None
     return Question(name="images", worker="docker_images", arguments={**request, "directory": directory})
 

@@ -29,7 +29,7 @@ def _rebuild(image: ProjectImage) -> Remedy:
 
 def _recreate(image: ProjectImage) -> Remedy:
     if image.service is not None:
-        command = f"docker compose up -d --force-recreate {shlex.quote(image.service)}"
+        command = f"{_compose(image)} up -d --force-recreate {shlex.quote(image.service)}"
     else:
         command = f"gpudoctor rebuild{_which(image)} --recreate"
     return Remedy(
@@ -42,7 +42,7 @@ def _restart(image: ProjectImage) -> Remedy:
     name = shlex.quote(_container(image))
     return Remedy(
         summary="Restart the container: its process and its mounted files are those of its start",
-        commands=(f"docker restart {name}",),
+        commands=(f"{_docker(image)} restart {name}",),
         reference=MOUNTS,
     )
 
@@ -53,11 +53,11 @@ def _remove_mount(image: ProjectImage) -> Remedy:
     places = ", ".join(mount.destination for mount in mounts if mount.stale or mount.missing)
     if image.service is not None:
         commands: tuple[str, ...] = (
-            f"docker compose up -d --force-recreate --renew-anon-volumes {shlex.quote(image.service)}",
+            f"{_compose(image)} up -d --force-recreate --renew-anon-volumes {shlex.quote(image.service)}",
         )
         how = "take it out of the compose file (an anonymous volume is renewed by this command)"
     else:
-        commands = (f"docker inspect --format '{{{{json .Mounts}}}}' {name}",)
+        commands = (f"{_docker(image)} inspect --format '{{{{json .Mounts}}}}' {name}",)
         how = "start the container without it; this shows what is mounted"
     return Remedy(
         summary=f"What is mounted at {places or 'its files'} hides those of the image: {how}",
@@ -82,9 +82,10 @@ def _build_on_new_base(image: ProjectImage) -> Remedy:
 
 
 def _remove_installed_copy(image: ProjectImage) -> Remedy:
-    paths = ", ".join(image.shadowing_packages[:3])
+    paths = (*image.shadowing_packages, *image.possibly_shadowing_packages)[:3]
     return Remedy(
-        summary=f"Python imports the installed copy ({paths}): install the copied source itself, after it is copied",
+        summary=f"An installed copy is older than the source ({', '.join(paths)}): install the copied source itself, "
+        "after it is copied",
         commands=("RUN python -m pip install --no-deps -e .",),
         reference="https://setuptools.pypa.io/en/latest/userguide/development_mode.html",
     )
@@ -92,10 +93,27 @@ def _remove_installed_copy(image: ProjectImage) -> Remedy:
 
 def _docker_build(image: ProjectImage, option: str = "") -> str:
     if image.service is not None:
-        return " ".join(part for part in ("docker compose build", option, shlex.quote(image.service)) if part)
+        return " ".join(part for part in (f"{_compose(image)} build", option, shlex.quote(image.service)) if part)
     target = f"--target {shlex.quote(image.target)}" if image.target else ""
-    parts = ("docker build", option, target, f"-t {shlex.quote(image.image)}", f"-f {shlex.quote(image.dockerfile)}")
+    build = f"{_docker(image)} build"
+    parts = (build, option, target, f"-t {shlex.quote(image.image)}", f"-f {shlex.quote(image.dockerfile)}")
     return " ".join(part for part in (*parts, shlex.quote(image.context)) if part)
+
+
+def _docker(image: ProjectImage) -> str:
+    """Return what reaches the image's engine from a shell."""
+    if image.by_podman_alone:
+        return f"podman --url {shlex.quote(image.engine_address or '')}"
+    return f"{_to_engine(image)}docker"
+
+
+def _compose(image: ProjectImage) -> str:
+    """Return the compose command; where Podman has no docker beside it, that of version 1, led to Podman's socket."""
+    return f"{_to_engine(image)}{'docker-compose' if image.by_podman_alone else 'docker compose'}"
+
+
+def _to_engine(image: ProjectImage) -> str:
+    return f"DOCKER_HOST={shlex.quote(image.engine_address)} " if image.engine_address else ""
 
 
 def _which(image: ProjectImage) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ STALE = CopiedFiles(
     stale=("common/util.py",),
     newest_change_at=200.0,
 )
+KEPT = replace(STALE, may_be_kept=True)
 EXTRA = CopiedFiles(line=3, text="COPY common/ ./common/", stage="0", extra=("/app/common/gone.py",))
 EMPTY = CopiedFiles(line=4, text="COPY *.yml ./", stage="0", empty_patterns=("*.yml",))
 UNKNOWN = CopiedFiles(line=3, text="COPY . .", stage="0", unknown="1 files may be those of another instruction")
@@ -77,7 +79,19 @@ def judged(subject: ProjectImage) -> tuple[str, list[str]]:
     [
         pytest.param(image(STALE), ["image-not-rebuilt"], id="changed after the build"),
         pytest.param(image(EXTRA), ["image-not-rebuilt"], id="a file is gone, which has no time"),
-        pytest.param(image(STALE, built_at=201.0), ["image-rebuilt-but-stale"], id="built after the change"),
+        pytest.param(image(KEPT, built_at=201.0), ["image-rebuilt-but-stale"], id="built after the change"),
+        pytest.param(image(KEPT), ["image-not-rebuilt"], id="of the same size and time, and not built since"),
+        pytest.param(
+            image(STALE, built_at=201.0), ["image-not-rebuilt"], id="no build can have kept it: built elsewhere"
+        ),
+        pytest.param(
+            image(replace(STALE, text="COPY $V/ /v"), built_at=201.0, by_buildkit=False),
+            ["dockerfile-differs-from-image"],
+            id="of another argument, which the classic builder does not write",
+        ),
+        pytest.param(
+            image(SAME, additional_steps=("RUN a",)), ["dockerfile-differs-from-image"], id="a line was taken out"
+        ),
         pytest.param(image(STALE, built_at=None), ["image-not-rebuilt"], id="built nobody knows when"),
         pytest.param(image(SAME, differing_lines=(5,)), ["dockerfile-differs-from-image"], id="other instructions"),
         pytest.param(
@@ -186,6 +200,26 @@ def test_a_pattern_without_a_match_makes_nothing_stale() -> None:
     (finding,) = check(image(SAME, EMPTY)).findings
     assert judged(image(SAME, EMPTY)) == ("fresh", ["wildcard-matches-nothing"])
     assert finding.severity is Severity.WARNING
+    assert finding.summary.endswith("as they are now; no file matches *.yml")
+
+
+def test_an_installed_copy_that_perhaps_nothing_imports_is_a_warning() -> None:
+    subject = image(SAME, possibly_shadowing_packages=("/usr/lib/python3/dist-packages/common",))
+    (finding,) = check(subject).findings
+    assert judged(subject) == ("stale", ["site-packages-shadow"])
+    assert finding.severity is Severity.WARNING
+    assert finding.summary.endswith(
+        "/usr/lib/python3/dist-packages/common is older than the copied source, and its command does not tell which of "
+        "them is imported"
+    )
+    (beside_others,) = check(image(STALE, possibly_shadowing_packages=("/x/common",))).findings
+    assert beside_others.severity is Severity.ERROR
+
+
+def test_a_process_that_is_older_names_the_file() -> None:
+    mount = replace(CONTEXT_MOUNT, newest_code="/home/user/project/common/util.py")
+    (finding,) = check(image(SAME, container=container(mount))).findings
+    assert finding.summary.endswith("its process started before util.py was written, and reads its source once")
 
 
 def test_the_order_of_causes_is_that_in_which_to_act() -> None:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from gpudoctor.containers.rebuild.command_line import find_docker
+
 BUILDERS = ("classic", "buildkit")
 
 
@@ -32,9 +34,11 @@ def docker(*arguments: str, builder: str = "classic") -> bytes:
     return done.stdout
 
 
+@cache
 def docker_program() -> str:
-    """Return a docker command line that has BuildKit built in: Debian's, where another one stands before it."""
-    return next((path for path in ("/usr/bin/docker",) if os.path.exists(path)), shutil.which("docker") or "docker")
+    """Return the first docker command line on PATH that can use both builders."""
+    able = (found.path for found in find_docker(os.environ) if found.has_buildkit)
+    return next(able, "docker")
 
 
 @cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.build_arguments import differing_arguments
+from gpudoctor.containers.build_arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.build_plan import read_plan
 from gpudoctor.containers.history import entries_of, fit
 
@@ -38,6 +38,22 @@ def test_another_value(tmp_path: Path, prefix: str) -> None:
 )
 def test_nothing_differs(tmp_path: Path, run: str, given: dict[str, str]) -> None:
     assert differing(tmp_path, run, **given) == ()
+
+
+@pytest.mark.parametrize(
+    ("built_at", "given", "expected"),
+    [
+        pytest.param(0.0, {}, ("V: '2' in the image, '1' asked for",), id="the Dockerfile was written after the build"),
+        pytest.param(1e12, {}, (), id="before it: the value was given"),
+        pytest.param(0.0, {"V": "3"}, (), id="another value is given: told by what a RUN read"),
+    ],
+)
+def test_another_default(tmp_path: Path, built_at: float, given: dict[str, str], expected: tuple[str, ...]) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM base\nARG V=1\nARG W\n")
+    plan = read_plan(tmp_path / "Dockerfile", tmp_path, None, given)
+    history = [{"CreatedBy": text, "Created": 1, "Comment": "buildkit.dockerfile.v0"} for text in ("ARG W", "ARG V=2")]
+    found = fit(entries_of(history), plan.stages, plan.target)
+    assert differing_defaults(found, plan, built_at) == expected
 
 
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,77 @@ def compare(
     files: dict[str, ImageFile],
     copied_at: float = LONG_AGO + 10_000,
     layer: dict[str, ImageFile] | None = None,
+    built_at: float = 0.0,
 ) -> CopiedFiles:
     traced = copied(context, dockerfile)
-    moment = Moment(earliest=copied_at, latest=copied_at + 1)
+    moment = Moment(earliest=copied_at, latest=copied_at + 1, built_at=built_at)
     known = frozenset(placed.image_path for placed in traced.selection.placed)
-    return conclude(context, look(context, traced, {"/app/b.py": in_image("same"), **files}, moment, known), layer)
+    return conclude(
+        context, look(context, traced, {"/app/b.py": in_image("same"), **files}, moment, known), layer, by_buildkit=True
+    )
+
+
+def test_a_build_since_the_change_saw_the_file(context: BuildContext) -> None:
+    found = compare(context, STAGE, {"/app/a.py": in_image("made")}, built_at=SOON)
+    assert (found.stale, found.opaque) == ((), "stage 0 may have changed its files")
+
+
+@pytest.mark.parametrize(
+    ("size_is_same", "time_is_same", "is_linked", "by_buildkit", "may_be_kept"),
+    [
+        pytest.param(True, True, False, True, True, id="same size and time: BuildKit may"),
+        pytest.param(False, True, False, True, False, id="another size"),
+        pytest.param(True, False, False, True, False, id="another time"),
+        pytest.param(True, True, False, False, False, id="the classic builder looks at the content"),
+        pytest.param(False, False, True, False, True, id="but not at that of a hard link"),
+    ],
+)
+def test_what_a_builder_may_have_kept(
+    context: BuildContext,
+    tmp_path: Path,
+    size_is_same: bool,
+    time_is_same: bool,
+    is_linked: bool,
+    by_buildkit: bool,
+    may_be_kept: bool,
+) -> None:
+    if is_linked:
+        (tmp_path / "code/other.py").hardlink_to(tmp_path / "code/a.py")
+    written_at = (tmp_path / "code/a.py").stat().st_mtime
+    there = in_image("old" if size_is_same else "older", written_at if time_is_same else LONG_AGO)
+    traced = copied(context, COPY)
+    found = look(context, traced, {"/app/a.py": there}, None, frozenset())
+    assert conclude(context, found, None, by_buildkit=by_buildkit).may_be_kept is may_be_kept
+
+
+def test_what_matched_a_pattern_and_is_gone(context: BuildContext) -> None:
+    files = {path: in_image("x") for path in ("/app/gone.py", "/app/gone.txt", "/app/sub/gone.py")}
+    found = compare(context, "COPY code/*.py /app/\n", files, layer=files)
+    assert found.extra == ("/app/gone.py",)
+
+
+def test_a_link_at_the_destination_is_followed(context: BuildContext) -> None:
+    link = ImageFile(kind="link", link_target="real.py")
+    found = compare(context, "COPY code/a.py /app/a.py\n", {"/app/a.py": link, "/app/real.py": in_image("new")})
+    assert found.stale == ()
+
+
+@pytest.mark.parametrize(
+    ("built_at", "seen", "changed"),
+    [
+        pytest.param(500.0, frozenset(), ("code/a.py",), id="changed after the build"),
+        pytest.param(2000.0, frozenset(), (), id="built since"),
+        pytest.param(50.0, frozenset(), (), id="a new checkout: its times say nothing"),
+        pytest.param(500.0, frozenset({"code/a.py"}), (), id="its content is known to be that in the image"),
+    ],
+)
+def test_what_only_another_stage_took(
+    context: BuildContext, built_at: float, seen: frozenset[str], changed: tuple[str, ...]
+) -> None:
+    traced = copied(context, "COPY code /s\nRUN make\nFROM scratch\nCOPY --from=0 /out /app\n")
+    times = {"code/a.py": 1000.0, "code/b.py": 100.0}
+    traced = replace(traced, inputs=tuple(replace(file, changed_at=times[file.path]) for file in traced.inputs))
+    assert look(context, traced, {}, None, frozenset()).changed_unseen(built_at, seen) == changed
 
 
 def test_what_is_the_same_is_no_difference(context: BuildContext) -> None:
@@ -88,6 +155,40 @@ def test_without_the_layer_an_older_file_was_not_written_by_a_later_run(context:
 def test_without_the_layer_a_newer_file_is_unknown(context: BuildContext) -> None:
     found = compare(context, RUN, {"/app/a.py": in_image("made", SOON)})
     assert (found.stale, bool(found.unknown)) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("files", "later"),
+    [
+        pytest.param({"/app/a.py": in_image("made", SOON + 10)}, ("/app/a.py",), id="it was written"),
+        pytest.param({}, ("/app/a.py",), id="it was removed"),
+        pytest.param({"/app/a.py": replace(in_image("new"), is_executable=True)}, ("/app/a.py",), id="chmod"),
+    ],
+)
+def test_without_the_layer_a_file_that_did_not_change_since_was_copied_as_it_is(
+    context: BuildContext, files: dict[str, ImageFile], later: tuple[str, ...]
+) -> None:
+    found = compare(context, RUN, files, copied_at=SOON)
+    assert (found.stale, found.missing, found.unknown, found.changed_later) == ((), (), "", later)
+
+
+def test_a_chmod_after_the_copy_leaves_no_time(context: BuildContext) -> None:
+    """The context changed since: it may have had that mode before, or a later RUN has set it."""
+    found = compare(context, RUN, {"/app/a.py": replace(in_image("new"), is_executable=True)})
+    assert (found.stale, bool(found.unknown)) == ((), True)
+
+
+def test_a_stage_may_have_set_a_mode(context: BuildContext) -> None:
+    executable = replace(in_image("new"), is_executable=True)
+    found = compare(context, STAGE, {"/app/a.py": executable})
+    assert (found.stale, found.opaque) == ((), "stage 0 may have changed its files")
+
+
+def test_what_pip_leaves_behind_is_not_extra(context: BuildContext) -> None:
+    made = ("/app/build/lib/a.py", "/app/app.egg-info/PKG-INFO", "/app/__pycache__/a.cpython-311.pyc")
+    files = {"/app/a.py": in_image("new"), **{path: in_image("x") for path in made}}
+    assert compare(context, RUN, files, layer={path: in_image("x") for path in made}).extra == ()
+    assert compare(context, COPY, files, layer={path: in_image("x") for path in made}).extra == tuple(sorted(made))
 
 
 def test_in_a_new_checkout_times_do_not_tell_what_is_missing(context: BuildContext) -> None:

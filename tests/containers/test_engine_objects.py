@@ -14,7 +14,7 @@ import pytest
 from gpudoctor.containers.compose.project import Project, Service
 from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engine import connect
-from gpudoctor.containers.engine_objects import ServiceContainer, of_project, service_containers
+from gpudoctor.containers.engine_objects import ServiceContainer, of_project, service_containers, short_name
 from tests.containers.engine import docker, missing_engine
 
 pytestmark = pytest.mark.usefixtures("engine_alone")
@@ -142,3 +142,17 @@ def test_a_real_engine(composed: Path) -> None:
     assert web.image in project.services[[s.name for s in project.services].index("web")].images
     assert web.image_id == docker("inspect", "-f", "{{.Image}}", web.id).decode().strip()
     assert (web.directory, web.is_running, web.is_from(project)) == (str(composed), False, True)
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("web:latest", "web:latest"),
+        ("localhost/web:latest", "web:latest"),
+        ("docker.io/library/web:latest", "web:latest"),
+        ("docker.io/me/web:1", "me/web:1"),
+        ("ghcr.io/library/web:1", "ghcr.io/library/web:1"),
+    ],
+)
+def test_what_podman_puts_before_a_name(image: str, name: str) -> None:
+    assert short_name(image) == name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import tarfile
 
@@ -38,6 +39,12 @@ def test_a_hard_link_is_the_file_that_it_links() -> None:
     assert second.files["/app/b.py"] == second.files["/app/a.py"]
 
 
+def test_a_compressed_layer_is_read() -> None:
+    """Engines with containerd's image store save layers as they keep them."""
+    compressed = {f"blobs/sha256/{name[0]}": gzip.compress(data) for name, data in LAYERS.items()}
+    assert read(saved(compressed, HISTORY), {"/app/a.py": 4}) == read(saved(LAYERS, HISTORY), {"/app/a.py": 4})
+
+
 def test_names_that_lead_out_are_passed_over() -> None:
     hostile = {"1/layer.tar": archive(member("../app/a.py", b"evil"), member("/app/a.py", b"evil"))}
     (layer,) = read(saved(hostile, HISTORY[:1]), {"/app/a.py": 4})
@@ -53,6 +60,7 @@ def test_it_stops_when_there_is_no_time() -> None:
     "data",
     [
         pytest.param(saved(LAYERS, HISTORY[:1]), id="a history of fewer layers"),
+        pytest.param(saved({"layer": b"\x28\xb5\x2f\xfd no tar"}, HISTORY[:1]), id="a compression of its own"),
         pytest.param(archive(member("manifest.json", b"{}")), id="a manifest of another form"),
         pytest.param(archive(member("manifest.json", b'[{"Config": "../x", "Layers": []}]')), id="no configuration"),
         pytest.param(archive(member("manifest.json", b"[" * 100_000)), id="a deep manifest"),

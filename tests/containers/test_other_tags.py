@@ -12,10 +12,11 @@ from docker.errors import NotFound
 
 from gpudoctor.containers import other_tags
 from gpudoctor.containers.build_plan import Plan, read_plan
-from gpudoctor.containers.other_tags import MAXIMUM_COMPARED, MAXIMUM_HISTORIES, fresh_tags
+from gpudoctor.containers.other_tags import MAXIMUM_COMPARED, MAXIMUM_HISTORIES, fresh_tags, tags_of_plan
 from gpudoctor.model.images import CopiedFiles
 
 MINE, ANOTHERS = "COPY code /app # buildkit", "RUN something else # buildkit"
+GONE = "sha256:404"
 FRESH = CopiedFiles(line=2, text="COPY code /app", stage="0", compared=3)
 
 
@@ -56,6 +57,8 @@ def contents(monkeypatch: pytest.MonkeyPatch) -> dict[str, CopiedFiles]:
     held: dict[str, CopiedFiles] = {}
 
     def facts(api: object, image_id: str, plan: Plan) -> SimpleNamespace:
+        if image_id == GONE:
+            raise NotFound("no such image")
         return SimpleNamespace(instructions=lambda: (held.get(image_id, FRESH),))
 
     monkeypatch.setattr(other_tags, "ImageFacts", facts)
@@ -105,6 +108,15 @@ def test_what_does_not_hold_the_files_of_the_context(
 
 def test_an_image_that_is_removed_meanwhile_is_passed_over(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
     assert fresh(Api([image(2, "app:dev"), image(3, "app:new")], removed="sha256:3"), plan) == ("app:dev",)
+
+
+def test_the_images_of_a_dockerfile(plan: Plan) -> None:
+    images = [image(2, "app:old"), image(3, "app:new"), image(4, "web:1", line=ANOTHERS), image(1, "twin:1")]
+    assert tags_of_plan(Api(images), plan) == ("app:new", "twin:1")  # type: ignore[arg-type]  # all that it asks of them
+
+
+def test_an_image_that_is_removed_before_it_is_compared(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
+    assert fresh(Api([image(2, "app:dev"), image(404, "app:gone")]), plan) == ("app:dev",)
 
 
 def test_only_so_many_are_compared(plan: Plan, contents: dict[str, CopiedFiles]) -> None:

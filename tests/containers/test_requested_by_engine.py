@@ -1,7 +1,8 @@
-"""What is asked for and not there is told in words, not in the engine's."""
+"""What is asked for, found in a compose file, or not there: that is told in words, not in the engine's."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from gpudoctor.containers.build_plan import read_plan
 from gpudoctor.containers.engine import connect
 from gpudoctor.containers.project_images import look_at_image
-from gpudoctor.containers.requested import Subject, look_at_subject
+from gpudoctor.containers.requested import Subject, look_at, look_at_subject
 from tests.containers.engine import docker, image
 
 __all__ = ["image"]
@@ -32,3 +33,38 @@ def test_a_container_that_is_not_there(tmp_path: Path, image: str, monkeypatch: 
     )
     client.close()
     assert [item.unknown for item in found] == ["there is no container gone"] * 2
+
+
+def test_a_folder_with_nothing_but_a_dockerfile(tmp_path: Path, image: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / f"{image}.txt").write_text("a")
+    (tmp_path / "Dockerfile").write_text(f"FROM scratch\nCOPY {image}.txt /{image}\n")
+    unbuilt = look_at({"directory": str(tmp_path)}, os.environ)
+    docker("build", "-q", "-t", image, str(tmp_path))
+    (tmp_path / f"{image}.txt").write_text("newer")
+    (found,) = look_at({"directory": str(tmp_path)}, os.environ)["images"]
+    assert unbuilt["unavailable"].endswith("no local image is; name it with --image")
+    assert (found["image"], found["instructions"][0]["stale"]) == (f"{image}:latest", [f"{image}.txt"])
+
+
+def test_a_service_whose_dockerfile_stands_in_the_compose_file(
+    tmp_path: Path, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    project = tmp_path / "project"
+    for path in ("project/a.txt", "shared/b.txt"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text("old")
+    (project / "Dockerfile.same").write_text("FROM scratch\nCOPY a.txt /\nCOPY b.txt /\n")
+    (project / "b.txt").write_text("old")
+    docker("build", "-q", "-t", image, "-f", str(project / "Dockerfile.same"), str(project))
+    build = {
+        "context": ".",
+        "dockerfile_inline": "FROM scratch\nCOPY a.txt /\nCOPY --from=shared b.txt /\n",
+        "additional_contexts": {"shared": "../shared"},
+    }
+    (project / "compose.yaml").write_text(json.dumps({"services": {"web": {"image": image, "build": build}}}))
+    (tmp_path / "shared" / "b.txt").write_text("newer")
+    (found,) = look_at({"directory": str(project)}, os.environ)["images"]
+    assert (found["service"], found["unknown"]) == ("web", "")
+    assert [item["stale"] for item in found["instructions"]] == [[], ["../shared/b.txt"]]

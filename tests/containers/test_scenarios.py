@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from gpudoctor.model import CheckResult, CopiedFiles
 from tests.containers.engine import BUILDERS, base_image
+from tests.containers.scenarios.fresh import FRESH
 from tests.containers.scenarios.place import TREE, Place
-from tests.containers.scenarios.table import FRESH, SCENARIOS, Scenario
+from tests.containers.scenarios.table import SCENARIOS, Scenario
 
 pytestmark = pytest.mark.usefixtures("engine_alone")
 
@@ -26,7 +28,8 @@ def make_place(tmp_path: Path, base_image: str, monkeypatch: pytest.MonkeyPatch)
     made: list[Place] = []
 
     def make(builder: str) -> Place:
-        place = Place(root=tmp_path / "project", builder=builder, base=base_image)
+        root = tmp_path / uuid.uuid4().hex  # BuildKit has one copy for all contexts whose folders have the same name
+        place = Place(root=root, builder=builder, base=base_image)
         made.append(place)
         for path, content in TREE.items():
             place.write(path, content)
@@ -62,7 +65,8 @@ def test_scenario(scenario: Scenario, builder: str, make_place: Maker) -> None:
     if scenario.is_built:
         place.build()
     scenario.act(place)
-    assert judged(place.check()) == (scenario.verdict, scenario.causes)
+    is_told = not (scenario.needs_old_image and place.has_lost_image())
+    assert judged(place.check()) == ((scenario.verdict, scenario.causes) if is_told else ("unknown", ()))
     instructions = place.look().instructions
     assert paths(instructions, "stale") == scenario.stale
     assert paths(instructions, "missing") == scenario.missing

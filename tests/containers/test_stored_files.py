@@ -15,7 +15,7 @@ from docker.errors import NotFound
 
 from gpudoctor.containers.answer_store import AnswerStore, question_of
 from gpudoctor.containers.stored_files import StoredFiles
-from tests.containers.archives import archive, chunks, member
+from tests.containers.archives import archive, chunks, member, saved
 
 ID = "sha256:" + "a" * 64
 FILES = {"/app/a.py": b"abc", "/app/b.py": b"b"}
@@ -44,6 +44,11 @@ class Api:
             return SimpleNamespace(status_code=404)
         encoded = base64.b64encode(json.dumps(about).encode()).decode()
         return SimpleNamespace(status_code=200, ok=True, headers={"X-Docker-Container-Path-Stat": encoded})
+
+    def get_image(self, image: str) -> Iterator[bytes]:
+        self.calls.append(f"save {image}")
+        layer = archive(member("app/a.py", b"abc"))
+        return chunks(saved({"1/layer.tar": layer}, [{"created_by": "COPY a.py /app/"}]))
 
     def get_archive(self, container: str, path: str) -> tuple[Iterator[bytes], dict[str, Any]]:
         self.calls.append(f"archive {path}")
@@ -127,3 +132,17 @@ def test_a_stored_answer_of_another_shape_is_asked_for_anew(tmp_path: Path) -> N
     with files(api, tmp_path) as found:
         assert "/app/b.py" in found.read(["/app"], {})
     assert "archive /app" in api.calls
+
+
+def test_layers_are_read_once(tmp_path: Path) -> None:
+    def ask(found: StoredFiles) -> Any:
+        return found.layers({"/app/a.py": 3}, lambda: True)
+
+    first, again = Api(), Api()
+    with files(first, tmp_path) as found:
+        (layer,) = ask(found)
+    with files(again, tmp_path) as found:
+        assert ask(found) == (layer,)
+        found.layers({"/app/a.py": 4}, lambda: True)
+    assert (layer.created_by, layer.files["/app/a.py"].size_bytes) == ("COPY a.py /app/", 3)
+    assert (first.calls, again.calls) == ([f"save {ID}"], [f"save {ID}"])

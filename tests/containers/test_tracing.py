@@ -127,3 +127,17 @@ def test_a_later_stage_of_that_name_is_not_meant(context: BuildContext) -> None:
     dockerfile = "FROM scratch AS app\nCOPY --from=late /x /x\nFROM scratch AS late\nCOPY code /x\nFROM app\n"
     (item,) = traced(context, dockerfile)
     assert item.opaque == "it copies from the image late"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param("/1/*.py", {"/app/a.py": "code/a.py"}, id="files"),
+        pytest.param("/1/s*", {"/app/b.py": "code/sub/b.py"}, id="a folder, of which the contents are copied"),
+        pytest.param("/*/sub/?.py", {"/app/b.py": "code/sub/b.py"}, id="in several names"),
+        pytest.param("/1/*.txt", {}, id="nothing"),
+    ],
+)
+def test_wildcards_in_another_stage(context: BuildContext, source: str, expected: dict[str, str]) -> None:
+    (item,) = traced(context, f"FROM scratch AS one\nCOPY code /1\nFROM scratch\nCOPY --from=one {source} /app/\n")
+    assert placed(item) == expected

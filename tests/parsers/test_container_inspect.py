@@ -161,15 +161,21 @@ DOCKER_20 = {
 }
 
 
-def engine(*, is_socket: bool = True, version: dict[str, Any] | None = None, **info: Any) -> ContainerEngine:
+SOCKET = "unix:///var/run/docker.sock"
+
+
+def engine(*, address: str = SOCKET, version: dict[str, Any] | None = None, **info: Any) -> ContainerEngine:
     version = version or {"Version": "20.10.24+dfsg1", "Components": [{"Name": "Engine"}]}
-    return parse_engine({**DOCKER_20, **info}, version, is_socket=is_socket, has_device_links=False)
+    about = {**DOCKER_20, **info}
+    return parse_engine(about, version, address=address, found_by="DOCKER_HOST", has_device_links=False)
 
 
 def test_an_engine() -> None:
     assert engine() == ContainerEngine(
         name="docker",
         version="20.10.24+dfsg1",
+        address=SOCKET,
+        found_by="DOCKER_HOST",
         is_local=True,
         runtimes=("io.containerd.runc.v2", "runc"),
         default_runtime="runc",
@@ -200,7 +206,7 @@ def test_podman_and_rootless() -> None:
 @pytest.mark.parametrize(
     ("about", "expected"),
     [
-        pytest.param({"is_socket": False}, False, id="over the network"),
+        pytest.param({"address": "tcp://host:2376"}, False, id="over the network"),
         pytest.param({"OperatingSystem": "Docker Desktop"}, False, id="a virtual machine"),
         pytest.param(
             {"OperatingSystem": "Docker Desktop", "KernelVersion": "6.6.87.2-microsoft-standard-WSL2"},

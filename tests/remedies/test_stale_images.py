@@ -1,5 +1,7 @@
 """What mends a stale image or container, by the cause."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.model import Mounted, ProjectImage, RunningContainer
@@ -46,6 +48,28 @@ def test_the_command(image: ProjectImage, cause: str, command: str) -> None:
 def test_the_mount_and_the_base_are_named() -> None:
     assert "mounted at /app hides" in stale_image(CONTAINER, "mount-shadows-copy").summary
     assert "python:3.12 names another image now" in stale_image(IMAGE, "base-image-moved").summary
+
+
+PODMAN = "unix:///run/podman/podman.sock"
+
+
+@pytest.mark.parametrize(
+    ("image", "alone", "command"),
+    [
+        (CONTAINER, False, f"DOCKER_HOST={PODMAN} docker restart web"),
+        (CONTAINER, True, f"podman --url {PODMAN} restart web"),
+    ],
+)
+def test_the_command_reaches_the_engine_that_was_asked(image: ProjectImage, alone: bool, command: str) -> None:
+    there = replace(image, engine_address=PODMAN, by_podman_alone=alone)
+    assert stale_image(there, "bind-source-replaced").commands == (command,)
+
+
+@pytest.mark.parametrize(("alone", "compose"), [(False, "docker compose"), (True, "docker-compose")])
+def test_compose_reaches_the_engine_that_was_asked(alone: bool, compose: str) -> None:
+    there = replace(SERVICE, engine_address=PODMAN, by_podman_alone=alone)
+    command = f"DOCKER_HOST={PODMAN} {compose} up -d --force-recreate web"
+    assert stale_image(there, "container-runs-older-image").commands == (command,)
 
 
 def test_names_are_quoted() -> None:

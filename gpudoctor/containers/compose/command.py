@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from typing import IO
 
 from gpudoctor.containers.compose.canonical import canonical_service
 from gpudoctor.containers.compose.document import Document, project_name, section
@@ -18,21 +19,32 @@ from gpudoctor.containers.compose.yaml_document import MAXIMUM_BYTES, Value, par
 _OFFLINE = {"COMPOSE_EXPERIMENTAL_GIT_REMOTE": "0", "COMPOSE_EXPERIMENTAL_OCI_REMOTE": "0"}
 """Compose v2 would fetch what a file includes from the network."""
 
+_ALL_PROFILES = {"COMPOSE_PROFILES": "*"}
+"""Version 2 leaves out services of other profiles; version 1 knows no "*", and writes them all."""
+
 _KILLED_SECONDS = 1.0
+_COMPLAINT_BYTES = 500
 
 
-def ask_command(files: ComposeFiles, timeout_seconds: float) -> tuple[str, Document] | None:
-    """Return the name of the command and what it reads; None where there is no command, or it does not manage.
+class NotRead(Exception):
+    """No command has read the project. The text is what the first one that is there says; "" where it says nothing."""
+
+
+def ask_command(files: ComposeFiles, timeout_seconds: float) -> tuple[str, Document]:
+    """Return the name of the command and what it reads.
 
     timeout_seconds: for each command.
+
+    Raises:
+        NotRead: there is no command, or it does not manage.
     """
+    complaints = []
     for command, arguments in _commands(files):
-        answer = _answer(arguments, files, timeout_seconds)
-        if answer is None:
-            continue
-        with contextlib.suppress(ValueError):
-            return command, _document(command, answer, files)
-    return None
+        try:
+            return command, _document(command, _answer(arguments, files, timeout_seconds), files)
+        except (NotRead, ValueError) as error:  # noqa: PERF203
+            complaints.append(f"{command}: {error}" if str(error) else "")
+    raise NotRead(next(filter(None, complaints), ""))
 
 
 def _commands(files: ComposeFiles) -> Iterator[tuple[str, list[str]]]:
@@ -44,36 +56,50 @@ def _commands(files: ComposeFiles) -> Iterator[tuple[str, list[str]]]:
     ]
     docker = shutil.which("docker", path=files.environ.get("PATH"))
     if docker is not None:
-        yield "docker compose", [docker, "compose", *places, "--profile", "*", "config", "--format", "json"]
+        yield "docker compose", [docker, "compose", *places, "config", "--format", "json"]
     version_1 = shutil.which("docker-compose", path=files.environ.get("PATH"))
     if version_1 is not None:
         yield "docker-compose", [version_1, *places, "config"]
 
 
-def _answer(arguments: list[str], files: ComposeFiles, timeout_seconds: float) -> bytes | None:
-    """Return what the command writes; None where it fails, takes too long or writes too much."""
-    environment = {**files.environ, **_OFFLINE}  # it reads the `.env` itself
-    with tempfile.TemporaryFile() as output:
+def _answer(arguments: list[str], files: ComposeFiles, timeout_seconds: float) -> bytes:
+    """Return what the command writes.
+
+    Raises:
+        NotRead: it fails, takes too long or writes too much; the text is the last line of its error output.
+    """
+    environment = {**files.environ, **_OFFLINE, **_ALL_PROFILES}  # it reads the `.env` itself
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
                 arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=subprocess.DEVNULL,
+                stderr=errors,
                 cwd=files.directory,
                 env=environment,
                 start_new_session=True,
             )
         except OSError:
-            return None
+            raise NotRead from None
         try:
             status = process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             _kill(process)
-            return None
+            raise NotRead from None
+        if status != 0:
+            raise NotRead(_last_line(errors))
         output.seek(0)
         answer = output.read(MAXIMUM_BYTES + 1)
-    return answer if status == 0 and len(answer) <= MAXIMUM_BYTES else None
+    if len(answer) > MAXIMUM_BYTES:
+        raise NotRead
+    return answer
+
+
+def _last_line(output: IO[bytes]) -> str:
+    output.seek(max(0, output.seek(0, os.SEEK_END) - _COMPLAINT_BYTES))
+    lines = output.read().decode(errors="replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

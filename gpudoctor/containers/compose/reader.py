@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpudoctor.containers.compose.command import ask_command
+from gpudoctor.containers.compose.command import NotRead, ask_command
 from gpudoctor.containers.compose.document import Document, read_document
 from gpudoctor.containers.compose.files import ComposeFiles, find_files
 from gpudoctor.containers.compose.project import Project
@@ -28,9 +28,17 @@ def read_project(path: Path, environ: Mapping[str, str], command_seconds: float 
         OSError: a file cannot be read.
     """
     files = find_files(path, environ)
-    answer = ask_command(files, command_seconds) if command_seconds > 0 else None
-    read_by, document = answer if answer is not None else ("gpudoctor", read_document(files))
-    return _project(files, document, read_by)
+    complaint = ""
+    if command_seconds > 0:
+        try:
+            read_by, document = ask_command(files, command_seconds)
+            return _project(files, document, read_by)
+        except NotRead as error:
+            complaint = str(error)
+    try:
+        return _project(files, read_document(files), "gpudoctor")
+    except ValueError as error:
+        raise ValueError(f"{error} ({complaint})" if complaint else str(error)) from None
 
 
 def _project(files: ComposeFiles, document: Document, read_by: str) -> Project:

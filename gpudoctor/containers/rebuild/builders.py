@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from gpudoctor.containers.compose.project import Project
-from gpudoctor.containers.rebuild.command_line import CommandLine
+from gpudoctor.containers.rebuild.command_line import CommandLine, Compose
 from gpudoctor.containers.rebuild.engine_build import EngineBuild, EnginePrune
 from gpudoctor.containers.rebuild.steps import Command, Step
 from gpudoctor.containers.requested import Subject
@@ -67,7 +67,7 @@ class DockerBuilder:
         tidy = () if self.buildkit else ("--force-rm",)
         return Command(
             arguments=(self.docker.path, "build", *tidy, "--tag", tag, *options, str(self.subject.context)),
-            environment={"DOCKER_BUILDKIT": "1" if self.buildkit else "0"},
+            environment={**self.docker.environment, "DOCKER_BUILDKIT": "1" if self.buildkit else "0"},
             text=text,
         )
 
@@ -76,11 +76,11 @@ class DockerBuilder:
 class ComposeBuilder:
     """`docker compose build` or `docker-compose build`, with a temporary tag in the place of the service's image.
 
-    compose: the first words of the command. docker: for what compose does not offer.
+    compose: the command. docker: for what compose does not offer.
     path: PATH for docker-compose, which calls the first `docker` on it.
     """
 
-    compose: tuple[str, ...]
+    compose: Compose
     docker: CommandLine | None
     api: APIClient
     project: Project
@@ -101,7 +101,11 @@ class ComposeBuilder:
         )
 
     def forget_context(self) -> Step:
-        return EnginePrune(api=self.api) if self.docker is None else _prune(self.docker)
+        """Return the step. Version 2 builds by what `docker buildx use` chose, which `docker build` does not heed."""
+        if self.docker is None:
+            return EnginePrune(api=self.api)
+        is_chosen = self.docker.has_buildx and not self.compose.is_version_1
+        return _prune(self.docker, "buildx" if is_chosen else "builder")
 
     def recreate(self, *, start: bool) -> Command:
         """Return the step that makes the service's containers anew from its image; other services are left alone."""
@@ -110,12 +114,12 @@ class ComposeBuilder:
 
     def _command(self, *words: str, text: str = "") -> Command:
         switch = "1" if self.buildkit else "0"
-        environment = {"DOCKER_BUILDKIT": switch, "COMPOSE_DOCKER_CLI_BUILD": "1"}
+        environment = {**self.compose.environment, "DOCKER_BUILDKIT": switch, "COMPOSE_DOCKER_CLI_BUILD": "1"}
         if self.path:
             environment["PATH"] = self.path
         return Command(
             arguments=(
-                *self.compose,
+                *self.compose.words,
                 "--project-name",
                 self.project.name,
                 "--project-directory",
@@ -157,5 +161,6 @@ def path_with_first(docker: CommandLine, environ: Mapping[str, str]) -> str:
     return os.pathsep.join([os.path.dirname(docker.path), environ.get("PATH", os.defpath)])
 
 
-def _prune(docker: CommandLine) -> Command:
-    return Command(arguments=(docker.path, "builder", "prune", "--force", "--filter", "type=source.local"))
+def _prune(docker: CommandLine, group: str = "builder") -> Command:
+    arguments = (docker.path, group, "prune", "--force", "--filter", "type=source.local")
+    return Command(arguments=arguments, environment=docker.environment)

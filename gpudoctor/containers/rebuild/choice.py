@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.containers.engine import is_podman
 from gpudoctor.containers.rebuild.builders import Builder, ComposeBuilder, DockerBuilder, EngineBuilder, path_with_first
 from gpudoctor.containers.rebuild.command_line import Choice, CommandLine, choose, find_compose, find_docker
 from gpudoctor.containers.requested import Subject
@@ -44,7 +46,7 @@ def choose_builder(
         UsageError: it is a service, and there is no compose command.
     """
     found = find_docker(environ)
-    choice = choose(found, buildkit=wants_buildkit(environ, by_buildkit, found))
+    choice = choose(found, buildkit=not is_podman(api) and wants_buildkit(environ, by_buildkit, found))
     if subject.service is not None:
         return _compose(api, subject, choice, arguments, environ)
     docker = _docker(choice, subject)
@@ -78,9 +80,15 @@ def _compose(
     """
     compose = find_compose(choice.found, environ)
     if compose is None:
-        raise UsageError("a service needs docker compose or docker-compose: sudo apt-get install docker-compose")
+        raise UsageError(
+            "a service needs docker compose or docker-compose: sudo apt-get install docker-compose;"
+            f" its image alone: {_image_alone(subject)}"
+        )
     if compose.is_version_1 and choice.docker is None:
-        raise UsageError(f"docker-compose builds by docker's command line, but {choice.note}")
+        raise UsageError(
+            f"docker-compose builds by docker's command line, but {choice.note};"
+            f" its image alone: {_image_alone(subject)}"
+        )
     project = read_project(Path(arguments["directory"], arguments.get("compose") or ""), environ)
     service = next(item for item in project.services if item.name == subject.service)
     if not is_local(api, subject.image or ""):
@@ -88,7 +96,7 @@ def _compose(
     note = choice.note if compose.is_version_1 else ""  # version 2 brings BuildKit with it
     builder = ComposeBuilder(
         api=api,
-        compose=compose.words,
+        compose=compose,
         docker=choice.docker,
         project=project,
         service=service.name,
@@ -96,6 +104,15 @@ def _compose(
         path=path_with_first(choice.docker, environ) if note and choice.docker is not None else "",
     )
     return Chosen(builder=builder, docker=_docker(choice, subject), subject=subject, note=note)
+
+
+def _image_alone(subject: Subject) -> str:
+    """Return the command that rebuilds the image of a service without compose."""
+    options = {"--image": subject.image, "--dockerfile": str(subject.dockerfile), "--context": str(subject.context)}
+    words = [word for name, value in options.items() if value for word in (name, value)]
+    words += ["--target", subject.target] if subject.target else []
+    words += [word for pair in subject.build_arguments.items() for word in ("--build-arg", "=".join(pair))]
+    return shlex.join(["gpudoctor", "rebuild", *words])
 
 
 def is_local(api: APIClient, image: str) -> bool:

@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import field
 
+from gpudoctor.containers.engine import command_environment
 from gpudoctor.model.record import record
 
 ASK_SECONDS = 10.0
@@ -18,12 +20,14 @@ ASK_SECONDS = 10.0
 class CommandLine:
     """One program `docker`.
 
-    version: of the client; () where it does not say, as Podman's.
+    version: of the client.
+    environment: the variables that bring it to the engine that is looked at; none where it goes there by itself.
     """
 
     path: str
-    version: tuple[int, ...] = ()
+    version: tuple[int, ...]
     has_buildx: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_buildkit(self) -> bool:
@@ -31,7 +35,7 @@ class CommandLine:
 
         Source: https://docs.docker.com/engine/release-notes/23.0/#new
         """
-        return self.has_buildx or (0,) < self.version < (23,)
+        return self.has_buildx or self.version < (23,)
 
 
 @record
@@ -49,10 +53,14 @@ class Choice:
 
 @record
 class Compose:
-    """A compose command. words: the first ones of it. Version 1 builds by the command line of docker."""
+    """A compose command. words: the first ones of it. Version 1 builds by the command line of docker.
+
+    environment: as that of CommandLine.
+    """
 
     words: tuple[str, ...]
     is_version_1: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(found: tuple[CommandLine, ...], *, buildkit: bool) -> Choice:
@@ -71,17 +79,25 @@ def choose(found: tuple[CommandLine, ...], *, buildkit: bool) -> Choice:
 
 
 def find_docker(environ: Mapping[str, str]) -> tuple[CommandLine, ...]:
-    """Return the programs `docker` in the order in which they stand on PATH."""
+    """Return the programs `docker` in the order in which they stand on PATH.
+
+    One that is Podman under another name is left out: it builds in its user's own storage, wherever DOCKER_HOST leads.
+    """
     folders = os.get_exec_path(environ)
     paths = (shutil.which("docker", path=folder) for folder in dict.fromkeys(folders) if folder)
-    return tuple(_command_line(path, environ) for path in paths if path is not None)
+    found = (_command_line(path, environ) for path in paths if path is not None)
+    return tuple(item for item in found if item is not None)
 
 
-def _command_line(path: str, environ: Mapping[str, str]) -> CommandLine:
+def _command_line(path: str, environ: Mapping[str, str]) -> CommandLine | None:
     match = re.match(r"Docker version (\d+)\.(\d+)", _answer((path, "--version"), environ) or "")
-    has_buildx = match is not None and _answer((path, "buildx", "version"), environ) is not None
+    if match is None:
+        return None
     return CommandLine(
-        path=path, version=() if match is None else (int(match[1]), int(match[2])), has_buildx=has_buildx
+        path=path,
+        version=(int(match[1]), int(match[2])),
+        has_buildx=_answer((path, "buildx", "version"), environ) is not None,
+        environment=command_environment(environ),
     )
 
 
@@ -89,12 +105,13 @@ def find_compose(docker: tuple[CommandLine, ...], environ: Mapping[str, str]) ->
     """Return the compose command: the plugin of docker, else docker-compose; None where there is none."""
     for item in docker:
         if _answer((item.path, "compose", "version"), environ) is not None:
-            return Compose(words=(item.path, "compose"))
+            return Compose(words=(item.path, "compose"), environment=item.environment)
     path = shutil.which("docker-compose", path=environ.get("PATH"))
     if path is None:
         return None
     version = _answer((path, "version", "--short"), environ) or ""
-    return Compose(words=(path,), is_version_1=version.startswith("1."))
+    is_version_1 = version.startswith("1.")
+    return Compose(words=(path,), is_version_1=is_version_1, environment=command_environment(environ))
 
 
 def _answer(arguments: tuple[str, ...], environ: Mapping[str, str]) -> str | None:

@@ -20,6 +20,7 @@ _POLL_SECONDS = 0.1
 _STOP_SECONDS = 10  # the engine's own default
 _LOG_LINES = 10
 _SHARED_NETWORKS = ("default", "bridge", "host", "none")  # they take no settings of a container
+_BY_PODMAN = ("container=podman", "TERM=xterm")  # variables that it shows as if the user had set them
 
 
 class NotStarted(Exception):
@@ -79,11 +80,14 @@ def new_settings(old: Mapping[str, Any], image_config: Mapping[str, Any], image:
     host = dict(old["HostConfig"])
     host["Binds"] = [*(host.get("Binds") or ()), *_other_volumes(old)]
     host["Links"] = [_link(link) for link in host.get("Links") or ()]
+    host["Ulimits"] = [{**limit, "Name": _limit(limit["Name"])} for limit in host.get("Ulimits") or ()]
     mode = str(host.get("NetworkMode") or "default")
     config = _own(old["Config"], image_config)
     if str(old["Id"]).startswith(config.get("Hostname") or "-") or mode == "host" or mode.startswith("container:"):
         config.pop("Hostname", None)  # the engine chose it
     networks = endpoints(old)
+    if mode == "bridge" and networks and "bridge" not in old["NetworkSettings"]["Networks"]:
+        mode = host["NetworkMode"] = next(iter(networks))  # Podman says "bridge" whatever the network
     first = {mode: networks[mode]} if mode in networks else {}
     return {**config, "Image": image, "HostConfig": host, "NetworkingConfig": {"EndpointsConfig": first}}
 
@@ -111,8 +115,9 @@ def _own(config: Mapping[str, Any], of_image: Mapping[str, Any]) -> dict[str, An
         if isinstance(value, dict) and name != "Healthcheck":
             own[name] = {key: item for key, item in value.items() if (before or {}).get(key, own) != item}
         elif name == "Env":
-            own[name] = [setting for setting in value or () if setting not in (before or ())]
-        elif value != before:
+            given = {*(before or ()), *_BY_PODMAN, f"HOSTNAME={config.get('Hostname')}"}
+            own[name] = [setting for setting in value or () if setting not in given]
+        elif value != before and (value or before):
             own[name] = value
     return own
 
@@ -133,6 +138,11 @@ def _link(link: str) -> str:
     """Return NAME:ALIAS for /NAME:/CONTAINER/ALIAS."""
     name, _, alias = link.partition(":")
     return f"{name.lstrip('/')}:{alias.rpartition('/')[2]}"
+
+
+def _limit(name: str) -> str:
+    """Return "nofile" for RLIMIT_NOFILE, as Podman shows it and does not take it."""
+    return name.removeprefix("RLIMIT_").lower()
 
 
 def _create(api: APIClient, old: Mapping[str, Any], image: str, name: str) -> str:

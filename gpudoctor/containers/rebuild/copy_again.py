@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from gpudoctor.containers.build_context import TooLarge
-from gpudoctor.containers.build_plan import Plan, read_plan
+from gpudoctor.containers.build_plan import Plan
 from gpudoctor.containers.image_facts import ImageFacts
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import DockerBuilder
@@ -43,11 +43,11 @@ class CopyAgain:
         from docker.errors import DockerException
 
         try:
-            whole = self._plan(self.builder.subject.target)
+            whole = self.builder.subject.plan()
             for stage in needed_stages(whole.stages, self.builder.subject.target):
                 if any(map(_from_context, stage.steps)):
                     self.builder.build_text(self.tag, self._text_up_to(stage, whole)).run(progress)
-                    self._renew(stage, self._plan(str(stage.index)), progress)
+                    self._renew(stage, self.builder.subject.plan(str(stage.index)), progress)
         except (DockerException, OSError, ValueError, TooLarge) as error:
             raise BuildFailed(f"the stages cannot be compared: {error}", progress.last_lines) from None
 
@@ -56,10 +56,6 @@ class CopyAgain:
         lines = self.builder.subject.dockerfile.read_text(encoding="utf-8").splitlines(keepends=True)
         after = plan.stages[stage.index + 1 : stage.index + 2]
         return "".join(lines[: after[0].line - 1] if after else lines)
-
-    def _plan(self, target: str | None) -> Plan:
-        subject = self.builder.subject
-        return read_plan(subject.dockerfile, subject.context, target, subject.build_arguments)
 
     def _renew(self, stage: Stage, plan: Plan, progress: Progress) -> None:
         """Carry out the first stale COPY of the stage again; those after it have a new parent then."""

@@ -19,6 +19,9 @@ from gpudoctor.model.record import record
 if TYPE_CHECKING:
     from docker import APIClient
 
+_LOST_CONTEXT = "http://build-context-"
+"""Where Docker 26.1 with containerd's image store looks for the context, on the network. 20.10 and 28.5 have it."""
+
 
 @record
 class EngineBuild:
@@ -76,6 +79,8 @@ def _take(answer: Mapping[str, Any], progress: Progress) -> None:
     Raises:
         BuildFailed: it tells that the build failed.
     """
+    if _LOST_CONTEXT in str(answer.get("error")):
+        raise BuildFailed("this engine loses a context sent by its API: install docker's plugin buildx")
     if "error" in answer:
         raise BuildFailed(f"the build failed: {answer['error']}", progress.last_lines)
     progress.add(str(answer.get("stream") or ""))

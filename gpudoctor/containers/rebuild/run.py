@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.build_plan import Plan, read_plan
+from gpudoctor.containers.build_plan import Plan
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import ComposeBuilder
 from gpudoctor.containers.rebuild.choice import Chosen, choose_builder, is_local
@@ -63,12 +63,12 @@ def prepare(
     subject = _named(api, subject)
     _check_name(api, subject.image or "")
     try:
-        plan = read_plan(subject.dockerfile, subject.context, subject.target, subject.build_arguments)
+        plan = subject.plan()
     except (ValueError, OSError) as error:
         raise UsageError(str(error)) from None
     exists = is_local(api, subject.image or "")
     image = look_at_subject(api, subject if exists else replace(subject, container=None))
-    if exists and image.unknown:
+    if exists and image.unknown and image.image_id is None:
         raise GpudoctorError(f"{subject.image} cannot be compared: {image.unknown}")
     verdict = judge(image)
     chosen = choose_builder(api, subject, image.by_buildkit, arguments, environ)
@@ -134,7 +134,6 @@ def describe(api: APIClient, work: Work) -> Iterator[str]:
     yield f"# {work.verdict.text}"
     if work.chosen.note:
         yield f"# {work.chosen.note}"
-    docker = "docker" if work.chosen.docker is None else work.chosen.docker.docker.path
     tag, image = new_tag(), work.subject.image or ""
     if work.builds:
         for attempt in _attempts(api, work, tag):
@@ -142,8 +141,7 @@ def describe(api: APIClient, work: Work) -> Iterator[str]:
                 yield f"# {attempt.why}"
             yield from map(str, attempt.steps)
         yield "# once the files of the image are those of the context:"
-        yield str(Command(arguments=(docker, "tag", tag, image)))
-        yield str(Command(arguments=(docker, "rmi", "--no-prune", tag)))
+        yield from _tagging(work, tag, image)
     if work.recreates and isinstance(work.chosen.builder, ComposeBuilder):
         yield str(work.chosen.builder.recreate(start=_state(api, str(work.subject.container))[1]))
     elif work.recreates:
@@ -151,6 +149,15 @@ def describe(api: APIClient, work: Work) -> Iterator[str]:
             f"# by the engine's API: container {work.subject.container} is made anew from {image} with its settings;"
             " the old one is kept until the new one has started"
         )
+
+
+def _tagging(work: Work, tag: str, image: str) -> Iterator[str]:
+    if work.chosen.docker is None:
+        yield f"# the engine's API: {image} is the name of {tag} then, which goes"
+        return
+    docker = work.chosen.docker.docker
+    for words in (("tag", tag, image), ("rmi", "--no-prune", tag)):
+        yield str(Command(arguments=(docker.path, *words), environment=docker.environment))
 
 
 def carry_out(api: APIClient, work: Work, progress: Progress) -> Verdict:
@@ -173,7 +180,8 @@ def carry_out(api: APIClient, work: Work, progress: Progress) -> Verdict:
 
 def _attempts(api: APIClient, work: Work, tag: str) -> Iterator[Attempt]:
     docker = work.chosen.docker
-    copy_again = None if docker is None or docker.buildkit else CopyAgain(api=api, builder=docker, tag=tag)
+    by_buildkit = docker is None or docker.buildkit or work.subject.dockerfile_inline is not None
+    copy_again = None if docker is None or by_buildkit else CopyAgain(api=api, builder=docker, tag=tag)
     needs = Needs(stages=work.stages, unseen_changes=work.unseen_changes, copy_again=copy_again)
     return attempts(work.chosen.builder, tag, needs)
 

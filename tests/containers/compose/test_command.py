@@ -27,7 +27,7 @@ def comparable(project: Project) -> Project:
 def _comparable(service: Service) -> Service:
     return replace(
         service,
-        build=None if service.build is None else _with_empty_args(service.build),
+        build=None if service.build is None else _without_empty_args(service.build),
         mounts=tuple(sorted(service.mounts, key=lambda mount: mount.target)),
         device_requests=tuple(sorted(service.device_requests, key=repr)),
         profiles=tuple(sorted(service.profiles)),
@@ -35,9 +35,9 @@ def _comparable(service: Service) -> Service:
     )
 
 
-def _with_empty_args(build: Build) -> Build:
-    """Return the build as version 1 sees it: an argument without a value is empty."""
-    return replace(build, args={**build.args, **dict.fromkeys(build.unset_args, "")}, unset_args=())
+def _without_empty_args(build: Build) -> Build:
+    """Return the build without arguments that have no value: version 1 makes them empty, version 2 leaves them out."""
+    return replace(build, args={name: value for name, value in build.args.items() if value}, unset_args=())
 
 
 @pytest.fixture
@@ -58,3 +58,17 @@ def test_both_read_the_same(case: Case, environ: Mapping[str, str], tmp_path: Pa
     ours = read_project(folder, {**environ, **case.environ}, 0)
     assert ours.read_by == "gpudoctor"
     assert comparable(ours) == comparable(theirs)
+
+
+def test_what_the_command_says_stands_beside_what_is_not_understood_here(tmp_path: Path) -> None:
+    """Only a new docker compose reads `include`, and it says why it does not."""
+    program = tmp_path / "bin" / "docker"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\necho 'one line' >&2\necho 'required variable MODE is missing a value' >&2\nexit 15\n"
+    )
+    program.chmod(0o755)
+    (tmp_path / "compose.yaml").write_text("include: [other.yaml]\nservices: {}\n")
+    told = r"`include` is not understood here.*\(docker compose: required variable MODE is missing a value\)$"
+    with pytest.raises(ValueError, match=told):
+        read_project(tmp_path, {"PATH": str(program.parent)})

@@ -330,7 +330,7 @@ def stand_in(folder: Path, name: str, script: str) -> dict[str, str]:
 
 def test_the_command_line_is_asked_first(folder: Path) -> None:
     (folder / "compose.yaml").write_text("services: {web: {build: ., image: not-asked}}")
-    script = f"/bin/cat <<'EOF'\n{json.dumps(ANSWER)}\nEOF\necho \"$@\" > {folder}/arguments"
+    script = f"/bin/cat <<'EOF'\n{json.dumps(ANSWER)}\nEOF\necho \"$@ $COMPOSE_PROFILES\" > {folder}/arguments"
     project = read_project(folder, stand_in(folder, "docker", script), 20)
     assert (project.read_by, project.name) == ("docker compose", "asked")
     assert only(project) == Service(
@@ -346,7 +346,8 @@ def test_the_command_line_is_asked_first(folder: Path) -> None:
     )
     assert (folder / "arguments").read_text().split() == [
         *("compose", "--project-directory", str(folder), "-f", str(folder / "compose.yaml")),
-        *("--profile", "*", "config", "--format", "json"),
+        *("config", "--format", "json"),
+        "*",  # all profiles
     ]
 
 

@@ -55,6 +55,10 @@ class Project:
     def image_id(self) -> str:
         return docker("inspect", "--format", "{{.Id}}", self.image).decode().strip()
 
+    def layers(self) -> str:
+        """Return what the image is made of. With containerd's image store each build has another id."""
+        return docker("inspect", "--format", "{{json .RootFS.Layers}}", self.image).decode()
+
     def read(self, path: str) -> str:
         """Return the content of a file of the image."""
         container = docker("create", self.image, "/none").decode().strip()
@@ -103,7 +107,7 @@ def project(tmp_path: Path, image: str) -> Project:
     """Return a project whose image is not built yet."""
     if not BUSYBOX.exists():
         pytest.skip("no static busybox at /bin/busybox")
-    root = tmp_path / "project"
+    root = tmp_path / image  # BuildKit has one copy for all contexts whose folders have the same name
     for folder in ("bin", "common"):
         (root / folder).mkdir(parents=True)
     shutil.copy(BUSYBOX, root / "bin" / "busybox")

@@ -60,6 +60,34 @@ def test_a_volume_without_a_name_goes_on_with_its_data() -> None:
     assert binds == ["/host:/data:ro", "named:/named", "f00:/cache", "f01:/read:ro"]
 
 
+def test_what_podman_shows_of_its_own_is_no_setting() -> None:
+    own = ["HOSTNAME=0123456789ab", "TERM=xterm", "container=podman"]
+    old = inspected(Env=[*IMAGE["Env"], *own, "HOST=x"], Entrypoint=[])
+    old["HostConfig"]["Ulimits"] = [{"Name": "RLIMIT_NOFILE", "Soft": 1024, "Hard": 4096}]
+    settings = new_settings(old, {**IMAGE, "Entrypoint": None}, "train")
+    assert settings["Env"] == ["HOST=x"]
+    assert "Entrypoint" not in settings
+    assert settings["HostConfig"]["Ulimits"] == [{"Name": "nofile", "Soft": 1024, "Hard": 4096}]
+
+
+def test_on_podman_a_network_of_the_users_is_no_further_one() -> None:
+    old = inspected()
+    old["HostConfig"]["NetworkMode"] = "bridge"
+    old["NetworkSettings"]["Networks"] = {"net": {"Aliases": ["db"]}, "second": {"Aliases": None}}
+    settings = new_settings(old, IMAGE, "train")
+    assert settings["HostConfig"]["NetworkMode"] == "net"
+    assert list(settings["NetworkingConfig"]["EndpointsConfig"]) == ["net"]
+
+
+@pytest.mark.parametrize("mode", ["default", "bridge"])
+def test_on_docker_the_default_network_stays_beside_one_of_the_users(mode: str) -> None:
+    old = inspected()
+    old["HostConfig"]["NetworkMode"] = mode
+    old["NetworkSettings"]["Networks"]["net"] = {"Aliases": None}
+    settings = new_settings(old, IMAGE, "train")
+    assert (settings["HostConfig"]["NetworkMode"], settings["NetworkingConfig"]["EndpointsConfig"]) == (mode, {})
+
+
 def test_networks_keep_addresses_and_aliases_but_not_the_old_id() -> None:
     old = inspected()
     old["HostConfig"]["NetworkMode"] = "net"

@@ -9,7 +9,7 @@ from docker import APIClient
 
 from gpudoctor.containers.compose.project import Project
 from gpudoctor.containers.rebuild.builders import ComposeBuilder, DockerBuilder, path_with_first
-from gpudoctor.containers.rebuild.command_line import CommandLine
+from gpudoctor.containers.rebuild.command_line import CommandLine, Compose
 from gpudoctor.containers.rebuild.plan import Attempt, Needs, attempts
 from gpudoctor.containers.rebuild.steps import Command
 from gpudoctor.containers.requested import Subject
@@ -89,7 +89,12 @@ def test_a_service_gets_a_temporary_tag_by_one_more_file() -> None:
     project = Project(name="mine", directory="/p", files=("/p/compose.yaml", "/p/compose.override.yaml"))
     api = APIClient(base_url="unix:///nonexistent", version="1.41")
     builder = ComposeBuilder(
-        compose=("docker", "compose"), docker=OLD, api=api, project=project, service="web", buildkit=True
+        compose=Compose(words=("docker", "compose")),
+        docker=OLD,
+        api=api,
+        project=project,
+        service="web",
+        buildkit=True,
     )
     before = "docker compose --project-name mine --project-directory /p -f /p/compose.yaml -f /p/compose.override.yaml"
     environment = "DOCKER_BUILDKIT=1 COMPOSE_DOCKER_CLI_BUILD=1"
@@ -101,6 +106,35 @@ def test_a_service_gets_a_temporary_tag_by_one_more_file() -> None:
     assert str(builder.forget_context()) == PRUNE
 
 
+@pytest.mark.parametrize(
+    ("has_buildx", "is_version_1", "command"),
+    [
+        pytest.param(True, False, "docker buildx prune", id="version 2"),
+        pytest.param(True, True, "docker builder prune", id="version 1, by docker build"),
+        pytest.param(False, False, "docker builder prune", id="no buildx"),
+    ],
+)
+def test_the_builder_of_a_service_is_pruned(has_buildx: bool, is_version_1: bool, command: str) -> None:
+    builder = ComposeBuilder(
+        compose=Compose(words=("docker", "compose"), is_version_1=is_version_1),
+        docker=CommandLine(path="docker", version=(28, 2), has_buildx=has_buildx),
+        api=APIClient(base_url="unix:///nonexistent", version="1.41"),
+        project=Project(name="mine", directory="/p", files=("/p/compose.yaml",)),
+        service="web",
+        buildkit=True,
+    )
+    assert str(builder.forget_context()).startswith(f"{command} --force --filter type=source.local")
+
+
 def test_docker_compose_finds_the_command_line_that_has_the_builder() -> None:
-    docker = CommandLine(path="/usr/bin/docker")
+    docker = CommandLine(path="/usr/bin/docker", version=(20, 10))
     assert path_with_first(docker, {"PATH": "/usr/local/bin:/bin"}) == "/usr/bin:/usr/local/bin:/bin"
+
+
+def test_commands_are_brought_to_the_engine_that_was_looked_at() -> None:
+    there = {"DOCKER_HOST": "unix:///run/podman/podman.sock"}
+    docker = CommandLine(path="docker", version=(28, 2), environment=there)
+    builder = DockerBuilder(docker=docker, subject=SUBJECT, buildkit=False)
+    before = "DOCKER_HOST=unix:///run/podman/podman.sock"
+    assert str(builder.build("T")).startswith(f"{before} DOCKER_BUILDKIT=0 docker build ")
+    assert str(builder.forget_context()).startswith(f"{before} docker builder prune ")

@@ -73,11 +73,12 @@ def test_a_stale_image_becomes_fresh_and_stays_so(project: Project, change, buil
     done = project.rebuild()
     assert (done.returncode, temporary_tags()) == (0, ""), done.stderr
     assert done.stdout.startswith(f"{project.image}: rebuilt; ")
-    rebuilt = project.image_id()
+    rebuilt = project.layers()
     assert project.read("/app/common/a.py") == project.source.read_text()
     assert project.read(f"{BASE}{project.image}") == before[f"{BASE}{project.image}"], "the stage before ran again"
     assert project.read("/app-ran") != before["/app-ran"], "the stale stage did not run again"
-    assert project.build(builder) == rebuilt, "the next plain build is another image"
+    project.build(builder)
+    assert project.layers() == rebuilt, "the next plain build is another image"
 
 
 def test_what_is_fresh_is_left_alone(project: Project) -> None:
@@ -112,9 +113,9 @@ def test_a_build_that_fails_changes_nothing(project: Project, builder: str) -> N
 def test_a_build_that_is_interrupted_changes_nothing(project: Project, builder: str) -> None:
     before = project.build(builder)
     project.write("changed\n", seconds=1_700_000_100)
-    (project.root / "Dockerfile").write_text(
-        (project.root / "Dockerfile").read_text() + 'RUN ["/bin/busybox", "sleep", "61.5"]\n'
-    )
+    seconds = f"61.{os.getpid()}"  # another's test may run beside this one
+    with (project.root / "Dockerfile").open("a") as file:
+        file.write(f'RUN ["/bin/busybox", "sleep", "{seconds}"]\n')
     process = subprocess.Popen(
         [sys.executable, "-m", "gpudoctor", "rebuild", "--image", project.image, "--context", str(project.root)],
         env=environment(),
@@ -122,7 +123,7 @@ def test_a_build_that_is_interrupted_changes_nothing(project: Project, builder: 
         stderr=subprocess.PIPE,
         text=True,
     )
-    await_process("61.5")
+    await_process(seconds)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=30)
     assert (process.returncode, error.splitlines()[-1]) == (3, "gpudoctor: interrupted")
@@ -175,7 +176,7 @@ def test_without_a_command_line_the_engine_builds(project: Project, builder: str
     (project.root / "common" / "left-out.log").write_text("not in the image")
     (project.root / "common" / "link").symlink_to("a.py")
     change_content(project, builder)
-    done = project.rebuild(search="/nonexistent")
+    done = rebuild_by_engine(project)
     assert (done.returncode, temporary_tags()) == (0, ""), done.stderr
     assert "there is no docker command line: the engine's API builds" in done.stderr
     assert project.read("/app/common/a.py") == "other content\n"
@@ -183,12 +184,20 @@ def test_without_a_command_line_the_engine_builds(project: Project, builder: str
     assert files_of(project.image)["/app/common/link"].linkname == "a.py"
 
 
+def rebuild_by_engine(project: Project) -> subprocess.CompletedProcess[str]:
+    """Return how a rebuild without a docker command line ends; skip where the engine cannot build so."""
+    done = project.rebuild(search="/nonexistent")
+    if "this engine loses a context" in done.stderr:
+        pytest.skip("BuildKit of this engine takes no context by the API (Docker 26.1, containerd's image store)")
+    return done
+
+
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_build_of_the_engine_that_fails_shows_its_output(project: Project, builder: str) -> None:
     before = project.build(builder)
     with (project.root / "Dockerfile").open("a") as file:
         file.write('RUN ["/bin/busybox", "sh", "-c", "echo the reason; exit 3"]\n')
-    done = project.rebuild(search="/nonexistent")
+    done = rebuild_by_engine(project)
     assert done.returncode == 1
     assert "    the reason" in done.stderr.splitlines()
     assert (project.image_id(), temporary_tags()) == (before, "")
@@ -201,8 +210,9 @@ def test_a_stage_that_copies_from_a_stale_stage(project: Project) -> None:
     done = project.rebuild()
     assert done.returncode == 0, done.stderr
     assert project.read("/app/common/a.py") == "new and longer\n"
-    rebuilt = project.image_id()
-    assert project.build("classic") == rebuilt
+    rebuilt = project.layers()
+    project.build("classic")
+    assert project.layers() == rebuilt
 
 
 DOCKERFILE_OF_TWO = """\

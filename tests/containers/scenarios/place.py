@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
+import tarfile
 import time
 import uuid
 from collections.abc import Mapping
@@ -59,6 +61,21 @@ class Place:
         self.write(f"{path}.new", content)
         (self.root / f"{path}.new").rename(self.root / path)
 
+    def archive(self, path: str, members: Mapping[str, str]) -> None:
+        """Write an archive with these files."""
+        with tarfile.open(self.root / path, "w:gz") as archive:
+            for name, content in members.items():
+                about = tarfile.TarInfo(name)
+                about.size = len(content)
+                archive.addfile(about, io.BytesIO(content.encode()))
+
+    def flatten(self) -> None:
+        """Make the image one that was imported: a single layer without a history."""
+        container = docker("create", self.tag, "true").decode().strip()
+        docker("export", "-o", str(self.root / "flat.tar"), container)
+        docker("rm", container)
+        docker("import", str(self.root / "flat.tar"), self.tag)
+
     def dockerfile(self, text: str, name: str = "Dockerfile") -> None:
         """Write the Dockerfile; BASE in it is the image with a shell, TAG that of the project."""
         self.write(name, text.replace("BASE", self.base).replace("TAG", self.tag))
@@ -95,6 +112,11 @@ class Place:
     def inside(self, command: str) -> None:
         """Run a shell command inside the container."""
         docker("exec", str(self.container), "sh", "-c", command)
+
+    def has_lost_image(self) -> bool:
+        """Return whether the engine has not kept the image of the container, as with containerd's image store."""
+        image = docker("inspect", "--format", "{{.Image}}", str(self.container)).decode().strip()
+        return image not in docker("images", "--all", "--quiet", "--no-trunc").decode().split()
 
     def look(self) -> ProjectImage:
         """Return what gpudoctor knows of the image."""
