@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from gpudoctor.commands.check import check
+from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.compose.reader import read_project
-from gpudoctor.containers.dockerfile import parse_dockerfile
 from gpudoctor.requirements.parsing import parse_requirement
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -73,7 +73,7 @@ def _engine() -> Iterator[DockerClient]:
     Raises:
         GpudoctorError: there is none, or it refuses.
     """
-    from gpudoctor.containers.engine import EngineUnavailable, connect, refusal
+    from gpudoctor.containers.engines.connection import EngineUnavailable, connect, refusal
 
     try:
         client = connect(os.environ, ENGINE_SECONDS)

@@ -6,10 +6,10 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-from gpudoctor.containers.build_context import MAXIMUM_LINKS, BuildContext, ContextFile
-from gpudoctor.containers.copied_files import Placed, Selection
-from gpudoctor.containers.image_files import ImageFile
-from gpudoctor.containers.tracing import Traced
+from gpudoctor.containers.builds.context import MAXIMUM_LINKS, BuildContext, ContextFile
+from gpudoctor.containers.builds.copied_files import Placed, Selection
+from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.model.images import CopiedFiles
 from gpudoctor.model.record import record
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.base_images import has_base_moved, is_built_on, tag_built_on
-from gpudoctor.containers.build_arguments import differing_arguments, differing_defaults
-from gpudoctor.containers.build_context import TooLarge
-from gpudoctor.containers.build_plan import Plan
-from gpudoctor.containers.image_facts import ImageFacts
-from gpudoctor.containers.image_packages import packages_of
-from gpudoctor.containers.image_reader import Files
-from gpudoctor.containers.lost_image import look_at_orphan
-from gpudoctor.containers.other_tags import fresh_tags
-from gpudoctor.containers.outside_copies import moved_sources
-from gpudoctor.containers.requirements import platform_of, unmet, wanted_by
+from gpudoctor.containers.builds.arguments import differing_arguments, differing_defaults
+from gpudoctor.containers.builds.context import TooLarge
+from gpudoctor.containers.builds.outside_copies import moved_sources
+from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.images.base_images import has_base_moved, is_built_on, tag_built_on
+from gpudoctor.containers.images.facts import ImageFacts
+from gpudoctor.containers.images.lost_image import look_at_orphan
+from gpudoctor.containers.images.other_tags import fresh_tags
+from gpudoctor.containers.images.reader import Files
+from gpudoctor.containers.packages.installed import packages_of
+from gpudoctor.containers.packages.requirements import platform_of, unmet, wanted_by
+from gpudoctor.containers.packages.shadowing import copied_packages, shadowing
 from gpudoctor.containers.running import look_at_container
-from gpudoctor.containers.shadowing import copied_packages, shadowing
 from gpudoctor.model.images import CopiedFiles, ProjectImage
 
 if TYPE_CHECKING:

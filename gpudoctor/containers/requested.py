@@ -8,14 +8,14 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.build_context import TooLarge, read_context
-from gpudoctor.containers.build_plan import Plan, read_plan
+from gpudoctor.containers.builds.context import TooLarge, read_context
+from gpudoctor.containers.builds.plan import Plan, read_plan
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
-from gpudoctor.containers.engine import EngineUnavailable, connect, reached_by, refusal
-from gpudoctor.containers.engine_objects import ServiceContainer, service_containers, short_name
-from gpudoctor.containers.other_tags import repository_of, tags_of_plan
+from gpudoctor.containers.engines.connection import EngineUnavailable, connect, reached_by, refusal
+from gpudoctor.containers.engines.objects import ServiceContainer, service_containers, short_name
+from gpudoctor.containers.images.other_tags import repository_of, tags_of_plan
 from gpudoctor.containers.project_images import look_at_image
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.images import ProjectImage

@@ -11,14 +11,14 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.base_images import environment_of
-from gpudoctor.containers.build_context import BuildContext
+from gpudoctor.containers.builds.context import BuildContext
+from gpudoctor.containers.builds.copied_files import Placed
+from gpudoctor.containers.builds.tracing import Traced
 from gpudoctor.containers.comparison import is_same
-from gpudoctor.containers.copied_files import Placed
-from gpudoctor.containers.engine import seconds_of
-from gpudoctor.containers.image_reader import ContainerFiles, created_container
-from gpudoctor.containers.loaded_code import loaded_code
-from gpudoctor.containers.tracing import Traced
+from gpudoctor.containers.engines.connection import seconds_of
+from gpudoctor.containers.images.base_images import environment_of
+from gpudoctor.containers.images.reader import ContainerFiles, created_container
+from gpudoctor.containers.packages.loaded_code import loaded_code
 from gpudoctor.model.images import Mounted, RunningContainer
 
 if TYPE_CHECKING:

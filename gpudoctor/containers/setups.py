@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpudoctor.containers.builds.dockerfile import parse_dockerfile
+from gpudoctor.containers.builds.stages import find_stage, needed_stages, read_stages
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Project, Service
 from gpudoctor.containers.compose.reader import read_project
-from gpudoctor.containers.dockerfile import parse_dockerfile
-from gpudoctor.containers.endpoint import Endpoint, find_endpoint
-from gpudoctor.containers.engine import EngineUnavailable, connect, refusal, seconds_of
-from gpudoctor.containers.engine_objects import service_containers
-from gpudoctor.containers.image_python import FoundTorch, find_torch
-from gpudoctor.containers.image_reader import ContainerFiles, created_container
-from gpudoctor.containers.stages import find_stage, needed_stages, read_stages
+from gpudoctor.containers.engines.connection import EngineUnavailable, connect, refusal, seconds_of
+from gpudoctor.containers.engines.endpoint import Endpoint, find_endpoint
+from gpudoctor.containers.engines.objects import service_containers
+from gpudoctor.containers.images.reader import ContainerFiles, created_container
+from gpudoctor.containers.packages.torch import FoundTorch, find_torch
 from gpudoctor.model import Message, PackageVersion, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup

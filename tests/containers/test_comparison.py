@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.build_context import BuildContext
+from gpudoctor.containers.builds.context import BuildContext
+from gpudoctor.containers.builds.dockerfile import parse_dockerfile
+from gpudoctor.containers.builds.stages import read_stages
+from gpudoctor.containers.builds.tracing import Traced, trace
 from gpudoctor.containers.comparison import Moment, conclude, look
-from gpudoctor.containers.dockerfile import parse_dockerfile
-from gpudoctor.containers.image_files import ImageFile
-from gpudoctor.containers.stages import read_stages
-from gpudoctor.containers.tracing import Traced, trace
+from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.model import CopiedFiles
 
 LONG_AGO, SOON = 1_000_000.0, 1e12

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.build_plan import read_plan
-from gpudoctor.containers.engine import connect
+from gpudoctor.containers.builds.plan import read_plan
+from gpudoctor.containers.engines.connection import connect
 from gpudoctor.containers.project_images import look_at_image
 from gpudoctor.containers.requested import Subject, look_at, look_at_subject
 from tests.containers.engine import docker, image

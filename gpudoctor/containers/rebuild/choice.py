@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.compose.reader import read_project
-from gpudoctor.containers.engine import is_podman
+from gpudoctor.containers.engines.connection import is_podman
 from gpudoctor.containers.rebuild.builders import Builder, ComposeBuilder, DockerBuilder, EngineBuilder, path_with_first
 from gpudoctor.containers.rebuild.command_line import Choice, CommandLine, choose, find_compose, find_docker
 from gpudoctor.containers.requested import Subject

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import field
 
-from gpudoctor.containers.engine import command_environment
+from gpudoctor.containers.engines.connection import command_environment
 from gpudoctor.model.record import record
 
 ASK_SECONDS = 10.0

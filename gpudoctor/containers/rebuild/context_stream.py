@@ -7,7 +7,7 @@ import stat
 import tarfile
 from collections.abc import Iterator
 
-from gpudoctor.containers.build_context import BuildContext
+from gpudoctor.containers.builds.context import BuildContext
 
 _CHUNK = 1 << 20
 _TYPES = {stat.S_IFREG: tarfile.REGTYPE, stat.S_IFDIR: tarfile.DIRTYPE, stat.S_IFLNK: tarfile.SYMTYPE,

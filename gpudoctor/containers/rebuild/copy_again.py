@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from gpudoctor.containers.build_context import TooLarge
-from gpudoctor.containers.build_plan import Plan
-from gpudoctor.containers.image_facts import ImageFacts
+from gpudoctor.containers.builds.context import TooLarge
+from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.stages import Stage, Step, needed_stages
+from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import DockerBuilder
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
-from gpudoctor.containers.stages import Stage, Step, needed_stages
 from gpudoctor.model.record import record
 
 if TYPE_CHECKING:

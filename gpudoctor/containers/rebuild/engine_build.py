@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from gpudoctor.containers.build_context import BuildContext, read_context
+from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.rebuild.build_trace import lines_of
 from gpudoctor.containers.rebuild.context_stream import context_stream
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress

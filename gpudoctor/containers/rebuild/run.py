@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.build_plan import Plan
+from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.stages import find_stage, needed_stages
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import ComposeBuilder
 from gpudoctor.containers.rebuild.choice import Chosen, choose_builder, is_local
@@ -19,7 +20,6 @@ from gpudoctor.containers.rebuild.steps import Command, Progress
 from gpudoctor.containers.rebuild.unseen import has_unseen_changes
 from gpudoctor.containers.rebuild.verdict import Verdict, judge
 from gpudoctor.containers.requested import Subject, look_at_subject
-from gpudoctor.containers.stages import find_stage, needed_stages
 from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model.images import ProjectImage
 from gpudoctor.model.record import record

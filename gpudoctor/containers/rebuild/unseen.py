@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpudoctor.containers.build_plan import Plan
+from gpudoctor.containers.builds.copied_files import Placed
+from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.comparison import image_path_of
-from gpudoctor.containers.copied_files import Placed
-from gpudoctor.containers.image_facts import ImageFacts
-from gpudoctor.containers.image_files import ImageFile
+from gpudoctor.containers.images.facts import ImageFacts
+from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.project_images import is_changed
 
 if TYPE_CHECKING:

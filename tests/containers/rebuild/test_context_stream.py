@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.build_context import BuildContext, read_context
+from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.rebuild.context_stream import context_stream
 
 

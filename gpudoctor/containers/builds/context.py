@@ -1,0 +1,160 @@
+"""The build context: the folder that a build may take files from, without what `.dockerignore` leaves out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpudoctor.containers.builds.dockerignore import DockerIgnore, parse_dockerignore
+from gpudoctor.model.record import record
+
+MAXIMUM_ENTRIES = 200_000
+"""A context with more files is not compared: it takes longer than a build."""
+
+MAXIMUM_LINKS = 40
+"""As many links in a row as Linux follows."""
+
+_CHUNK = 1 << 20
+
+
+class TooLarge(Exception):
+    """More entries than are compared."""
+
+
+@record
+class ContextFile:
+    """One file or link of the context.
+
+    path: relative to the context, with "/".
+    link_target: "" for a regular file.
+    content: of a here-document, which stands in the Dockerfile and not in the context.
+    digest: SHA-256 of the content of a member of an archive; `path` is that of the archive then.
+    changed_at: when it was last changed, content or metadata: seconds since 1970, of its ctime and mtime the newer.
+    modified_at: its mtime, seconds since 1970.
+    has_other_names: hard links lead to it, by which it may be written too.
+    """
+
+    path: str
+    size_bytes: int
+    is_executable: bool = False
+    link_target: str = ""
+    changed_at: float = 0.0
+    modified_at: float = 0.0
+    content: str | None = None
+    digest: str = ""
+    has_other_names: bool = False
+
+
+class BuildContext:
+    """A folder with its `.dockerignore`. Nothing outside it is ever read: links are followed within it.
+
+    is_own_ignore: its `.dockerignore` is one of the Dockerfile's own, as only BuildKit and Buildah read it.
+    """
+
+    def __init__(self, root: Path, ignore: DockerIgnore | None = None, *, is_own_ignore: bool = False) -> None:
+        self.root = root
+        self.ignore = ignore or DockerIgnore()
+        self.is_own_ignore = is_own_ignore
+        self._entries = 0
+
+    def digest(self, file: ContextFile) -> str:
+        """Return the SHA-256 of the file's content.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        if file.digest:
+            return file.digest
+        if file.content is not None:
+            return hashlib.sha256(file.content.encode()).hexdigest()
+        digest = hashlib.sha256()
+        with (self.root / file.path).open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+    def entry(self, path: str) -> os.stat_result | None:
+        """Return what stands at `path`, links not followed; None where nothing does."""
+        try:
+            return (self.root / path).lstat()
+        except (OSError, ValueError):
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in `folder`, sorted; none where it is no folder."""
+        try:
+            return sorted(os.listdir(self.root / folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def resolve(self, path: str) -> str:
+        """Return `path` with every link in it followed inside the context, as if the context were the whole disk."""
+        names, done, links = path.split("/"), "", 0
+        while names:
+            name = names.pop(0)
+            here = posixpath.normpath(posixpath.join("/", done, name)).lstrip("/")
+            found = self.entry(here)
+            links += 1
+            if found is not None and stat.S_ISLNK(found.st_mode) and links <= MAXIMUM_LINKS:
+                target = os.readlink(self.root / here)
+                done = "" if target.startswith("/") else posixpath.dirname(here)
+                names = [*(part for part in target.split("/") if part), *names]
+            else:
+                done = here
+        return done
+
+    def walk(self, folder: str) -> Iterator[ContextFile]:
+        """Yield the files and links below `folder` ("" for all), in order, ignored ones too; links are not followed.
+
+        Raises:
+            TooLarge: see MAXIMUM_ENTRIES.
+            OSError: a folder cannot be read.
+        """
+        with os.scandir(self.root / folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            self._entries += 1
+            if self._entries > MAXIMUM_ENTRIES:
+                raise TooLarge(f"more than {MAXIMUM_ENTRIES:,} files in the context")
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if self.ignore.has_exceptions or not self.ignore.ignores(path):
+                    yield from self.walk(path)
+            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                yield self.file(path, entry.stat(follow_symlinks=False))
+
+    def file(self, path: str, found: os.stat_result) -> ContextFile:
+        """Return the file at `path`, of which `found` is known."""
+        return ContextFile(
+            path=path,
+            size_bytes=found.st_size,
+            is_executable=bool(found.st_mode & 0o100),
+            link_target=os.readlink(self.root / path) if stat.S_ISLNK(found.st_mode) else "",
+            changed_at=max(found.st_ctime, found.st_mtime),
+            modified_at=found.st_mtime,
+            has_other_names=found.st_nlink > 1,
+        )
+
+
+def read_context(root: Path, dockerfile: Path | None = None) -> BuildContext:
+    """Return the context at `root`, with the `.dockerignore` of `dockerfile` where it has one of its own.
+
+    Raises:
+        ValueError: the `.dockerignore` is wrong; the message names file and line.
+        OSError: it cannot be read.
+    """
+    own = () if dockerfile is None else (dockerfile.with_name(f"{dockerfile.name}.dockerignore"),)
+    for path in (*own, root / ".dockerignore"):
+        try:
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        except FileNotFoundError:
+            continue
+        try:
+            return BuildContext(root, parse_dockerignore(text), is_own_ignore=path.name != ".dockerignore")
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    return BuildContext(root)

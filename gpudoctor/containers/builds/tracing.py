@@ -1,0 +1,166 @@
+"""Where each file of the context ends in the target stage, through every stage on the way."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gpudoctor.containers.builds.context import BuildContext, ContextFile
+from gpudoctor.containers.builds.copied_files import WILDCARDS, Placed, Selection, select_files
+from gpudoctor.containers.builds.patterns import name_expression
+from gpudoctor.containers.builds.stages import Copy, Stage, find_stage
+from gpudoctor.model.record import record
+
+
+@record
+class Traced:
+    """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it brings.
+
+    selection: what it takes from the context; for `--from` a stage, what that stage took of it, as far as it is known.
+    opaque: why its files cannot be traced; "" where they can.
+    inputs: files of the context that the stage took which made its files; what it made of them cannot be seen.
+    may_be_rewritten: a RUN of another stage may have changed the files before they were copied from there.
+    overwritten: paths that a later COPY writes too: they say nothing about this one.
+    later_run: a RUN follows in the image, which may change or remove what was copied.
+    """
+
+    copy: Copy
+    selection: Selection
+    opaque: str = ""
+    inputs: tuple[ContextFile, ...] = ()
+    may_be_rewritten: bool = False
+    overwritten: frozenset[str] = frozenset()
+    later_run: bool = False
+
+
+def trace(
+    context: BuildContext, stages: Sequence[Stage], target: Stage, others: Mapping[str, BuildContext] | None = None
+) -> tuple[Traced, ...]:
+    """Return the copies of `target` in their order, those of the stages that it goes on from first.
+
+    others: folders that the build has names for, for --from.
+
+    Raises:
+        TooLarge: the context has too many files.
+        ValueError: a source is no pattern.
+        OSError: a file of the context cannot be read.
+    """
+    return _Tracer(context, stages, others or {}).copies(target)
+
+
+class _Tracer:
+    def __init__(self, context: BuildContext, stages: Sequence[Stage], others: Mapping[str, BuildContext]) -> None:
+        self._context = context
+        self._others = others
+        self._stages = tuple(stages)
+        self._known: dict[int, tuple[Traced, ...]] = {}
+
+    def copies(self, stage: Stage) -> tuple[Traced, ...]:
+        if stage.index not in self._known:
+            self._known[stage.index] = self._trace(stage)
+        return self._known[stage.index]
+
+    def _trace(self, stage: Stage) -> tuple[Traced, ...]:
+        base = find_stage(self._stages[: stage.index], stage.base)
+        traced = [] if base is None else list(self.copies(base))
+        for step in stage.steps:
+            if step.instruction.name == "RUN" and not step.instruction.onbuild:
+                traced = [_before_a_run(item) for item in traced]
+            elif step.copy is not None:
+                new = self._one(step.copy, stage)
+                paths = frozenset(placed.image_path for placed in new.selection.placed)
+                traced = [_before_a_copy(item, paths) for item in traced]
+                traced.append(new)
+        return tuple(traced)
+
+    def _one(self, copy: Copy, stage: Stage) -> Traced:
+        if not copy.origin or copy.origin in self._others:  # its name goes before that of a stage
+            selection = self._selection(copy)
+            opaque = f"{', '.join(selection.opaque)} is no file of the context" if selection.opaque else ""
+            return Traced(copy=copy, selection=selection, opaque="" if selection.placed else opaque)
+        origin = find_stage(self._stages[: stage.index], copy.origin)
+        if origin is None:
+            return Traced(copy=copy, selection=Selection(), opaque=f"it copies from the image {copy.origin}")
+        return self._from_stage(copy, origin)
+
+    def _selection(self, copy: Copy) -> Selection:
+        """Return what `copy` takes of a folder; files of another one than the context by their way there from it."""
+        if not copy.origin:
+            return select_files(self._context, copy)
+        other = self._others[copy.origin]
+        selection = select_files(other, copy)
+        way = os.path.relpath(os.path.realpath(other.root), os.path.realpath(self._context.root))
+        placed = tuple(
+            replace(item, file=replace(item.file, path=posixpath.join(way, item.file.path)))
+            for item in selection.placed
+        )
+        return replace(selection, placed=placed)
+
+    def _from_stage(self, copy: Copy, origin: Stage) -> Traced:
+        """Return what `copy` brings of the files that `origin` took from the context."""
+        known = {placed.image_path: (placed, item) for item in self.copies(origin) for placed in item.selection.placed}
+        placed: dict[str, Placed] = {}
+        rewritten = False
+        for source in copy.sources:
+            path = posixpath.normpath(posixpath.join("/", source))
+            names = _expressions(path)
+            for found, (before, item) in known.items():
+                matched = _matched(path, names, found)
+                target = None if matched is None else _target(copy, matched, found)
+                if target is not None:
+                    placed[target] = Placed(
+                        file=before.file,
+                        image_path=target,
+                        inside_if_folder=found == matched and not copy.destination.endswith("/"),
+                    )
+                    rewritten = rewritten or item.later_run or item.may_be_rewritten
+        selection = Selection(placed=tuple(placed.values()))
+        if not placed:
+            opaque = f"stage {origin.name} makes its files"
+            return Traced(copy=copy, selection=selection, opaque=opaque, inputs=self._inputs(origin))
+        return Traced(copy=copy, selection=selection, may_be_rewritten=rewritten)
+
+    def _inputs(self, stage: Stage) -> tuple[ContextFile, ...]:
+        """Return the files of the context that the stage took, also by way of other stages."""
+        copies = self.copies(stage)
+        own = (placed.file for item in copies for placed in item.selection.placed)
+        return tuple({file.path: file for file in (*own, *(file for item in copies for file in item.inputs))}.values())
+
+
+def _expressions(source: str) -> tuple[re.Pattern[str], ...] | None:
+    """Return the expression of each name in a source with wildcards; None for one without.
+
+    Raises:
+        ValueError: it is no pattern.
+    """
+    return tuple(map(name_expression, source.split("/"))) if WILDCARDS.search(source) else None
+
+
+def _matched(source: str, names: Sequence[re.Pattern[str]] | None, found: str) -> str | None:
+    """Return the file or folder that the source names and that is, or holds, the file `found`; None for none."""
+    if names is None:
+        return source
+    parts = found.split("/")
+    is_match = len(parts) >= len(names) and all(name.match(part) for name, part in zip(names, parts, strict=False))
+    return "/".join(parts[: len(names)]) if is_match else None
+
+
+def _target(copy: Copy, source: str, found: str) -> str | None:
+    """Return where the file at `found` of the other stage ends; None where `source` does not name it."""
+    destination = copy.destination
+    if found == source:
+        return destination + posixpath.basename(found) if destination.endswith("/") else destination
+    folder = source.rstrip("/") + "/"
+    return f"{destination.rstrip('/')}/{found[len(folder) :]}" if found.startswith(folder) else None
+
+
+def _before_a_run(item: Traced) -> Traced:
+    return Traced(**{**vars(item), "later_run": True})
+
+
+def _before_a_copy(item: Traced, paths: frozenset[str]) -> Traced:
+    mine = {placed.image_path for placed in item.selection.placed} & paths
+    return Traced(**{**vars(item), "overwritten": item.overwritten | mine}) if mine else item

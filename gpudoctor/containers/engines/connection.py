@@ -1,0 +1,287 @@
+"""The engine that holds the images: Docker, or Podman by its compatible socket."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import ssl
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from gpudoctor.containers.engines.endpoint import DOCKER_SOCKET, Endpoint, find_endpoint
+
+if TYPE_CHECKING:
+    from docker import APIClient, DockerClient
+    from docker.tls import TLSConfig
+    from requests import Response
+
+OLDEST_API = (1, 24)
+"""Of the Docker Engine API: Docker 1.12, the oldest that docker-py 7 speaks."""
+
+FIRST_ANSWER_SECONDS = 5.0
+"""For a ping, which an engine in order answers in milliseconds."""
+
+_API_VERSION, _PODMAN_VERSION = "Api-Version", "Libpod-Api-Version"
+LONGEST_REASON = 500
+"""Characters."""
+
+_DEFAULT = f"unix://{DOCKER_SOCKET}"
+_CERTIFICATES = ("ca.pem", "cert.pem", "key.pem")
+
+
+class EngineUnavailable(Exception):
+    """No engine can be asked; the text says why, and what to do."""
+
+
+def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> DockerClient:
+    """Return a client of the engine that the docker command line of this user would ask, see `find_endpoint`.
+
+    timeout_seconds: for each answer but the first, for which FIRST_ANSWER_SECONDS must do.
+
+    Raises:
+        EngineUnavailable: there is none, or this user may not ask it, or it is too old.
+    """
+    try:
+        from docker.errors import DockerException
+        from requests import RequestException
+    except ImportError as error:
+        raise EngineUnavailable(f"the package docker cannot be imported: {error}") from None
+    try:
+        endpoint = find_endpoint(environ)
+        _check_scheme(endpoint.address)
+    except ValueError as error:
+        raise EngineUnavailable(_on_one_line(str(error))) from None
+    try:
+        first = _client(endpoint, "{}.{}".format(*OLDEST_API), FIRST_ANSWER_SECONDS)
+        try:
+            with _ping(first.api) as answer:
+                version = _version_told(answer, endpoint)
+        finally:
+            first.close()
+        return _client(endpoint, version, timeout_seconds)
+    except (DockerException, RequestException, OSError, ValueError) as error:
+        raise EngineUnavailable(_on_one_line(explain(error, endpoint, environ))) from None
+
+
+def command_environment(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables that bring a docker or compose command to the engine of `connect`; none where it finds it.
+
+    Raises:
+        ValueError: the docker context cannot be read.
+    """
+    return find_endpoint(environ).environment
+
+
+def reached_by(api: APIClient, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of ProjectImage that tell how a user reaches the engine from a shell."""
+    endpoint = find_endpoint(environ)
+    alone = shutil.which("docker", path=environ.get("PATH")) is None and is_podman(api)
+    return {"engine_address": endpoint.address if alone or endpoint.environment else None, "by_podman_alone": alone}
+
+
+def is_podman(api: APIClient) -> bool:
+    """Return whether Podman answers, by its compatible API."""
+    with _ping(api) as answer:
+        return _PODMAN_VERSION in answer.headers
+
+
+def refusal(error: Exception) -> str:
+    """Return what went wrong when an engine was asked that had answered before."""
+    from docker.errors import APIError
+    from requests import Timeout
+
+    if isinstance(error, Timeout):
+        return "the engine does not answer any more"
+    text = str(error.explanation or error) if isinstance(error, APIError) else f"{type(error).__name__}: {error}"
+    return _on_one_line(f"the engine refuses, or answers what cannot be read: {text}")
+
+
+def _on_one_line(text: str) -> str:
+    """Return `text` without control characters: an answer may hold anything."""
+    return "".join(character if character.isprintable() else " " for character in text[:LONGEST_REASON])
+
+
+def _check_scheme(address: str) -> None:
+    """Refuse ssh, for which docker-py needs a package of its own.
+
+    Raises:
+        ValueError: it is an address by ssh; the message says how to reach it all the same.
+    """
+    if not address.startswith("ssh:"):
+        return
+    to = urlsplit(address)
+    port = f"-p {to.port} " if to.port else ""
+    user = f"{to.username}@" if to.username else ""
+    host = shlex.quote(f"{user}{to.hostname or 'HOST'}")
+    raise ValueError(
+        f"{address}: an engine by ssh is not asked; bring its socket here:"
+        f" ssh -fnNT -L /tmp/docker.sock:{DOCKER_SOCKET} {port}{host}, then DOCKER_HOST=unix:///tmp/docker.sock"
+    )
+
+
+def _client(endpoint: Endpoint, version: str, timeout_seconds: float) -> DockerClient:
+    import docker
+
+    tls = _tls(endpoint)
+    client = docker.DockerClient(
+        base_url=endpoint.address, tls=tls or False, version=version, timeout=round(timeout_seconds)
+    )
+    if tls is not None:
+        client.api.trust_env = False  # else requests prefers REQUESTS_CA_BUNDLE to the CA of this engine
+    if not endpoint.is_verified:
+        from urllib3.exceptions import InsecureRequestWarning
+
+        warnings.simplefilter("ignore", InsecureRequestWarning)  # it is the user's own setting
+    return client
+
+
+def _tls(endpoint: Endpoint) -> TLSConfig | None:
+    """Return what docker-py needs for TLS; None for an address without it.
+
+    Raises:
+        ValueError: a certificate cannot be read.
+    """
+    folder = endpoint.certificates
+    if folder is None or endpoint.address.startswith(("unix:", "npipe:")):
+        return None
+    from docker.tls import TLSConfig
+
+    ca, certificate, key = (os.path.join(folder, name) for name in _CERTIFICATES)
+    for path in (ca, certificate, key):
+        if os.path.exists(path) and not os.access(path, os.R_OK):
+            raise ValueError(f"{path} cannot be read by this user")
+    if endpoint.is_verified and endpoint.origin.startswith("DOCKER_") and not os.path.exists(ca):
+        raise ValueError(f"there is no {ca}: set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem")
+    has_own = os.path.exists(certificate) and os.path.exists(key)  # an engine may not ask for them
+    return TLSConfig(
+        client_cert=(certificate, key) if has_own else None,
+        ca_cert=ca if os.path.exists(ca) else None,
+        verify=endpoint.is_verified,
+    )
+
+
+def _ping(api: APIClient) -> Response:
+    """Return the answer to SystemPing of the Docker Engine API, whose headers name the engine; its body is not read."""
+    return api.get(f"{api.base_url}/_ping", timeout=api.timeout, stream=True)
+
+
+def _version_told(answer: Response, endpoint: Endpoint) -> str:
+    """Return the version of the engine's API.
+
+    Raises:
+        ValueError: it is too old, or what answers is no engine, or refuses.
+    """
+    version = answer.headers.get(_API_VERSION, "")
+    if not answer.ok and not version:
+        text = _beginning(answer)
+        if "HTTPS server" in text:  # so Go's HTTP server says
+            raise ValueError(f"{endpoint.address} wants TLS: {_how_to_use_tls(endpoint)}")
+        raise ValueError(f"{endpoint.address} ({endpoint.origin}) refuses: {answer.status_code} {text}".rstrip())
+    if not re.fullmatch(r"\d{1,3}\.\d{1,4}", version):
+        raise ValueError(
+            f"what answers at {endpoint.address} ({endpoint.origin}) is no Docker or Podman, or one before Docker 1.13"
+        )
+    if tuple(int(part) for part in version.split(".")) < OLDEST_API:
+        raise ValueError(f"the engine at {endpoint.address} is too old: its API is {version}; update Docker")
+    if answer.status_code != HTTPStatus.OK:
+        raise ValueError(
+            f"{endpoint.address} ({endpoint.origin}) refuses: {answer.status_code} {_beginning(answer)}".rstrip()
+        )
+    return version
+
+
+def _beginning(answer: Response) -> str:
+    """Return the beginning of the body, as text."""
+    return next(answer.iter_content(LONGEST_REASON), b"").decode("utf-8", "replace").strip()
+
+
+def _how_to_use_tls(endpoint: Endpoint) -> str:
+    if endpoint.origin.startswith("DOCKER_"):
+        return "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH"
+    return f'docker context update --docker "host={endpoint.address},ca=ca.pem,cert=cert.pem,key=key.pem" CONTEXT'
+
+
+def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) -> str:
+    """Return why the engine could not be asked, and what to do about it."""
+    from requests import Timeout
+
+    causes = tuple(_causes(error))
+    where = f"{endpoint.address} ({endpoint.origin})"
+    tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    if tls is not None:
+        return _explain_tls(tls, endpoint)
+    if endpoint.certificates is not None and any(isinstance(cause, ConnectionResetError) for cause in causes):
+        return _explain_refused_client("connection reset", endpoint)
+    if any(isinstance(cause, PermissionError) for cause in causes):
+        return _explain_permission(where, endpoint)
+    if any(isinstance(cause, FileNotFoundError) for cause in causes):
+        return f"no engine: the socket of {where} is not there: {_how_to_start(endpoint, environ)}"
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return f"no engine answers at {where}: {_how_to_start(endpoint, environ)}"
+    if any(isinstance(cause, (Timeout, TimeoutError)) for cause in causes):
+        restart = "sudo systemctl restart docker" if endpoint.address == _DEFAULT else "restart it there"
+        return f"the engine at {where} does not answer within {FIRST_ANSWER_SECONDS:g} s: {restart}"
+    if isinstance(error, ValueError) and not isinstance(error, OSError):
+        return str(error)
+    return f"the engine at {where} cannot be asked: {causes[-1]}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what it was raised for, the outermost first: requests and urllib3 wrap as arguments."""
+    yield error
+    inner = (*error.args, getattr(error, "reason", None), error.__cause__ or error.__context__)
+    found = next((item for item in inner if isinstance(item, BaseException) and item is not error), None)
+    if found is not None:
+        yield from _causes(found)
+
+
+def _explain_tls(error: ssl.SSLError, endpoint: Endpoint) -> str:
+    folder, text = endpoint.certificates, f"{error.reason or error}".replace("_", " ").lower()
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"the certificate of {endpoint.address} is not accepted ({error.verify_message}):"
+            f" {folder}/ca.pem must be the CA that signed it, and the address one of its names"
+        )
+    if "wrong version number" in text or "record layer failure" in text:
+        return f"{endpoint.address} speaks no TLS: unset DOCKER_TLS_VERIFY, or start dockerd with --tlsverify"
+    if "alert" in text or "eof" in text:  # the connection may end before the alert that says why has come
+        return _explain_refused_client(text, endpoint)
+    return f"TLS with {endpoint.address} fails ({text}): look at ca.pem, cert.pem and key.pem in {folder}"
+
+
+def _explain_refused_client(text: str, endpoint: Endpoint) -> str:
+    folder = endpoint.certificates
+    there = all(os.path.exists(f"{folder}/{name}") for name in _CERTIFICATES[1:])
+    what = f"does not accept this client's certificate ({text})" if there else "asks for a client certificate"
+    return f"{endpoint.address} {what}: {folder} needs a cert.pem and key.pem of the CA that dockerd was started with"
+
+
+def _explain_permission(where: str, endpoint: Endpoint) -> str:
+    if "podman" in endpoint.address:
+        return f"this user may not use {where}: systemctl --user enable --now podman.socket gives a socket of one's own"
+    return f"this user may not use {where}: sudo usermod -aG docker $USER, then log in again"
+
+
+def _how_to_start(endpoint: Endpoint, environ: Mapping[str, str]) -> str:
+    """Return the command that starts what is installed, where nothing else was asked for."""
+    if endpoint.address != _DEFAULT:
+        return "start it there, or name another by DOCKER_HOST"
+    programs = {name: shutil.which(name, path=environ.get("PATH")) for name in ("docker", "podman")}
+    if programs["podman"] and not programs["docker"]:
+        is_root = getattr(os, "geteuid", lambda: 1)() == 0
+        return f"systemctl {'' if is_root else '--user '}enable --now podman.socket"
+    return "is Docker installed and started? sudo systemctl start docker"
+
+
+def seconds_of(time: str) -> float:
+    """Return the seconds since 1970 of a time as the engine writes it, "2026-11-21T13:22:05.3Z"; 0 for another text."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", time)
+    if match is None:
+        return 0.0
+    return datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00")).timestamp() + float(match[2] or 0)

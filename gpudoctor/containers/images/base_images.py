@@ -1,0 +1,138 @@
+"""The images that a build goes on from: what they hand over, and whether they are still those it was built on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.stages import Base
+from gpudoctor.containers.engines.connection import seconds_of
+from gpudoctor.containers.images.history import Fit, chain, entries_of
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+UNTAGGED = "<none>:<none>"
+MAXIMUM_IMAGES = 50
+"""Tagged local images that are looked through for the one that an image was built on, the newest first."""
+
+Inspected = Mapping[str, Any]
+"""An image as the engine describes it. Source: ImageInspect of the Docker Engine API."""
+
+
+def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
+    """Return the bases of the plan that the engine has, by their names in FROM. BuildKit leaves most of them out.
+
+    Raises:
+        docker.errors.APIError: the engine refuses.
+    """
+    inspected = ((name, inspect_image(api, name)) for name in sorted(plan.outside_bases))
+    return {name: about for name, about in inspected if about is not None}
+
+
+def inspect_image(api: APIClient, name: str) -> Inspected | None:
+    """Return the image; None where the engine has none of that name, or takes it for no name."""
+    from docker.errors import APIError
+
+    try:
+        about: Inspected = api.inspect_image(name)
+    except APIError as error:
+        if error.is_client_error():
+            return None
+        raise
+    return about
+
+
+def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: Fit) -> dict[str, Base]:
+    """Return what each base hands over to the build.
+
+    Where the one that the image goes on from is not there (any more), the image itself tells its working directory and
+    its variables, without those that the Dockerfile sets too.
+    """
+    found = {name: _handed_over(about) for name, about in bases.items()}
+    if plan.base not in bases or not is_built_on(image, bases[plan.base]):
+        found[plan.base] = _told_by_image(image, plan, fit)
+    return found
+
+
+def is_built_on(image: Inspected, base: Inspected) -> bool:
+    """Return whether the layers of `base` are the first of `image`."""
+    layers, below = _layers(image), _layers(base)
+    return layers[: len(below)] == below
+
+
+def has_base_moved(image: Inspected, base: Inspected | None) -> bool | None:
+    """Return whether the name of the base was given to another image since `image` was built on it; None if unknown.
+
+    A base that is older than the image proves nothing: BuildKit takes the newest of the registry, and leaves the local
+    image of that name as it is.
+    """
+    if base is None or not _is_same_platform(image, base):
+        return None
+    return not is_built_on(image, base) and written_at(base) > seconds_of(str(image.get("Created") or ""))
+
+
+def tag_built_on(api: APIClient, image: Inspected, fit: Fit) -> str | None:
+    """Return a tag of the local image that `image` was built on; None where none of those looked at is it.
+
+    Raises:
+        docker.errors.APIError: the engine refuses.
+    """
+    from docker.errors import NotFound
+
+    tags = [str(tag) for item in api.images() for tag in (item.get("RepoTags") or ())[:1]]
+    below = [entry.text for entry in fit.before]
+    for tag in [tag for tag in tags if tag != UNTAGGED][:MAXIMUM_IMAGES]:
+        about = inspect_image(api, tag)
+        if about is None or not _layers(about) or about["Id"] == image["Id"] or not is_built_on(image, about):
+            continue
+        with suppress(NotFound):  # removed by somebody in the meantime
+            if [entry.text for entry in entries_of(api.history(about["Id"]))] == below:
+                return tag
+    return None
+
+
+def written_at(image: Inspected) -> float:
+    """Return when its tag was last written, or else when it was made: seconds since 1970."""
+    tagged = seconds_of(str((image.get("Metadata") or {}).get("LastTagTime") or ""))
+    return max(tagged, seconds_of(str(image.get("Created") or "")))
+
+
+def environment_of(about: Inspected) -> dict[str, str]:
+    """Return the variables of an image or container."""
+    pairs = (str(item).partition("=") for item in (about.get("Config") or {}).get("Env") or ())
+    return {name: value for name, _, value in pairs}
+
+
+def _handed_over(about: Inspected) -> Base:
+    config = about.get("Config") or {}
+    return Base(
+        directory=config.get("WorkingDir") or "/",
+        environment=environment_of(about),
+        triggers=tuple(config.get("OnBuild") or ()),
+    )
+
+
+def _told_by_image(image: Inspected, plan: Plan, fit: Fit) -> Base:
+    own = {
+        word.partition("=")[0]
+        for step in chain(plan.stages, plan.target)
+        if step.instruction.name == "ENV"
+        for word in step.words
+    }
+    directories = (entry.text.removesuffix("# buildkit").strip().rpartition("WORKDIR ") for entry in fit.before)
+    last = [path for _, name, path in directories if name and path.startswith("/")]
+    return Base(
+        directory=last[-1] if last else "/",
+        environment={name: value for name, value in environment_of(image).items() if name not in own},
+    )
+
+
+def _layers(about: Inspected) -> list[str]:
+    return list((about.get("RootFS") or {}).get("Layers") or ())
+
+
+def _is_same_platform(image: Inspected, base: Inspected) -> bool:
+    return all(image.get(key) == base.get(key) for key in ("Os", "Architecture"))

@@ -1,0 +1,201 @@
+"""One image as the engine knows it, and how the plan of a build lies beside it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpudoctor.containers.builds.context import MAXIMUM_LINKS
+from gpudoctor.containers.builds.copied_files import Placed
+from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.comparison import Look, Moment, compared, conclude, image_path_of, look
+from gpudoctor.containers.engines.connection import seconds_of
+from gpudoctor.containers.images.answer_store import AnswerStore, cache_folder
+from gpudoctor.containers.images.base_images import Inspected, bases_of, inspect_bases, is_built_on, written_at
+from gpudoctor.containers.images.files import ImageFile
+from gpudoctor.containers.images.history import Entry, Fit, entries_of, fit
+from gpudoctor.containers.images.layers import Layer, Unreadable
+from gpudoctor.containers.images.reader import Files, real_paths
+from gpudoctor.containers.images.stored_files import StoredFiles
+from gpudoctor.model.images import CopiedFiles
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+LAYER_SECONDS = 8.0
+"""For reading the layers of an image, which takes ten seconds for each gigabyte."""
+
+MAXIMUM_SHOWN = 3
+"""Changed files that are named."""
+
+SOON_READ_BYTES = 48 << 20
+"""The layers of a larger image, half a second and more, are read only where the times of its files tell nothing."""
+
+
+class ImageFacts:
+    """One image, and the plan with what its base hands over.
+
+    Raises:
+        docker.errors.APIError: there is no such image, or the engine refuses.
+        ValueError: the Dockerfile cannot be expanded on its base.
+    """
+
+    def __init__(self, api: APIClient, image: str, plan: Plan) -> None:
+        self._api = api
+        self.about: Inspected = api.inspect_image(image)
+        self.id = str(self.about["Id"])
+        self.entries = entries_of(api.history(self.id))
+        self.bases = inspect_bases(api, plan)
+        below = self._below(plan.base)
+        first = fit(self.entries, plan.stages, plan.target, below)
+        self.plan = plan.on(bases_of(self.about, self.bases, plan, first))
+        self.fit: Fit = fit(self.entries, self.plan.stages, self.plan.target, below)
+        if self.entries and self.fit.builder == "classic":
+            self.plan = self.plan.by_classic_builder
+
+    def _below(self, base: str) -> tuple[Entry, ...] | None:
+        """Return the history of the image that this one was built on; None where that is not known."""
+        if base.lower() == "scratch":
+            return ()
+        about = self.bases.get(base)
+        if about is None or not is_built_on(self.about, about):
+            return None
+        entries = entries_of(self._api.history(str(about["Id"])))
+        texts = [entry.text for entry in entries]
+        return entries if texts == [entry.text for entry in self.entries[: len(texts)]] else None
+
+    @property
+    def built_at(self) -> float:
+        """Return when its tag was last written, or else when it was made: seconds since 1970."""
+        return written_at(self.about)
+
+    @property
+    def by_buildkit(self) -> bool:
+        """Return whether BuildKit made it."""
+        return any(entry.by_buildkit for entry in self.fit.own)
+
+    def files(self) -> StoredFiles:
+        """Return the files of the image, for a `with`."""
+        return StoredFiles(self._api, self.id, AnswerStore(cache_folder(os.environ), self.id))
+
+    def instructions(self, files: StoredFiles | None = None) -> tuple[CopiedFiles, ...]:
+        """Return how each COPY and ADD of the plan lies beside the image.
+
+        files: of the image, where they are at hand.
+
+        Raises:
+            docker.errors.APIError: the engine refuses.
+            TooLarge: the context has too many files.
+            ValueError: a source is no pattern.
+            OSError: a file of the context cannot be read.
+        """
+        if files is None:
+            with self.files() as own:
+                return self.instructions(own)
+        copies = self.plan.copies
+        there = read_copied(files, copies)
+        known = _known(copies)
+        looks = [look(self.plan.context, copy, there, self.moment(copy), known) for copy in copies]
+        layers = self._layers(looks, files)
+        concluded = [self._conclude(item, self._layer(layers, item.traced)) for item in looks]
+        seen = frozenset(path for item in looks for path in item.seen)
+        return tuple(self._with_doubt(item, look, seen) for item, look in zip(concluded, looks, strict=True))
+
+    def _with_doubt(self, item: CopiedFiles, look: Look, seen: frozenset[str]) -> CopiedFiles:
+        """Return the facts of a COPY from a stage, with what speaks against them: what the stage took has changed.
+
+        seen: paths in the context whose content is known to be that in the image.
+        """
+        changed = look.changed_unseen(self.built_at, seen)
+        if self.plan.changed_at > self.built_at and look.traced.inputs:
+            changed = (*changed, "the Dockerfile") if changed or self._is_any_older(look) else ()
+        if not changed or item.stale or item.missing or item.extra:
+            return item
+        named = ", ".join(changed[:MAXIMUM_SHOWN])
+        return replace(
+            item, unknown=f"{named} changed after the build, and only what a stage made of it is in the image"
+        )
+
+    def _is_any_older(self, look: Look) -> bool:
+        """Return whether the times of files tell: in a new checkout, all are newer than the image."""
+        return any(file.changed_at <= self.built_at for file in look.traced.inputs)
+
+    def _conclude(self, item: Look, layer: Mapping[str, ImageFile] | None) -> CopiedFiles:
+        return conclude(self.plan.context, item, layer, by_buildkit=self.by_buildkit)
+
+    def moment(self, traced: Traced) -> Moment | None:
+        """Return when the COPY was carried out. The history has whole seconds, the image its exact end."""
+        entry = self.fit.entry(traced.copy.instruction)
+        if entry is None or not entry.created_at:
+            return None
+        end = seconds_of(str(self.about.get("Created") or ""))
+        latest = end if int(end) == entry.created_at else entry.created_at + 1.0
+        return Moment(earliest=float(entry.created_at), latest=latest, built_at=self.built_at)
+
+    def _layers(self, looks: Sequence[Look], files: StoredFiles) -> tuple[Layer, ...] | None:
+        """Return the layers with the doubtful files, the lowest first; None where none is doubtful or readable."""
+        doubtful = {path: size for item in looks for path, size in item.doubtful.items()}
+        is_small = int(self.about.get("Size") or 0) <= SOON_READ_BYTES
+        if not doubtful or not (is_small or any(item.needs_layer for item in looks)):
+            return None
+        real = real_paths(files, doubtful)  # a layer has /usr/bin/x, where COPY goes through the link /bin
+        sizes = {**{real[path]: size for path, size in doubtful.items()}, **doubtful}
+        deadline = time.monotonic() + LAYER_SECONDS
+        try:
+            layers = files.layers(sizes, lambda: time.monotonic() < deadline)
+        except Unreadable:
+            return None
+        return tuple(_as_copied(layer, real) for layer in layers)
+
+    def _layer(self, layers: Sequence[Layer] | None, traced: Traced) -> Mapping[str, ImageFile] | None:
+        """Return the files of the layer that the COPY made; None where it is not known."""
+        entry = self.fit.entry(traced.copy.instruction)
+        if layers is None or entry is None:
+            return None
+        same_entries = [item for item in self.entries if item.text == entry.text]
+        same_layers = [layer for layer in layers if layer.created_by == entry.text]
+        number = next(number for number, item in enumerate(same_entries) if item is entry)
+        return same_layers[number].files if len(same_layers) == len(same_entries) else None
+
+
+def read_copied(files: Files, copies: Sequence[Traced]) -> dict[str, ImageFile]:
+    """Return the files of the image that are compared, by the paths to which they are copied."""
+    folders = {folder for copy in copies for folder in copy.selection.folders}
+    folders |= {folder for copy in copies for folder, _ in copy.selection.matched}
+    sizes: dict[str, int] = {}
+    for placed in (placed for copy in copies for placed in compared(copy)):
+        sizes[placed.image_path] = placed.file.size_bytes
+        if placed.inside_if_folder:  # it may be a folder there, then the file inside it is meant
+            sizes[f"{placed.image_path}/{placed.file.path.rpartition('/')[2]}"] = placed.file.size_bytes
+    found = files.read(folders, sizes) if sizes or folders else {}
+    for placed in (placed for copy in copies for placed in compared(copy) if placed.inside_if_folder):
+        found.update(_behind_links(files, found, placed))
+    return found
+
+
+def _behind_links(files: Files, found: Mapping[str, ImageFile], placed: Placed) -> dict[str, ImageFile]:
+    """Return the files to which the links at the path of a COPY lead, each by the name that the link gives."""
+    more: dict[str, ImageFile] = {}
+    while (path := image_path_of(placed, {**found, **more})) not in (found.keys() | more.keys()):
+        behind = files.read((), {path: placed.file.size_bytes})
+        if not behind or len(more) > MAXIMUM_LINKS:
+            break
+        more.update(behind)
+    return more
+
+
+def _as_copied(layer: Layer, real: Mapping[str, str]) -> Layer:
+    """Return the layer with its files by the paths to which they are copied. real: see `real_paths`."""
+    moved = {path: layer.files[place] for path, place in real.items() if place in layer.files}
+    return Layer(created_by=layer.created_by, files={**layer.files, **moved})
+
+
+def _known(copies: Sequence[Traced]) -> frozenset[str]:
+    """Return the paths that any COPY writes; for one that cannot be traced, its destination with "/"."""
+    paths = {placed.image_path for copy in copies for placed in copy.selection.placed}
+    opaque = {f"{copy.copy.destination.rstrip('/')}/" for copy in copies if copy.opaque or copy.copy.origin}
+    return frozenset(paths | opaque)

@@ -1,0 +1,258 @@
+"""What the context asks for beside the packages in an image that was not built from it as it is now."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.stages import Step
+from gpudoctor.containers.builds.tracing import Traced, trace
+from gpudoctor.containers.images.history import chain
+from gpudoctor.containers.packages.installed import Distribution, Packages
+from gpudoctor.containers.packages.requirement_files import Asked, RequirementFile, included_by, read_requirement_file
+from gpudoctor.model.images import CopiedFiles, UnmetRequirement
+from gpudoctor.model.record import record
+from gpudoctor.parsers.requirements_files import normalise, parse_requirement
+
+PLATFORM = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "arm": "armv7l"}
+"""What Python calls the architectures that engines name. Source: platform.machine() in images of each."""
+
+OF_DEBIAN = "/usr/lib/python3/dist-packages/"
+"""Packages of Debian itself: pip constrains only what it installs."""
+
+_MAIN_FILES = ("requirements.txt", "pyproject.toml", "setup.cfg")
+_PROJECT_FILES = ("pyproject.toml", "setup.cfg")
+_FILE = re.compile(r"(?:.*[-_.])?requirements?(?:[-_.].*)?\.txt|pyproject\.toml|setup\.cfg")
+_INSTALLS_PROJECT = re.compile(r"\b(?:pip3?|poetry|uv|pdm|flit|hatch)\b.*\b(?:install|sync)\b")
+_INSTALLS_FILES = re.compile(
+    r"\.txt\b|\binstall\b.*\s\.{1,2}(?:[\s\[/;&]|$)|\b(?:poetry|pdm|flit|hatch)\s+install\b|\b(?:uv|pdm)\s+(?:pip\s+)?sync\b"
+)
+_PARTS = re.compile(r"\.\[([\w, -]+)\]|--(?:extra|group|with|extras)[= ]([\w,-]+)")
+
+
+@record
+class Wanted:
+    """A file of the context that is laid beside the packages.
+
+    is_partly_installed: the packages come from elsewhere, perhaps from an older version of the file: only where at
+        least half of them are there as it asks, they are compared at all.
+    """
+
+    file: RequirementFile
+    is_partly_installed: bool = False
+
+
+def platform_of(image: Mapping[str, Any], python: str) -> dict[str, str]:
+    """Return the values of the markers that the image decides. python: its version, "3.11"; "" where it is not known"""
+    machine = MACHINES.get(str(image.get("Architecture") or ""), "")
+    found = {**PLATFORM, "platform_machine": machine, "python_version": python}
+    if python:
+        found["python_full_version"] = f"{python}.0"
+    return {name: value for name, value in found.items() if value}
+
+
+def wanted_by(
+    plan: Plan, instructions: Sequence[CopiedFiles], built_at: float, platform: Mapping[str, str]
+) -> tuple[Wanted, ...]:
+    """Return the files of the context of which the packages of the image may be older than they are.
+
+    A RUN that follows the COPY of an equal file has installed from it, whatever came after. So these files count: those
+    that differ in the image, or of which an included one does; those that a RUN installed from that are not in the
+    image, and that changed since; and those that no RUN installs from, for then the packages come from the base.
+    platform: see `platform_of`.
+
+    Raises:
+        ValueError, OSError: a file cannot be read.
+    """
+    changed = {path for item in instructions for path in (*item.stale, *item.missing)}
+    commands = _Commands(plan)
+    copied = dict(_copied(plan.copies, commands))
+    elsewhere = {**_copied_elsewhere(plan, commands), **_mounted(plan)}
+    found: list[Wanted] = []
+    for path in dict.fromkeys((*copied, *elsewhere)):
+        file = read_requirement_file(plan.context, path, platform, commands.parts)
+        is_changed = not changed.isdisjoint(file.files)
+        if path not in copied:
+            is_changed = any(_changed_at(plan, part) > built_at for part in file.files)
+        if is_changed or (path in copied and not commands.install_files):
+            found.append(Wanted(file=commands.without_named(file), is_partly_installed=not is_changed))
+    included = {path for item in found for path in item.file.files[1:]}
+    return tuple(item for item in found if item.file.asked and item.file.path not in included)
+
+
+def unmet(packages: Packages, wanted: Sequence[Wanted], platform: Mapping[str, str]) -> tuple[UnmetRequirement, ...]:
+    """Return the requirements that the packages do not satisfy.
+
+    One that is not installed at all counts only where at least half of its file are: else that file was never
+    installed into this image.
+
+    Raises:
+        docker.errors.APIError: the engine refuses.
+    """
+    return tuple(dict.fromkeys(found for item in wanted for found in _unmet_of(packages, item, platform)))
+
+
+def _unmet_of(packages: Packages, wanted: Wanted, platform: Mapping[str, str]) -> Iterator[UnmetRequirement]:
+    pairs = [(item, packages.find(item.name, _pinned(item))) for item in wanted.file.asked]
+    needed = [(item, found) for item, found in pairs if not item.is_constraint]
+    satisfied = sum(found is not None and _satisfies(found.version, item.specifier) for item, found in needed)
+    is_installed = 2 * satisfied >= len(needed)
+    if wanted.is_partly_installed and not is_installed:
+        return
+    for item, found in pairs:
+        if found is None:
+            if is_installed and packages.is_whole and not item.is_constraint:
+                yield _as_unmet(item)
+        elif item.is_constraint and found.metadata.startswith(OF_DEBIAN):
+            continue
+        elif not _satisfies(found.version, item.specifier):
+            yield _as_unmet(item, found)
+        elif item.extras and is_installed:
+            yield from _unmet_extras(packages, item, found, platform)
+
+
+def _unmet_extras(
+    packages: Packages, item: Asked, installed: Distribution, platform: Mapping[str, str]
+) -> Iterator[UnmetRequirement]:
+    """Yield what the extras of an installed package need and is not there, as its own metadata tell."""
+    for line in packages.required_by(installed):
+        if parse_requirement(line, "", {**platform, "extra": ""}) is not None:
+            continue  # needed without extras too: pip has seen to it
+        needed = (parse_requirement(line, "", {**platform, "extra": extra}) for extra in item.extras)
+        for requirement in (found for found in needed if found is not None):
+            found = packages.find(requirement.name)
+            extra = Asked(name=requirement.name, specifier=requirement.specifier, file=item.file)
+            if found is None and packages.is_whole:
+                yield _as_unmet(extra)
+            elif found is not None and not _satisfies(found.version, requirement.specifier):
+                yield _as_unmet(extra, found)
+
+
+def _as_unmet(item: Asked, found: Distribution | None = None) -> UnmetRequirement:
+    installed = "" if found is None else found.version
+    return UnmetRequirement(requirement=f"{item.name}{item.specifier}", file=item.file, installed=installed)
+
+
+class _Commands:
+    """The commands that a build of the plan runs, as far as they tell what is installed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._texts = [_command(step) for step in _runs(plan)]
+        self.named_files = {posixpath.basename(path) for text in self._texts for path, _ in included_by(text)}
+        words = (word for text in self._texts for word in re.findall(r"[A-Za-z0-9][\w.-]*", text))
+        self._packages = {normalise(word) for word in words}
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return the names of the extras and groups that they install: `pip install .[gpu]`, `uv sync --extra gpu`."""
+        found = (match[1] or match[2] for text in self._texts for match in _PARTS.finditer(text))
+        return tuple(dict.fromkeys(name.strip() for names in found for name in names.split(",")))
+
+    @property
+    def install_files(self) -> bool:
+        """Return whether one of them installs what any file asks for: else the packages come from the base."""
+        with_dependencies = [text for text in self._texts if "--no-deps" not in text]
+        return any(_INSTALLS_FILES.search(text) for text in with_dependencies)
+
+    def install_from(self, path: str) -> bool:
+        """Return whether one of them installs what the file asks for."""
+        name = posixpath.basename(path)
+        if name in _PROJECT_FILES:
+            return any(_INSTALLS_PROJECT.search(text) for text in self._texts)
+        return any(name in text or "*.txt" in text for text in self._texts)
+
+    def without_named(self, file: RequirementFile) -> RequirementFile:
+        """Return the file without the packages that a command names: it may install another version of them."""
+        asked = tuple(item for item in file.asked if item.name not in self._packages)
+        return RequirementFile(path=file.path, files=file.files, asked=asked)
+
+
+def _copied(copies: Iterable[Traced], commands: _Commands) -> Iterator[tuple[str, str]]:
+    """Yield the requirements files that are copied, and where to.
+
+    Of a whole folder only the main ones count, and those that a command names: others may be for tests or documents.
+    """
+    for traced in copies:
+        for placed in traced.selection.placed:
+            path, name = placed.file.path, posixpath.basename(placed.file.path)
+            is_named = any(posixpath.basename(source) == name for source in traced.copy.sources)
+            counts = path in _MAIN_FILES or name in commands.named_files or (is_named and _FILE.fullmatch(name))
+            if counts and not placed.file.link_target and placed.file.content is None and not placed.file.digest:
+                yield path, placed.image_path
+
+
+def _copied_elsewhere(plan: Plan, commands: _Commands) -> dict[str, str]:
+    own = {id(step) for step in chain(plan.stages, plan.target)}
+    others = (stage for stage in plan.needed if not any(id(step) in own for step in stage.steps))
+    return {
+        path: place
+        for stage in others
+        for path, place in _copied(trace(plan.context, plan.stages, stage), commands)
+        if commands.install_from(path)
+    }
+
+
+def _mounted(plan: Plan) -> dict[str, str]:
+    """Return the files that a RUN mounts and installs from, which leave no trace in the image."""
+    found: dict[str, str] = {}
+    for step in _runs(plan):
+        for mount in (_mount(value) for name, value in step.instruction.flags if name == "mount"):
+            if mount.get("type", "bind") == "bind" and not mount.get("from"):
+                found.update(_installed_from(plan, mount, _command(step)))
+    return found
+
+
+def _installed_from(plan: Plan, mount: Mapping[str, str], command: str) -> Iterator[tuple[str, str]]:
+    """Yield the files that a command installs from and that stand behind the mount, with their places in it."""
+    source = posixpath.normpath(posixpath.join("/", mount.get("source", "."))).lstrip("/")
+    named = [path for path, _ in included_by(command)]
+    named += [path for path in _PROJECT_FILES if _INSTALLS_PROJECT.search(command)]
+    for path in dict.fromkeys(named):
+        place = posixpath.normpath(path)
+        if place.startswith("/"):
+            place = posixpath.relpath(place, mount.get("target", "/"))
+        if posixpath.basename(path) == posixpath.basename(mount.get("target", "")) or place == ".":
+            place = ""
+        inside = posixpath.normpath(posixpath.join(source, place)) if place else source
+        if not inside.startswith("..") and (plan.context.root / inside).is_file():
+            yield inside, path
+
+
+def _mount(value: str) -> dict[str, str]:
+    """Return the fields of a --mount, those of two names by one."""
+    fields = (field.partition("=") for field in value.split(","))
+    names = {"src": "source", "dst": "target", "destination": "target"}
+    return {names.get(name, name): text.strip("'\"") for name, _, text in fields}
+
+
+def _changed_at(plan: Plan, path: str) -> float:
+    about = plan.context.entry(path)
+    return 0.0 if about is None else max(about.st_ctime, about.st_mtime)
+
+
+def _runs(plan: Plan) -> Iterator[Step]:
+    return (step for stage in plan.needed for step in stage.steps if step.instruction.name == "RUN")
+
+
+def _command(step: Step) -> str:
+    return " ".join((step.instruction.text, *(doc.content for doc in step.instruction.heredocs)))
+
+
+def _pinned(item: Asked) -> str:
+    match = re.fullmatch(r"==\s*([^*,]+)", item.specifier)
+    return match[1] if match is not None else ""
+
+
+def _satisfies(version: str, specifier: str) -> bool:
+    """Return whether the version is one that the specifier allows; also where one of them is not understood."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion
+
+    try:
+        return SpecifierSet(specifier).contains(version, prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return True

@@ -1,0 +1,127 @@
+"""Installed copies of the packages that a project copies: Python may import them instead of the copied source.
+
+An installed copy is imported by a program that pip installed (a script of /usr/local/bin), and by a script of another
+folder than the one that the package was copied into; see start_command.py.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gpudoctor.containers.builds.copied_files import Placed
+from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.images.base_images import environment_of
+from gpudoctor.containers.images.facts import ImageFacts
+from gpudoctor.containers.images.files import ImageFile
+from gpudoctor.containers.images.reader import Files
+from gpudoctor.containers.packages.start_command import first_folders
+from gpudoctor.model.record import record
+
+MAXIMUM_PACKAGES = 20
+MAXIMUM_MODULE_BYTES = 1 << 20
+
+_GENERATED = ("_version.py", "version.py", "__version__.py")
+"""Files that an installation may write anew, of the project's name and version."""
+
+
+class Package:
+    """A top-level package as it is copied: its folder in the image, and its modules by their path below it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.modules: dict[str, Placed] = {}
+        self.traced: list[Traced] = []
+
+    @property
+    def name(self) -> str:
+        """Return the name that a program imports."""
+        return posixpath.basename(self.folder)
+
+
+@record
+class Shadows:
+    """Folders of older installed copies.
+
+    imported: which the program imports instead of the copied source.
+    possible: of which the command does not tell whether it imports them.
+    """
+
+    imported: tuple[str, ...] = ()
+    possible: tuple[str, ...] = ()
+
+
+def copied_packages(copies: Sequence[Traced], folders: Sequence[str]) -> tuple[Package, ...]:
+    """Return the top-level packages that are copied to other places than `folders`."""
+    installed = tuple(f"{folder}/" for folder in folders)
+    placed = [(item, traced) for traced in copies for item in traced.selection.placed]
+    starts = {posixpath.dirname(item.image_path) for item, _ in placed if item.image_path.endswith("/__init__.py")}
+    top = sorted(folder for folder in starts if posixpath.dirname(folder) not in starts)
+    packages = [Package(folder) for folder in top if not folder.startswith(installed)][:MAXIMUM_PACKAGES]
+    for package in packages:
+        for item, traced in placed:
+            relative = item.image_path.removeprefix(f"{package.folder}/")
+            if relative != item.image_path and relative.endswith(".py") and not item.file.link_target:
+                package.modules[relative] = item
+                package.traced.append(traced)
+    return tuple(packages)
+
+
+def shadowing(files: Files, folders: Sequence[str], facts: ImageFacts, config: Mapping[str, Any]) -> Shadows:
+    """Return the installed copies that are older than the source which the image holds too.
+
+    A package of the same name but with other modules is somebody else's. One that is like the source in the image is
+    not older than that, and one that was installed after the source was copied was made of it.
+    folders: that Python imports packages from. config: of the image or container, as the engine describes it.
+
+    Raises:
+        docker.errors.APIError: the engine refuses.
+        OSError: a file of the context cannot be read.
+    """
+    paths = [
+        (f"{folder}/{package.name}", package)
+        for package in copied_packages(facts.plan.copies, folders)
+        for folder in folders
+    ]
+    older = [(path, package) for path, package in paths if _is_older_copy(files, path, package, facts)]
+    if not older:
+        return Shadows()
+    first = first_folders(files, config)
+    named = environment_of({"Config": config}).get("PYTHONPATH", "").split(":")
+    before = {posixpath.normpath(path) for path in (*(first or ()), *named) if path}
+    later = tuple(path for path, package in older if posixpath.dirname(package.folder) not in before)
+    return Shadows(possible=later) if first is None else Shadows(imported=later)
+
+
+def _is_older_copy(files: Files, folder: str, package: Package, facts: ImageFacts) -> bool:
+    if files.stat(folder) is None:
+        return False
+    sizes = {f"{folder}/{relative}": item.file.size_bytes for relative, item in package.modules.items()}
+    there = files.read([folder], sizes)
+    modules = [path for path, file in there.items() if path.endswith(".py") and file.kind == "file"]
+    shared = [path for path in modules if path in sizes]
+    if 2 * len(shared) < len(modules) or all(path.endswith("/__init__.py") for path in shared):
+        return False
+    sources = {path: package.modules[path[len(folder) + 1 :]] for path in shared}
+    differing = {
+        path: source
+        for path, source in sources.items()
+        if posixpath.basename(path) not in _GENERATED
+        and there[path].digest != facts.plan.context.digest(source.file)
+        and not _are_alike(files, path, source.image_path)
+    }
+    return bool(differing) and not _is_written_after(there, differing, package, facts)
+
+
+def _are_alike(files: Files, *paths: str) -> bool:
+    """Return whether the files of the image have the same text."""
+    return len({files.text(path, MAXIMUM_MODULE_BYTES) for path in paths}) == 1
+
+
+def _is_written_after(
+    there: Mapping[str, ImageFile], paths: Iterable[str], package: Package, facts: ImageFacts
+) -> bool:
+    """Return whether a RUN that followed the COPY of the source wrote one of the installed files."""
+    moments = [facts.moment(item) for item in package.traced if item.later_run]
+    return any(m is None or there[path].changed_at >= m.earliest for path in paths for m in moments)

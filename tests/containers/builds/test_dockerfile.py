@@ -1,0 +1,96 @@
+"""A Dockerfile as text, and the instructions in it."""
+
+import pytest
+
+from gpudoctor.containers.builds.dockerfile import Heredoc, Instruction, parse_dockerfile
+
+
+def only(text: str) -> Instruction:
+    """Return the one instruction of `text` that is not FROM."""
+    (found,) = (item for item in parse_dockerfile(f"{text}\nFROM scratch\n").instructions if item.name != "FROM")
+    return found
+
+
+def test_lines_count_from_the_first_line_of_an_instruction() -> None:
+    dockerfile = parse_dockerfile("# a comment\n\nFROM scratch\nRUN a && \\\n    b\nCOPY x y\n")
+    assert [(item.name, item.line) for item in dockerfile.instructions] == [("FROM", 3), ("RUN", 4), ("COPY", 6)]
+
+
+def test_comments_and_empty_lines_inside_a_continued_line_are_left_out() -> None:
+    assert only("COPY a \\\n# why\n\n  b \\  \n  /c/").words == ("a", "b", "/c/")
+
+
+def test_names_of_instructions_are_in_any_case() -> None:
+    assert only("copy a b").name == "COPY"
+
+
+@pytest.mark.parametrize(
+    ("line", "flags", "words"),
+    [
+        pytest.param("COPY --from=build --chown=1:1 a b", {"from": "build", "chown": "1:1"}, ("a", "b"), id="values"),
+        pytest.param("COPY --link a b", {"link": ""}, ("a", "b"), id="no value"),
+        pytest.param('COPY --chown=1 ["a b", "/c d"]', {"chown": "1"}, ("a b", "/c d"), id="JSON"),
+        pytest.param("COPY [ab].txt /c", {}, ("[ab].txt", "/c"), id="a pattern that begins like JSON"),
+        pytest.param('COPY "a b" c', {}, ('"a', 'b"', "c"), id="quotes do not hold words together"),
+    ],
+)
+def test_flags_and_words(line: str, flags: dict[str, str], words: tuple[str, ...]) -> None:
+    found = only(line)
+    assert (dict(found.flags), found.words) == (flags, words)
+
+
+def test_a_flag_may_stand_there_twice() -> None:
+    found = only("COPY --exclude=a --exclude=b x y")
+    assert found.flags == (("exclude", "a"), ("exclude", "b"))
+
+
+def test_another_escape_character() -> None:
+    dockerfile = parse_dockerfile("# escape=`\nFROM scratch\nCOPY a `\n C:\\\\b\\\n")
+    assert dockerfile.escape == "`"
+    assert dockerfile.instructions[1].words == ("a", "C:\\\\b\\")
+
+
+def test_a_directive_after_a_comment_is_a_comment() -> None:
+    assert parse_dockerfile("# hello\n# escape=`\nFROM scratch\n").escape == "\\"
+
+
+def test_byte_order_mark_and_windows_line_ends() -> None:
+    dockerfile = parse_dockerfile("\ufeffFROM scratch\r\nCOPY a \\\r\n b\r\n")
+    assert dockerfile.instructions[1].words == ("a", "b")
+
+
+def test_here_documents() -> None:
+    found = only("COPY <<one.txt <<-'two' /app/\nhello $NAME\none.txt\n\tline\n\ttwo")
+    assert found.heredocs == (
+        Heredoc(name="one.txt", content="hello $NAME\n"),
+        Heredoc(name="two", content="line\n", expands=False),
+    )
+    assert found.text == "COPY <<one.txt <<-'two' /app/"
+
+
+def test_what_follows_a_here_document_is_the_next_instruction() -> None:
+    names = [item.name for item in parse_dockerfile("FROM scratch\nRUN <<EOF\nCOPY x y\nEOF\nCOPY a b\n").instructions]
+    assert names == ["FROM", "RUN", "COPY"]
+
+
+def test_onbuild() -> None:
+    found = only("ONBUILD COPY a b")
+    assert (found.name, found.onbuild, found.words) == ("COPY", True, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("", "no FROM", id="empty"),
+        pytest.param("COPY a b\n", "no FROM", id="no FROM"),
+        pytest.param(
+            "FROM scratch\n\nCOPY <<EOF /x\nhello\n", "line 3: the here-document EOF is not closed", id="open"
+        ),
+        pytest.param("FROM scratch\n\x1b[31m x\n", r"line 2: '\\x1b\[31M' is no instruction", id="escapes"),
+        pytest.param("x" * (1 << 20) + "\n", "longer than", id="huge"),
+        pytest.param("# escape=x\nFROM scratch\n", "escape='x'", id="escape"),
+    ],
+)
+def test_what_is_no_dockerfile(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_dockerfile(text)

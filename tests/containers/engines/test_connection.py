@@ -1,0 +1,204 @@
+"""Which engine is asked, and why none can be: each reason in one line, with what to do about it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import ssl
+import subprocess
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.containers.engines import connection as engine
+from gpudoctor.containers.engines.connection import EngineUnavailable, connect, is_podman
+from gpudoctor.containers.requested import look_at
+from gpudoctor.containers.setups import look_at_setups
+from tests.containers.engine_stand_ins import DOCKER, PODMAN, make_authority, on_socket, on_tcp, ping, server_tls
+
+HTTPS_SERVER = ping("400 Bad Request", "Client sent an HTTP request to an HTTPS server.\n")
+
+
+def reason(environ: Mapping[str, str]) -> str:
+    """Return why no engine can be asked."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # docker-py forgets a socket that it could not connect
+        with pytest.raises(EngineUnavailable) as caught:
+            connect(environ)
+        gc.collect()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("answer", "podman"), [(DOCKER, False), (PODMAN, True)])
+def test_a_ping_tells_the_engine_and_its_version(answer: bytes, podman: bool, tmp_path: Path) -> None:
+    with on_socket(tmp_path / "s", answer) as address:
+        client = connect({"DOCKER_HOST": address})
+        assert client.api.api_version == "1.41"
+        assert is_podman(client.api) is podman
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        pytest.param(ping(Api_Version="1.20"), "is too old: its API is 1.20; update Docker", id="too old"),
+        pytest.param(ping(), "is no Docker or Podman, or one before Docker 1.13", id="a web server"),
+        pytest.param(ping(Api_Version="9" * 500), "is no Docker or Podman", id="an absurd version"),
+        pytest.param(ping("403 Forbidden", "denied by a plugin", Api_Version="1.41"), "403 denied by a", id="refused"),
+        pytest.param(HTTPS_SERVER, "wants TLS: set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH", id="it wants TLS"),
+        pytest.param(b"\x1b[31mgarbage\r\n\r\n", "cannot be asked:  [31mgarbage", id="garbage, made harmless"),
+        pytest.param(b"", "closed connection without response", id="nothing"),
+        pytest.param(ping(body="x" * (8 << 20)), "is no Docker or Podman", id="a flood that is not read"),
+    ],
+)
+def test_what_answers_is_no_engine_to_ask(answer: bytes, why: str, tmp_path: Path) -> None:
+    with on_socket(tmp_path / "s", answer) as address:
+        told = reason({"DOCKER_HOST": address})
+    assert why in told
+    assert address in told
+    assert told.isprintable()
+
+
+def test_one_that_never_answers_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "FIRST_ANSWER_SECONDS", 1.0)
+    with on_socket(tmp_path / "s", None) as address:
+        start = time.monotonic()
+        told = reason({"DOCKER_HOST": address})
+        seconds = time.monotonic() - start
+    assert "does not answer within 1 s" in told
+    assert seconds < 5
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        pytest.param("unix:///nonexistent/docker.sock", "is not there", id="no socket"),
+        pytest.param("tcp://127.0.0.1:1", "no engine answers at tcp://127.0.0.1:1 (DOCKER_HOST)", id="no listener"),
+        pytest.param("tcp://127.0.0.1", "port is required", id="no port"),
+        pytest.param("gopher://x", "Invalid bind address protocol: gopher://x", id="no such scheme"),
+        pytest.param(
+            "ssh://me@box:2222",
+            "ssh -fnNT -L /tmp/docker.sock:/var/run/docker.sock -p 2222 me@box, then DOCKER_HOST=unix:///tmp/docker.sock",
+            id="ssh",
+        ),
+        pytest.param("ssh://a;b@box", "'a;b@box'", id="ssh, quoted"),
+    ],
+)
+def test_an_address_that_leads_nowhere(address: str, why: str) -> None:
+    assert why in reason({"DOCKER_HOST": address})
+
+
+def test_a_context_that_is_gone_is_told(tmp_path: Path) -> None:
+    told = reason({"DOCKER_CONFIG": str(tmp_path), "DOCKER_CONTEXT": "gone"})
+    assert told.startswith("there is no docker context 'gone': unset DOCKER_CONTEXT")
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"), [("docker.sock", "sudo usermod -aG docker $USER"), ("podman.sock", "systemctl --user enable")]
+)
+def test_no_rights_on_the_socket(name: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root has every right, so the refusal is made by hand."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    told = reason({"DOCKER_HOST": f"unix://{tmp_path}/{name}"})
+    assert told.startswith(f"this user may not use unix://{tmp_path}/{name} (DOCKER_HOST): {fix}")
+
+
+def test_where_only_podman_is_installed_its_socket_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DOCKER_SOCKET", "PODMAN_SOCKET"):
+        monkeypatch.setattr(f"gpudoctor.containers.engines.endpoint.{name}", str(tmp_path / "none"))
+    monkeypatch.setattr(engine, "_DEFAULT", f"unix://{tmp_path}/none")
+    (tmp_path / "podman").write_text("#!/bin/sh\n")
+    (tmp_path / "podman").chmod(0o755)
+    here = str(tmp_path)
+    told = reason({"PATH": here, "XDG_RUNTIME_DIR": here, "DOCKER_CONFIG": here})
+    assert told.endswith("enable --now podman.socket")
+
+
+@pytest.mark.parametrize("look", [look_at, look_at_setups])
+def test_an_engine_that_breaks_off_later_is_told(look: object, tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").write_text("services: {web: {build: .}}")
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    with on_socket(tmp_path / "s", DOCKER) as address:
+        found = look({"directory": str(tmp_path)}, {"DOCKER_HOST": address})  # type: ignore[operator]
+    assert found["unavailable"].startswith("the engine refuses, or answers what cannot be read: ")
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of certificates of two CAs, and of one CA without a client's certificate."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make certificates with")
+    folder = tmp_path_factory.mktemp("tls")
+    found = {name: make_authority(folder / name) for name in ("own", "other")}
+    for name, beside in (("bare", ()), ("stranger", ("cert.pem", "key.pem")), ("empty", ())):
+        found[name] = folder / name
+        found[name].mkdir()
+        for file in beside:
+            shutil.copy(found["other"] / file, found[name])
+        if name != "empty":
+            shutil.copy(found["own"] / "ca.pem", found[name])
+    return found
+
+
+def with_tls(address: str, folder: Path) -> dict[str, str]:
+    """Return the variables for an engine by TLS."""
+    return {"DOCKER_HOST": address, "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(folder)}
+
+
+def test_tls_as_the_variables_say(authorities: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authorities["other"] / "ca.pem"))  # of no concern here
+    with on_tcp(DOCKER, server_tls(authorities["own"])) as address:
+        client = connect(with_tls(address, authorities["own"]))
+        assert client.api.base_url == address.replace("tcp:", "https:")
+        client.close()
+
+
+def test_tls_without_verifying(authorities: dict[str, Path]) -> None:
+    with on_tcp(DOCKER, server_tls(authorities["other"])) as address:
+        environ = {"DOCKER_HOST": address, "DOCKER_TLS": "1", "DOCKER_CERT_PATH": str(authorities["other"])}
+        connect(environ).close()
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        pytest.param("other", "is not accepted (", id="wrong CA"),
+        pytest.param("bare", "asks for a client certificate", id="no client certificate"),
+        pytest.param("stranger", "does not accept this client's certificate", id="a client of another CA"),
+        pytest.param("empty", "ca.pem: set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem", id="no CA"),
+    ],
+)
+def test_tls_that_fails(folder: str, why: str, authorities: dict[str, Path]) -> None:
+    with on_tcp(DOCKER, server_tls(authorities["own"])) as address:
+        told = reason(with_tls(address, authorities[folder]))
+    assert why in told
+    assert str(authorities[folder]) in told, "the files to mend are named"
+
+
+def test_tls_towards_an_engine_without(authorities: dict[str, Path]) -> None:
+    with on_tcp(DOCKER, None) as address:
+        assert "speaks no TLS: unset DOCKER_TLS_VERIFY" in reason(with_tls(address, authorities["own"]))
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="no docker command line")
+def test_tls_by_a_context_that_docker_made(authorities: dict[str, Path], tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "DOCKER_CONFIG": str(tmp_path), "DOCKER_CONTEXT": "there"}
+    files = ",".join(f"{name}={authorities['own']}/{name}.pem" for name in ("ca", "cert", "key"))
+    with on_tcp(DOCKER, server_tls(authorities["own"])) as address:
+        create = ["docker", "context", "create", "there", "--docker", f"host={address},{files}"]
+        subprocess.run(create, env={**environ, "DOCKER_CONTEXT": ""}, check=True, capture_output=True)
+        connect(environ).close()
+
+
+def test_the_innermost_error_of_tls_is_explained() -> None:
+    """TLS 1.3 tells of a refused certificate only when the answer is read, in an error within errors."""
+    found = tuple(engine._causes(OSError("outer", OSError("middle", ssl.SSLError(1, "alert")))))
+    assert isinstance(found[-1], ssl.SSLError)

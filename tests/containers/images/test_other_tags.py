@@ -1,0 +1,131 @@
+"""Other tags of the same project that hold the files of the context."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import NotFound
+
+from gpudoctor.containers.builds.plan import Plan, read_plan
+from gpudoctor.containers.images import other_tags
+from gpudoctor.containers.images.other_tags import MAXIMUM_COMPARED, MAXIMUM_HISTORIES, fresh_tags, tags_of_plan
+from gpudoctor.model.images import CopiedFiles
+
+MINE, ANOTHERS = "COPY code /app # buildkit", "RUN something else # buildkit"
+GONE = "sha256:404"
+FRESH = CopiedFiles(line=2, text="COPY code /app", stage="0", compared=3)
+
+
+class Api:
+    """An engine with images, of which some are removed while they are looked at."""
+
+    def __init__(self, images: list[dict[str, Any]], removed: str = "") -> None:
+        self._images = images
+        self._removed = removed
+        self.asked: list[str] = []
+
+    def images(self) -> list[dict[str, Any]]:
+        return self._images
+
+    def history(self, image_id: str) -> list[dict[str, Any]]:
+        self.asked.append(image_id)
+        if image_id == self._removed:
+            raise NotFound("no such image")
+        line = next(image["line"] for image in self._images if image["Id"] == image_id)
+        return [{"CreatedBy": line, "Created": 1, "Comment": "buildkit.dockerfile.v0"}]
+
+
+def image(number: int, *tags: str, line: str = MINE) -> dict[str, Any]:
+    """Return an image; the higher its number, the newer."""
+    return {"Id": f"sha256:{number}", "Created": number, "RepoTags": list(tags) or None, "line": line}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY code /app\n")
+    return read_plan(tmp_path / "Dockerfile", tmp_path, None, {})
+
+
+@pytest.fixture
+def contents(monkeypatch: pytest.MonkeyPatch) -> dict[str, CopiedFiles]:
+    """Return what the images hold, by their ids: the files of the context, where nothing else is put in."""
+    held: dict[str, CopiedFiles] = {}
+
+    def facts(api: object, image_id: str, plan: Plan) -> SimpleNamespace:
+        if image_id == GONE:
+            raise NotFound("no such image")
+        return SimpleNamespace(instructions=lambda: (held.get(image_id, FRESH),))
+
+    monkeypatch.setattr(other_tags, "ImageFacts", facts)
+    return held
+
+
+def fresh(api: Api, plan: Plan) -> tuple[str, ...]:
+    return fresh_tags(api, SimpleNamespace(id="sha256:1", plan=plan))  # type: ignore[arg-type]  # all that it asks of them
+
+
+def test_newer_builds_come_first_with_all_their_tags(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
+    api = Api([image(1, "app:old"), image(2, "app:dev"), image(3, "app:new", "app:latest")])
+    assert fresh(api, plan) == ("app:new", "app:latest", "app:dev")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(image(2, "web:1", line=ANOTHERS), id="of another Dockerfile"),
+        pytest.param(image(2), id="without a tag"),
+        pytest.param(image(2, "<none>:<none>"), id="without a tag, in the words of older engines"),
+        pytest.param(image(1, "app:alias"), id="the stale image itself, under another tag"),
+    ],
+)
+def test_what_is_no_other_build_of_the_project(
+    plan: Plan, contents: dict[str, CopiedFiles], other: dict[str, Any]
+) -> None:
+    assert fresh(Api([other]), plan) == ()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(replace(FRESH, stale=("code/a.py",)), id="stale too"),
+        pytest.param(replace(FRESH, missing=("code/a.py",)), id="without a file"),
+        pytest.param(replace(FRESH, extra=("/app/b.py",)), id="with a file that is gone"),
+        pytest.param(replace(FRESH, unknown="the archive is broken"), id="not compared"),
+        pytest.param(replace(FRESH, compared=0), id="nothing to compare"),
+    ],
+)
+def test_what_does_not_hold_the_files_of_the_context(
+    plan: Plan, contents: dict[str, CopiedFiles], held: CopiedFiles
+) -> None:
+    contents["sha256:2"] = held
+    assert fresh(Api([image(2, "app:dev"), image(3, "app:new")]), plan) == ("app:new",)
+
+
+def test_an_image_that_is_removed_meanwhile_is_passed_over(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
+    assert fresh(Api([image(2, "app:dev"), image(3, "app:new")], removed="sha256:3"), plan) == ("app:dev",)
+
+
+def test_the_images_of_a_dockerfile(plan: Plan) -> None:
+    images = [image(2, "app:old"), image(3, "app:new"), image(4, "web:1", line=ANOTHERS), image(1, "twin:1")]
+    assert tags_of_plan(Api(images), plan) == ("app:new", "twin:1")  # type: ignore[arg-type]  # all that it asks of them
+
+
+def test_an_image_that_is_removed_before_it_is_compared(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
+    assert fresh(Api([image(2, "app:dev"), image(404, "app:gone")]), plan) == ("app:dev",)
+
+
+def test_only_so_many_are_compared(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
+    api = Api([image(number, f"app:{number}") for number in range(2, 20)])
+    assert len(fresh(api, plan)) == MAXIMUM_COMPARED
+    assert len(api.asked) == MAXIMUM_COMPARED, "no further image is asked for its history"
+
+
+def test_only_the_newest_are_asked_for_their_history(plan: Plan, contents: dict[str, CopiedFiles]) -> None:
+    api = Api([image(number, f"web:{number}", line=ANOTHERS) for number in range(2, 100)] + [image(0, "app:0")])
+    assert fresh(api, plan) == ()
+    assert api.asked == [f"sha256:{number}" for number in range(99, 99 - MAXIMUM_HISTORIES, -1)]

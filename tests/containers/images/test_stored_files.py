@@ -1,0 +1,148 @@
+"""The files of an image: what was read before is not asked for again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import posixpath
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from docker.errors import NotFound
+
+from gpudoctor.containers.images.answer_store import AnswerStore, question_of
+from gpudoctor.containers.images.stored_files import StoredFiles
+from tests.containers.archives import archive, chunks, member, saved
+
+ID = "sha256:" + "a" * 64
+FILES = {"/app/a.py": b"abc", "/app/b.py": b"b"}
+FOLDER = 1 << 31  # source: Go's io/fs.FileMode
+
+
+class Api:
+    """What is asked of an engine about one image: a folder with two files."""
+
+    base_url, api_version, timeout = "http://engine", "1.41", 20
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def create_container(self, image: str, **_: object) -> dict[str, str]:
+        self.calls.append(f"create {image}")
+        return {"Id": "c1"}
+
+    def remove_container(self, container: str, **_: object) -> None:
+        self.calls.append(f"remove {container}")
+
+    def head(self, address: str, params: dict[str, str], timeout: int) -> SimpleNamespace:
+        self.calls.append(f"stat {params['path']}")
+        about = _about(params["path"])
+        if about is None:
+            return SimpleNamespace(status_code=404)
+        encoded = base64.b64encode(json.dumps(about).encode()).decode()
+        return SimpleNamespace(status_code=200, ok=True, headers={"X-Docker-Container-Path-Stat": encoded})
+
+    def get_image(self, image: str) -> Iterator[bytes]:
+        self.calls.append(f"save {image}")
+        layer = archive(member("app/a.py", b"abc"))
+        return chunks(saved({"1/layer.tar": layer}, [{"created_by": "COPY a.py /app/"}]))
+
+    def get_archive(self, container: str, path: str) -> tuple[Iterator[bytes], dict[str, Any]]:
+        self.calls.append(f"archive {path}")
+        about = _about(path)
+        if about is None:
+            raise NotFound("no such file")
+        below = {name: content for name, content in FILES.items() if name.startswith(f"{path}/")}
+        members = [member(posixpath.relpath(name, posixpath.dirname(path)), FILES[name]) for name in below or [path]]
+        folders = [member(posixpath.basename(path), type=tarfile.DIRTYPE)] if below else []
+        return chunks(archive(*folders, *members)), about
+
+
+def _about(path: str) -> dict[str, Any] | None:
+    mode = 0o644 if path in FILES else FOLDER | 0o755
+    known = path == "/app" or path in FILES
+    about = {"name": posixpath.basename(path), "size": len(FILES.get(path, b"")), "mode": mode}
+    return {**about, "mtime": "2026-11-21T10:00:00Z", "linkTarget": ""} if known else None
+
+
+def files(api: Api, folder: Path) -> StoredFiles:
+    return StoredFiles(api, ID, AnswerStore(folder, ID))  # type: ignore[arg-type]  # all that it asks of one
+
+
+def test_the_container_is_made_for_the_first_question_and_removed_at_the_end(tmp_path: Path) -> None:
+    api = Api()
+    with files(api, tmp_path) as found:
+        assert api.calls == []
+        assert found.text("/app/a.py", 100) == "abc"
+        assert found.text("/app/b.py", 100) == "b"
+    assert api.calls == [f"create {ID}", "archive /app/a.py", "archive /app/b.py", "remove c1"]
+
+
+def test_it_is_removed_after_an_error_too(tmp_path: Path) -> None:
+    api = Api()
+    try:
+        with files(api, tmp_path) as found:
+            found.stat("/app")
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        pass
+    assert api.calls[-1] == "remove c1"
+
+
+def test_every_answer_is_the_same_the_next_time_and_needs_no_container(tmp_path: Path) -> None:
+    def ask(found: StoredFiles) -> list[Any]:
+        return [
+            found.read(["/app"], {"/app/a.py": 3}),
+            found.stat("/app/a.py"),
+            found.stat("/gone"),
+            found.text("/app/a.py", 100),
+            found.text("/gone", 100),
+            found.names("/app", 1 << 20),
+            found.names("/gone", 1 << 20),
+        ]
+
+    with files(Api(), tmp_path) as found:
+        first = ask(found)
+    again = Api()
+    with files(again, tmp_path) as found:
+        assert ask(found) == first
+    assert again.calls == []
+    assert {path: file.size_bytes for path, file in first[0].items()} == {"/app": 0, "/app/a.py": 3, "/app/b.py": 1}
+    assert first[0]["/app/a.py"].digest
+    assert (first[1]["size"], *first[2:]) == (3, None, "abc", None, ("a.py", "b.py"), None)
+
+
+def test_another_question_is_asked(tmp_path: Path) -> None:
+    """The size of the file beside decides whether a digest is read."""
+    with files(Api(), tmp_path) as found:
+        assert not found.read(["/app"], {"/app/a.py": 4})["/app/a.py"].digest
+        assert found.read(["/app"], {"/app/a.py": 3})["/app/a.py"].digest
+        assert found.text("/app/a.py", 2) is None
+        assert found.text("/app/a.py", 3) == "abc"
+
+
+def test_a_stored_answer_of_another_shape_is_asked_for_anew(tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path, ID)
+    store[question_of("read", ["/app"], {})] = {"/app/a.py": {"colour": "red"}}
+    store.save()
+    api = Api()
+    with files(api, tmp_path) as found:
+        assert "/app/b.py" in found.read(["/app"], {})
+    assert "archive /app" in api.calls
+
+
+def test_layers_are_read_once(tmp_path: Path) -> None:
+    def ask(found: StoredFiles) -> Any:
+        return found.layers({"/app/a.py": 3}, lambda: True)
+
+    first, again = Api(), Api()
+    with files(first, tmp_path) as found:
+        (layer,) = ask(found)
+    with files(again, tmp_path) as found:
+        assert ask(found) == (layer,)
+        found.layers({"/app/a.py": 4}, lambda: True)
+    assert (layer.created_by, layer.files["/app/a.py"].size_bytes) == ("COPY a.py /app/", 3)
+    assert (first.calls, again.calls) == ([f"save {ID}"], [f"save {ID}"])

@@ -1,0 +1,100 @@
+"""Where a command makes Python look first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gpudoctor.containers.images.files import ImageFile
+from gpudoctor.containers.packages.start_command import first_folders
+
+SCRIPTS = {
+    "/usr/local/bin/train": "#!/usr/bin/python3\nfrom app.main import run\n",
+    "/usr/bin/python3.11": "\x7fELF",
+    "/app/start.sh": "#!/bin/sh\nset -e\npython3 -m app.prepare\ncd /srv\nexec python3 -u serve.py --port 80\n",
+    "/app/entrypoint.sh": '#!/bin/bash\nif [ -n "$DEBUG" ]; then set -x; fi\nexec "$@"\n',
+    "/app/outer.sh": '#!/bin/sh\n/app/entrypoint.sh "$@"\n',
+    "/app/loop.sh": "#!/bin/sh\nexec /app/loop.sh\n",
+    "/app/quoted.sh": "#!/bin/sh\necho 'over\nlines'\nexec train\n",
+}
+
+
+class Scripts:
+    """The files of an image that has nothing but SCRIPTS."""
+
+    def text(self, path: str, limit_bytes: int) -> str | None:
+        text = SCRIPTS.get(path)
+        return text if text is not None and len(text) <= limit_bytes else None
+
+    def stat(self, path: str) -> Mapping[str, Any] | None:
+        raise AssertionError(path)
+
+    def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
+        raise AssertionError(folder)
+
+    def read(self, folders: Any, sizes: Any) -> dict[str, ImageFile]:
+        raise AssertionError(folders)
+
+
+def first(*command: str, entrypoint: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    config = {"Cmd": command, "Entrypoint": entrypoint, "WorkingDir": "/app", "Env": ["PATH=/usr/local/bin:/usr/bin"]}
+    return first_folders(Scripts(), config)
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        pytest.param("python train.py", ("/app",), id="a script"),
+        pytest.param("python3.11 -u scripts/train.py", ("/app/scripts",), id="a script of another folder"),
+        pytest.param("/opt/venv/bin/python -X dev /srv/train.py", ("/srv",), id="an option with a value"),
+        pytest.param("python -m app", ("/app",), id="a module"),
+        pytest.param("python -c pass", ("/app",), id="a text"),
+        pytest.param("python", ("/app",), id="nothing"),
+        pytest.param("python -P -m app", (), id="the safe path"),
+        pytest.param("python -m cProfile -o out scripts/train.py", ("/app/scripts", "/app"), id="a profiler"),
+        pytest.param("python -m torch.distributed.run scripts/train.py", ("/app/scripts",), id="torch's launcher"),
+        pytest.param("torchrun --nproc_per_node=2 scripts/train.py -x", ("/app/scripts",), id="torchrun"),
+        pytest.param("torchrun -m app.train", ("/app",), id="torchrun of a module"),
+        pytest.param("accelerate launch scripts/train.py", ("/app/scripts",), id="accelerate"),
+        pytest.param("uv run python -m app", ("/app",), id="uv"),
+        pytest.param("env A=1 nohup python train.py", ("/app",), id="wrapped"),
+        pytest.param("gunicorn app:app", ("/app",), id="gunicorn"),
+        pytest.param("gunicorn --chdir /srv app:app", ("/srv",), id="gunicorn elsewhere"),
+        pytest.param("uvicorn app:app --app-dir=src", ("/app/src",), id="uvicorn elsewhere"),
+        pytest.param("train --epochs 3", ("/usr/local/bin",), id="a program that pip installed"),
+        pytest.param("./start.sh", ("/srv",), id="a shell script"),
+        pytest.param("bash start.sh", ("/srv",), id="a shell with a script"),
+        pytest.param("./quoted.sh", ("/usr/local/bin",), id="a script with text over several lines"),
+        pytest.param("sleep infinity", None, id="what waits"),
+        pytest.param("bash", None, id="a shell"),
+        pytest.param("/usr/bin/python3.11-config", None, id="a program that is not there"),
+        pytest.param("./loop.sh", None, id="a script that starts itself"),
+        pytest.param("gone.sh", None, id="a script that is not there"),
+    ],
+)
+def test_first_folders(command: str, folders: tuple[str, ...] | None) -> None:
+    assert first(*command.split()) == folders
+
+
+@pytest.mark.parametrize(
+    ("text", "folders"),
+    [
+        pytest.param("cd /srv && exec python3 train.py", ("/srv",), id="cd"),
+        pytest.param("mkdir -p /out; A=1 python -m app | tee /out/log", ("/app",), id="several commands"),
+        pytest.param("python -m app --name 'unclosed", None, id="an open quotation"),
+        pytest.param("sleep 1000", None, id="no Python"),
+    ],
+)
+def test_the_shell_form(text: str, folders: tuple[str, ...] | None) -> None:
+    assert first("/bin/sh", "-c", text) == folders
+
+
+@pytest.mark.parametrize("script", ["/app/entrypoint.sh", "/app/outer.sh"])
+def test_an_entrypoint_starts_the_command(script: str) -> None:
+    assert first("python3", "/srv/train.py", entrypoint=(script,)) == ("/srv",)
+
+
+def test_an_image_without_a_command() -> None:
+    assert first() is None
