@@ -61,6 +61,10 @@ class BuildContext:
         self.is_own_ignore = is_own_ignore
         self._entries = 0
 
+    def entering_few(self) -> BuildContext:
+        """Return the context as builders see it that enter few of the ignored folders."""
+        return BuildContext(self.root, self.ignore.entering_few(), is_own_ignore=self.is_own_ignore)
+
     def digest(self, file: ContextFile) -> str:
         """Return the SHA-256 of the file's content.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gpudoctor.containers.builds.patterns import path_expression
 from gpudoctor.model.record import record
@@ -18,19 +18,30 @@ MAXIMUM_PATTERNS = 10_000
 
 @record
 class Pattern:
-    """One line of the file. excepts: it begins with "!", and takes files in again."""
+    """One line of the file. path: what it names. excepts: it begins with "!", and takes files in again."""
 
     text: str
+    path: str
     expression: re.Pattern[str]
     excepts: bool = False
 
 
 class DockerIgnore:
-    """The patterns of one file, in their order."""
+    """The patterns of one file, in their order.
 
-    def __init__(self, patterns: Iterable[Pattern] = ()) -> None:
+    enters_all: an exception with a wildcard is looked for in ignored folders too, as by Docker's BuildKit from 23.0 on.
+    The classic builder and the older BuildKit enter an ignored folder only where the text of an exception begins with
+    its path. Source: github.com/tonistiigi/fsutil filter.go; moby archive.go TarWithOptions.
+    """
+
+    def __init__(self, patterns: Iterable[Pattern] = (), *, enters_all: bool = True) -> None:
         self._patterns = tuple(patterns)
+        self._enters_all = enters_all
         self.has_exceptions = any(pattern.excepts for pattern in self._patterns)
+
+    def entering_few(self) -> DockerIgnore:
+        """Return these patterns as the classic builder and the older BuildKit read them."""
+        return DockerIgnore(self._patterns, enters_all=False)
 
     def ignores(self, path: str) -> bool:
         """Return whether `path` (relative to the context, with "/") is left out: it, or a folder above it."""
@@ -40,11 +51,23 @@ class DockerIgnore:
         """Return the pattern that leaves `path` out; None where none does."""
         names = path.split("/")
         paths = ["/".join(names[: end + 1]) for end in range(len(names))]
+        if self.has_exceptions and not self._enters_all:
+            for end in range(1, len(paths)):
+                found = self._last(paths[:end])
+                if found is not None and not self._is_entered(f"{paths[end - 1]}/"):
+                    return found
+        return self._last(paths)
+
+    def _last(self, paths: Sequence[str]) -> str | None:
+        """Return the pattern that leaves the last of the paths out; the others are the folders above it."""
         found: str | None = None
         for pattern in self._patterns:
             if pattern.excepts == (found is not None) and any(pattern.expression.match(p) for p in paths):
                 found = None if pattern.excepts else pattern.text
         return found
+
+    def _is_entered(self, folder: str) -> bool:
+        return any(pattern.excepts and f"{pattern.path}/".startswith(folder) for pattern in self._patterns)
 
 
 def parse_dockerignore(text: str) -> DockerIgnore:
@@ -75,4 +98,4 @@ def _pattern(line: str, number: int) -> Pattern | None:
         expression = re.compile(path_expression(cleaned))
     except (re.error, ValueError) as error:
         raise ValueError(f"line {number}: {text[:80]!r} is no pattern: {error}") from None
-    return Pattern(text=line.strip(), expression=expression, excepts=excepts)
+    return Pattern(text=line.strip(), path=cleaned, expression=expression, excepts=excepts)

@@ -72,7 +72,13 @@ class Plan:
             ValueError: the `.dockerignore` is wrong; the message names file and line.
             OSError: it cannot be read.
         """
-        return replace(self, context=read_context(self.context.root)) if self.context.is_own_ignore else self
+        context = read_context(self.context.root) if self.context.is_own_ignore else self.context
+        return replace(self, context=context.entering_few())
+
+    @cached_property
+    def by_old_buildkit(self) -> Plan:
+        """Return the plan as the BuildKit of Docker before 23.0 carries it out."""
+        return replace(self, context=self.context.entering_few())
 
     @property
     def needed(self) -> tuple[Stage, ...]:

@@ -26,6 +26,9 @@ from gpudoctor.model.images import CopiedFiles
 if TYPE_CHECKING:
     from docker import APIClient
 
+DOCKER_23 = (1, 42)
+"""Its version of the API. Source: https://docs.docker.com/reference/api/engine/"""
+
 LAYER_SECONDS = 8.0
 """For reading the layers of an image, which takes ten seconds for each gigabyte."""
 
@@ -56,6 +59,8 @@ class ImageFacts:
         self.fit: Fit = fit(self.entries, self.plan.stages, self.plan.target, below)
         if self.entries and self.fit.builder == "classic":
             self.plan = self.plan.by_classic_builder
+        elif self.fit.builder == "buildkit" and _version(api) < DOCKER_23:
+            self.plan = self.plan.by_old_buildkit
 
     def _below(self, base: str) -> tuple[Entry, ...] | None:
         """Return the history of the image that this one was built on; None where that is not known."""
@@ -199,3 +204,8 @@ def _known(copies: Sequence[Traced]) -> frozenset[str]:
     paths = {placed.image_path for copy in copies for placed in copy.selection.placed}
     opaque = {f"{copy.copy.destination.rstrip('/')}/" for copy in copies if copy.opaque or copy.copy.origin}
     return frozenset(paths | opaque)
+
+
+def _version(api: APIClient) -> tuple[int, ...]:
+    """Return the version of the API that the engine speaks."""
+    return tuple(int(part) for part in str(api.api_version).split("."))

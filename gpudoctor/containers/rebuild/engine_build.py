@@ -51,7 +51,8 @@ class EngineBuild:
         from requests import RequestException
 
         try:
-            context = read_context(self.context, self.dockerfile)
+            context = read_context(self.context, self.dockerfile if self.buildkit else None)
+            context = context if self.buildkit else context.entering_few()
             stream = context_stream(context, _sendable(context, self.dockerfile))
             with _version(self.api, buildkit=self.buildkit):
                 answers = self.api.build(

@@ -45,6 +45,23 @@ def test_ignores(patterns: str, ignored: list[str], kept: list[str]) -> None:
     assert [path for path in (*ignored, *kept) if ignore.ignores(path)] == ignored
 
 
+@pytest.mark.parametrize(
+    ("patterns", "ignored", "kept"),
+    [
+        pytest.param("*\n!**/*.py", ["x/a.py", "x/y/a.py"], ["a.py"], id="a wildcard enters no folder"),
+        pytest.param("*\n!src/**/*.py", ["src/a.txt", "x/a.py", "src/x/a.py"], ["src/a.py"], id="a folder it names"),
+        pytest.param("*\n!src", ["x/a"], ["src/a", "src/x/a"], id="a name"),
+        pytest.param(
+            "x/*.txt\n!**/keep.txt", ["x/a.txt"], ["x/keep.txt", "y/a.txt"], id="a folder that is not ignored"
+        ),
+    ],
+)
+def test_builders_that_enter_few_folders(patterns: str, ignored: list[str], kept: list[str]) -> None:
+    """Compared with both builders of Docker 20.10: newer BuildKits enter every folder for a wildcard."""
+    ignore = parse_dockerignore(patterns).entering_few()
+    assert [path for path in (*ignored, *kept) if ignore.ignores(path)] == ignored
+
+
 def test_the_pattern_that_decides_is_named() -> None:
     assert parse_dockerignore("*.log\n  common/gen*  \n").decides("common/gen_table.py") == "common/gen*"
 
