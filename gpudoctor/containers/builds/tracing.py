@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.containers.builds.context import BuildContext, ContextFile
@@ -16,6 +16,18 @@ from gpudoctor.model.record import record
 
 
 @record
+class WholeFolder:
+    """A folder of another stage that comes whole, where every file of it is one of the context or of a base image.
+
+    target: in the image. source: in the stage. base: the image that the stage goes on from. Both folders end with "/".
+    """
+
+    target: str
+    source: str
+    base: str
+
+
+@record
 class Traced:
     """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it brings.
 
@@ -23,6 +35,7 @@ class Traced:
     opaque: why its files cannot be traced; "" where they can.
     inputs: files of the context that the stage took which made its files; what it made of them cannot be seen.
     may_be_rewritten: a RUN of another stage may have changed the files before they were copied from there.
+    whole: folders that it takes whole out of another stage, which runs nothing.
     overwritten: paths that a later COPY writes too: they say nothing about this one.
     later_run: a RUN follows in the image, which may change or remove what was copied.
     """
@@ -32,6 +45,7 @@ class Traced:
     opaque: str = ""
     inputs: tuple[ContextFile, ...] = ()
     may_be_rewritten: bool = False
+    whole: tuple[WholeFolder, ...] = ()
     overwritten: frozenset[str] = frozenset()
     later_run: bool = False
 
@@ -117,17 +131,44 @@ class _Tracer:
                         inside_if_folder=found == matched and not copy.destination.endswith("/"),
                     )
                     rewritten = rewritten or item.later_run or item.may_be_rewritten
-        selection = Selection(placed=tuple(placed.values()))
+        whole = () if copy.keeps_parents else tuple(self._whole(copy, origin))
+        selection = Selection(placed=tuple(placed.values()), folders=tuple(folder.target for folder in whole))
         if not placed:
             opaque = f"stage {origin.name} makes its files"
             return Traced(copy=copy, selection=selection, opaque=opaque, inputs=self._inputs(origin))
-        return Traced(copy=copy, selection=selection, may_be_rewritten=rewritten)
+        return Traced(copy=copy, selection=selection, may_be_rewritten=rewritten, whole=whole)
+
+    def _whole(self, copy: Copy, origin: Stage) -> Iterator[WholeFolder]:
+        """Yield the folders that `copy` takes whole, where nothing but COPY can have put files into them."""
+        before = self.copies(origin)
+        chain = list(self._chain(origin))
+        if any(item.opaque for item in before) or any(_runs(stage) for stage in chain):
+            return
+        folders = {folder for item in before for folder in item.selection.folders}
+        for source in copy.sources:
+            path = posixpath.normpath(posixpath.join("/", source)).rstrip("/") + "/"
+            for folder in sorted(folders):
+                inner = folder if folder.startswith(path) else path if path.startswith(folder) else ""
+                if inner and not WILDCARDS.search(source):
+                    target = f"{copy.destination.rstrip('/')}/{inner[len(path) :]}"
+                    yield WholeFolder(target=target, source=inner, base=chain[-1].base)
+
+    def _chain(self, stage: Stage) -> Iterator[Stage]:
+        """Yield the stage, and those that it goes on from."""
+        yield stage
+        base = find_stage(self._stages[: stage.index], stage.base)
+        if base is not None:
+            yield from self._chain(base)
 
     def _inputs(self, stage: Stage) -> tuple[ContextFile, ...]:
         """Return the files of the context that the stage took, also by way of other stages."""
         copies = self.copies(stage)
         own = (placed.file for item in copies for placed in item.selection.placed)
         return tuple({file.path: file for file in (*own, *(file for item in copies for file in item.inputs))}.values())
+
+
+def _runs(stage: Stage) -> bool:
+    return any(step.instruction.name == "RUN" and not step.instruction.onbuild for step in stage.steps)
 
 
 def _expressions(source: str) -> tuple[re.Pattern[str], ...] | None:

@@ -85,7 +85,11 @@ class ImageFacts:
 
     def files(self) -> StoredFiles:
         """Return the files of the image, for a `with`."""
-        return StoredFiles(self._api, self.id, AnswerStore(cache_folder(os.environ), self.id))
+        return StoredFiles(self._api, self.id, self._store(self.id))
+
+    @staticmethod
+    def _store(image_id: str) -> AnswerStore:
+        return AnswerStore(cache_folder(os.environ), image_id)
 
     def instructions(self, files: StoredFiles | None = None) -> tuple[CopiedFiles, ...]:
         """Return how each COPY and ADD of the plan lies beside the image.
@@ -105,10 +109,26 @@ class ImageFacts:
         there = read_copied(files, copies)
         known = _known(copies)
         looks = [look(self.plan.context, copy, there, self.moment(copy), known) for copy in copies]
+        looks = [self._without_inherited(item) for item in looks]
         layers = self._layers(looks, files)
         concluded = [self._conclude(item, self._layer(layers, item.traced)) for item in looks]
         seen = frozenset(path for item in looks for path in item.seen)
         return tuple(self._with_doubt(item, look, seen) for item, look in zip(concluded, looks, strict=True))
+
+    def _without_inherited(self, look: Look) -> Look:
+        """Return the look without extra files that another stage has from the image that it goes on from."""
+        folders = look.traced.whole if look.extra else ()
+        inherited: set[str] = set()
+        for folder in folders:
+            about = self.bases.get(folder.base)
+            if folder.base.lower() == "scratch":
+                continue
+            if about is None:
+                return replace(look, extra=())
+            with StoredFiles(self._api, str(about["Id"]), self._store(str(about["Id"]))) as files:
+                there = files.read({folder.source}, {})
+            inherited |= {folder.target + path.removeprefix(folder.source) for path in there}
+        return replace(look, extra=tuple(path for path in look.extra if path not in inherited)) if folders else look
 
     def _with_doubt(self, item: CopiedFiles, look: Look, seen: frozenset[str]) -> CopiedFiles:
         """Return the facts of a COPY from a stage, with what speaks against them: what the stage took has changed.
@@ -202,7 +222,11 @@ def _as_copied(layer: Layer, real: Mapping[str, str]) -> Layer:
 def _known(copies: Sequence[Traced]) -> frozenset[str]:
     """Return the paths that any COPY writes; for one that cannot be traced, its destination with "/"."""
     paths = {placed.image_path for copy in copies for placed in copy.selection.placed}
-    opaque = {f"{copy.copy.destination.rstrip('/')}/" for copy in copies if copy.opaque or copy.copy.origin}
+    opaque = {
+        f"{copy.copy.destination.rstrip('/')}/"
+        for copy in copies
+        if copy.opaque or (copy.copy.origin and not copy.whole)
+    }
     return frozenset(paths | opaque)
 
 

@@ -43,6 +43,12 @@ def _renamed(place: Place) -> None:
     (place.root / "common/util.py").rename(place.root / "common/tools.py")
 
 
+def _deleted_beside_files_of_a_base(place: Place) -> None:
+    place.build_base("FROM BASE\nRUN mkdir /src && echo 1 > /src/old.py && touch -t 200001010000 /src/old.py\n")
+    place.build()
+    (place.root / "common/sub/deep.py").unlink()
+
+
 def _folder_becomes_link(place: Place) -> None:
     (place.root / "common/sub").rename(place.root / "elsewhere")
     (place.root / "common/sub").symlink_to("../elsewhere")
@@ -241,6 +247,14 @@ SCENARIOS = {
         causes=("image-not-rebuilt",),
         stale=frozenset({"common/sub"}),
         extra=frozenset({"/app/common/sub/deep.py"}),
+    ),
+    "a file is deleted that came through a stage": Scenario(
+        dockerfile="FROM TAG-base AS one\nCOPY common /src\nCOPY conf /src/conf\nFROM one AS two\nCOPY train.py /src/\n"
+        "FROM BASE\nCOPY --from=two /src /app\n",
+        is_built=False,
+        act=_deleted_beside_files_of_a_base,
+        causes=("image-not-rebuilt",),
+        extra=frozenset({"/app/sub/deep.py"}),
     ),
     "edited, and a later RUN changes others": Scenario(
         dockerfile=COPIES + "RUN echo more >> train.py; rm common/sub/deep.py; echo made > common/made.py\n",
