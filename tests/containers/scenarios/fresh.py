@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.containers.scenarios.table import INSTALLED, START
+from tests.containers.scenarios.acts import INSTALLED, START
 
 FRESH = {
     "variables": START

@@ -6,15 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.containers.engine import BUILDERS
+from tests.containers.scenarios import acts
+from tests.containers.scenarios.acts import COPIES, START
 from tests.containers.scenarios.place import Place
-
-START = "FROM BASE\nWORKDIR /app\n"
-COPIES = START + "COPY common/ ./common/\nCOPY train.py .\n"
-DEPENDENCIES = """FROM BASE
-COPY requirements.txt /tmp/
-RUN while IFS== read name _ version; do mkdir -p $SITE/$name-$version.dist-info; done < /tmp/requirements.txt
-""".replace("$SITE", "/usr/local/lib/python3.11/site-packages")
-INSTALLED = "/usr/local/lib/python3.11/site-packages/common"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,211 +33,23 @@ class Scenario:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-def _renamed(place: Place) -> None:
-    (place.root / "common/util.py").rename(place.root / "common/tools.py")
-
-
-def _deleted_beside_files_of_a_base(place: Place) -> None:
-    place.build_base("FROM BASE\nRUN mkdir /src && echo 1 > /src/old.py && touch -t 200001010000 /src/old.py\n")
-    place.build()
-    (place.root / "common/sub/deep.py").unlink()
-
-
-def _folder_becomes_link(place: Place) -> None:
-    (place.root / "common/sub").rename(place.root / "elsewhere")
-    (place.root / "common/sub").symlink_to("../elsewhere")
-
-
-def _same_size_and_time(place: Place) -> None:
-    place.keep_time("common/util.py", "new")
-    place.build("--no-cache")
-
-
-def _hard_link(place: Place) -> None:
-    (place.root / "another.py").hardlink_to(place.root / "common/util.py")  # sent first: common/util.py is the link
-    place.build()
-    place.write("another.py", "new")
-    place.build("--label", "made=again")  # containerd's image store keeps no time of a build that changes nothing
-
-
-def _under_another_tag(place: Place) -> None:
-    place.write("common/util.py", "newer")
-    place.build(tag=f"{place.tag}-other")
-
-
-def _base_rebuilt(place: Place) -> None:
-    place.build_base("FROM BASE\nRUN echo 1 > /version\n")
-    place.build()
-    place.build_base("FROM BASE\nRUN echo 2 > /version\n")
-
-
-def _base_in_use(place: Place) -> None:
-    place.build_base("FROM BASE\nRUN echo 1 > /version\n")
-    place.build_base("FROM BASE\nRUN echo 2 > /version\n")
-    place.build()
-
-
-def _other_argument(place: Place) -> None:
-    place.build("--build-arg", "MODE=debug")
-
-
-def _other_base(place: Place) -> None:
-    place.build_base("FROM BASE\nRUN echo 1 > /version\n")
-    place.build("--build-arg", f"FROM_IMAGE={place.base}")
-
-
-def _older_dependencies(place: Place) -> None:
-    place.build_base(DEPENDENCIES)
-    place.write("requirements.txt", "torchlike==2.3.1\nnumpylike==1.26.0\n")
-    place.build("--no-cache")
-
-
-def _installed_before(place: Place) -> None:
-    place.build_base(f"FROM BASE\nCOPY common {INSTALLED}\n")
-    place.write("common/util.py", "newer")
-    place.build()
-
-
-def _volume_kept(place: Place) -> None:
-    name = place.volume()
-    place.run("-v", f"{name}:/app/common")
-    place.write("common/util.py", "newer")
-    place.build()
-    place.run("-v", f"{name}:/app/common")
-
-
-def _anonymous_volume(place: Place) -> None:
-    place.run("-v", "/app/common")
-    place.inside("echo other > /app/common/util.py")
-
-
-def _older_container(place: Place) -> None:
-    place.run()
-    place.write("common/util.py", "newer")
-    place.build()
-
-
-def _older_commands(place: Place) -> None:
-    place.run()
-    place.dockerfile(COPIES + "RUN echo 1 > /flag\n")
-    place.build()
-
-
-def _rebuilt_in_vain(place: Place) -> None:
-    place.run()
-    place.build("--no-cache")
-
-
-def _built_again(place: Place) -> None:
-    place.run()
-    place.build()
-
-
-def _edited_inside(place: Place) -> None:
-    place.run()
-    place.inside("echo other > /app/common/util.py; rm /app/train.py")
-
-
-def _touched_inside(place: Place) -> None:
-    place.run()
-    place.inside(
-        "touch /app/train.py /app/common; mkdir /app/common/__pycache__; echo x > /app/common/__pycache__/a.pyc"
-    )
-
-
-def _mounted_file_replaced(place: Place) -> None:
-    place.run("-v", f"{place.root}/train.py:/app/train.py")
-    place.replace("train.py", "import common, new")
-
-
-def _mounted_source(place: Place) -> None:
-    place.write("common/util.py", "newer")
-    place.run("-v", f"{place.root}/common:/app/common")
-
-
-def _mounted_source_edited(place: Place) -> None:
-    place.run("-v", f"{place.root}/common:/app/common")
-    place.write("common/util.py", "newer")
-
-
-def _mounted_source_of_a_shell(place: Place) -> None:
-    place.run("-v", f"{place.root}/common:/app/common", command="sleep infinity")
-    place.write("common/util.py", "newer")
-    place.build()
-
-
-def _ignored(place: Place) -> None:
-    place.write(".dockerignore", "**/util.py")
-    place.build()
-    place.write("common/util.py", "newer")
-
-
-def _ignored_by_own(place: Place) -> None:
-    place.write("Dockerfile.dockerignore", "**/util.py")
-    place.build()
-    place.write("common/util.py", "newer")
-
-
-def _stopped(place: Place) -> None:
-    place.run()
-    place.inside("echo other > /app/train.py")
-    place.stop()
-
-
-def _member_gone(place: Place) -> None:
-    for members in (("one", "two"), ("one",)):
-        place.archive("data.tar.gz", {name: name for name in members})
-        if len(members) > 1:
-            place.build()
-
-
-def _imported(place: Place) -> None:
-    place.build()
-    place.flatten()
-
-
-def _other_path(place: Place) -> None:
-    place.build("--build-arg", "CONF=b")
-
-
-def _in_memory(place: Place) -> None:
-    place.run("--tmpfs", "/app/common")
-
-
-def _rewrite(text: str) -> Callable[[Place], None]:
-    return lambda place: place.dockerfile(text)
-
-
-def _remove(path: str) -> Callable[[Place], None]:
-    return lambda place: (place.root / path).unlink()
-
-
-def _write(path: str, content: str, *, build: bool = False) -> Callable[[Place], None]:
-    def act(place: Place) -> None:
-        place.write(path, content)
-        if build:
-            place.build()
-
-    return act
-
-
 SCENARIOS = {
     "edited": Scenario(
         dockerfile=COPIES,
-        act=_write("common/util.py", "newer"),
+        act=acts.write("common/util.py", "newer"),
         causes=("image-not-rebuilt",),
         stale=frozenset({"common/util.py"}),
     ),
     "renamed": Scenario(
         dockerfile=COPIES,
-        act=_renamed,
+        act=acts.renamed,
         causes=("image-not-rebuilt",),
         missing=frozenset({"common/tools.py"}),
         extra=frozenset({"/app/common/util.py"}),
     ),
     "a folder becomes a link": Scenario(
         dockerfile=COPIES,
-        act=_folder_becomes_link,
+        act=acts.folder_becomes_link,
         causes=("image-not-rebuilt",),
         stale=frozenset({"common/sub"}),
         extra=frozenset({"/app/common/sub/deep.py"}),
@@ -252,85 +58,88 @@ SCENARIOS = {
         dockerfile="FROM TAG-base AS one\nCOPY common /src\nCOPY conf /src/conf\nFROM one AS two\nCOPY train.py /src/\n"
         "FROM BASE\nCOPY --from=two /src /app\n",
         is_built=False,
-        act=_deleted_beside_files_of_a_base,
+        act=acts.deleted_beside_files_of_a_base,
         causes=("image-not-rebuilt",),
         extra=frozenset({"/app/sub/deep.py"}),
     ),
     "edited, and a later RUN changes others": Scenario(
         dockerfile=COPIES + "RUN echo more >> train.py; rm common/sub/deep.py; echo made > common/made.py\n",
-        act=_write("common/util.py", "newer"),
+        act=acts.write("common/util.py", "newer"),
         causes=("image-not-rebuilt",),
         stale=frozenset({"common/util.py"}),
     ),
     "through two stages": Scenario(
         dockerfile="FROM BASE AS one\nWORKDIR /one\nCOPY common ./common\nFROM BASE AS two\n"
         "COPY --from=one /one /two\nFROM BASE\nCOPY --from=two /two/common /app/common\n",
-        act=_write("common/sub/deep.py", "deeper"),
+        act=acts.write("common/sub/deep.py", "deeper"),
         causes=("image-not-rebuilt",),
         stale=frozenset({"common/sub/deep.py"}),
     ),
     "two COPYs of one place": Scenario(
         dockerfile=START + "COPY conf ./x\nCOPY common ./x\n",
-        act=_write("conf/b.yaml", "bb"),
+        act=acts.write("conf/b.yaml", "bb"),
         causes=("image-not-rebuilt",),
         stale=frozenset({"conf/b.yaml"}),
     ),
     "same size and time": Scenario(
         dockerfile=COPIES,
-        act=_same_size_and_time,
+        act=acts.same_size_and_time,
         causes=("image-rebuilt-but-stale",),
         stale=frozenset({"common/util.py"}),
         builders=("buildkit",),
     ),
     "edited by its other name": Scenario(
         dockerfile=COPIES,
-        act=_hard_link,
+        act=acts.hard_link,
         causes=("image-rebuilt-but-stale",),
         stale=frozenset({"common/util.py"}),
         builders=("classic",),
     ),
     "built under another tag": Scenario(
         dockerfile=COPIES,
-        act=_under_another_tag,
+        act=acts.under_another_tag,
         causes=("image-not-rebuilt", "fresh-content-under-other-tag"),
         stale=frozenset({"common/util.py"}),
     ),
     "the base was rebuilt": Scenario(
-        dockerfile="FROM TAG-base\nCOPY train.py /\n", is_built=False, act=_base_rebuilt, causes=("base-image-moved",)
+        dockerfile="FROM TAG-base\nCOPY train.py /\n",
+        is_built=False,
+        act=acts.base_rebuilt,
+        causes=("base-image-moved",),
     ),
     "built on the new base": Scenario(
-        dockerfile="FROM TAG-base\nCOPY train.py /\n", is_built=False, act=_base_in_use, verdict="fresh"
+        dockerfile="FROM TAG-base\nCOPY train.py /\n", is_built=False, act=acts.base_in_use, verdict="fresh"
     ),
     "another argument": Scenario(
         dockerfile=START + "ARG MODE=release\nRUN echo $MODE > /mode\nCOPY train.py .\n",
         is_built=False,
-        act=_other_argument,
+        act=acts.other_argument,
         arguments={"MODE": "release"},
         causes=("dockerfile-differs-from-image",),
     ),
     "a base of another argument": Scenario(
         dockerfile="ARG FROM_IMAGE\nFROM $FROM_IMAGE\nCOPY train.py /\n",
         is_built=False,
-        act=_other_base,
+        act=acts.other_base,
         arguments={"FROM_IMAGE": "TAG-base"},
         causes=("dockerfile-differs-from-image",),
     ),
     "packages of an older base": Scenario(
         dockerfile="FROM TAG-base\nCOPY requirements.txt train.py /app/\n",
         is_built=False,
-        act=_older_dependencies,
+        act=acts.older_dependencies,
         causes=("dependency-not-at-pinned-version",),
     ),
     "an older copy is installed": Scenario(
         dockerfile='FROM TAG-base\nWORKDIR /app\nCOPY common ./common\nCMD ["train"]\n',
         is_built=False,
-        act=_installed_before,
+        act=acts.installed_before,
         causes=("site-packages-shadow",),
     ),
     "an older copy is installed, and the source is found first": Scenario(
         dockerfile='FROM TAG-base\nWORKDIR /app\nCOPY common ./common\nCMD ["python", "train.py"]\n',
         is_built=False,
-        act=_installed_before,
+        act=acts.installed_before,
         verdict="fresh",
     ),
     "a pattern without a match": Scenario(
@@ -342,46 +151,46 @@ SCENARIOS = {
     ),
     "a file that matched a pattern is gone": Scenario(
         dockerfile=START + "COPY conf/*.yaml ./conf/\nRUN echo made > conf/c.yaml\n",
-        act=_remove("conf/b.yaml"),
+        act=acts.remove("conf/b.yaml"),
         causes=("image-not-rebuilt",),
         extra=frozenset({"/app/conf/b.yaml"}),
     ),
     "a file of an archive is gone": Scenario(
         dockerfile="FROM BASE\nADD data.tar.gz /data/\n",
         is_built=False,
-        act=_member_gone,
+        act=acts.member_gone,
         causes=("image-not-rebuilt",),
         extra=frozenset({"/data/two"}),
     ),
     "a setting was edited": Scenario(
         dockerfile=COPIES + "USER 1000\n",
-        act=_rewrite(COPIES + "USER 1001\n"),
+        act=acts.rewrite(COPIES + "USER 1001\n"),
         causes=("dockerfile-differs-from-image",),
     ),
     "a label was edited": Scenario(
         dockerfile=COPIES + 'LABEL a="1 2" b=3\n',
-        act=_rewrite(COPIES + 'LABEL a="1 2" b=4\n'),
+        act=acts.rewrite(COPIES + 'LABEL a="1 2" b=4\n'),
         causes=("dockerfile-differs-from-image",),
     ),
     "a command became one of a shell": Scenario(
         dockerfile=COPIES + 'CMD ["train"]\n',
-        act=_rewrite(COPIES + "CMD train\n"),
+        act=acts.rewrite(COPIES + "CMD train\n"),
         causes=("dockerfile-differs-from-image",),
     ),
     "the first step was taken out": Scenario(
         dockerfile="FROM BASE\nRUN echo 1 > /one\nCOPY train.py /app/\n",
-        act=_rewrite("FROM BASE\nCOPY train.py /app/\n"),
+        act=acts.rewrite("FROM BASE\nCOPY train.py /app/\n"),
         causes=("dockerfile-differs-from-image",),
     ),
     "the default of an argument was edited": Scenario(
         dockerfile=START + "ARG MODE=1\nRUN echo $MODE > /mode\nCOPY train.py .\n",
-        act=_rewrite(START + "ARG MODE=2\nRUN echo $MODE > /mode\nCOPY train.py .\n"),
+        act=acts.rewrite(START + "ARG MODE=2\nRUN echo $MODE > /mode\nCOPY train.py .\n"),
         causes=("dockerfile-differs-from-image",),
     ),
     "a path of another argument": Scenario(
         dockerfile=START + "ARG CONF=a\nCOPY conf/$CONF.yaml ./conf.yaml\n",
         is_built=False,
-        act=_other_path,
+        act=acts.other_path,
         arguments={"CONF": "a"},
         causes=("dockerfile-differs-from-image",),
         stale=frozenset({"conf/a.yaml"}),
@@ -389,14 +198,14 @@ SCENARIOS = {
     "ignored by a file of the Dockerfile's own": Scenario(
         dockerfile=COPIES,
         is_built=False,
-        act=_ignored_by_own,
+        act=acts.ignored_by_own,
         verdict="fresh",
         builders=("buildkit",),
     ),
     "the classic builder knows no ignore file of a Dockerfile": Scenario(
         dockerfile=COPIES,
         is_built=False,
-        act=_ignored_by_own,
+        act=acts.ignored_by_own,
         causes=("image-not-rebuilt",),
         stale=frozenset({"common/util.py"}),
         builders=("classic",),
@@ -404,51 +213,53 @@ SCENARIOS = {
     "only what a stage made is in the image": Scenario(
         dockerfile="FROM BASE AS make\nCOPY common conf /src/\nRUN cat /src/*.py > /out\n"
         "FROM BASE\nCOPY --from=make /out /app\n",
-        act=_write("common/util.py", "newer"),
+        act=acts.write("common/util.py", "newer"),
         verdict="unknown",
     ),
     "only what a stage made is in the image, and it was built since": Scenario(
         dockerfile="FROM BASE AS make\nCOPY common conf /src/\nRUN cat /src/*.py > /out\n"
         "FROM BASE\nCOPY --from=make /out /app\n",
-        act=_write("common/util.py", "newer", build=True),
+        act=acts.write("common/util.py", "newer", build=True),
         verdict="fresh",
     ),
-    "imported": Scenario(dockerfile=COPIES, is_built=False, act=_imported, verdict="unknown"),
-    "a folder in memory": Scenario(dockerfile=COPIES, act=_in_memory, causes=("mount-shadows-copy",)),
+    "imported": Scenario(dockerfile=COPIES, is_built=False, act=acts.imported, verdict="unknown"),
+    "a folder in memory": Scenario(dockerfile=COPIES, act=acts.in_memory, causes=("mount-shadows-copy",)),
     "an ignored file": Scenario(
         dockerfile=COPIES,
         is_built=False,
-        act=_ignored,
+        act=acts.ignored,
         verdict="fresh",
     ),
     "a container of the older image": Scenario(
-        dockerfile=COPIES, act=_older_container, causes=("container-runs-older-image",)
+        dockerfile=COPIES, act=acts.older_container, causes=("container-runs-older-image",)
     ),
     "a container of older commands": Scenario(
-        dockerfile=COPIES, act=_older_commands, causes=("container-runs-older-image",), needs_old_image=True
+        dockerfile=COPIES, act=acts.older_commands, causes=("container-runs-older-image",), needs_old_image=True
     ),
     "rebuilt with the same content": Scenario(
-        dockerfile=COPIES, act=_rebuilt_in_vain, verdict="fresh", needs_old_image=True
+        dockerfile=COPIES, act=acts.rebuilt_in_vain, verdict="fresh", needs_old_image=True
     ),
-    "built again out of the cache": Scenario(dockerfile=COPIES, act=_built_again, verdict="fresh"),
-    "edited inside": Scenario(dockerfile=COPIES, act=_edited_inside, causes=("container-modified-in-place",)),
-    "edited inside, then stopped": Scenario(dockerfile=COPIES, act=_stopped, causes=("container-modified-in-place",)),
-    "touched inside": Scenario(dockerfile=COPIES, act=_touched_inside, verdict="fresh"),
-    "a volume of the older image": Scenario(dockerfile=COPIES, act=_volume_kept, causes=("mount-shadows-copy",)),
-    "an anonymous volume": Scenario(dockerfile=COPIES, act=_anonymous_volume, causes=("mount-shadows-copy",)),
+    "built again out of the cache": Scenario(dockerfile=COPIES, act=acts.built_again, verdict="fresh"),
+    "edited inside": Scenario(dockerfile=COPIES, act=acts.edited_inside, causes=("container-modified-in-place",)),
+    "edited inside, then stopped": Scenario(
+        dockerfile=COPIES, act=acts.stopped, causes=("container-modified-in-place",)
+    ),
+    "touched inside": Scenario(dockerfile=COPIES, act=acts.touched_inside, verdict="fresh"),
+    "a volume of the older image": Scenario(dockerfile=COPIES, act=acts.volume_kept, causes=("mount-shadows-copy",)),
+    "an anonymous volume": Scenario(dockerfile=COPIES, act=acts.anonymous_volume, causes=("mount-shadows-copy",)),
     "a mounted file is replaced": Scenario(
-        dockerfile=START + "COPY common ./common\n", act=_mounted_file_replaced, causes=("bind-source-replaced",)
+        dockerfile=START + "COPY common ./common\n", act=acts.mounted_file_replaced, causes=("bind-source-replaced",)
     ),
     "the source itself is mounted": Scenario(
-        dockerfile=COPIES, act=_mounted_source, verdict="fresh", stale=frozenset({"common/util.py"})
+        dockerfile=COPIES, act=acts.mounted_source, verdict="fresh", stale=frozenset({"common/util.py"})
     ),
     "the mounted source was edited": Scenario(
         dockerfile=COPIES,
-        act=_mounted_source_edited,
+        act=acts.mounted_source_edited,
         causes=("process-older-than-mounted-source",),
         stale=frozenset({"common/util.py"}),
     ),
     "a shell waits beside the mounted source": Scenario(
-        dockerfile=COPIES, act=_mounted_source_of_a_shell, verdict="fresh"
+        dockerfile=COPIES, act=acts.mounted_source_of_a_shell, verdict="fresh"
     ),
 }
