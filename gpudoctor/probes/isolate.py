@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 WORKERS = os.path.join(os.path.dirname(__file__), "workers")
 PATIENCE_SECONDS = 5.0  # beyond the workers' limit, for starting each and for killing it if it does not end
+AT_ONCE = ("nvml_devices", "cuda_driver", "read_kernel_log")  # they need no arguments, and most checks ask them
 # Imported and not run as a script, so that its bytecode is cached.
 SUPERVISE = "import sys; sys.path.insert(0, sys.argv[1]); import supervise; supervise.main()"
 
@@ -161,7 +162,7 @@ def _supervise(orders: int, answers: int) -> NoReturn:
         sys.path.insert(0, WORKERS)
         import importlib
 
-        importlib.import_module("supervise").main()
+        importlib.import_module("supervise").main(AT_ONCE)
     finally:
         os._exit(70)
 

@@ -36,12 +36,15 @@ EVENT_REASONS = {  # nvmlClocksEventReasons of nvml.h, and two that only pynvml 
 FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
 COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive-process"}
 
+SMI_SECONDS = 10.0
+"""The time limit that the worker itself gives to nvidia-smi."""
+
 
 def question(setting: Setting) -> Question:
     """Return the question. pynvml is a requirement of gpudoctor's own, so its interpreter answers."""
-    return Question(
-        name="nvml", worker="nvml_devices", arguments={"nvidia_smi_seconds": min(10.0, setting.timeout_seconds / 2)}
-    )
+    seconds = setting.timeout_seconds / 2
+    arguments = {"nvidia_smi_seconds": seconds} if seconds < SMI_SECONDS else {}
+    return Question(name="nvml", worker="nvml_devices", arguments=arguments)
 
 
 def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:

@@ -90,7 +90,7 @@ def test_a_worker_that_hangs_is_killed_with_its_children(ask: Ask, tmp_path: Pat
     assert (answer.state, answer.detail) == ("timed-out", "no answer in 1 s")
     assert time.monotonic() - before < 3
     child = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
-    assert not child.exists() or child.read_text().split()[2] == "Z"
+    wait_until(lambda: not child.exists() or child.read_text().split()[2] == "Z")
 
 
 def test_a_child_left_behind_is_not_waited_for(ask: Ask) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from gpudoctor.host import Setting
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
-from gpudoctor.probes.nvml import parse_devices, parse_nvml_driver, question, why_unknown
+from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, question, why_unknown
+from gpudoctor.probes.workers import nvml_devices
 from tests.conftest import Install
 from tests.environments import python_of
 from tests.stand_ins import (
@@ -478,3 +479,5 @@ def test_the_question() -> None:
     asked = question(Setting(environ={}, directory="/", timeout_seconds=8))
     assert (asked.name, asked.worker, asked.fresh) == ("nvml", "nvml_devices", False)
     assert asked.arguments == {"nvidia_smi_seconds": 4.0}
+    assert question(Setting(environ={}, directory="/")).arguments == {}
+    assert SMI_SECONDS == nvml_devices.SMI_SECONDS

@@ -31,13 +31,17 @@ def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": last, "traceback": traceback.format_exc()[-4000:]}
 
 
-def deliver(collect: Collect, arguments: Mapping[str, Any]) -> None:
-    """Write the answer of `collect` as one line to the standard output of now, and leave the process."""
+def deliver(collect: Collect, *questions: Mapping[str, Any]) -> None:
+    """Write the answer of `collect` to the arguments of each question as one line to the standard output of now.
+
+    Then leave the process.
+    """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    json.dump(answer(collect, arguments), channel, default=str)
-    channel.write("\n")
-    channel.flush()
+    for arguments in questions:
+        json.dump(answer(collect, arguments), channel, default=str)
+        channel.write("\n")
+        channel.flush()
     os._exit(0)
 
 

@@ -24,7 +24,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as all of this one's
-    from typing import IO, Any, Callable, Dict, List, Mapping, NoReturn, Sequence
+    from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Sequence, Tuple
 
 run = importlib.import_module("run")
 
@@ -32,33 +32,43 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAXIMUM_ANSWER_BYTES = 64 * 2**20
 STDERR_BYTES_KEPT = 4000
 USUAL = ("read_host", "read_kernel_log", "python_environment", "nvml_devices", "cuda_driver")
+NOT_ASKED = -1
 MOST_DESCRIPTORS = 256  # more than this process has open: a few, and two for each worker
 GRACE_SECONDS = 2.0  # a process that waits inside the driver ignores SIGKILL: it is left behind after this long
 
 
 class Running:
-    """A worker at work: its process, the pipe of its answer and the file of its standard error."""
+    """A worker at work: its process, the pipe of its answers and the file of its standard error.
 
-    def __init__(self, number: int, pid: int, wait: Callable[[], int], output: IO[bytes], errors: IO[bytes]) -> None:
-        self.number = number
+    numbers: of the questions that it answers, in their order.
+    """
+
+    def __init__(
+        self, numbers: List[int], pid: int, wait: Callable[[], int], output: IO[bytes], errors: IO[bytes]
+    ) -> None:
+        self.numbers = numbers
         self.pid = pid
         self.wait = wait
         self.output = output
         self.errors = errors
         self.started = time.monotonic()
-        self.answer = b""
+        self.answers: List[bytes] = []
         self.status: Any = None
         self.seconds = 0.0
         self.listener = threading.Thread(target=self.listen, daemon=True)
 
     def listen(self) -> None:
-        """Read the answer, one line, then wait for the end. A process that the worker left behind is not waited for."""
-        self.answer = self.output.readline(MAXIMUM_ANSWER_BYTES)
+        """Read the answers, a line each, then wait for the end. What the worker left behind is not waited for."""
+        for _ in self.numbers:
+            line = self.output.readline(MAXIMUM_ANSWER_BYTES)
+            if not line:
+                break
+            self.answers.append(line)
         self.status = self.wait()
         self.seconds = time.monotonic() - self.started
 
-    def finish(self, timeout_seconds: float) -> Dict[str, Any]:
-        """Wait for the worker, kill it at its limit, and return how it ended."""
+    def finish(self, timeout_seconds: float) -> Iterator[Tuple[Dict[str, Any], bytes]]:
+        """Wait for the worker, kill it at its limit, and yield how it ended and its answer for each question."""
         self.listener.join(max(0.0, self.started + timeout_seconds - time.monotonic()))
         state = "ended"
         if self.listener.is_alive():
@@ -66,27 +76,47 @@ class Running:
             self.kill()
             self.listener.join(GRACE_SECONDS)
             self.seconds = timeout_seconds
-        ending = {"number": self.number, "state": state, "status": self.status, "seconds": self.seconds}
-        return {**ending, "errors": _last_words(self.errors)}
+        ending = {"state": state, "status": self.status, "seconds": self.seconds, "errors": _last_words(self.errors)}
+        for place, number in enumerate(self.numbers):
+            if place < len(self.answers):
+                yield {**ending, "number": number, "state": "ended"}, self.answers[place]
+            else:
+                yield {**ending, "number": number}, b""
 
     def kill(self) -> None:
         """Kill the worker with all that it started."""
-        with contextlib.suppress(OSError):  # it has ended
-            os.kill(self.pid, 9 if hasattr(os, "killpg") else 15)  # also where it has no session of its own yet
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it has ended, or has no session of its own yet
+            if hasattr(os, "killpg"):
                 os.killpg(self.pid, 9)
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, 9 if hasattr(os, "killpg") else 15)
 
 
-def start(question: Mapping[str, Any]) -> Running:
-    """Start the worker of one question.
+def start(questions: List[Mapping[str, Any]]) -> Running:
+    """Start the worker of one question, or of some that one copy of this process answers one after the other.
 
     Raises:
         OSError: its interpreter cannot be started.
     """
-    if question["interpreter"] or not hasattr(os, "fork"):
-        return _spawn(question)
-    return _fork(question)
+    if questions[0]["interpreter"] or not hasattr(os, "fork"):
+        return _spawn(questions[0])
+    return _fork(questions)
+
+
+def _shared(questions: Iterable[Mapping[str, Any]]) -> List[List[Mapping[str, Any]]]:
+    """Return the questions that one process answers: reading lists of files and values only, which nothing can hold up.
+
+    A command or a device node may hang in the driver. Each other question has a process of its own.
+    """
+    together: List[Mapping[str, Any]] = []
+    groups: List[List[Mapping[str, Any]]] = []
+    for question in questions:
+        alone = question["worker"] != "read_host" or question["interpreter"] or not hasattr(os, "fork")
+        if alone or question["arguments"].keys() & {"commands", "nodes"}:
+            groups.append([question])
+        else:
+            together.append(question)
+    return [*groups, together] if together else groups
 
 
 def _spawn(question: Mapping[str, Any]) -> Running:
@@ -106,30 +136,31 @@ def _spawn(question: Mapping[str, Any]) -> Running:
         process.stdin.close()
     except BrokenPipeError:  # it is no Python, or has ended already
         pass
-    return Running(question["number"], process.pid, process.wait, process.stdout, errors)
+    return Running([question["number"]], process.pid, process.wait, process.stdout, errors)
 
 
-def _fork(question: Mapping[str, Any]) -> Running:
+def _fork(questions: List[Mapping[str, Any]]) -> Running:
     reader, writer = os.pipe()
     errors = _scratch_file()
     pid = os.fork()
     if pid == 0:
-        _work(question, writer, errors.fileno())
+        _work(questions, writer, errors.fileno())
     os.close(writer)
-    return Running(question["number"], pid, lambda: _exit_status(pid), os.fdopen(reader, "rb"), errors)
+    numbers = [question["number"] for question in questions]
+    return Running(numbers, pid, lambda: _exit_status(pid), os.fdopen(reader, "rb"), errors)
 
 
-def _work(question: Mapping[str, Any], output: int, errors: int) -> NoReturn:
-    """In the copy: deliver the answer and leave the process."""
+def _work(questions: List[Mapping[str, Any]], output: int, errors: int) -> NoReturn:
+    """In the copy: deliver the answers and leave the process."""
     try:
         os.setsid()
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
             os.dup2(source, target)
         os.closerange(3, MOST_DESCRIPTORS)  # nobody waits for the end of a pipe that this copy holds open
-        worker = importlib.import_module(question["worker"])
+        worker = importlib.import_module(questions[0]["worker"])
         sys.path.remove(FOLDER)  # a library must not find the workers under its modules' names
         faulthandler.enable()
-        run.deliver(worker.collect, question["arguments"])
+        run.deliver(worker.collect, *(question["arguments"] for question in questions))
     except BaseException as error:
         os.write(2, (type(error).__name__ + ": " + str(error) + "\n").encode())
     finally:
@@ -175,36 +206,47 @@ def _order(workers: Sequence[Running]) -> Dict[str, Any]:
     return order
 
 
-def main() -> NoReturn:
-    """Take the orders, run the workers, write how they ended. `sys.path` starts with this folder."""
+def main(at_once: Sequence[str] = ()) -> NoReturn:
+    """Take the orders, run the workers, write how they ended. `sys.path` starts with this folder.
+
+    at_once: workers that start without an order: a question to one of them without arguments gets that answer.
+    """
     gc.disable()  # the process lives for a moment, and a collection would copy the memory that the copies share
     for name in USUAL:  # in the time before the order comes, so that no copy needs to
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    workers: List[Running] = []
+    waiting = {name: _fork([{"number": NOT_ASKED, "worker": name, "arguments": {}}]) for name in at_once}
+    workers: List[Running] = list(waiting.values())
     failed: List[Dict[str, Any]] = []
     order: Dict[str, Any] = {}
     while "wanted" not in order:  # no thread before the last copy is made
         order = _order(workers)
-        for question in order["questions"]:
+        for questions in _shared(order["questions"]):
+            question = questions[0]
+            at_work = None if question["arguments"] or question["interpreter"] else waiting.get(question["worker"])
+            if at_work is not None:
+                at_work.numbers = [question["number"]]
+                continue
             try:
-                workers.append(start(question))
+                workers.append(start(questions))
             except OSError as error:
-                failed.append(
-                    {"number": question["number"], "state": "not-started", "seconds": 0.0, "errors": str(error)}
-                )
+                ending = {"state": "not-started", "seconds": 0.0, "errors": str(error)}
+                failed += [{**ending, "number": item["number"]} for item in questions]
     threading.Thread(target=_leave_with, args=(workers,), daemon=True).start()
+    wanted = set(order["wanted"])
     for worker in workers:
-        if worker.number not in order["wanted"]:
+        if wanted.isdisjoint(worker.numbers):
             worker.kill()
         worker.listener.start()
     for worker in workers:
-        if worker.number in order["wanted"]:
-            ending = worker.finish(order["timeout_seconds"])
-            output.write(json.dumps(ending).encode() + b"\n" + worker.answer.rstrip(b"\n") + b"\n")
-            output.flush()  # what is known stays known if this process is killed
+        if wanted.isdisjoint(worker.numbers):
+            continue
+        for ending, answer in worker.finish(order["timeout_seconds"]):
+            if ending["number"] in wanted:
+                output.write(json.dumps(ending).encode() + b"\n" + answer.rstrip(b"\n") + b"\n")
+        output.flush()  # what is known stays known if this process is killed
     for ending in failed:
         output.write(json.dumps(ending).encode() + b"\n\n")
     output.flush()
