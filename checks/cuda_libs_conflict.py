@@ -75,7 +75,7 @@ def cuda_libs_conflict(
     package (cuda-compat) works on data centre GPUs only: errors 34, 803 and 804. A package that was built for another
     CUDA major version than the others asks for libraries that are not there.
     Exception: libraries on LD_LIBRARY_PATH with which everything works are advice; many clusters set it. cuDNN is for
-    cudnn-missing-or-mismatch.
+    cudnn-missing-or-mismatch. A library of which a program only warns, and goes on, is a warning.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
     """
     whole = whole_torch(torch, torch_runtime)
@@ -198,7 +198,7 @@ def _missing_finding(
     differs = major is not None and own is not None and own.major != major
     of = f" of CUDA {major}" if major else ""
     return Finding(
-        severity=Severity.ERROR,
+        severity=Severity.WARNING if "warned" in message.names else Severity.ERROR,
         summary=f"A package asks for {name}{of}, which the loader does not find"
         + (f", and PyTorch brings the libraries of CUDA {own}" if differs else ""),
         subject=name,

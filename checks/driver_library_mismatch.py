@@ -60,6 +60,10 @@ def driver_library_mismatch(
             return
         unavailable = torch_runtime is not None and torch_runtime.available is False
         unavailable = unavailable or cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages) is not None
+        # A report in which the packages and the module are compared, and no program answers.
+        unavailable = unavailable or (
+            bool(reported(messages, "driver-packages-listed")) and driver.cuda_version is None
+        )
         if driver.nvml_code is None and driver.cuda_init_code is None and not unavailable:
             raise Skip("driver.nvml_code is unknown")
         answered = driver.nvml_code == 0 or driver.cuda_init_code == 0

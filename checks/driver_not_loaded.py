@@ -29,6 +29,9 @@ REFUSED = (
     "nvrm-gpu-not-in-release",
     "nvidia-device-node-missing",
 )
+# Words that tell why nvidia-smi fails, beside those that it does.
+SECURE_BOOT = "secure-boot-told"
+NEW_KERNEL = "kernel-upgraded-told"
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 
 
@@ -95,6 +98,9 @@ def _refused(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] |
     certain = reported(messages, *REFUSED)
     if certain:
         return certain[0][0]
+    fails = reported(messages, "nvidia-smi-fails-told")
+    if fails and reported(messages, SECURE_BOOT, NEW_KERNEL):
+        return fails[0][0]
     # Where libcuda is missing too there is no driver at all.
     running = reported(messages, "kernel-driver-not-running")
     return running[0][0] if running and not no_driver_reported(torch_runtime, messages) else None
@@ -147,7 +153,20 @@ def _reason(
         return reason, ("system.secure_boot",), (_sign(system), load)
     if driver.module_built_for_kernel and driver.nouveau_loaded is False:
         return "", (), (load,)
-    return "", (), (load, _build(system), _without_nouveau(system), _sign(system), reinstall_driver(system=system))
+    return _reason_in_words(system, messages, load)
+
+
+def _reason_in_words(
+    system: System | None, messages: tuple[Message, ...] | None, load: Remedy
+) -> tuple[str, tuple[str, ...], tuple[Remedy, ...]]:
+    """Return the reason as `_reason` does, by what who reports says; without that every usual one is answered."""
+    build, sign, reinstall = _build(system), _sign(system), reinstall_driver(system=system)
+    for fact, _ in reported(messages, SECURE_BOOT):
+        reason = ", and the report speaks of Secure Boot, which refuses a module whose key is not enrolled"
+        return reason, (fact,), (sign, load, build)
+    for fact, _ in reported(messages, NEW_KERNEL):
+        return ", and the kernel was upgraded", (fact,), (build, reinstall, load)
+    return "", (), (load, build, _without_nouveau(system), sign, reinstall)
 
 
 def _is_signed(system: System | None) -> bool:

@@ -112,7 +112,8 @@ def extension_abi_mismatch(
     Why: its import ends with "undefined symbol", or with a libcudart of another CUDA that cannot be opened: PyTorch's
     C++ interface changes with every release. The source of an old extension does not compile for the same reason.
     Exception: only what the version of the wheel names is compared, as in 2.6.3+cu123torch2.3cxx11abifalse or
-    2.1.2+pt20cu118. Minor versions of CUDA, and patch releases of PyTorch, may differ.
+    2.1.2+pt20cu118. Minor versions of CUDA, and patch releases of PyTorch, may differ. A part of which a program
+    only warns, and goes on, is a warning.
     Reference: https://github.com/Dao-AILab/flash-attention#installation-and-features
     """
     whole = whole_torch(torch, torch_runtime)
@@ -164,7 +165,7 @@ def _told(
         seen.add(name)
         version = installed_package(python, name)
         yield Finding(
-            severity=Severity.ERROR,
+            severity=Severity.WARNING if "warned" in message.names else Severity.ERROR,
             summary=f"{_extension(name, version)} was not built for the installed PyTorch"
             f"{f' {described_torch(whole)}' if whole.version is not None else ''}{_abi(message)}: {message.text[:200]}",
             subject=name or "extension",

@@ -59,6 +59,7 @@ def python_version_no_wheel(
     """
     request = failed_request(messages)
     if request is not None:
+        system = _of_intel(request, system)
         if is_about_python(request, python, system):
             yield _refused(request, python, system)
         return
@@ -162,6 +163,15 @@ def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str
     if uv:
         return f"uv venv --python {version} .venv", new
     return f"py -{version} -m venv .venv" if windows else f"python{version} -m venv .venv", new
+
+
+def _of_intel(request: TorchRequest, system: System | None) -> System | None:
+    """Return the system; a Mac that is offered no newer release than the last one for Intel has such a processor."""
+    if system is None or system.os != "darwin" or system.machine is not None or not request.available:
+        return system
+    last = [release.release for release in torch_releases() if release.pythons.get("macos_x86_64")][-1:]
+    newest = max(map(PackageVersion, request.available), key=lambda version: version.release)
+    return replace(system, machine="x86_64") if [newest.minor_release] == last else system
 
 
 def _refused(request: TorchRequest, python: Python | None, system: System | None) -> Finding:

@@ -38,7 +38,7 @@ def rocm_build_on_nvidia(
         return
     if reported(messages, "amd-gpu-named", "rocm-gfx-target"):
         return
-    named = reported(messages, "nvidia-gpu-named")[:1]
+    named = reported(messages, "nvidia-gpu-named", "nvidia-gpu-owned")[:1]
     if not gpus and not devices and not named:
         if system is None or system.pci_gpus is None:
             raise Skip("system.pci_gpus is unknown")

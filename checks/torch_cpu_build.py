@@ -37,8 +37,11 @@ from gpudoctor.reasoning.torch_requests import cuda_wanted, gpu_named, index_ask
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import install_torch, python_command
 
+# torch.version.cuda is None in every build that is not for CUDA.
+NO_CUDA_VERSION = "torch-version-cuda-none"
 
-@check(family="torch", explains=("torch-cuda-unavailable", "torchvision-mismatch"))
+
+@check(family="torch", explains=("torch-cuda-unavailable", "torchvision-mismatch", "extension-abi-mismatch"))
 def torch_cpu_build(
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
@@ -69,7 +72,7 @@ def torch_cpu_build(
     gpu = machine.gpu()
     index = index_asked(messages, "cu")
     wanted = cuda_wanted(messages, gpu) or gpu_named(messages) or _toolkit_fact(toolkit, messages)
-    wanted = wanted or (index[0] if index else None)
+    wanted = wanted or (index[0] if index else None) or _extension_for_cuda(messages)
     guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, machine, environment, messages)
     if not guessed and known(whole.build, "torch.build") != "cpu":
         return
@@ -84,6 +87,9 @@ def torch_cpu_build(
         return
     default = _is_default(whole.version, system)
     built = "finds no CUDA and names no error, as a build without CUDA does" if guessed else "is built without CUDA"
+    none = reported(messages, NO_CUDA_VERSION)
+    if guessed and none:
+        built = "has no CUDA version, as a build without CUDA"
     yield Finding(
         severity=Severity.ERROR,
         summary=f"PyTorch{f' {whole.version}' if whole.version else ''} {built}"
@@ -91,7 +97,9 @@ def torch_cpu_build(
         f"{f'the machine has {gpu}' if gpu else _wish(str(wanted), toolkit, messages)}",
         subject=f"torch {whole.version}" if whole.version else "torch",
         facts=(
-            "torch_runtime.available" if guessed else torch_fact("build", torch, torch_runtime),
+            (none[0][0] if none else "torch_runtime.available")
+            if guessed
+            else torch_fact("build", torch, torch_runtime),
             *((torch_fact("version", torch, torch_runtime),) if whole.version else ()),
             machine.gpu_fact() if gpu else str(wanted),
         ),
@@ -129,6 +137,12 @@ def _order_of_indexes(machine: Machine, variant: str) -> Remedy:
     )
 
 
+def _extension_for_cuda(messages: tuple[Message, ...] | None) -> str | None:
+    """Return the message of an extension that is built for CUDA, as it says of itself."""
+    told = reported(messages, "xformers-built-for")
+    return next((fact for fact, message in told if "+cu" in message.names.get("built", "")), None)
+
+
 def _toolkit_fact(toolkit: Toolkit | None, messages: tuple[Message, ...] | None) -> str | None:
     """Return the fact that a report shows a CUDA toolkit: nobody installs one where there is no GPU to use."""
     shown = messages is not None and toolkit is not None and toolkit.nvcc_version is not None
@@ -154,6 +168,8 @@ def _looks_like_cpu_build(
     A CUDA build that cannot use the GPU says why: an error or a warning. The default wheels of Linux have CUDA, and
     those of Windows have none.
     """
+    if reported(messages, NO_CUDA_VERSION):
+        return not reported(messages, "rocm-*", "hip-*", "amd-gpu-*") and not (whole.version and whole.version.local)
     kinds = ("torch-gpu-wanted", *(("torch-on-cpu",) if machine.gpu() else ()))
     if not reported(messages, *kinds) or torch_runtime is None or torch_runtime.available is not False:
         return False

@@ -29,6 +29,7 @@ from gpudoctor.remedies import python_command, set_variable, show_devices
 # What PyTorch says, in lower case. Source: torch/cuda/__init__.py of PyTorch 2.14.1 and older.
 WARNINGS = (
     "is not compatible with the current pytorch install",
+    "with cuda capability sm_",
     "does not include kernels for this gpu",
     "no published pytorch cuda builds",
     "which is of compute capability",

@@ -32,21 +32,31 @@ _VALUED = frozenset(
 )
 _SINGULARITY = re.compile(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SHELL_WITHOUT_SMI = re.compile(
+    r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found"
+)
 _BANNER = re.compile(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})")
 
 
 class Start(NamedTuple):
-    """A command that starts a container. words: its options and the image; whole: the image is among them."""
+    """A command that starts a container.
+
+    program: what it runs, "" for the image's own. whole: the image is among the words.
+    """
 
     engine: str
     options: dict[str, list[str]]
     image: str
+    program: str
     whole: bool
 
 
 def read_starts(text: Text) -> Iterator[Facts]:
     """Yield what each command that starts a container tells, the last one first: it is the one that failed."""
     starts = [start for line in joined_lines(text.lines) for start in _starts(line)]
+    if _SHELL_WITHOUT_SMI.search(text.flat):
+        # A shell says that in another container than one that was started to run nvidia-smi.
+        starts = [start for start in starts if start.program != "nvidia-smi"]
     for start in reversed(starts[-10:]):
         yield {"container": _container(start)}
         pairs = [value.partition("=")[::2] for name in ("-e", "--env") for value in start.options.get(name, ())]
@@ -75,20 +85,20 @@ def joined_lines(lines: Iterable[str]) -> Iterator[str]:
 def _starts(line: str) -> Iterator[Start]:
     run = _RUN.search(line)
     if run and not re.search(r"\b(?:such as|e\.g\.|for example)\b", line[: run.start()]):
-        options, image = _parsed(run[3])
+        options, image, program = _parsed(run[3])
         engine = "podman" if run[1] == "podman" else "docker"
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
-        yield Start(engine, options, image, bool(image))
+        yield Start(engine, options, image, program, bool(image))
     singularity = _SINGULARITY.search(line)
     if singularity:
         words = singularity[1].split()
         image = next((word for word in words if not word.startswith("-")), "")
-        yield Start("singularity", {word: [""] for word in words if word.startswith("-")}, image, bool(image))
+        yield Start("singularity", {word: [""] for word in words if word.startswith("-")}, image, "", bool(image))
 
 
-def _parsed(arguments: str) -> tuple[dict[str, list[str]], str]:
-    """Return the options with their values, and the image ("" where the line ends before it)."""
+def _parsed(arguments: str) -> tuple[dict[str, list[str]], str, str]:
+    """Return the options with their values, the image ("" where the line ends before it), and the program after it."""
     words = re.findall(r"(?:[^\s\"']|\"[^\"]{0,400}\"|'[^']{0,400}')+", arguments[:4000])
     options: dict[str, list[str]] = {}
     position = 0
@@ -96,13 +106,13 @@ def _parsed(arguments: str) -> tuple[dict[str, list[str]], str]:
         word = words[position]
         position += 1
         if not word.startswith("-"):
-            return options, word.strip("\"'")
+            return options, word.strip("\"'"), words[position].strip("\"'`") if position < len(words) else ""
         name, equals, value = word.partition("=")
         if not equals and name in _VALUED and position < len(words):
             value = words[position]
             position += 1
         options.setdefault(name, []).append(value.strip("\"'"))
-    return options, ""
+    return options, "", ""
 
 
 def _container(start: Start) -> Container:
@@ -111,11 +121,11 @@ def _container(start: Start) -> Container:
         return Container(engine="singularity", gpus_requested="--nv" in options or "--nvccli" in options)
     runtime = next(iter(options.get("--runtime", ())), None)
     devices = options.get("--device", [])
-    asked = bool(
-        [value for value in options.get("--gpus", ()) if value not in ("0", "none")]
-        or runtime == "nvidia"
-        or any("nvidia" in device for device in devices)
-    )
+    gpus = bool([value for value in options.get("--gpus", ()) if value not in ("0", "none")])
+    # Podman takes --gpus from Docker's command line, and does nothing with it before release 5.
+    # Source: https://github.com/NVIDIA/nvidia-container-toolkit/issues/126
+    unsure = gpus and start.engine == "podman"
+    asked = (gpus and not unsure) or runtime == "nvidia" or any("nvidia" in device for device in devices)
     amd = any("/dev/kfd" in device for device in devices)
     placeholder = start.image.startswith(("<", "$", "{", "["))
     return Container(
@@ -124,7 +134,7 @@ def _container(start: Start) -> Container:
         podman_installed=True if start.engine == "podman" else None,
         image=start.image if is_image(start.image) else None,
         image_cuda_version=cuda_of_image(start.image),
-        gpus_requested=True if asked else False if (start.whole or placeholder) and not amd else None,
+        gpus_requested=True if asked else False if (start.whole or placeholder) and not (amd or unsure) else None,
         runtime=runtime if runtime and re.fullmatch(r"[\w./-]{1,60}", runtime) else None,
         shm_size_bytes=bytes_of(next(iter(options.get("--shm-size", ())), "")),
         ipc=next((value for value in options.get("--ipc", ()) if re.fullmatch(r"[\w:.-]{1,60}", value)), None),

@@ -18,7 +18,8 @@ _ARTICLE = r"(?: an?| the| my| our| this| that| each| every| any| all)?(?: runni
 _KUBERNETES = re.compile(
     rf"{_IN}{_ARTICLE} (?:k8s |kubernetes )?pods?\b"
     r"|\b(?:on|in|to|using|via|with) (?:a |an |my |our |the )?(?:\w{1,20} )?(?:kubernetes|k8s|k3s|k0s|microk8s"
-    r"|minikube|openshift)\b|\bkubernetes(?: pod| k0s| k3s|:| version)|\bruntimeClassName\b",
+    r"|minikube|openshift)\b|\bkubernetes(?: k0s| k3s|:| version)|\bruntimeClassName\b"
+    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b",
     re.IGNORECASE,
 )
 _PODMAN = re.compile(rf"{_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", re.IGNORECASE)

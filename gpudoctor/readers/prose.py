@@ -150,6 +150,8 @@ _GCC = re.compile(
     _LABEL + r"g(?:cc|\+\+)" + _MARK + r"\s?(?:version|:|=)?\s?:?\s?(\d{1,2}(?:\.\d{1,2}){0,2})(?![.\d\w])",
     re.IGNORECASE,
 )
+# Folders that only macOS has: of python.org's Python and of Homebrew on Apple silicon.
+_MAC_FOLDER = re.compile(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/")
 _FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
 _SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
 _UNAVAILABLE = re.compile(
@@ -198,7 +200,9 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
     ):
         yield {"system": System(os="linux")}
     folder = _FILE.search(text.flat)
-    if folder:
+    if _MAC_FOLDER.search(text.flat):
+        yield {"system": System(os="darwin")}
+    elif folder:
         os = "windows" if folder[1][1:2] == ":" else "darwin" if folder[1] == "/Users/" else "linux"
         yield {"system": System(os=os)}
     elif _WINDOWS_PROMPT.search(text.raw[:LONGEST_SEARCHED]):

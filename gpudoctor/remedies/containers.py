@@ -182,6 +182,8 @@ def start_container_with_gpu(
         )
     if engine == "podman" and options == "--gpus all":
         options = "--device nvidia.com/gpu=all"
+    if not summary and engine == "podman":
+        summary = f"Start the container again with {options}, on the host; before Podman 5 --gpus does nothing"
     return Remedy(
         summary=summary or f"Start the container again with {options}, on the host",
         commands=(_try(options, "podman" if engine == "podman" else "docker"),),
