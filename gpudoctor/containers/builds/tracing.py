@@ -10,7 +10,9 @@ from dataclasses import replace
 
 from gpudoctor.containers.builds.context import BuildContext, ContextFile
 from gpudoctor.containers.builds.copied_files import WILDCARDS, Placed, Selection, select_files
+from gpudoctor.containers.builds.dockerfile import Instruction
 from gpudoctor.containers.builds.patterns import name_expression
+from gpudoctor.containers.builds.run_mounts import context_mounts
 from gpudoctor.containers.builds.stages import Copy, Stage, find_stage
 from gpudoctor.model.record import record
 
@@ -31,9 +33,11 @@ class WholeFolder:
 class Traced:
     """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it brings.
 
+    So is a RUN that sees files of the context by --mount: it brings none, and they are its inputs.
+
     selection: what it takes from the context; for `--from` a stage, what that stage took of it, as far as it is known.
     opaque: why its files cannot be traced; "" where they can.
-    inputs: files of the context that the stage took which made its files; what it made of them cannot be seen.
+    inputs: files of the context that its files were made of; what was made of them cannot be seen.
     may_be_rewritten: a RUN of another stage may have changed the files before they were copied from there.
     whole: folders that it takes whole out of another stage, which runs nothing.
     overwritten: paths that a later COPY writes too: they say nothing about this one.
@@ -83,6 +87,7 @@ class _Tracer:
         for step in stage.steps:
             if step.instruction.name == "RUN" and not step.instruction.onbuild:
                 traced = [_before_a_run(item) for item in traced]
+                traced += self._mounted(step.instruction, stage)
             elif step.copy is not None:
                 new = self._one(step.copy, stage)
                 paths = frozenset(placed.image_path for placed in new.selection.placed)
@@ -99,6 +104,17 @@ class _Tracer:
         if origin is None:
             return Traced(copy=copy, selection=Selection(), opaque=f"it copies from the image {copy.origin}")
         return self._from_stage(copy, origin)
+
+    def _mounted(self, run: Instruction, stage: Stage) -> Iterator[Traced]:
+        """Yield what a RUN sees of the context."""
+        sources = tuple(mount.get("source", ".") for mount in context_mounts(run))
+        copy = Copy(instruction=run, stage=stage.name, sources=sources, destination="/")
+        plain = all("$" not in source and not WILDCARDS.search(source) for source in sources)
+        inputs = tuple(placed.file for placed in select_files(self._context, copy).placed) if plain else ()
+        if inputs:
+            yield Traced(
+                copy=copy, selection=Selection(), opaque="what it makes of its files is not seen", inputs=inputs
+            )
 
     def _selection(self, copy: Copy) -> Selection:
         """Return what `copy` takes of a folder; files of another one than the context by their way there from it."""

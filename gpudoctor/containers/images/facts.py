@@ -141,9 +141,7 @@ class ImageFacts:
         if not changed or item.stale or item.missing or item.extra:
             return item
         named = ", ".join(changed[:MAXIMUM_SHOWN])
-        return replace(
-            item, unknown=f"{named} changed after the build, and only what a stage made of it is in the image"
-        )
+        return replace(item, unknown=f"{named} changed after the build, and only what was made of it is in the image")
 
     def _is_any_older(self, look: Look) -> bool:
         """Return whether the times of files tell: in a new checkout, all are newer than the image."""
@@ -222,11 +220,9 @@ def _as_copied(layer: Layer, real: Mapping[str, str]) -> Layer:
 def _known(copies: Sequence[Traced]) -> frozenset[str]:
     """Return the paths that any COPY writes; for one that cannot be traced, its destination with "/"."""
     paths = {placed.image_path for copy in copies for placed in copy.selection.placed}
-    opaque = {
-        f"{copy.copy.destination.rstrip('/')}/"
-        for copy in copies
-        if copy.opaque or (copy.copy.origin and not copy.whole)
-    }
+    copied = [copy for copy in copies if copy.copy.instruction.name != "RUN"]
+    untold = [copy.copy for copy in copied if copy.opaque or (copy.copy.origin and not copy.whole)]
+    opaque = {f"{copy.destination.rstrip('/')}/" for copy in untold}
     return frozenset(paths | opaque)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.run_mounts import context_mounts
 from gpudoctor.containers.builds.stages import Step
 from gpudoctor.containers.builds.tracing import Traced, trace
 from gpudoctor.containers.images.history import chain
@@ -200,9 +201,8 @@ def _mounted(plan: Plan) -> dict[str, str]:
     """Return the files that a RUN mounts and installs from, which leave no trace in the image."""
     found: dict[str, str] = {}
     for step in _runs(plan):
-        for mount in (_mount(value) for name, value in step.instruction.flags if name == "mount"):
-            if mount.get("type", "bind") == "bind" and not mount.get("from"):
-                found.update(_installed_from(plan, mount, _command(step)))
+        for mount in context_mounts(step.instruction):
+            found.update(_installed_from(plan, mount, _command(step)))
     return found
 
 
@@ -220,13 +220,6 @@ def _installed_from(plan: Plan, mount: Mapping[str, str], command: str) -> Itera
         inside = posixpath.normpath(posixpath.join(source, place)) if place else source
         if not inside.startswith("..") and (plan.context.root / inside).is_file():
             yield inside, path
-
-
-def _mount(value: str) -> dict[str, str]:
-    """Return the fields of a --mount, those of two names by one."""
-    fields = (field.partition("=") for field in value.split(","))
-    names = {"src": "source", "dst": "target", "destination": "target"}
-    return {names.get(name, name): text.strip("'\"") for name, _, text in fields}
 
 
 def _changed_at(plan: Plan, path: str) -> float:

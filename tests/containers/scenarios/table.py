@@ -222,6 +222,18 @@ SCENARIOS = {
         act=acts.write("common/util.py", "newer", build=True),
         verdict="fresh",
     ),
+    "only what a RUN made of a mounted file is in the image": Scenario(
+        dockerfile=START + "RUN --mount=type=bind,source=common,target=/src cat /src/*.py > /out\nCOPY train.py .\n",
+        act=acts.write("common/util.py", "newer"),
+        verdict="unknown",
+        builders=("buildkit",),
+    ),
+    "another file than the one that a RUN mounts was edited": Scenario(
+        dockerfile=START + "RUN --mount=type=bind,src=common/util.py,dst=/u.py cat /u.py > /out\nCOPY train.py .\n",
+        act=acts.write("common/sub/deep.py", "newer"),
+        verdict="fresh",
+        builders=("buildkit",),
+    ),
     "imported": Scenario(dockerfile=COPIES, is_built=False, act=acts.imported, verdict="unknown"),
     "a folder in memory": Scenario(dockerfile=COPIES, act=acts.in_memory, causes=("mount-shadows-copy",)),
     "an ignored file": Scenario(
