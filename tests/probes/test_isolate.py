@@ -119,6 +119,20 @@ def test_workers_run_side_by_side(tmp_path: Path) -> None:
     assert time.monotonic() - before < 2.5
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
+def test_mere_files_are_read_by_one_process_and_commands_by_others(tmp_path: Path) -> None:
+    stat = {"files": ["/proc/self/stat"]}
+    commands = {**stat, "commands": {"true": ["true"]}}
+    questions = [
+        Question(name=name, worker="read_host", arguments=arguments)
+        for name, arguments in (("one", stat), ("two", {**stat, "values": ["platform"]}), ("three", commands))
+    ]
+    answered = answers(questions, tmp_path)
+    pids = {name: answer.facts["files"]["/proc/self/stat"]["text"].split()[0] for name, answer in answered.items()}
+    assert pids["one"] == pids["two"] != pids["three"]
+    assert answered["two"].facts["values"]["platform"] == {"value": sys.platform}
+
+
 def test_a_copy_of_this_process_answers_as_an_interpreter_does(tmp_path: Path) -> None:
     listing = {"files": ["/proc/version"]}
     questions = [
