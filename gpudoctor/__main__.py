@@ -7,6 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as the supervisor to start
+    from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
     from gpudoctor.probes.isolate import Supervisor
@@ -18,8 +19,7 @@ def main() -> "NoReturn":
     atexit.register(gc.freeze)  # what is frozen is left out of the last collection, which would take as much
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller: nobody reads it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    probing = sys.argv[1:2] == ["check"] and not any(argument.startswith("--from") for argument in sys.argv)
-    supervisor = _begin_probing() if probing else None
+    supervisor = _begin_probing() if _is_of_this_machine(sys.argv[1:], os.environ) else None
     from gpudoctor import cli
 
     try:
@@ -29,6 +29,12 @@ def main() -> "NoReturn":
             raise
         sys.stderr.flush()
         os._exit(end.code)  # taking the modules apart would be another twentieth
+
+
+def _is_of_this_machine(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> bool:
+    """Tell whether this is a check of this machine: of no report, no question for help, and no completion of words."""
+    others = any(argument.startswith("--from") or argument in ("--help", "-h") for argument in arguments)
+    return arguments[:1] == ["check"] and not others and "_GPUDOCTOR_COMPLETE" not in environ
 
 
 def _begin_probing() -> "Supervisor | None":
