@@ -25,6 +25,11 @@ WITH_HYPOTHESIS = [
 collect_ignore = [] if find_spec("hypothesis") else WITH_HYPOTHESIS
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with what takes longest: at the end, one process would be at it while the others have nothing to do."""
+    items.sort(key=lambda item: item.get_closest_marker("environments") is None)
+
+
 class Install(Protocol):
     """`stand_ins.install`, with the folder of compiled libraries filled in."""
 
