@@ -27,7 +27,7 @@ def amp_unsupported(
     and the GTX 16 series reports 7.5 like an RTX 2080 while it has no tensor cores. On the CPU many operators have no
     fp16: "not implemented for 'Half'".
     Exception: it is advice only as long as no program failed, for fp16 still halves memory; P100 and Jetson TX2 pass,
-    whose fp16 arithmetic is fast.
+    whose fp16 arithmetic is fast, unless somebody measured no gain.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
     failed = tuple(_failed(messages, python))
@@ -47,7 +47,7 @@ def amp_unsupported(
         tensor_cores = has_tensor_cores(device, table)
         if table is None or tensor_cores is None:
             unknown.append(f"whether compute capability {number} has tensor cores is not in the tables")
-        elif not tensor_cores and not _has_fast_fp16(table):
+        elif not tensor_cores and (slow or not _has_fast_fp16(table)):
             findings.setdefault((number, device.name), _finding(path, device, table, slow))
     yield from findings.values()
     if unknown and not findings and not failed:

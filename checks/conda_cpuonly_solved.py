@@ -16,6 +16,8 @@ from gpudoctor.remedies.torch_install import index_options
 FIRST_WITHOUT_CHANNEL = (2, 6)
 # Packages that bring CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
+# conda's virtual package __cuda. Source: "Managing virtual packages" of conda's documentation.
+SEEN = "conda-driver-seen"
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
@@ -33,7 +35,7 @@ def conda_cpuonly_solved(
     the CPU build where the packages asked for leave no CUDA build, or where it saw no driver (conda-forge's virtual
     package __cuda), as on a login node or while an image is built.
     Exception: without a GPU the CPU build is right. A PyTorch that pip installed is torch-cpu-build. Where a report
-    does not name the GPU, a request for CUDA stands for it.
+    does not name the GPU, a request for CUDA or conda's package __cuda stands for it.
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
     applies(torch.installed is not False, "PyTorch is not installed")
@@ -43,7 +45,7 @@ def conda_cpuonly_solved(
     if torch.build not in (None, "cpu") or not (said or torch.conda_cpuonly or "cpu" in str(build)):
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    gpu, wanted = machine.gpu(), _wanted(python, messages)
+    gpu, wanted, seen = machine.gpu(), _wanted(python, messages), reported(messages, SEEN)
     if gpu is None and not wanted:
         known(gpu, "devices")
     if gpu == "":
@@ -54,7 +56,7 @@ def conda_cpuonly_solved(
     yield Finding(
         severity=Severity.ERROR,
         summary=f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and "
-        + (f"the machine has {gpu}" if gpu else "CUDA was asked for"),
+        + (f"the machine has {gpu}" if gpu else "conda sees an NVIDIA driver" if seen else "CUDA was asked for"),
         subject=f"torch{version}",
         facts=(
             "torch.conda_build" if build else str(said),
@@ -87,7 +89,7 @@ def _variants(torch: Torch, machine: Machine) -> Iterator[Remedy]:
 
 def _wanted(python: Python | None, messages: tuple[Message, ...] | None) -> str | None:
     """Return the fact by which CUDA was asked for: of conda, by a package or by a program."""
-    asked = reported(messages, "conda-cuda-asked")
+    asked = reported(messages, "conda-cuda-asked", SEEN)
     if asked:
         return asked[0][0]
     installed = next((found for name in CUDA_PACKAGES if (found := package(python, name)) is not None), None)

@@ -86,7 +86,7 @@ def _told(
     if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
         return None
     for fact, message in reported(messages, "amd-gpu-named"):
-        target = gfx_target_of(message.text)
+        target = gfx_target_of(message.text) or gfx_target_of(f"RX {message.text}")
         if target is not None:
             name = message.names.get("pci") or message.names.get("device") or message.text
             return (asked[0][0], fact), name, target

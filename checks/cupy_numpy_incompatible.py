@@ -37,6 +37,10 @@ LAST_WITH = {"compat": (13, 2)}
 LAST_WITH_OTHERS = (12, 3)
 REMOVED_IN_1_24 = ("bool", "int", "float", "object", "complex", "str", "typeDict")
 
+# Syntax that an older Python does not read, and the interpreter of the environment that is advised then.
+OLD_PYTHON = "cupy-python-too-old"
+NEW_PYTHON = Python(executable=".venv/bin/python", installer="pip")
+
 _NUMBERS = r"[0-9]+(?:\.[0-9]+)*"
 
 
@@ -96,7 +100,7 @@ def _told(
 
     Where no file of CuPy stands beside a function that NumPy removed, it counts if this CuPy still used it.
     """
-    own = told(messages, "cupy-numpy-*", "cupy-python-too-new")
+    own = told(messages, "cupy-numpy-*", "cupy-python-too-*")
     if own:
         return own[0]
     version = _cupy_version(cupy, cupy_runtime)
@@ -118,6 +122,8 @@ def _told_finding(
     module = message.names.get("module")
     if module is not None:
         summary = f"{name} needs the module {module}, which this Python no longer has"
+    elif message.kind == OLD_PYTHON:
+        summary = f"{name} is written for a newer Python than {message.names['python']}"
     else:
         has = f"NumPy {numpy}" if numpy else "the NumPy here"
         text = message.names.get("error") or message.text
@@ -137,6 +143,13 @@ def _told_remedies(
     upgrade = _upgrade(machine, cupy)
     if "module" in message.names:
         yield upgrade
+        return
+    if message.kind == OLD_PYTHON:
+        yield Remedy(
+            summary="Use an environment with a Python that this CuPy supports, and install CuPy there",
+            commands=("python3 -m venv .venv", *replace(machine, python=NEW_PYTHON).install_cupy(None).commands),
+            reference="https://docs.cupy.dev/en/stable/install.html#requirements",
+        )
         return
     limit = "1.24" if message.names.get("attribute") in REMOVED_IN_1_24 else "2"
     older = install_packages(

@@ -10,7 +10,16 @@ from gpudoctor.registry import Skip, check
 HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
 POWER = ("hw_power_brake_slowdown",)
 # What people write of it, and what nvidia-smi shows without the rest of its table.
-TOLD = ("gpu-slowdown-active", "gpu-throttling-told", "gpu-hot-and-slow", "gpu-clock-falls", "gpu-power-capped-told")
+TOLD = (
+    "gpu-slowdown-active",
+    "gpu-clocks-violation",
+    "gpu-throttling-told",
+    "gpu-hot-and-slow",
+    "gpu-clock-falls",
+    "gpu-power-capped-told",
+)
+# The reasons that DCGM means by its words.
+REASONS = {"thermal": HEAT[0], "power": POWER[0]}
 # "May be also reported during PState or clock change": not by itself a sign on a device that goes idle.
 # Source: DCGM field constants, DCGM_CLOCKS_THROTTLE_REASON_HW_SLOWDOWN.
 EITHER = ("hw_slowdown",)
@@ -86,13 +95,14 @@ def _hot(path: str, device: Device) -> Finding:
 
 def _as_told(fact: str, message: Message) -> Finding:
     """Return the finding where the report says so of a device whose reasons it does not show."""
-    reason = message.names.get("reason", "").lower().replace(" ", "_")
+    told = message.names.get("reason", "").lower().replace(" ", "_")
+    reason = POWER[0] if message.kind == "gpu-power-capped-told" else REASONS.get(told, told)
     return Finding(
         severity=Severity.WARNING,
         summary=f'The report says "{message.text}", and does not show why the clocks are held down',
         subject="GPU",
         facts=(fact,),
-        remedies=(_remedy(None, POWER[:1] if message.kind == "gpu-power-capped-told" else (reason,)),),
+        remedies=(_remedy(None, (reason,)),),
     )
 
 

@@ -91,6 +91,12 @@ def _told(
     named = told_messages(messages, "mig-device-named")
     if counted and (named or any(device.mig_enabled for device in devices)):
         yield several, (counted[0][0], *(fact for fact, _ in named[:1]))
+    only_one = told_messages(messages, "one-device-told")[:1]
+    for number, device in enumerate(devices):
+        count = len(device.mig_uuids or ())
+        if only_one and count > 1:
+            summary = f"A program sees one of the {count} MIG instances, for a process may use one only"
+            yield summary, (only_one[0][0], f"devices[{number}].mig_uuids")
     for fact, message in told_messages(messages, "mig-uuid-as-number"):
         yield f"A program takes {message.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, for a number", (fact,)
     value = environment.get("CUDA_VISIBLE_DEVICES") if environment is not None else None

@@ -21,6 +21,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
+from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.torch_requests import (
     MACHINES,
     PLATFORMS,
@@ -62,6 +63,10 @@ def python_version_no_wheel(
         system = _of_intel(request, system)
         if is_about_python(request, python, system):
             yield _refused(request, python, system)
+        return
+    other = reported(messages, "pip-unsupported-wheel-other")[:1]
+    if other:
+        yield _other_wheel(*other[0])
         return
     applies(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
     python, system = known(python, "python"), known(system, "system")
@@ -163,6 +168,32 @@ def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str
     if uv:
         return f"uv venv --python {version} .venv", new
     return f"py -{version} -m venv .venv" if windows else f"python{version} -m venv .venv", new
+
+
+def _other_wheel(fact: str, message: Message) -> Finding:
+    """Return the finding on the wheel of a package beside PyTorch that was made for another Python than this one."""
+    names = message.names
+    version = f"{names['py']}.{names['py_minor']}"
+    create, interpreter = _new_environment(version, names["platform"].startswith("win"), uv=False)
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"The wheel of {names['package']} is for Python {version} on {names['platform']}, which is not what "
+        "pip runs on",
+        subject=names["package"],
+        facts=(fact,),
+        remedies=(
+            Remedy(
+                summary="Take the wheel whose name has the tag of this Python (cp311 is Python 3.11) and of this "
+                "platform: pip debug lists the tags",
+                commands=("python -m pip debug --verbose",),
+            ),
+            Remedy(
+                summary=f"Or make an environment with Python {version}, and install PyTorch and the wheel there",
+                commands=(create, join((interpreter, "-m", "pip", "install", "torch"))),
+                reference=REFERENCE,
+            ),
+        ),
+    )
 
 
 def _of_intel(request: TorchRequest, system: System | None) -> System | None:

@@ -1,6 +1,7 @@
 """The environment that runs against the one that is activated."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.model import (
     Contradiction,
@@ -64,6 +65,12 @@ def wrong_python_environment(
     if elsewhere is not None:
         summary = f"{elsewhere.where[0].upper()}{elsewhere.where[1:]}, and the Python that ran the program has none"
         yield _two_environments(summary, (elsewhere.missing, elsewhere.shown), elsewhere.module, python, system)
+        return
+    outside = reported(messages, "python-other-environment-told")[:1]
+    if outside:
+        summary = f'A program runs under the Python of another environment: "{outside[0][1].text[:120]}"'
+        found = _two_environments(summary, (outside[0][0],), "torch", python, system)
+        yield replace(found, remedies=(_through_python(), *found.remedies))
         return
     told = _told(messages)
     if told is not None:
@@ -191,6 +198,19 @@ def _two_environments(
                 reference="https://docs.python.org/3/installing/index.html",
             ),
         ),
+    )
+
+
+def _through_python() -> Remedy:
+    """Return how to keep the launchers and packages of the user's own folder out of an environment."""
+    return Remedy(
+        summary="Start the program through the Python of the environment (python -m torch.distributed.run in place of "
+        "torchrun), without the packages in ~/.local: PYTHONNOUSERSITE=1, or uninstall the PyTorch there",
+        commands=(
+            "which -a python torchrun",
+            'PYTHONNOUSERSITE=1 python -c "import torch; print(torch.__version__, torch.__file__)"',
+        ),
+        reference="https://docs.python.org/3/using/cmdline.html#envvar-PYTHONNOUSERSITE",
     )
 
 

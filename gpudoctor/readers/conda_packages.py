@@ -21,8 +21,11 @@ _CONDA_NAME = r"[a-z0-9_][a-z0-9_.-]{0,80}"
 _CONDA_VERSION = r"\d[\w.!+]{0,40}"
 # "py3.8_cpu_0", "py310h5764c6d_1", "hf484d3e_0", "cuda112py38hcad6c5c_1", "0", "cpu", "pypi_0", "<pip>"
 _BUILD = r"(?:\w[\w.]{0,60}_\d{1,4}|\w{1,30}h[0-9a-f]{6,9}\S{0,8}|\d{1,3}|cpu|cuda|py\d{1,3}|py\d{2,3}_c\w{2,10}|<pip>)"
+_FEATURES = r"(?:\s+\[[\w ,.-]{1,40}\])?"  # "[cpuonly]", which older versions of conda show behind the build
 _CHANNEL = r"(?:\s+((?:[\w./:+-]|<|>){1,120}))?"
-_ROW = re.compile(rf"^\s*(?:[-+*•]\s+)?({_CONDA_NAME})\s+({_CONDA_VERSION})\s+({_BUILD}){_CHANNEL}(?:\s+\S.{{0,60}})?$")
+_ROW = re.compile(
+    rf"^\s*(?:[-+*•]\s+)?({_CONDA_NAME})\s+({_CONDA_VERSION})\s+({_BUILD}){_FEATURES}{_CHANNEL}(?:\s+\S.{{0,60}})?$"
+)
 _EXPORT = re.compile(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$")
 _SOLVED = re.compile(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s*)({_BUILD})(?=\s|$)")
 _SOLVED_ROW = re.compile(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\s+\S{{1,80}})?$")

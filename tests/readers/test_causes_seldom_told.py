@@ -1,0 +1,168 @@
+"""Causes that reports name in few and seldom words: what is found in them, and what passes beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.model import Finding
+from gpudoctor.readers.report import read_texts
+from gpudoctor.registry import load_checks
+from gpudoctor.runner import run_checks
+
+UUID = "3f9d2c1a-0b7e-5d44-8a61-9be0c77d1f2"
+ONE_INSTANCE = f"""$ nvidia-smi -L
+GPU 0: NVIDIA A30 (UUID: GPU-{UUID}0)
+  MIG 1g.6gb      Device  0: (UUID: MIG-{UUID}1)
+"""
+TWO_INSTANCES = ONE_INSTANCE + f"  MIG 1g.6gb      Device  1: (UUID: MIG-{UUID}2)\n"
+QUEUE = """  File "/opt/py/lib/python3.12/multiprocessing/synchronize.py", line 57, in __init__
+OSError: [Errno 28] No space left on device"""
+CONDA = "conda create -n nets -c conda-forge pytorch\n  + pytorch   2.7.1  cpu_mkl_py312_h1_100   conda-forge\n"
+NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU\n"
+NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled\n"
+MODULE = "api_1  | ModuleNotFoundError: No module named 'orjson'\n"
+
+
+def first(text: str) -> Finding | None:
+    """Return the first finding that is no advice."""
+    findings = run_checks(load_checks(), read_texts([("report.txt", text.encode())])).findings
+    return next((finding for finding in findings if finding.severity.name != "INFO"), None)
+
+
+def remedies(finding: Finding) -> str:
+    return "\n".join(f"{remedy.summary} {' '.join(remedy.commands)}" for remedy in finding.remedies)
+
+
+@pytest.mark.parametrize(
+    ("text", "check", "remedy"),
+    [
+        pytest.param(
+            TWO_INSTANCES + "my job only sees one GPU of them\n",
+            "mig-misconfigured",
+            "one MIG instance",
+            id="one of two",
+        ),
+        pytest.param(
+            "Health: Detected clocks event due to thermal violation in GPU 5.", "gpu-throttled", "Cool", id="DCGM heat"
+        ),
+        pytest.param(
+            "Health: Detected clock throttling due to power violation in GPU 1.",
+            "gpu-throttled",
+            "power supply",
+            id="older DCGM, power",
+        ),
+        pytest.param(
+            "docker run --runtime=nvidia img\nnvidia-smi inside the container prints driver 545.23\n" + NO_DRIVER,
+            "driver-capabilities-missing",
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+            id="container with nvidia-smi alone",
+        ),
+        pytest.param(
+            "With amp on a Tesla P100 the epoch time is the same as before",
+            "amp-unsupported",
+            "amp=False",
+            id="no gain on a P100",
+        ),
+        pytest.param("The P40 here does not support fp16", "amp-unsupported", "amp=False", id="P40 without fp16"),
+        pytest.param(
+            "trainer:\n  precision: 16\nstep 40 train_loss=nan",
+            "fp16-nan",
+            "float32",
+            id="precision of a configuration",
+        ),
+        pytest.param("GPU: 6800XT\n" + NO_CUDA, "cuda-build-on-amd", "rocm", id="Radeon without its series"),
+        pytest.param(
+            "I pulled latest, then docker compose up:\n" + MODULE, "stale-docker-image", "--build", id="pulled latest"
+        ),
+        pytest.param(
+            "cu.init returned: unknown error", "cuda-init-unknown-error-999", "nvidia_uvm", id="cuInit of a Go program"
+        ),
+        pytest.param(
+            "SW Power Cap is permanently active on my laptop", "gpu-throttled", "power supply", id="power cap at rest"
+        ),
+        pytest.param("The clocks are pinned at 315 MHz", "gpu-throttled", "nvidia-smi -q", id="clocks pinned"),
+        pytest.param(
+            'File "/usr/lib/python3.4/dist-packages/cupyx/core.py", line 9\nSyntaxError: invalid syntax',
+            "cupy-numpy-incompatible",
+            "a Python that this CuPy supports",
+            id="CuPy on an old Python",
+        ),
+        pytest.param(
+            "ERROR: xformers-0.0.30-cp312-cp312-win_amd64.whl is not a supported wheel on this platform.",
+            "python-version-no-wheel",
+            "py -3.12 -m venv",
+            id="wheel beside PyTorch",
+        ),
+        pytest.param(
+            "I requested PyTorch with CUDA 11.3\npytorch   1.10.0   py3.8_cpu_0   [cpuonly]   pytorch",
+            "conda-cpuonly-solved",
+            "cudatoolkit",
+            id="features behind the build",
+        ),
+        pytest.param(
+            "/home/a/.local/bin/torchrun train.py\nModuleNotFoundError: No module named 'wandb'",
+            "wrong-python-environment",
+            "python -m torch.distributed.run",
+            id="launcher of the user",
+        ),
+        pytest.param(
+            "The job cannot import packages that are installed in my venv",
+            "wrong-python-environment",
+            "PYTHONNOUSERSITE",
+            id="packages of a venv",
+        ),
+        pytest.param(QUEUE, "shm-too-small", "--shm-size", id="no room for a semaphore"),
+        pytest.param(
+            CONDA + "virtual packages : __cuda=12.8=0",
+            "conda-cpuonly-solved",
+            "pytorch-gpu",
+            id="conda sees the driver",
+        ),
+        pytest.param("P100, 混合精度训练的速度没有提升", "amp-unsupported", "amp=False", id="no gain, in Chinese"),
+        pytest.param(
+            "GPU: Radeon RX 9070\nRuntimeError: PyTorch is not able to access CUDA",
+            "cuda-build-on-amd",
+            "rocm",
+            id="launcher of a web UI on AMD",
+        ),
+        pytest.param(
+            "It seems that cupy is not compatible with the newest numpy",
+            "cupy-numpy-incompatible",
+            "numpy",
+            id="NumPy newer than CuPy",
+        ),
+    ],
+)
+def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
+    finding = first(text)
+    assert finding is not None
+    assert (finding.check_id, remedy in remedies(finding)) == (check, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(TWO_INSTANCES, id="two instances, nothing missing"),
+        pytest.param(ONE_INSTANCE + "my job only sees one GPU", id="one instance, one device"),
+        pytest.param("Tesla P100: with amp an epoch takes half the time", id="a gain on a P100"),
+        pytest.param("trainer:\n  precision: 32\nstep 40 train_loss=nan", id="NaN in float32"),
+        pytest.param("I pulled latest image, then docker compose up:\n" + MODULE, id="the image is the newest"),
+        pytest.param(QUEUE + ": '/data/out.bin'", id="a full disk"),
+        pytest.param(ONE_INSTANCE + "SW Power Cap : Active, as it is at full load", id="a power cap at full load"),
+        pytest.param(ONE_INSTANCE + "The memory clock is 315 MHz at idle", id="clocks at rest"),
+        pytest.param(
+            ONE_INSTANCE + "/w/.venv/bin/torchrun train.py\nModuleNotFoundError: No module named 'wandb'",
+            id="launcher of the environment",
+        ),
+        pytest.param(CONDA, id="a CPU build that nobody asked CUDA of"),
+        pytest.param("cupy works with the newest numpy", id="CuPy and NumPy fit"),
+    ],
+)
+def test_words_beside_them_pass(text: str) -> None:
+    assert first(text) is None
+
+
+def test_a_container_in_which_nvidia_smi_fails_too_gets_no_capabilities() -> None:
+    finding = first("docker run img\nnvidia-smi inside the container shows no devices\n" + NO_DRIVER)
+    assert finding is not None
+    assert finding.check_id != "driver-capabilities-missing"
