@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from gpudoctor.tuning.workers.devices import Host, host_memory, timed_one_by_one
+from gpudoctor.tuning.workers.devices import host_memory, timed_one_by_one
 
 MIB = 2**20
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
