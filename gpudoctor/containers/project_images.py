@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.builds.arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.builds.context import TooLarge
-from gpudoctor.containers.builds.outside_copies import moved_sources
 from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.images.arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.images.base_images import has_base_moved, is_built_on, tag_built_on
 from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.images.lost_image import look_at_orphan
 from gpudoctor.containers.images.other_tags import fresh_tags
+from gpudoctor.containers.images.outside_copies import moved_sources
 from gpudoctor.containers.images.reader import Files
 from gpudoctor.containers.packages.installed import packages_of
 from gpudoctor.containers.packages.requirements import platform_of, unmet, wanted_by

@@ -185,7 +185,7 @@ def _understand(ending: dict[str, Any], line: bytes) -> Answer:
     except ValueError:
         reply = None
     if ending["state"] == "ended" and isinstance(reply, dict) and "facts" in reply:
-        return Answer(state="ok", facts=reply["facts"], seconds=ending["seconds"])
+        return Answer(state="ok", facts=reply["facts"], seconds=reply["seconds"])
     timed_out = ending["state"] == "timed-out"
     lines = (_what_went_wrong(ending, reply), ending["errors"])
     detail = "\n".join(text for text in lines if text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as this one to run
@@ -21,9 +22,10 @@ if TYPE_CHECKING:  # the module typing takes as long to import as this one to ru
 
 
 def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the worker's `collect` found, or how it failed."""
+    """Return what the worker's `collect` found and how many seconds it took, or how it failed."""
+    started = time.monotonic()
     try:
-        return {"facts": collect(arguments)}
+        return {"facts": collect(arguments), "seconds": time.monotonic() - started}
     except BaseException as error:  # a library may raise SystemExit or worse on import
         import traceback
 

@@ -206,6 +206,52 @@ def _order(workers: Sequence[Running]) -> Dict[str, Any]:
     return order
 
 
+def _start_at_once(names: Sequence[str]) -> Dict[str, Running]:
+    """Start the workers of these names, which need no arguments."""
+    waiting: Dict[str, Running] = {}
+    for name in names:
+        with contextlib.suppress(OSError):  # no process is to be had now: it is tried again when it is asked
+            waiting[name] = _fork([{"number": NOT_ASKED, "worker": name, "arguments": {}}])
+    return waiting
+
+
+def _start_asked(
+    asked: Iterable[Mapping[str, Any]], waiting: Mapping[str, Running], workers: List[Running]
+) -> List[Dict[str, Any]]:
+    """Add the workers of an order to `workers`; return the endings of those that cannot be started.
+
+    waiting: workers that started without an order, by name.
+    """
+    failed: List[Dict[str, Any]] = []
+    for questions in _shared(asked):
+        question = questions[0]
+        at_work = None if question["arguments"] or question["interpreter"] else waiting.get(question["worker"])
+        if at_work is not None:
+            at_work.numbers = [question["number"]]
+            continue
+        try:
+            workers.append(start(questions))
+        except OSError as error:
+            ending = {"state": "not-started", "seconds": 0.0, "errors": str(error)}
+            failed += [{**ending, "number": item["number"]} for item in questions]
+    return failed
+
+
+def _write_answers(workers: Iterable[Running], order: Mapping[str, Any], output: IO[bytes]) -> None:
+    """Wait for the workers in their order, and write how each ended and what it answered."""
+    wanted = set(order["wanted"])
+    asked = [worker for worker in workers if not wanted.isdisjoint(worker.numbers)]
+    for worker in workers:
+        if worker not in asked:
+            worker.kill()
+        worker.listener.start()
+    for worker in asked:
+        for ending, answer in worker.finish(order["timeout_seconds"]):
+            if ending["number"] in wanted:
+                output.write(json.dumps(ending).encode() + b"\n" + answer.rstrip(b"\n") + b"\n")
+        output.flush()  # what is known stays known if this process is killed
+
+
 def main(at_once: Sequence[str] = ()) -> NoReturn:
     """Take the orders, run the workers, write how they ended. `sys.path` starts with this folder.
 
@@ -217,36 +263,15 @@ def main(at_once: Sequence[str] = ()) -> NoReturn:
             importlib.import_module(name)
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    waiting = {name: _fork([{"number": NOT_ASKED, "worker": name, "arguments": {}}]) for name in at_once}
-    workers: List[Running] = list(waiting.values())
+    waiting = _start_at_once(at_once)
+    workers = list(waiting.values())
     failed: List[Dict[str, Any]] = []
     order: Dict[str, Any] = {}
     while "wanted" not in order:  # no thread before the last copy is made
         order = _order(workers)
-        for questions in _shared(order["questions"]):
-            question = questions[0]
-            at_work = None if question["arguments"] or question["interpreter"] else waiting.get(question["worker"])
-            if at_work is not None:
-                at_work.numbers = [question["number"]]
-                continue
-            try:
-                workers.append(start(questions))
-            except OSError as error:
-                ending = {"state": "not-started", "seconds": 0.0, "errors": str(error)}
-                failed += [{**ending, "number": item["number"]} for item in questions]
+        failed += _start_asked(order["questions"], waiting, workers)
     threading.Thread(target=_leave_with, args=(workers,), daemon=True).start()
-    wanted = set(order["wanted"])
-    for worker in workers:
-        if wanted.isdisjoint(worker.numbers):
-            worker.kill()
-        worker.listener.start()
-    for worker in workers:
-        if wanted.isdisjoint(worker.numbers):
-            continue
-        for ending, answer in worker.finish(order["timeout_seconds"]):
-            if ending["number"] in wanted:
-                output.write(json.dumps(ending).encode() + b"\n" + answer.rstrip(b"\n") + b"\n")
-        output.flush()  # what is known stays known if this process is killed
+    _write_answers(workers, order, output)
     for ending in failed:
         output.write(json.dumps(ending).encode() + b"\n\n")
     output.flush()

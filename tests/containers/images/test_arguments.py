@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.builds.arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.builds.plan import read_plan
+from gpudoctor.containers.images.arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.images.history import entries_of, fit
 
 
