@@ -25,7 +25,7 @@ def jax_cuda_libs_mismatch(
     applies(told, "JAX reports no CUDA library that is too old")
     fact, message = told[0]
     name, loaded, built_with = (message.names[key] for key in ("name", "loaded", "built_with"))
-    major = _major(built_with)
+    major = _major(name, built_with)
     yield Finding(
         severity=Severity.ERROR,
         summary=f"JAX was built with {name} {built_with} and finds {loaded}",
@@ -48,9 +48,11 @@ def jax_cuda_libs_mismatch(
     )
 
 
-def _major(number: str) -> int:
-    """Return the CUDA major version of 12020 (CUDA 12.2) and 120205 (cuBLAS 12.2.5).
+# Their major versions count one less than CUDA's: cuFFT 11 belongs to CUDA 12.
+ONE_LESS = ("cuFFT", "cuSOLVER")
 
-    cuFFT's own major version is one lower: 11008 belongs to CUDA 12, whose wheels JAX has had since 0.4.
-    """
-    return max(int(number[:2]), 12)
+
+def _major(name: str, number: str) -> int:
+    """Return the CUDA major version of 12020 (CUDA 12.2) and 120205 (cuBLAS 12.2.5), of those that JAX has wheels for."""
+    major = int(number[:2]) + (1 if name in ONE_LESS else 0)
+    return 13 if major == 13 else 12

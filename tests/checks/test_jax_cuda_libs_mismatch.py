@@ -15,6 +15,7 @@ def outdated(name: str, loaded: str, built_with: str) -> tuple[Message, ...]:
         pytest.param(outdated("CUDA", "12010", "12030"), "jax[cuda12]", id="CUDA 12"),
         pytest.param(outdated("cuBLAS", "130001", "130200"), "jax[cuda13]", id="cuBLAS of CUDA 13"),
         pytest.param(outdated("cuFFT", "11002", "11008"), "jax[cuda12]", id="cuFFT counts one less"),
+        pytest.param(outdated("cuSOLVER", "11700", "12000"), "jax[cuda13]", id="cuSOLVER of CUDA 13"),
     ],
 )
 def test_an_older_library_is_named_with_what_replaces_it(message: tuple[Message, ...], wheel: str) -> None:
