@@ -53,6 +53,6 @@ ONE_LESS = ("cuFFT", "cuSOLVER")
 
 
 def _major(name: str, number: str) -> int:
-    """Return the CUDA major version of 12020 (CUDA 12.2) and 120205 (cuBLAS 12.2.5), of those that JAX has wheels for."""
+    """Return the CUDA major version of 12020 (CUDA 12.2) and 120205 (cuBLAS 12.2.5), of those with wheels of JAX."""
     major = int(number[:2]) + (1 if name in ONE_LESS else 0)
     return 13 if major == 13 else 12
