@@ -7,6 +7,8 @@ import re
 from gpudoctor.model import SharedLibrary
 
 OF_NVIDIA = ("libcu", "libnv", "libnccl")
+_HEADING = "libs found in cache"
+LDCONFIG_WORDS = (*OF_NVIDIA, _HEADING)  # the lines with one of them are all that is read here
 # "	libcuda.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libcuda.so.1"; a 32-bit library is "(libc6)"
 _LINE = r"\s*(\S+) \(([^)]*)\) => (/.*)"
 
@@ -17,7 +19,7 @@ def parse_ldconfig(text: str) -> tuple[SharedLibrary, ...]:
     Raises:
         ValueError: the text is not a listing of the cache.
     """
-    if "libs found in cache" not in text and " => /" not in text:
+    if _HEADING not in text and " => /" not in text:
         raise ValueError(f"not the output of ldconfig -p: {text[:200]!r}")
     lines = (line for line in text.splitlines() if line.lstrip().startswith(OF_NVIDIA))
     matches = (re.fullmatch(_LINE, line) for line in lines)

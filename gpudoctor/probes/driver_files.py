@@ -9,7 +9,7 @@ from typing import Any
 from gpudoctor.host import Question, Setting
 from gpudoctor.model import DeviceFile, Driver
 from gpudoctor.model.versions import DriverVersion
-from gpudoctor.parsers.ldconfig import parse_ldconfig
+from gpudoctor.parsers.ldconfig import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.pci_uevent import BRIDGE
 from gpudoctor.parsers.proc_driver_version import KernelModule, parse_proc_driver_version
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
@@ -82,6 +82,7 @@ def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywher
         "links": [f"{library}.*" for library in libraries],
         "nodes": list(DEVICE_NODES),
         "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], "fabric-manager": [FABRIC_MANAGER, "--version"]},
+        "lines": {"ldconfig": LDCONFIG_WORDS},
         "values": ["uname", f"running:{FABRIC_MANAGER}", *CONTAINER_SIGNS["values"]],
         "which": [FABRIC_MANAGER],
     }

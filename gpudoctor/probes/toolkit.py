@@ -16,7 +16,7 @@ from gpudoctor.model.versions import CudaVersion
 from gpudoctor.parsers.compiler_version import Compiler, parse_compiler_version
 from gpudoctor.parsers.cuda_libraries import is_cuda_soname
 from gpudoctor.parsers.host_config import parse_newest_gcc
-from gpudoctor.parsers.ldconfig import parse_ldconfig
+from gpudoctor.parsers.ldconfig import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.nvcc_version import parse_nvcc_version
 from gpudoctor.parsers.toolkit_version import parse_folder_name, parse_version_json, parse_version_txt
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
@@ -50,6 +50,8 @@ def question(setting: Setting) -> Question:
         "listings": [*(f"{root}/{name}" for root in roots for name in CONTENTS), *roots, *libraries],
         "links": roots,
         "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], **_compilers(environ), **_nvccs(home)},
+        "lines": {"ldconfig": LDCONFIG_WORDS},
+        "instead": {"cc": "gcc"} if "cc" in COMPILERS else {},
         "values": ["platform", *(f"variable:{name}" for name in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"))],
         "which": ["nvcc"],
     }

@@ -8,7 +8,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any, Dict, Mapping, Optional, Tuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    from typing import Any, Dict, Mapping, Optional, Tuple
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MOST_DEVICES = 256

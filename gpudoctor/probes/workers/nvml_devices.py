@@ -11,7 +11,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+
+    Answer = Dict[str, Any]
 
 LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 # Paths that only a driver, or the hardware that needs one, puts there: WSL, Jetson and NixOS among them.
@@ -82,8 +87,6 @@ QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
     ("pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth", ()),
 )
 WINDOWS_QUESTIONS = (("driver_model", "nvmlDeviceGetDriverModel", ()),)
-
-Answer = Dict[str, Any]
 
 
 def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:

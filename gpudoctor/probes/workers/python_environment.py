@@ -12,9 +12,12 @@ import re
 import struct
 import sys
 import sysconfig
-from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-Facts = Dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+    Facts = Dict[str, Any]
 
 # Beginnings of the normalised names of distributions that bear on GPUs.
 DISTRIBUTIONS = (
@@ -61,17 +64,6 @@ FLAGS = ARCHITECTURE + rb"(?: " + ARCHITECTURE + rb")*(?=\0)"
 UNREADABLE = (OSError, ValueError, IndexError, OverflowError, struct.error)  # what a broken binary leads to
 
 
-class Distribution(NamedTuple):
-    """An installed distribution."""
-
-    name: str
-    version: str
-    installer: str
-    location: str
-    editable: bool
-    requires: List[str]
-
-
 def collect(arguments: Mapping[str, Any]) -> Facts:
     """Return the facts.
 
@@ -85,7 +77,7 @@ def collect(arguments: Mapping[str, Any]) -> Facts:
     return {
         "interpreter": {**_interpreter(folders), "active": str(arguments.get("active", ""))},
         "conda": _conda(),
-        "distributions": [distribution._asdict() for distribution in found[:MOST_FILES]],
+        "distributions": found[:MOST_FILES],
         "shadowing": list(_shadowing(directory, folders, found)),
         "nvidia_libraries": nvidia,
         "torch": _torch(folders, found, list(nvidia)),
@@ -149,7 +141,7 @@ def _conda() -> Optional[List[str]]:
     return sorted(r for r in records if r.startswith(CONDA_PACKAGES) or r.startswith("python-"))[:MOST_FILES]
 
 
-def _distributions(folder: str) -> Iterator[Distribution]:
+def _distributions(folder: str) -> Iterator[Facts]:
     """Yield the distributions in `folder` that bear on GPUs."""
     for entry in sorted(_listing(folder)):
         stem, kind = os.path.splitext(entry)
@@ -162,14 +154,14 @@ def _distributions(folder: str) -> Iterator[Distribution]:
         metadata = next((text for text in texts if text is not None), None)
         if metadata is not None:  # pip takes a folder without metadata for no distribution either
             headers = re.split(r"\r?\n\r?\n", metadata, maxsplit=1)[0]
-            yield Distribution(
-                name=_normal(_header(headers, "Name") or name),
-                version=_header(headers, "Version") or stem.partition("-")[2],
-                installer=(_read(os.path.join(path, "INSTALLER"), 64) or "").strip(),
-                location=folder,
-                editable=bool(re.search(r'"editable":\s*true', _read(os.path.join(path, "direct_url.json")) or "")),
-                requires=_bearing(re.findall(r"(?m)^Requires-Dist:[ \t]*(.+?)[ \t\r]*$", headers)[:MOST_FILES]),
-            )
+            yield {
+                "name": _normal(_header(headers, "Name") or name),
+                "version": _header(headers, "Version") or stem.partition("-")[2],
+                "installer": (_read(os.path.join(path, "INSTALLER"), 64) or "").strip(),
+                "location": folder,
+                "editable": bool(re.search(r'"editable":\s*true', _read(os.path.join(path, "direct_url.json")) or "")),
+                "requires": _bearing(re.findall(r"(?m)^Requires-Dist:[ \t]*(.+?)[ \t\r]*$", headers)[:MOST_FILES]),
+            }
 
 
 def _header(headers: str, name: str) -> str:
@@ -185,12 +177,12 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _home(found: Sequence[Distribution], module: str) -> Optional[str]:
+def _home(found: Sequence[Facts], module: str) -> Optional[str]:
     """Return the first folder in which a distribution of `module` is installed."""
-    return next((entry.location for entry in found if re.fullmatch(MODULES[module], entry.name)), None)
+    return next((entry["location"] for entry in found if re.fullmatch(MODULES[module], entry["name"])), None)
 
 
-def _shadowing(directory: str, folders: Sequence[str], found: Sequence[Distribution]) -> Iterator[str]:
+def _shadowing(directory: str, folders: Sequence[str], found: Sequence[Facts]) -> Iterator[str]:
     """Yield the file that is imported in place of each installed module that another file hides."""
     for module in MODULES:
         home = _home(found, module)
@@ -204,7 +196,7 @@ def _shadowing(directory: str, folders: Sequence[str], found: Sequence[Distribut
                 break
 
 
-def _package(folders: Sequence[str], found: Sequence[Distribution], module: str) -> str:
+def _package(folders: Sequence[str], found: Sequence[Facts], module: str) -> str:
     """Return the folder of the package that `import module` takes from the environment, "" where there is none."""
     home = _home(found, module)
     for folder in ([home] if home else []) + list(folders):
@@ -226,7 +218,7 @@ def _nvidia_libraries(folders: Sequence[str]) -> Iterator[Tuple[str, List[str]]]
                     yield path, sorted(files)[:MOST_FILES]
 
 
-def _cupy(folders: Sequence[str], found: Sequence[Distribution]) -> Facts:
+def _cupy(folders: Sequence[str], found: Sequence[Facts]) -> Facts:
     package = _package(folders, found, "cupy")
     return {
         "package": package,
@@ -235,7 +227,7 @@ def _cupy(folders: Sequence[str], found: Sequence[Distribution]) -> Facts:
     }
 
 
-def _torch(folders: Sequence[str], found: Sequence[Distribution], nvidia: Sequence[str]) -> Facts:
+def _torch(folders: Sequence[str], found: Sequence[Facts], nvidia: Sequence[str]) -> Facts:
     package = _package(folders, found, "torch")
     if not package:
         return {"package": ""}
@@ -260,12 +252,16 @@ def _torch(folders: Sequence[str], found: Sequence[Distribution], nvidia: Sequen
     }
 
 
-class Elf(NamedTuple):
-    """What the dynamic section of a shared library says."""
+class Elf:
+    """What the dynamic section of a shared library says.
 
-    needed: List[str]
-    search: List[str]
-    strings: Tuple[int, int]  # offset and size of the table of dynamic strings
+    strings: offset and size of the table of dynamic strings.
+    """
+
+    def __init__(self, needed: List[str], search: List[str], strings: Tuple[int, int]) -> None:
+        self.needed = needed
+        self.search = search
+        self.strings = strings
 
 
 def _elf(file: BinaryIO, folder: str) -> Optional[Elf]:

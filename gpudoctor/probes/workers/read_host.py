@@ -14,6 +14,9 @@ A reading list, and the answer, which always has these keys and no others:
     values     names               {name: {"value": ...} or {"error": ...}}
     which      names               {name: {"path": ..., "target": ...} or null}
 
+    lines      {name: words}       of that command's standard output, only the lines that hold one of the words
+    instead    {name: other name}  that command is run only where the other, before it, cannot be started
+
 In a glob, `**` stands for any number of folders, and a folder that is not there matches nothing.
 """
 
@@ -56,7 +59,8 @@ LIMIT_FILES = {
 def collect(arguments: Mapping[str, Any]) -> Facts:
     """Return the answer to the reading list `arguments`."""
     _scan.cache_clear()
-    running = {name: _Command(argv) for name, argv in (arguments.get("commands") or {}).items()}
+    running = _start_commands(arguments)
+    lines = arguments.get("lines") or {}
     return {
         "files": _read_files(arguments),
         "listings": {pattern: _list(pattern) for pattern in arguments.get("listings") or ()},
@@ -64,8 +68,17 @@ def collect(arguments: Mapping[str, Any]) -> Facts:
         "nodes": _each(arguments, "nodes", _try_node),
         "values": {name: _value(name) for name in arguments.get("values") or ()},
         "which": {name: _which(name) for name in arguments.get("which") or ()},
-        "commands": {name: command.finish() for name, command in running.items()},
+        "commands": {name: command.finish(lines.get(name)) for name, command in running.items()},
     }
+
+
+def _start_commands(arguments: Mapping[str, Any]) -> Dict[str, _Command]:
+    instead = arguments.get("instead") or {}
+    running: Dict[str, _Command] = {}
+    for name, argv in (arguments.get("commands") or {}).items():
+        if name not in instead or running[instead[name]].process is None:
+            running[name] = _Command(argv)
+    return running
 
 
 def _each(arguments: Mapping[str, Any], kind: str, read: Callable[[str], Facts]) -> Facts:
@@ -264,10 +277,12 @@ class _Command:
             thread.start()
             self.threads.append(thread)
 
-    def finish(self) -> Facts:
-        """Wait for the end or the time limit."""
+    def finish(self, words: Optional[Sequence[str]]) -> Facts:
+        """Wait for the end or the time limit. With `words`, only lines with one of them are kept of the output."""
         status = None if self.process is None else self._wait(self.process)
         texts = {name: bytes(output).decode("utf-8", "replace") for name, output in self.outputs.items()}
+        if words is not None:
+            texts["stdout"] = _lines_with(words, texts["stdout"])
         answer: Facts = {"argv": self.argv, "status": status, **texts}
         if self.failure:
             answer["error"] = self.failure
@@ -285,6 +300,10 @@ class _Command:
         for thread in self.threads:  # what it has started and left behind may hold its pipes open
             thread.join(max(0.1, self.deadline - time.monotonic()))
         return status
+
+
+def _lines_with(words: Sequence[str], text: str) -> str:
+    return "".join(line for line in text.splitlines(True) if any(word in line for word in words))
 
 
 def _drain(pipe: Any, output: bytearray) -> None:

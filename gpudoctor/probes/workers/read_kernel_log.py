@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import subprocess
 from collections import deque
 from itertools import chain
@@ -22,7 +21,6 @@ READ_BYTES = 16 * 2**20
 LINES = 400
 LINE_LENGTH = 1000
 COMMAND_SECONDS = 5.0
-WORDS = re.compile(rb"NVRM|Xid|nvidia", re.IGNORECASE)
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
 COMMANDS = (
     ("dmesg",),
@@ -113,7 +111,10 @@ def _decode(line: bytes) -> str:
 
 def _of_the_driver(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines that the driver wrote. What follows in a record of /dev/kmsg are its properties."""
-    return (line for line in lines if WORDS.search(line.partition(b"\n")[0]))
+    for line in lines:
+        lowered = line.partition(b"\n")[0].lower()
+        if b"nvrm" in lowered or b"xid" in lowered or b"nvidia" in lowered:
+            yield line
 
 
 def _newest(lines: Iterable[str]) -> List[str]:
