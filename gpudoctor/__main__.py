@@ -42,15 +42,14 @@ def _begin_probing() -> "Supervisor | None":
     from gpudoctor.probes.isolate import ForkedSupervisor
 
     try:
-        directory = os.getcwd()
-        supervisor = ForkedSupervisor(os.environ, directory)
+        supervisor = ForkedSupervisor(os.environ, os.getcwd())
     except OSError:  # a working directory that is gone: the command line tells
         return None
-    from gpudoctor.host import Setting
+    from gpudoctor.host import setting
     from gpudoctor.probes.asked_first import first_questions
 
-    setting = Setting(environ=os.environ, directory=directory)
-    supervisor.prepare(first_questions(setting), setting)
+    usual = setting(None, 30.0, fast=True)
+    supervisor.prepare(first_questions(usual), usual)
     return supervisor
 
 

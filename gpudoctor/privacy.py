@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from gpudoctor.host import Setting
@@ -87,12 +88,17 @@ def _masked_mail(match: re.Match[str]) -> str:
 
 def mask_secrets(text: str) -> str:
     """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
-    if any(mark in text for mark in _SERVICE_KEY_MARKS):
+    if _within(text, _SERVICE_KEY_MARKS):
         text = re.sub(_SERVICE_KEY, _STARS, text)
     lowered = text.lower()
-    if any(word in lowered and re.search(word + _ASSIGNED, lowered) for word in _SECRET_WORDS):
+    if any(re.search(word + _ASSIGNED, lowered) for word in _within(lowered, _SECRET_WORDS)):
         text = re.sub(_SECRET, rf"\1{_STARS}", text)
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
+
+
+def _within(text: str, words: Sequence[str]) -> list[str]:
+    """Return those of `words` that stand in `text`."""
+    return [word for word in words if word in text]
 
 
 def mask_uuids(document: Any) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.diagnosis import diagnose
-from gpudoctor.model import CheckResult, Evidence, Fact, Finding, Outcome, Severity, Snapshot, look_up
+from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
+from gpudoctor.model.fact import fact_of
 from gpudoctor.model.report import Report
 from gpudoctor.registry import Check, NotApplicable, Skip
 from gpudoctor.requirements.parsing import MachineRequirement
@@ -95,8 +95,5 @@ def _source(fact: str, snapshot: Snapshot) -> str:
     if given:
         return next((report.source for report in given if field in report.facts), given[0].source)
     owner = type(value[0]) if isinstance(value, tuple) and value else type(value)
-    hint = (
-        typing.get_type_hints(owner, include_extras=True).get(field) if hasattr(owner, "__dataclass_fields__") else None
-    )
-    facts = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Fact)]
-    return facts[0].source if facts and facts[0].source else section
+    fact_read = fact_of(owner, field)
+    return fact_read.source if fact_read and fact_read.source else section

@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 from gpudoctor.host import Question, Setting
-from gpudoctor.probes import container_engines, cuda_driver, driver_files, kernel_log, nvml, system, toolkit
+from gpudoctor.probes import (
+    container_engines,
+    cuda_driver,
+    driver_files,
+    kernel_log,
+    nvml,
+    profile,
+    project,
+    python_environment,
+    system,
+    toolkit,
+)
 
-ASKED_FIRST = (driver_files, toolkit, nvml, cuda_driver, kernel_log, system, container_engines)
+ASKED_FIRST = (
+    driver_files,
+    toolkit,
+    nvml,
+    cuda_driver,
+    kernel_log,
+    python_environment,
+    system,
+    container_engines,
+    project,
+    profile,
+)
 """Their questions depend on the environment variables, and hardly on options. What takes longest comes first."""
 
 

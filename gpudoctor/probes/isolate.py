@@ -15,7 +15,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import IO, Any, NoReturn, Protocol
 
     from gpudoctor.host import Answer, Question, Setting
@@ -91,23 +91,33 @@ class Supervisor:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
 
-    def answers(self) -> dict[str, Answer]:
-        """Wait, and return the answer to each question by its name."""
+    def answers(self) -> Iterator[tuple[str, Answer]]:
+        """Wait, and yield the name of each question with its answer, in the order in which they come."""
         from gpudoctor.host import Answer
 
+        missing = [question.name for question in self._questions]
         watchdog = threading.Timer(self._patience, self._process.kill)
         watchdog.daemon = True
         watchdog.start()
-        assert self._process.stdout is not None
         try:
-            lines = self._process.stdout.read().split(b"\n")[:-1]
+            for ending, line in self._lines():
+                name = self._asked[ending["number"]].name
+                missing.remove(name)
+                yield name, _understand(ending, line)
         finally:
             watchdog.cancel()
             self.dismiss()
-        pairs = zip((json.loads(line) for line in lines[::2]), lines[1::2], strict=False)
-        answers = {self._asked[ending["number"]].name: _understand(ending, line) for ending, line in pairs}
-        lost = Answer(state="failed", detail="the process that runs the probes ended early")
-        return {question.name: answers.get(question.name, lost) for question in self._questions}
+        for name in missing:
+            yield name, Answer(state="failed", detail="the process that runs the probes ended early")
+
+    def _lines(self) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """Yield how each worker ended, with the line that it wrote."""
+        assert self._process.stdout is not None
+        for ending in self._process.stdout:
+            line = self._process.stdout.readline()
+            if not line.endswith(b"\n"):  # the process has died over it
+                return
+            yield json.loads(ending), line
 
     def dismiss(self) -> None:
         """End the process; at the end of its standard input it kills the workers that are still at work."""

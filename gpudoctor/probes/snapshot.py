@@ -64,15 +64,21 @@ PASTED = ("messages", "contradictions")
 NOT_HERE = "only a pasted report has it"
 IMPORTING = {"torch-runtime", "cupy-runtime"}
 
+# As far as answers come in an order, in that: what runs commands is last.
 PARTS = (
-    Part("system", "system", system.parse_system),
     Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
     Part("driver", "nvml", nvml.parse_nvml_driver),
-    Part("driver", "driver-files", driver_files.parse_driver_files),
     Part("driver", "kernel-log", kernel_log.parse_kernel_log),
     Part("devices", "nvml", nvml.parse_devices, nvml.why_unknown),
-    Part("toolkit", "toolkit", toolkit.parse_toolkit),
+    Part("system", "system", system.parse_system),
     Part("container", "container", container_engines.parse_container),
+    Part("project", "project", project.parse_project),
+    Part("profile", "profile", profile.parse_profile),
+    Part("python", "python", python_environment.parse_python),
+    Part("torch", "python", torch_build.parse_torch),
+    Part("cupy", "python", cupy_build.parse_cupy),
+    Part("driver", "driver-files", driver_files.parse_driver_files),
+    Part("toolkit", "toolkit", toolkit.parse_toolkit),
     Part("images", "images", images.parse_images, images.why_unknown, images.WHY_ABSENT),
     Part(
         "containers",
@@ -81,13 +87,8 @@ PARTS = (
         container_setups.why_unknown,
         container_setups.WHY_ABSENT,
     ),
-    Part("project", "project", project.parse_project),
-    Part("profile", "profile", profile.parse_profile),
-    Part("python", "python", python_environment.parse_python),
-    Part("torch", "python", torch_build.parse_torch),
-    Part("torch_runtime", "torch-runtime", torch_runtime.parse_torch_runtime),
-    Part("cupy", "python", cupy_build.parse_cupy),
     Part("cupy_runtime", "cupy-runtime", cupy_runtime.parse_cupy_runtime),
+    Part("torch_runtime", "torch-runtime", torch_runtime.parse_torch_runtime),
 )
 
 

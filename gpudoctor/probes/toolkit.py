@@ -50,7 +50,7 @@ def question(setting: Setting) -> Question:
         "listings": [*(f"{root}/{name}" for root in roots for name in CONTENTS), *roots, *libraries],
         "links": roots,
         "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], **_compilers(environ), **_nvccs(home)},
-        "lines": {"ldconfig": LDCONFIG_WORDS},
+        "lines": {"ldconfig": LDCONFIG_WORDS, "*/host_config.h": ("__GNUC__",)},
         "instead": {"cc": "gcc"} if "cc" in COMPILERS else {},
         "values": ["platform", *(f"variable:{name}" for name in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"))],
         "which": ["nvcc"],

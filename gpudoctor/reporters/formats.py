@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gpudoctor.model.record import record
@@ -48,11 +49,15 @@ class Run:
         return load_checks(self.plugins)
 
 
+def load(name: str) -> ModuleType:
+    """Return the module of the format of that name."""
+    return import_module(f"gpudoctor.reporters.{FORMATS[name][0]}")
+
+
 def render(name: str, report: Report, run: Run) -> str:
     """Return the report in the format of that name. UUIDs are numbered but in the table: the others get published."""
     from gpudoctor.privacy import mask_uuids
 
-    module, wanted = FORMATS[name]
-    options = {option: getattr(run, option) for option in wanted}
-    text: str = import_module(f"gpudoctor.reporters.{module}").render(report, **options)
+    options = {option: getattr(run, option) for option in FORMATS[name][1]}
+    text: str = load(name).render(report, **options)
     return text if name == "table" else str(mask_uuids(text))

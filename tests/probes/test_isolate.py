@@ -26,7 +26,7 @@ def answers(questions: Iterable[Question], directory: Path, timeout_seconds: flo
     setting = Setting(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds)
     supervisor = Supervisor(setting.environ, setting.directory)
     supervisor.ask(questions, setting)
-    return supervisor.answers()
+    return dict(supervisor.answers())
 
 
 @pytest.fixture(params=[True, False], ids=["interpreter", "copy"])
@@ -120,6 +120,16 @@ def test_workers_run_side_by_side(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
+def test_an_answer_does_not_wait_for_a_slower_one(tmp_path: Path) -> None:
+    setting = Setting(environ=dict(os.environ), directory=tmp_path)
+    supervisor = Supervisor(setting.environ, setting.directory)
+    slow = Question(name="slow", worker="read_host", arguments={"commands": {"sleep": ["sleep", "63.5"]}})
+    supervisor.ask([slow, Question(name="quick", worker="read_host")], setting)
+    name, answer = next(supervisor.answers())  # what is left of it is closed, which ends the workers
+    assert (name, answer.state) == ("quick", "ok")
+    wait_until(lambda: not is_running("63.5"))
+
+
 def test_mere_files_are_read_by_one_process_and_commands_by_others(tmp_path: Path) -> None:
     stat = {"files": ["/proc/self/stat"]}
     commands = {**stat, "commands": {"true": ["true"]}}
@@ -147,7 +157,7 @@ def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path
     setting = Setting(environ=dict(os.environ), directory=tmp_path, interpreter="/nowhere/python")
     supervisor = Supervisor(setting.environ, setting.directory)
     supervisor.ask([Question(name="it", worker="torch_runtime", fresh=True)], setting)
-    answer = supervisor.answers()["it"]
+    answer = dict(supervisor.answers())["it"]
     assert answer.state == "failed"
     assert answer.detail.startswith("its interpreter cannot be started\n")
 
@@ -177,10 +187,10 @@ def test_a_prepared_question_is_asked_once(start: type[Supervisor], tmp_path: Pa
         "more = Question(name='more', worker='read_host')\n"
         "supervisor.prepare([wanted, other], setting)\n"
         "supervisor.ask([wanted, more], setting)\n"
-        "print({name: answer.state for name, answer in supervisor.answers().items()})\n"
+        "print(sorted((name, answer.state) for name, answer in supervisor.answers()))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "{'it': 'ok', 'more': 'ok'}\n"
+    assert done.stdout == "[('it', 'ok'), ('more', 'ok')]\n"
     assert (tmp_path / "count").read_text() == "once\n"
     wait_until(lambda: not is_running("62.5"))
 

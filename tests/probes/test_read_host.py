@@ -182,6 +182,23 @@ def test_commands() -> None:
     }
 
 
+def test_only_lines_with_a_word(tree: Path) -> None:
+    (tree / "a.txt").write_text("one\ntwo\nonce more one\n", encoding="utf-8")
+    argv = [sys.executable, "-c", "print('one'); print('two')"]
+    answer = collect(
+        files=[f"{tree}/?.txt"], commands={"count": argv}, lines={"count": ["two"], "*/a.txt": ["one", "1"]}
+    )
+    assert answer["files"][f"{tree}/a.txt"]["text"] == "one\nonce more one\n"
+    assert answer["files"][f"{tree}/b.txt"]["text"] == "text of b.txt"
+    assert answer["commands"]["count"]["stdout"] == "two\n"
+
+
+@pytest.mark.parametrize(("first", "run"), [(sys.executable, ["first"]), ("/nowhere/cc", ["first", "second"])])
+def test_a_command_instead_of_one_that_is_not_there(first: str, run: list[str]) -> None:
+    commands = {"first": [first, "--version"], "second": [sys.executable, "--version"]}
+    assert list(collect(commands=commands, instead={"second": "first"})["commands"]) == run
+
+
 def test_no_shell() -> None:
     argv = [sys.executable, "-c", "import sys; print(sys.argv[1])", "$(id); rm *"]
     assert collect(commands={"x": argv})["commands"]["x"]["stdout"].strip() == "$(id); rm *"

@@ -14,7 +14,8 @@ A reading list, and the answer, which always has these keys and no others:
     values     names               {name: {"value": ...} or {"error": ...}}
     which      names               {name: {"path": ..., "target": ...} or null}
 
-    lines      {name: words}       of that command's standard output, only the lines that hold one of the words
+    lines      {name or glob: words}  of that command's standard output, and of files that match, only the lines that
+                                   hold one of the words
     instead    {name: other name}  that command is run only where the other, before it, cannot be started
 
 In a glob, `**` stands for any number of folders, and a folder that is not there matches nothing.
@@ -27,7 +28,6 @@ import fnmatch
 import functools
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -49,6 +49,7 @@ MATCHES = 4096
 FOLDER_ENTRIES = 20_000
 FOLDER_DEPTH = 6
 COMMAND_SECONDS = 5.0
+FOLDS_CASE = os.path.normcase("A") == "a"
 LIMIT_FILES = {
     "": ("cgroup.controllers", "memory.max", "cpu.max"),
     "memory": ("memory.limit_in_bytes",),
@@ -135,7 +136,9 @@ def _step(folders: Iterable[str], part: str, errors: List[str]) -> Iterator[str]
 
 
 def _matching(names: Iterable[str], part: str) -> List[str]:
-    found = sorted(fnmatch.filter(names, part))
+    beginning = re.split(r"[*?[]", part, maxsplit=1)[0]
+    candidates = list(names) if FOLDS_CASE else [name for name in names if name.startswith(beginning)]
+    found = sorted(fnmatch.filter(candidates, part)) if candidates else []
     return found if part.startswith(".") else [name for name in found if not name.startswith(".")]
 
 
@@ -187,18 +190,31 @@ def _resolve(path: str) -> Facts:
 
 
 def _which(name: str) -> Optional[Facts]:
-    path = shutil.which(name)
+    path = _on_path(name)
     return None if path is None else {"path": path, "target": os.path.realpath(path)}
+
+
+def _on_path(name: str) -> Optional[str]:
+    if os.name == "nt":
+        import shutil  # takes as long to import as to answer a reading list
+
+        return shutil.which(name)
+    paths = (os.path.join(folder, name) for folder in os.get_exec_path())
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def _read_files(arguments: Mapping[str, Any]) -> Facts:
     left = ALL_FILES_BYTES
+    lines = arguments.get("lines") or {}
 
     def read(path: str) -> Facts:
         nonlocal left
         if left <= 0:
             return {"error": "not read: the files before it hold more than %d bytes" % ALL_FILES_BYTES}
         answer = _read_file(path)
+        words = next((words for pattern, words in lines.items() if fnmatch.fnmatchcase(path, pattern)), None)
+        if words is not None and "text" in answer:
+            answer["text"] = _lines_with(words, answer["text"])
         left -= len(answer.get("text", ""))
         return answer
 

@@ -10,17 +10,17 @@ import errno
 import os
 import subprocess
 from collections import deque
-from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
-    from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
+    from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 DEVICE = "/dev/kmsg"
 READ_BYTES = 16 * 2**20
 LINES = 400
 LINE_LENGTH = 1000
 COMMAND_SECONDS = 5.0
+WORDS = (b"nvrm", b"xid", b"nvidia")
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
 COMMANDS = (
     ("dmesg",),
@@ -71,11 +71,8 @@ def _read_records(device: str) -> Optional[List[str]]:
     """Return the driver's lines in /dev/kmsg, which gives one record for each read; None where it holds no record."""
     descriptor = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        records = _records(descriptor)
-        first = next(records, None)
-        if first is None:
-            return None
-        return _newest(map(_text, _of_the_driver(chain([first], records))))
+        records = list(_records(descriptor))
+        return _newest(map(_text, _of_the_driver(records))) if records else None
     finally:
         os.close(descriptor)
 
@@ -109,12 +106,16 @@ def _decode(line: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-def _of_the_driver(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines that the driver wrote. What follows in a record of /dev/kmsg are its properties."""
-    for line in lines:
-        lowered = line.partition(b"\n")[0].lower()
-        if b"nvrm" in lowered or b"xid" in lowered or b"nvidia" in lowered:
-            yield line
+def _of_the_driver(lines: Sequence[bytes]) -> List[bytes]:
+    """Return the lines that the driver wrote. What follows in a record of /dev/kmsg are its properties."""
+    if not _names_driver(b"\n".join(lines)):  # most logs: ten times as fast as line by line
+        return []
+    return [line for line in lines if _names_driver(line.partition(b"\n")[0])]
+
+
+def _names_driver(text: bytes) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in WORDS)
 
 
 def _newest(lines: Iterable[str]) -> List[str]:

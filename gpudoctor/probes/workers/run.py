@@ -16,7 +16,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as this one to run
-    from typing import Any, Callable, Mapping
+    from typing import Any, Callable, Mapping, Tuple
 
     Collect = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -33,14 +33,14 @@ def answer(collect: Collect, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": last, "traceback": traceback.format_exc()[-4000:]}
 
 
-def deliver(collect: Collect, *questions: Mapping[str, Any]) -> None:
-    """Write the answer of `collect` to the arguments of each question as one line to the standard output of now.
+def deliver(*questions: Tuple[Collect, Mapping[str, Any]]) -> None:
+    """Write the answer to each question, a worker's `collect` with its arguments, to the standard output of now.
 
-    Then leave the process.
+    Each is one line. Then leave the process.
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    for arguments in questions:
+    for collect, arguments in questions:
         json.dump(answer(collect, arguments), channel, default=str)
         channel.write("\n")
         channel.flush()
@@ -66,4 +66,4 @@ def load(path: str) -> Collect:
 
 if __name__ == "__main__":
     del sys.path[0]  # this folder: what is imported from here on must come from the interpreter diagnosed
-    deliver(load(sys.argv[1]), json.load(sys.stdin))
+    deliver((load(sys.argv[1]), json.load(sys.stdin)))

@@ -32,6 +32,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 MAXIMUM_ANSWER_BYTES = 64 * 2**20
 STDERR_BYTES_KEPT = 4000
 USUAL = ("read_host", "read_kernel_log", "python_environment", "nvml_devices", "cuda_driver")
+READING = ("read_host", "python_environment")
 NOT_ASKED = -1
 MOST_DESCRIPTORS = 256  # more than this process has open: a few, and two for each worker
 GRACE_SECONDS = 2.0  # a process that waits inside the driver ignores SIGKILL: it is left behind after this long
@@ -104,19 +105,23 @@ def start(questions: List[Mapping[str, Any]]) -> Running:
 
 
 def _shared(questions: Iterable[Mapping[str, Any]]) -> List[List[Mapping[str, Any]]]:
-    """Return the questions that one process answers: reading lists of files and values only, which nothing can hold up.
+    """Return the questions that one process answers: those that read mere files and values, which nothing can hold up.
 
     A command or a device node may hang in the driver. Each other question has a process of its own.
     """
     together: List[Mapping[str, Any]] = []
     groups: List[List[Mapping[str, Any]]] = []
     for question in questions:
-        alone = question["worker"] != "read_host" or question["interpreter"] or not hasattr(os, "fork")
-        if alone or question["arguments"].keys() & {"commands", "nodes"}:
-            groups.append([question])
-        else:
+        if _only_reads(question) and hasattr(os, "fork"):
             together.append(question)
+        else:
+            groups.append([question])
     return [*groups, together] if together else groups
+
+
+def _only_reads(question: Mapping[str, Any]) -> bool:
+    reads = question["worker"] in READING and not question["interpreter"]
+    return reads and not question["arguments"].keys() & {"commands", "nodes"}
 
 
 def _spawn(question: Mapping[str, Any]) -> Running:
@@ -157,10 +162,10 @@ def _work(questions: List[Mapping[str, Any]], output: int, errors: int) -> NoRet
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
             os.dup2(source, target)
         os.closerange(3, MOST_DESCRIPTORS)  # nobody waits for the end of a pipe that this copy holds open
-        worker = importlib.import_module(questions[0]["worker"])
+        asked = [(importlib.import_module(question["worker"]).collect, question["arguments"]) for question in questions]
         sys.path.remove(FOLDER)  # a library must not find the workers under its modules' names
         faulthandler.enable()
-        run.deliver(worker.collect, *(question["arguments"] for question in questions))
+        run.deliver(*asked)
     except BaseException as error:
         os.write(2, (type(error).__name__ + ": " + str(error) + "\n").encode())
     finally:
@@ -230,7 +235,8 @@ def _start_asked(
             at_work.numbers = [question["number"]]
             continue
         try:
-            workers.append(start(questions))
+            # what runs commands takes longest, and its answer is waited for last
+            workers.insert(len(waiting) if _only_reads(question) else len(workers), start(questions))
         except OSError as error:
             ending = {"state": "not-started", "seconds": 0.0, "errors": str(error)}
             failed += [{**ending, "number": item["number"]} for item in questions]
