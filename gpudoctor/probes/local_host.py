@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.host import Answer, Question, Setting
@@ -29,8 +29,10 @@ class LocalHost:
             OSError: no process can be started here.
         """
         supervisor = self._supervisor or Supervisor(self.setting.environ, self.setting.directory)
-        supervisor.ask(questions, self.setting)
-        return lambda: Arriving((name, self._masked(answer)) for name, answer in supervisor.answers())
+        asked = tuple(questions)
+        supervisor.ask(asked, self.setting)
+        coming = ((name, self._masked(answer)) for name, answer in supervisor.answers())
+        return lambda: Arriving([question.name for question in asked], coming)
 
     def _masked(self, answer: Answer) -> Answer:
         return replace(answer, facts=mask(answer.facts, self.setting), detail=mask_text(answer.detail, self.setting))
@@ -42,25 +44,21 @@ class Arriving(Mapping[str, Answer]):
     What has come can be read while the rest is on its way.
     """
 
-    def __init__(self, answers: Iterator[tuple[str, Answer]]) -> None:
+    def __init__(self, names: Sequence[str], answers: Iterator[tuple[str, Answer]]) -> None:
+        self._names = names
         self._coming = answers
         self._here: dict[str, Answer] = {}
 
     def __getitem__(self, name: str) -> Answer:
+        if name not in self._names:
+            raise KeyError(name)
         while name not in self._here:
-            self._wait_for_one(name)
+            came, answer = next(self._coming)
+            self._here[came] = answer
         return self._here[name]
 
-    def _wait_for_one(self, name: str) -> None:
-        try:
-            came, answer = next(self._coming)
-        except StopIteration:
-            raise KeyError(name) from None
-        self._here[came] = answer
-
     def __iter__(self) -> Iterator[str]:
-        self._here.update(self._coming)
-        return iter(self._here)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(self._names)

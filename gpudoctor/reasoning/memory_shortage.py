@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import replace
 
 from gpudoctor.model import Device, Message
+from gpudoctor.model.record import record
 
 GIB = 2**30
 # What a CUDA context takes besides the allocator, with room to spare: below it nothing is known of other processes.
@@ -27,7 +28,8 @@ LARGE = (
 )
 
 
-class Shortage(NamedTuple):
+@record
+class Shortage:
     """What is missing, in bytes, None where the message does not tell.
 
     cause: "others" (another process holds the memory), "fragmented", "too-large", "unknown" (one of these), "host" or
@@ -54,7 +56,7 @@ def shortage_of(told: Iterable[tuple[str, Message]], devices: tuple[Device, ...]
 
 
 def _weight(shortage: Shortage) -> tuple[int, int]:
-    known = sum(value is not None for value in shortage[3:])
+    known = sum(value is not None for value in vars(shortage).values())
     kind = shortage.message.kind
     rank = 0 if kind in KILLED else 1 if kind in UNSURE else 2 if kind in HOST else 3
     return rank, known
@@ -64,12 +66,12 @@ def _shortage(fact: str, message: Message, devices: tuple[Device, ...] | None) -
     names = message.names
     tried = _first(names, "tried", "asked", "size", "wanted", "buffer")
     if message.kind in KILLED:
-        return Shortage(fact, message, "killed")
+        return Shortage(fact=fact, message=message, cause="killed")
     free = _first(names, "free", "left")
     if message.kind in HELD and "free" in names:
         free = parse_bytes(f"{names['free']} GiB")  # vLLM writes the unit once: "(6.11/23.52 GiB)"
     if message.kind in HOST:
-        return Shortage(fact, message, "host", tried=tried, free=free)
+        return Shortage(fact=fact, message=message, cause="host", tried=tried, free=free)
     total = _first(names, "total", "capacity")
     allocated = _first(names, "allocated", "used")
     pool = _first(names, "pool", "pool_allowed")
@@ -80,9 +82,9 @@ def _shortage(fact: str, message: Message, devices: tuple[Device, ...] | None) -
     mine = _first(names, "mine")
     others = _others(names.get("processes", ""), total, free, mine, by_allocator)
     shortage = Shortage(
-        fact,
-        message,
-        "too-large",
+        fact=fact,
+        message=message,
+        cause="too-large",
         tried=tried,
         total=total,
         free=free,
@@ -90,7 +92,7 @@ def _shortage(fact: str, message: Message, devices: tuple[Device, ...] | None) -
         reserved=reserved,
         others=others,
     )
-    return shortage._replace(cause=_cause(shortage, devices))
+    return replace(shortage, cause=_cause(shortage, devices))
 
 
 def _cause(shortage: Shortage, devices: tuple[Device, ...] | None) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from gpudoctor.model import Python, System
+from gpudoctor.model.record import record
 
 # Inside double quotes these mean something to a POSIX shell, to PowerShell or to cmd.
 _SPECIAL = r'["$`\\!%]'
 
 
-class Environment(NamedTuple):
+@record
+class Environment:
     """The Python environment that a remedy changes.
 
     python: its interpreter, quoted.

@@ -20,7 +20,7 @@ def test_a_lookup_waits_for_no_more_than_it_needs() -> None:
             came.append(name)
             yield name, answer
 
-    answers = Arriving(coming())
+    answers = Arriving(["first", "second"], coming())
     assert answers["first"] == FIRST
     assert came == ["first"]
     assert answers["second"] == SECOND
@@ -28,7 +28,7 @@ def test_a_lookup_waits_for_no_more_than_it_needs() -> None:
 
 
 def test_what_was_not_asked_is_not_there() -> None:
-    answers = Arriving(iter([("first", FIRST)]))
+    answers = Arriving(["first"], iter([("first", FIRST)]))
     assert answers.get("other") is None
     with pytest.raises(KeyError):
         answers["other"]
@@ -36,6 +36,6 @@ def test_what_was_not_asked_is_not_there() -> None:
 
 
 def test_all_of_them() -> None:
-    answers = Arriving(iter([("first", FIRST), ("second", SECOND)]))
+    answers = Arriving(["first", "second"], iter([("second", SECOND), ("first", FIRST)]))
     assert len(answers) == 2
     assert dict(answers) == {"first": FIRST, "second": SECOND}

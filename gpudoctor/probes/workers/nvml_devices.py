@@ -11,9 +11,11 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    import subprocess
     from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
     Answer = Dict[str, Any]
@@ -351,24 +353,35 @@ def _read(path: str) -> str:
         return ""
 
 
+def _start_nvidia_smi() -> Optional[subprocess.Popen[bytes]]:
+    """Start it; None where there is no such program.
+
+    Raises:
+        OSError: it is there and cannot be started.
+    """
+    import subprocess
+
+    for program in ("nvidia-smi", *SMI_PLACES):
+        with suppress(FileNotFoundError):
+            return subprocess.Popen(
+                [program, "-q", "-x"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+    return None
+
+
 def _run_nvidia_smi(seconds: float) -> Dict[str, Any]:
     """Return the outcome of `nvidia-smi -q -x` by its name; {} where there is no such program."""
-    import shutil
     import subprocess
     import threading
 
-    places = [place for place in SMI_PLACES if os.access(place, os.X_OK)]
-    program = shutil.which("nvidia-smi") or next(iter(places), None)
-    if program is None:
-        return {}
-    outcome: Dict[str, Any] = {"argv": [program, "-q", "-x"], "status": None, "stdout": "", "stderr": "", "error": ""}
+    outcome: Dict[str, Any] = {"status": None, "stdout": "", "stderr": "", "error": ""}
     try:
-        process = subprocess.Popen(
-            outcome["argv"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        process = _start_nvidia_smi()
     except OSError as error:
         outcome["error"] = str(error)
         return {"nvidia-smi": outcome}
+    if process is None:
+        return {}
 
     def read(name: str, stream: Any, most: int) -> None:
         # What comes after `most` bytes is left in the pipe: the program waits there until it is killed.

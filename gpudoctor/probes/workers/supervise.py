@@ -158,7 +158,7 @@ def _fork(questions: List[Mapping[str, Any]]) -> Running:
 def _work(questions: List[Mapping[str, Any]], output: int, errors: int) -> NoReturn:
     """In the copy: deliver the answers and leave the process."""
     try:
-        os.setsid()
+        os.setpgid(0, 0)
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (errors, 2)):
             os.dup2(source, target)
         os.closerange(3, MOST_DESCRIPTORS)  # nobody waits for the end of a pipe that this copy holds open
