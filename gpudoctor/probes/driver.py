@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 
 from gpudoctor.model import Driver
+from gpudoctor.probes.parts import first_known
 
 
 def merge_driver(*parts: Driver) -> Driver:
@@ -12,12 +13,8 @@ def merge_driver(*parts: Driver) -> Driver:
 
     Its version is NVML's, else that of the loaded kernel module. It is installed where any part proves it.
     """
-    known = {
-        item.name: next((value for value in (getattr(part, item.name) for part in parts) if value is not None), None)
-        for item in fields(Driver)
-    }
-    known["version"] = known["version"] or known["module_version"]
+    driver = first_known(*parts)
+    driver = replace(driver, version=driver.version or driver.module_version)
     proofs = [part.installed for part in parts]
-    if True in proofs or known["version"] is not None or known["module_loaded"] or known["nvml_code"] == 0:
-        known["installed"] = True
-    return Driver(**known)
+    proven = True in proofs or driver.version is not None or driver.module_loaded or driver.nvml_code == 0
+    return replace(driver, installed=True) if proven else driver

@@ -28,6 +28,7 @@ from gpudoctor.probes import (
     torch_build,
     torch_runtime,
 )
+from gpudoctor.probes.parts import first_known
 
 
 class Part(NamedTuple):
@@ -78,6 +79,7 @@ PARTS = (
     Part("torch", "python", torch_build.parse_torch),
     Part("cupy", "python", cupy_build.parse_cupy),
     Part("driver", "driver-files", driver_files.parse_driver_files),
+    Part("toolkit", "driver-files", toolkit.parse_loader_cache),
     Part("toolkit", "toolkit", toolkit.parse_toolkit),
     Part("images", "images", images.parse_images, images.why_unknown, images.WHY_ABSENT),
     Part(
@@ -116,9 +118,10 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
         reports.append(report)
         if value is not None:
             values.setdefault(part.section, []).append(value)
-    sections: dict[str, Any] = {section: found[0] for section, found in values.items()}
-    if "driver" in values:
-        sections["driver"] = driver.merge_driver(*values["driver"])
+    sections: dict[str, Any] = {
+        section: driver.merge_driver(*found) if section == "driver" else first_known(*found)
+        for section, found in values.items()
+    }
     reports += [ProbeReport(section=section, state="absent", detail=NOT_HERE) for section in PASTED]
     sections["environment"] = environment.parse_environment(mask(dict(host.setting.environ), host.setting))
     return Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections)

@@ -16,7 +16,7 @@ from gpudoctor.model.versions import CudaVersion
 from gpudoctor.parsers.compiler_version import Compiler, parse_compiler_version
 from gpudoctor.parsers.cuda_libraries import is_cuda_soname
 from gpudoctor.parsers.host_config import parse_newest_gcc
-from gpudoctor.parsers.ldconfig import LDCONFIG_WORDS, parse_ldconfig
+from gpudoctor.parsers.ldconfig import parse_ldconfig
 from gpudoctor.parsers.nvcc_version import parse_nvcc_version
 from gpudoctor.parsers.toolkit_version import parse_folder_name, parse_version_json, parse_version_txt
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
@@ -49,8 +49,8 @@ def question(setting: Setting) -> Question:
         "files": [f"{root}/{name}" for root in roots for name in (*VERSION_FILES, *HOST_CONFIGS)],
         "listings": [*(f"{root}/{name}" for root in roots for name in CONTENTS), *roots, *libraries],
         "links": roots,
-        "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], **_compilers(environ), **_nvccs(home)},
-        "lines": {"ldconfig": LDCONFIG_WORDS, "*/host_config.h": ("__GNUC__",)},
+        "commands": {**_compilers(environ), **_nvccs(home)},
+        "lines": {"*/host_config.h": ("__GNUC__",)},
         "instead": {"cc": "gcc"} if "cc" in COMPILERS else {},
         "values": ["platform", *(f"variable:{name}" for name in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"))],
         "which": ["nvcc"],
@@ -96,7 +96,7 @@ def _nvccs(home: str) -> dict[str, list[str]]:
 
 
 def parse_toolkit(facts: Facts) -> Toolkit:
-    """Return the section."""
+    """Return the section, without what the loader's cache tells."""
     home = _home(lambda name: _variable(facts, name))
     nvcc_path, nvcc_version = _nvcc(facts, home)
     toolkits = _toolkits(facts, nvcc_path, nvcc_version)
@@ -108,11 +108,17 @@ def parse_toolkit(facts: Facts) -> Toolkit:
         cuda_home_exists=home in all_listed(facts) if home else None,
         toolkits=tuple(toolkit for toolkit, _ in toolkits),
         library_path_libraries=_library_path_libraries(facts) if is_linux(facts) else None,
-        system_libraries=_system_libraries(facts),
         host_compiler=compiler.kind if compiler else _no_compiler(facts),
         host_compiler_version=compiler.version if compiler else None,
         host_compiler_max=_newest_gcc(facts, nvcc_path, nvcc_version, toolkits),
     )
+
+
+def parse_loader_cache(facts: Facts) -> Toolkit:
+    """Return the part of the section that the loader's cache tells, which was asked with the driver's files."""
+    cache = _attempt(parse_ldconfig, output(facts, "ldconfig"))
+    libraries = None if cache is None else tuple(library for library in cache if is_cuda_soname(library.soname))
+    return Toolkit(system_libraries=libraries)
 
 
 def _variable(facts: Facts, name: str) -> str | None:
@@ -217,11 +223,6 @@ def _library_path_libraries(facts: Facts) -> tuple[SharedLibrary, ...] | None:
                 if is_cuda_soname(name):
                     libraries.setdefault(name, SharedLibrary(soname=name, path=path))
     return tuple(libraries.values())
-
-
-def _system_libraries(facts: Facts) -> tuple[SharedLibrary, ...] | None:
-    cache = _attempt(parse_ldconfig, output(facts, "ldconfig"))
-    return None if cache is None else tuple(library for library in cache if is_cuda_soname(library.soname))
 
 
 def _compiler(facts: Facts) -> Compiler | None:

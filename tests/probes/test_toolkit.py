@@ -12,7 +12,7 @@ import pytest
 from gpudoctor.host import Setting
 from gpudoctor.model import CudaVersion, SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.probes import toolkit as probe
-from gpudoctor.probes.toolkit import parse_toolkit, question
+from gpudoctor.probes.toolkit import parse_loader_cache, parse_toolkit, question
 from gpudoctor.probes.workers import read_host
 
 NVCC = "#!/bin/sh\necho 'Cuda compilation tools, release {0}, V{0}.88'\n"
@@ -200,9 +200,9 @@ def test_system_libraries() -> None:
         "3 libs found in cache\n\tlibcudnn.so.8 (libc6,x86-64) => /usr/lib/libcudnn.so.8\n"
         "\tlibc.so.6 (libc6,x86-64) => /lib/libc.so.6\n\tlibcuda.so.1 (libc6) => /lib/i386-linux-gnu/libcuda.so.1\n"
     )
-    toolkit = parse_toolkit(answer({"ldconfig": {"status": 0, "stdout": cache, "stderr": ""}}))
+    toolkit = parse_loader_cache(answer({"ldconfig": {"status": 0, "stdout": cache, "stderr": ""}}))
     assert toolkit.system_libraries == (SharedLibrary(soname="libcudnn.so.8", path="/usr/lib/libcudnn.so.8"),)
-    assert parse_toolkit(answer({})).system_libraries is None
+    assert parse_loader_cache(answer({})).system_libraries is None
 
 
 def test_nothing_answered() -> None:

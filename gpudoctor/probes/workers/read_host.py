@@ -49,6 +49,7 @@ MATCHES = 4096
 FOLDER_ENTRIES = 20_000
 FOLDER_DEPTH = 6
 COMMAND_SECONDS = 5.0
+PLAIN_FOLDERS = re.compile(r"(?:[^*?[/]*/)*")  # at the beginning of a glob
 FOLDS_CASE = os.path.normcase("A") == "a"
 LIMIT_FILES = {
     "": ("cgroup.controllers", "memory.max", "cpu.max"),
@@ -108,9 +109,11 @@ def _expand(pattern: str) -> tuple[List[str], Optional[str]]:
     if plain is not None:
         return [plain], None
     errors: List[str] = []
-    drive, rest = os.path.splitdrive(pattern.replace(os.sep, "/"))
-    paths = [drive + "/" if rest.startswith("/") else drive]
-    for part in filter(None, rest.split("/")):
+    drive, rest = os.path.splitdrive(re.sub("/+", "/", pattern.replace(os.sep, "/")))
+    beginning = PLAIN_FOLDERS.match(rest)
+    assert beginning is not None  # it matches nothing too
+    paths = [drive + beginning[0]]
+    for part in filter(None, rest[beginning.end() :].split("/")):
         paths = list(islice(_step(paths, part, errors), MATCHES))
     return sorted({path for path in paths if os.path.lexists(path)}), errors[0] if errors else None
 
