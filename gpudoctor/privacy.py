@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpudoctor.host import Setting
@@ -54,12 +54,31 @@ def mask(value: Any, setting: Setting) -> Any:
 
     A shell expands "~", so that advised commands keep working. Keys are masked too: some are paths.
     """
+    together = "\n".join(_texts(value))
+    if mask_text(together, setting) == together:  # mostly, and ten times as fast as text by text
+        return value
+    return _masked(value, setting)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
+def _masked(value: Any, setting: Setting) -> Any:
     if isinstance(value, str):
         return mask_text(value, setting)
     if isinstance(value, dict):
-        return {mask_text(key, setting): mask(item, setting) for key, item in value.items()}
+        return {mask_text(key, setting): _masked(item, setting) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [mask(item, setting) for item in value]
+        return [_masked(item, setting) for item in value]
     return value
 
 

@@ -1,6 +1,6 @@
 """The answer of the worker python_environment: its facts as typed values, and the packages that they name."""
 
-from __future__ import annotations
+# The types of these fields are read at every start. As texts, evaluating them would take a millisecond.
 
 import re
 from collections.abc import Mapping

@@ -48,7 +48,8 @@ def parse_cupy(facts: Mapping[str, Any]) -> Cupy:
 
 def _version(read: EnvironmentFacts) -> str | None:
     """Return what cupy/_version.py assigns, None where it is not there. The file is not executed."""
-    match = re.search(r"(?m)^__version__\s*=\s*['\"]([A-Za-z0-9.!+_-]{1,100})['\"]", read.cupy.version_file or "")
+    text = read.cupy.version_file
+    match = re.search(r"(?m)^__version__\s*=\s*['\"]([A-Za-z0-9.!+_-]{1,100})['\"]", text) if text else None
     return match[1] if match else None
 
 

@@ -151,13 +151,14 @@ def _library_version(facts: Facts, libraries: tuple[str, ...]) -> DriverVersion 
 
 def _version(text: str | None) -> DriverVersion | None:
     with contextlib.suppress(ValueError):
-        return DriverVersion.parse(text or "")
+        return DriverVersion.parse(text) if text else None
     return None
 
 
 def _kernel_module(facts: Facts) -> KernelModule | None:
+    text = file_text(facts, "/proc/driver/nvidia/version")
     with contextlib.suppress(ValueError):
-        return parse_proc_driver_version(file_text(facts, "/proc/driver/nvidia/version") or "")
+        return parse_proc_driver_version(text) if text else None
     return None
 
 
@@ -203,7 +204,8 @@ def _device_files(facts: Facts) -> tuple[DeviceFile, ...]:
 def _fabric(facts: Facts) -> dict[str, Any]:
     devices = pci_devices(facts)
     switches = None if devices is None else sum(device.kind == BRIDGE and device.vendor == "10DE" for device in devices)
-    match = re.search(r"Fabric Manager version is\s*:\s*(\S+)", output(facts, "fabric-manager") or "")
+    told = output(facts, "fabric-manager")
+    match = re.search(r"Fabric Manager version is\s*:\s*(\S+)", told) if told else None
     return {
         "nvswitches": switches,
         "fabric_manager": _fabric_manager(facts),

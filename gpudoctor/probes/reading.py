@@ -17,8 +17,8 @@ def file_text(facts: Facts, *paths: str) -> str | None:
 
 def file_texts(facts: Facts, pattern: str) -> dict[str, str]:
     """Return the texts of the files whose path matches, by path."""
-    files = facts.get("files", {})
-    return {path: entry["text"] for path, entry in files.items() if "text" in entry and fnmatchcase(path, pattern)}
+    texts = {path: entry["text"] for path, entry in facts.get("files", {}).items() if "text" in entry}
+    return {path: text for path, text in texts.items() if path == pattern or fnmatchcase(path, pattern)}
 
 
 def unreadable(facts: Facts, pattern: str) -> bool:
