@@ -42,13 +42,22 @@ class Plugin:
         if self.file is None:
             importlib.import_module(self.module)
             return
-        from importlib.util import module_from_spec, spec_from_file_location
+        run_file(self.module, self.file)
 
-        spec = spec_from_file_location(self.module, self.file)
-        assert spec is not None, "its name ends in .py"
-        assert spec.loader is not None
-        sys.modules[self.module] = module_from_spec(spec)  # dataclasses look their module up there
-        spec.loader.exec_module(sys.modules[self.module])
+
+def run_file(module: str, file: str) -> None:
+    """Run a file *.py as the module of that name. What it raises is raised."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(module, file)
+    assert spec is not None, "its name ends in .py"
+    assert spec.loader is not None
+    sys.modules[module] = module_from_spec(spec)  # dataclasses look their module up there
+    try:
+        spec.loader.exec_module(sys.modules[module])
+    except BaseException:
+        del sys.modules[module]
+        raise
 
 
 def installed(path: Iterable[str] | None = None) -> tuple[Plugin, ...]:

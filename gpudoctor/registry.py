@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -158,11 +159,15 @@ def load_checks(folder: str | None = None) -> tuple[Check, ...]:
 
 
 def _load_own_checks() -> None:
+    """Import them by their paths: to look for a hundred modules by their names takes two milliseconds more."""
+    from gpudoctor.plugins import run_file
+
     package = importlib.import_module("gpudoctor.checks")
     for path in package.__path__:
-        for name, extension in map(os.path.splitext, sorted(os.listdir(path))):
-            if extension == ".py" and name != "__init__":
-                importlib.import_module(f"{package.__name__}.{name}")
+        for file in sorted(os.listdir(path)):
+            module = f"{package.__name__}.{file[:-3]}"
+            if file.endswith(".py") and file != "__init__.py" and module not in sys.modules:
+                run_file(module, os.path.join(path, file))
 
 
 def _load(plugin: Plugin) -> Iterator[Check]:

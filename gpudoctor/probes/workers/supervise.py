@@ -17,6 +17,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -35,6 +36,8 @@ USUAL = ("read_host", "read_kernel_log", "python_environment", "nvml_devices", "
 READING = ("read_host", "python_environment")
 NOT_ASKED = -1
 MOST_DESCRIPTORS = 256  # more than this process has open: a few, and two for each worker
+FREE_PROCESSORS = max(1, len(os.sched_getaffinity(0)) - 1)
+TURN_SECONDS = 0.01
 GRACE_SECONDS = 2.0  # a process that waits inside the driver ignores SIGKILL: it is left behind after this long
 
 
@@ -178,6 +181,18 @@ def _exit_status(pid: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
+def _take_turns(workers: Iterable[Running]) -> None:
+    """On few processors, let a copy at work answer before another one starts.
+
+    Most take a few milliseconds, in which they would keep the processor from the program that asks and from each other.
+    One that waits for a driver or a command keeps nobody from anything: it is not waited for longer than that.
+    """
+    at_work = [worker.output for worker in workers]
+    at_work = [output for output in at_work if output not in select.select(at_work, [], [], 0)[0]]
+    if len(at_work) >= FREE_PROCESSORS:
+        select.select(at_work, [], [], TURN_SECONDS)
+
+
 def _scratch_file() -> IO[bytes]:
     """Return an unnamed file for a worker's standard error."""
     if hasattr(os, "memfd_create"):
@@ -216,6 +231,7 @@ def _start_at_once(names: Sequence[str]) -> Dict[str, Running]:
     waiting: Dict[str, Running] = {}
     for name in names:
         with contextlib.suppress(OSError):  # no process is to be had now: it is tried again when it is asked
+            _take_turns(waiting.values())
             waiting[name] = _fork([{"number": NOT_ASKED, "worker": name, "arguments": {}}])
     return waiting
 
@@ -235,6 +251,7 @@ def _start_asked(
             at_work.numbers = [question["number"]]
             continue
         try:
+            _take_turns(workers)
             # what runs commands takes longest, and its answer is waited for last
             workers.insert(len(waiting) if _only_reads(question) else len(workers), start(questions))
         except OSError as error:
