@@ -123,7 +123,8 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
         for section, found in values.items()
     }
     reports += [ProbeReport(section=section, state="absent", detail=NOT_HERE) for section in PASTED]
-    sections["environment"] = environment.parse_environment(mask(dict(host.setting.environ), host.setting))
+    variables = environment.known_variables(host.setting.environ)
+    sections["environment"] = environment.parse_environment(mask(variables, host.setting))
     return Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections)
 
 

@@ -143,10 +143,10 @@ def _conda() -> Optional[List[str]]:
 
 def _distributions(folder: str) -> Iterator[Facts]:
     """Yield the distributions in `folder` that bear on GPUs."""
-    for entry in sorted(_listing(folder)):
+    for entry in sorted(name for name in _listing(folder) if name.endswith((".dist-info", ".egg-info"))):
         stem, kind = os.path.splitext(entry)
         name = _normal(stem.partition("-")[0])
-        if kind not in (".dist-info", ".egg-info") or not name.startswith(DISTRIBUTIONS):
+        if not name.startswith(DISTRIBUTIONS):
             continue
         path = os.path.join(folder, entry)
         files = ("METADATA",) if kind == ".dist-info" else ("PKG-INFO", "")

@@ -149,12 +149,20 @@ def _folders_below(folder: str, depth: int, errors: List[str]) -> Iterator[str]:
     yield folder
     if depth:
         entries = _entries(folder, errors)
-        for name in sorted(name for name in entries if entries[name]):
+        for name in sorted(name for name in entries if _is_folder(entries[name])):
             yield from _folders_below(os.path.join(folder, name), depth - 1, errors)
 
 
-def _entries(folder: str, errors: List[str]) -> Mapping[str, bool]:
-    """Return the names in `folder`, and of each whether it is a folder and no link to one."""
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether it is a folder and no link to one."""
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _entries(folder: str, errors: List[str]) -> Mapping[str, os.DirEntry[str]]:
+    """Return what is in `folder` by its name."""
     entries, error = _scan(folder)
     if error:
         errors.append(error)
@@ -162,10 +170,10 @@ def _entries(folder: str, errors: List[str]) -> Mapping[str, bool]:
 
 
 @functools.lru_cache(maxsize=None)  # many patterns of a reading list go through the same folders
-def _scan(folder: str) -> tuple[Dict[str, bool], str]:
+def _scan(folder: str) -> tuple[Dict[str, os.DirEntry[str]], str]:
     try:
         with os.scandir(folder or ".") as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in islice(entries, FOLDER_ENTRIES)}, ""
+            return {entry.name: entry for entry in islice(entries, FOLDER_ENTRIES)}, ""
     except OSError as error:
         return {}, "" if error.errno in (errno.ENOENT, errno.ENOTDIR) else _error(error)
 
