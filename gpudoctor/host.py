@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object  # at run time it would look through the class, which takes as long as the rest of this module
 
 
 @record

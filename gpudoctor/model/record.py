@@ -30,11 +30,10 @@ class _Fields:
         return fields
 
 
-def _default(name: str, default: Any, owner: str) -> Any:
+def _made(name: str, default: Any, owner: str) -> Any:
+    """Return the value that stands for a default."""
     if default is MISSING:
         raise TypeError(f"{owner}: {name} is missing")
-    if not isinstance(default, Field):
-        return default
     return default.default if default.default_factory is MISSING else default.default_factory()
 
 
@@ -42,18 +41,21 @@ class _Shared:
     """The methods of every record.
 
     _defaults: by field, in their order; MISSING for none, and the `field(...)` that makes a new one each time.
+    _made: the fields whose default is one of these two.
     """
 
     _defaults: ClassVar[dict[str, Any]]
+    _made: ClassVar[tuple[str, ...]]
 
     def __init__(self, **values: Any) -> None:
-        for name, default in self._defaults.items():
-            if name not in values:
-                values[name] = _default(name, default, type(self).__name__)
-        if len(values) > len(self._defaults):
+        complete = {**self._defaults, **values}  # in the order of the fields, which the hash depends on
+        if len(complete) > len(self._defaults):
             unknown = values.keys() - self._defaults.keys()
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        self.__dict__.update((name, values[name]) for name in self._defaults)
+        for name in self._made:
+            if name not in values:
+                complete[name] = _made(name, self._defaults[name], type(self).__name__)
+        self.__dict__.update(complete)
 
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name, value in vars(self).items() if value is not self._defaults[name])
@@ -80,6 +82,7 @@ def record(cls: type[T]) -> type[T]:
     """Make `cls` a frozen, keyword-only dataclass: `fields`, `replace` and comparison work as with any other."""
     shared: dict[str, Any] = {name: vars(_Shared)[name] for name in _METHODS}
     shared["_defaults"] = {name: vars(cls).get(name, MISSING) for name in cls.__annotations__}
+    shared["_made"] = tuple(n for n, v in shared["_defaults"].items() if v is MISSING or isinstance(v, Field))
     shared["__dataclass_fields__"] = _Fields()
     for name, value in shared.items():
         setattr(cls, name, value)

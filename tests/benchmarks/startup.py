@@ -22,16 +22,21 @@ GOALS = (
 )
 
 
-def seconds(command: list[str]) -> float:
-    """Return the wall time of one run, in a folder in which no project asks for anything."""
+def seconds(command: list[str], folder: str) -> float:
+    """Return the wall time of one run in `folder`."""
     before = time.perf_counter()
-    subprocess.run(command, capture_output=True, check=False, cwd=tempfile.gettempdir())
+    subprocess.run(command, capture_output=True, check=False, cwd=folder)
     return time.perf_counter() - before
 
 
 def compare(python: str, ours: list[str], other: list[str], runs: int) -> tuple[float, float]:
-    """Return the median wall times of both commands, in seconds, over alternating runs after one warm-up each."""
-    pairs = [(seconds([python, *ours]), seconds([python, *other])) for _ in range(runs + 1)][1:]
+    """Return the median wall times of both commands, in seconds, over alternating runs after one warm-up each.
+
+    They run in an empty folder, in which no project asks for anything.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        commands = ([python, *ours], [python, *other])
+        pairs = [[seconds(command, folder) for command in commands] for _ in range(runs + 1)][1:]
     return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
 
 
