@@ -74,6 +74,8 @@ class SitePackages:
         self.library("libtorch_python.so", needed=["libtorch_cpu.so", "libc10.so", *further], constants=constants)
         self.library("libtorch_cpu.so", needed=["libc10.so", "libgomp.so.1"])
         self.library("libc10.so", needed=["libstdc++.so.6"], symbols=[CXX11_SYMBOL])
+        if hip:
+            self.library("libtorch_hip.so", needed=["libc10.so"])
         if cuda:
             wheels = "$ORIGIN/../../nvidia/cudnn/lib:$ORIGIN/../../nvidia/cu13/lib"
             self.library(

@@ -184,10 +184,11 @@ def _home(found: Sequence[Facts], module: str) -> Optional[str]:
 
 def _shadowing(directory: str, folders: Sequence[str], found: Sequence[Facts]) -> Iterator[str]:
     """Yield the file that is imported in place of each installed module that another file hides."""
+    real = {folder: os.path.realpath(folder) for folder in (directory, *folders)}
     for module in MODULES:
         home = _home(found, module)
         for folder in () if home is None else (directory, *folders):
-            if os.path.realpath(folder) == os.path.realpath(str(home)):
+            if real[folder] == real[str(home)]:
                 break
             candidates = (os.path.join(folder, module, "__init__.py"), os.path.join(folder, module + ".py"))
             hiding = next((path for path in candidates if os.path.isfile(path)), None)
@@ -241,13 +242,14 @@ def _torch(folders: Sequence[str], found: Sequence[Facts], nvidia: Sequence[str]
     names = sorted(_listing(libraries))
     starts = [os.path.join(libraries, name) for name in LAZY_LIBRARIES if name in names]
     starts += [os.path.join(package, extension)] if extension else []
+    for_gpus = any("cuda" in name or "hip" in name for name in names)  # the constants of others hold no such string
     python_library = next((name for name in names if name in ("libtorch_python.so", "torch_python.dll")), "")
     return {
         "package": package,
         "version_file": version_file,
         "libraries": [name for name in names if ".so" in name or name.endswith((".dll", ".dylib"))][:MOST_FILES],
         "unresolved": ([] if extension else ["torch/" + extensions[0]]) + sorted(_unresolved(starts, places)),
-        "architectures": _architectures(os.path.join(libraries, python_library)) if python_library else None,
+        "architectures": _architectures(os.path.join(libraries, python_library)) if python_library and for_gpus else None,
         "cxx11_abi": _cxx11_abi(os.path.join(libraries, "libc10.so")),
     }
 
