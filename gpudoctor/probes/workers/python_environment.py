@@ -242,14 +242,15 @@ def _torch(folders: Sequence[str], found: Sequence[Facts], nvidia: Sequence[str]
     names = sorted(_listing(libraries))
     starts = [os.path.join(libraries, name) for name in LAZY_LIBRARIES if name in names]
     starts += [os.path.join(package, extension)] if extension else []
-    for_gpus = any("cuda" in name or "hip" in name for name in names)  # the constants of others hold no such string
     python_library = next((name for name in names if name in ("libtorch_python.so", "torch_python.dll")), "")
+    if not any("cuda" in name or "hip" in name for name in names):  # the constants of a CPU build hold no architecture
+        python_library = ""
     return {
         "package": package,
         "version_file": version_file,
         "libraries": [name for name in names if ".so" in name or name.endswith((".dll", ".dylib"))][:MOST_FILES],
         "unresolved": ([] if extension else ["torch/" + extensions[0]]) + sorted(_unresolved(starts, places)),
-        "architectures": _architectures(os.path.join(libraries, python_library)) if python_library and for_gpus else None,
+        "architectures": _architectures(os.path.join(libraries, python_library)) if python_library else None,
         "cxx11_abi": _cxx11_abi(os.path.join(libraries, "libc10.so")),
     }
 
