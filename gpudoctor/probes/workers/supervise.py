@@ -36,7 +36,7 @@ USUAL = ("read_host", "read_kernel_log", "python_environment", "nvml_devices", "
 READING = ("read_host", "python_environment")
 NOT_ASKED = -1
 MOST_DESCRIPTORS = 256  # more than this process has open: a few, and two for each worker
-FREE_PROCESSORS = max(1, len(os.sched_getaffinity(0)) - 1)
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 TURN_SECONDS = 0.01
 GRACE_SECONDS = 2.0  # a process that waits inside the driver ignores SIGKILL: it is left behind after this long
 
@@ -187,9 +187,12 @@ def _take_turns(workers: Iterable[Running]) -> None:
     Most take a few milliseconds, in which they would keep the processor from the program that asks and from each other.
     One that waits for a driver or a command keeps nobody from anything: it is not waited for longer than that.
     """
-    at_work = [worker.output for worker in workers]
-    at_work = [output for output in at_work if output not in select.select(at_work, [], [], 0)[0]]
-    if len(at_work) >= FREE_PROCESSORS:
+    if not hasattr(os, "fork"):  # Windows, where there are no copies
+        return
+    outputs = [worker.output for worker in workers]
+    answered = select.select(outputs, [], [], 0)[0]
+    at_work = [output for output in outputs if output not in answered]
+    if len(at_work) >= max(1, PROCESSORS - 1):
         select.select(at_work, [], [], TURN_SECONDS)
 
 
