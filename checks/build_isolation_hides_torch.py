@@ -44,11 +44,12 @@ def build_isolation_hides_torch(
     Exception: the same words from a program that runs are torch-not-installed.
     Reference: https://pip.pypa.io/en/stable/reference/build-system/#build-isolation
     """
-    builds = tuple(
-        (fact, message)
-        for fact, message in reported(messages, "torch-module-missing")
-        if "build" in message.names or "after" in message.names
-    ) or reported(messages, "build-lacks-torch-said")
+    missing = reported(messages, "torch-module-missing")
+    builds = (
+        tuple(told for told in missing if told[1].names.keys() & {"build", "after"})
+        or reported(messages, "build-lacks-torch-said")
+        or (missing if _fails_before_building(messages) else ())
+    )
     applies(builds, "no build reports that it lacks torch")
     package = _package(messages)
     installed = whole_torch(torch, torch_runtime).installed
@@ -60,6 +61,13 @@ def build_isolation_hides_torch(
         subject=package or "build",
         facts=(builds[0][0], *(("torch.installed",) if torch is not None and torch.installed else ())),
         remedies=tuple(_remedies(package, installed, machine)),
+    )
+
+
+def _fails_before_building(messages: tuple[Message, ...] | None) -> bool:
+    """Return whether a build ends where its isolated environment is asked what it requires, by running setup.py."""
+    return any(
+        "requirements to build wheel" in message.text for _, message in reported(messages, "package-build-failed")
     )
 
 

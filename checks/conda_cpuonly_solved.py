@@ -18,6 +18,12 @@ FIRST_WITHOUT_CHANNEL = (2, 6)
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
 # conda's virtual package __cuda. Source: "Managing virtual packages" of conda's documentation.
 SEEN = "conda-driver-seen"
+BY_BUILD = Remedy(
+    summary="Or name a CUDA build by its build string: where the solver cannot have it, it says why instead of taking "
+    "the CPU build",
+    commands=('conda install "pytorch=*=*cuda*"',),
+    reference="https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch",
+)
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
@@ -42,7 +48,9 @@ def conda_cpuonly_solved(
     said = next((fact for fact, _ in reported(messages, "conda-cpu-chosen")), None)
     build = (torch.conda_build or None) if said else known(torch.conda_build, "torch.conda_build")
     applies(said or build, "conda did not install PyTorch")
-    if torch.build not in (None, "cpu") or not (said or torch.conda_cpuonly or "cpu" in str(build)):
+    if torch.build not in (None, "cpu") and not (said and "cpu" in (torch.conda_build or "")):
+        return  # a report may also show another environment, in which it works
+    if not (said or torch.conda_cpuonly or "cpu" in str(build)):
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     gpu, wanted, seen = machine.gpu(), _wanted(python, messages), reported(messages, SEEN)
@@ -63,7 +71,7 @@ def conda_cpuonly_solved(
             *(("torch.conda_cpuonly",) if torch.conda_cpuonly else ()),
             machine.gpu_fact() if gpu else str(wanted),
         ),
-        remedies=(machine.install_torch(by_conda), *_variants(torch, machine)),
+        remedies=(machine.install_torch(by_conda), *_variants(torch, machine), BY_BUILD),
     )
 
 

@@ -30,6 +30,7 @@ ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cu
         "driver-too-old",
         "torch-cpu-build",
         "windows-pypi-cpu-wheel",
+        "container-without-gpu",
     ),
 )
 def cuda_build_on_amd(

@@ -48,6 +48,11 @@ def cupy_multiple_packages(
     if told and warned is None and len(installed or ()) < 2:
         yield _as_told(*told[0], cupy, machine, fails=next(cupy_errors(cupy_runtime), None) is not None)
         return
+    if not told and warned is None and len(installed or ()) < 2 and len(_named_in(messages)) > 1:
+        torn = reported(messages, "cupy-attribute-missing")[:1]
+        yield from (_as_torn(*lacking, _named_in(messages), cupy, machine) for lacking in torn)
+        if torn:
+            return
     distributions = known(installed, "cupy.distributions") if warned is None else installed or ()
     names = sorted({package.name for package in distributions})
     if len(names) < 2 and warned is None:
@@ -69,6 +74,22 @@ def cupy_multiple_packages(
             *((fails[0],) if fails else ()),
         ),
         remedies=(machine.install_cupy(cupy),),
+    )
+
+
+def _named_in(messages: tuple[Message, ...] | None) -> tuple[str, ...]:
+    """Return the distributions that the report speaks of, whether they are installed or not."""
+    return tuple(sorted({message.text.lower() for _, message in reported(messages, "cupy-distribution-named")}))
+
+
+def _as_torn(fact: str, message: Message, names: tuple[str, ...], cupy: Cupy | None, machine: Machine) -> Finding:
+    """Return the finding where CuPy lacks a part of itself: one of two distributions was removed or overwritten."""
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {message.text}",
+        subject="cupy",
+        facts=(fact,),
+        remedies=(machine.install_cupy(with_distributions(cupy, names)),),
     )
 
 

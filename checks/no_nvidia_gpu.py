@@ -20,6 +20,8 @@ from gpudoctor.registry import Skip, applies, check, known
 
 # Messages of a kernel module that found a GPU and could not take it.
 THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release")
+# Messages of programs that looked for a GPU of NVIDIA, or for its driver, and found none.
+NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 LOOK = Remedy(
     summary="See whether the PCI bus shows a GPU of NVIDIA, and which kernel driver holds it: one that is not there is "
     "not seated, has no power, or was not handed to this virtual machine",
@@ -47,6 +49,7 @@ REMEDIES = (
         "libcuda-not-on-linker-path",
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
+        "nvidia-container-toolkit-missing",
     ),
 )
 def no_nvidia_gpu(
@@ -123,7 +126,7 @@ def _missed(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | 
     seen = no_driver_reported(torch_runtime, messages) or any(
         cuda_error(code, None, torch_runtime, messages=messages) for code in codes
     )
-    return bool(seen or reported(messages, "torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*"))
+    return bool(seen or reported(messages, *NOT_FOUND))
 
 
 def _fails(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> bool:

@@ -31,6 +31,8 @@ _PLAIN = {
     0x2212: "-",
 }
 
+_RSYSLOG_NEWLINE = "#012"  # within a message
+
 # What stands before a line and is no part of it: quote marks, frames of pip's output, names of processes.
 _DECORATION = re.compile(
     r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
@@ -81,7 +83,7 @@ def clean_text(raw: str, name: str) -> Text:
     """Return `raw` made readable, without the names of people and hosts, and without secrets."""
     raw = mask_pasted(raw)
     plain = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
-    plain = plain.replace("\r\n", "\n").replace("\r", "\n").expandtabs(8)
+    plain = plain.replace("\r\n", "\n").replace("\r", "\n").replace(_RSYSLOG_NEWLINE, "\n").expandtabs(8)
     plain = _CONTROLS.sub("", plain).translate(_PLAIN)
     lines = tuple(_undecorated(line[:LONGEST_LINE]) for line in plain.split("\n") if not line.strip().startswith("```"))
     flat = " ".join(" ".join(lines).split())

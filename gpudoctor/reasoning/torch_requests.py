@@ -36,6 +36,7 @@ class TorchRequest:
     tool: "pip", "uv", "conda" or "poetry".
     version: of torch, companions translated; None where it is not pinned or not known.
     available: versions that were there; None where the message names none.
+    gap: the last before and the first after the versions that the message leaves out; () where it has them all.
     index: part of the address of PyTorch's index: "cu121", "nightly/cu128", ""; None where none was named.
     blames: "python" or "index" where the tool says so itself, else "".
     platform: tag of the platform that has no wheel, where the tool names it: "macosx_13_0_x86_64".
@@ -50,6 +51,7 @@ class TorchRequest:
     index: str | None
     blames: str
     platform: str = ""
+    gap: tuple[str, ...] = ()
 
     @property
     def asked(self) -> str:
@@ -125,12 +127,23 @@ def is_about_python(request: TorchRequest, python: Python | None, system: System
     version = request.version
     if version is None:
         return request.index is None
-    if any(other.public == version.public for other in available):
+    if any(other.public == version.public for other in available) or _is_left_out(version, request):
         return False
     variants = {other.local for other in available}
     if request.variant and (request.variant in variants or variants == {""}):
         return exists(request, request.variant)
     return (request.index is None or _holds_all(request.index)) and exists(request, request.variant)
+
+
+def _is_left_out(version: PackageVersion, request: TorchRequest) -> bool:
+    """Return whether the message's list, of which long ones come without their middle, leaves out where it would be.
+
+    A Python has wheels of successive releases, so that the release is there.
+    """
+    if not request.gap:
+        return False
+    before, after = (PackageVersion(text).release for text in request.gap)
+    return before <= version.release <= after
 
 
 def _holds_all(index: str) -> bool:
@@ -218,6 +231,7 @@ def _request(fact: str, message: Message, messages: tuple[Message, ...] | None) 
         specifier=specifier.strip().rstrip(","),
         version=_of_torch(package, PackageVersion(pinned[1])) if pinned and package in PACKAGES else None,
         available=_available(names.get("versions"), _newest(messages)),
+        gap=_gap(names.get("versions"), _newest(messages)),
         index=_index(messages),
         blames=_blames(message),
         platform=names.get("tag", "") if "platform" in names.get("what", "").lower() else "",
@@ -241,6 +255,11 @@ def _available(versions: str | None, newest: tuple[str, ...]) -> tuple[str, ...]
     if not newest or newest[-1] in listed:
         return listed
     return tuple(dict.fromkeys((*listed[:-1], *newest)))
+
+
+def _gap(versions: str | None, newest: tuple[str, ...]) -> tuple[str, ...]:
+    listed = _available(versions, ()) or ()
+    return (listed[-2], newest[0]) if len(listed) > 1 and newest and newest[-1] not in listed else ()
 
 
 def _newest(messages: tuple[Message, ...] | None) -> tuple[str, ...]:

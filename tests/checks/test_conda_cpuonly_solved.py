@@ -116,7 +116,14 @@ def test_somebody_says_that_conda_chose_it() -> None:
     assert run_check("conda-cpuonly-solved", torch=torch, messages=(CHOSEN,)).outcome is Outcome.SKIPPED
 
 
-def test_a_release_that_the_channel_never_had_has_one_remedy() -> None:
+def test_a_release_that_the_channel_never_had_is_not_kept() -> None:
     torch = Torch(installed=True, build="cpu", version=PackageVersion("2.7.0"), conda_build="cpu_mkl_py311_100")
     (finding,) = run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED,)).findings
-    assert len(finding.remedies) == 1
+    assert not any("Or keep" in remedy.summary for remedy in finding.remedies)
+    assert finding.remedies[-1].commands == ('conda install "pytorch=*=*cuda*"',)
+
+
+def test_a_report_that_shows_a_working_environment_too() -> None:
+    torch = Torch(installed=True, build="cuda", version=PackageVersion("1.3.1"), conda_build="py3.7_cpu_0")
+    assert run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED, CHOSEN)).outcome is Outcome.FOUND
+    assert run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED,)).outcome is Outcome.PASSED

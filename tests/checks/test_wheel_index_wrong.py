@@ -12,6 +12,9 @@ from gpudoctor.testing import run_check
 NO_VERSION = "ERROR: Could not find a version that satisfies the requirement {} (from versions: {})"
 CU118 = "Looking in indexes: https://download.pytorch.org/whl/cu118\n"
 PLAIN = "2.0.0, 2.0.1, 2.1.0"
+LONG = [
+    f"{version}{kind}" for version in ("1.13.1", "2.0.1", "2.1.2", "2.2.1", "2.9.1") for kind in ("", "+cpu", "+xpu")
+]
 
 
 def said(text: str) -> tuple[Message, ...]:
@@ -26,6 +29,11 @@ def said(text: str) -> tuple[Message, ...]:
         pytest.param(NO_VERSION.format("torch==2.0.1+cu118", "none"), Outcome.PASSED, id="nothing for this Python"),
         pytest.param(NO_VERSION.format("torch==1.13.1", PLAIN), Outcome.PASSED, id="an old release, a new Python"),
         pytest.param(NO_VERSION.format("torch==2.0.7", PLAIN), Outcome.PASSED, id="the release has other patches"),
+        pytest.param(
+            NO_VERSION.format("torch==2.2.1+cu121", ", ".join(LONG * 9)) + " No matching distribution found for torch",
+            Outcome.FOUND,
+            id="in the middle of a long list",
+        ),
         pytest.param(
             CU118 + NO_VERSION.format("torch==2.9.0", "2.6.0+cu118, 2.7.1+cu118"), Outcome.FOUND, id="not in variant"
         ),

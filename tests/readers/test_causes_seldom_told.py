@@ -43,6 +43,59 @@ def remedies(finding: Finding) -> str:
             id="one of two",
         ),
         pytest.param(
+            "Apr 02 09:14:33 gpu-3 kernel: NVRM: API mismatch: the client has the version 550.54.14, but#012NVRM: this "
+            "kernel module has the version 545.23.08.  Please#012NVRM: make sure that this kernel module",
+            "driver-library-mismatch",
+            "reboot",
+            id="mismatch in a log of rsyslog",
+        ),
+        pytest.param(
+            "Every run on our partitioned H100 ends with CUDA_ERROR_NO_DEVICE, on a T4 it is fine",
+            "mig-misconfigured",
+            "MIG",
+            id="partitioned",
+        ),
+        pytest.param(
+            f"GPU 0: Tesla K40m (UUID: GPU-{UUID}3)\nFound GPU%d %s which is of cuda capability %d.%d.\n"
+            "PyTorch no longer supports this GPU because it is too old.\n",
+            "torch-no-kernel-for-device",
+            "",
+            id="warning of PyTorch 1.7 without its values",
+        ),
+        pytest.param(
+            "docker run --gpus all jellyfin\nthe host has `libnvcuvid.so` but in the container it is not injected",
+            "driver-capabilities-missing",
+            "video",
+            id="library of video in words",
+        ),
+        pytest.param(
+            "docker run --gpus all app\ncould not select device driver with capabilities: [[gpu]]\n"
+            "Graphics: Mesa Intel® UHD Graphics 620 (KBL GT2)\n",
+            "no-nvidia-gpu",
+            "NVIDIA GPU",
+            id="a laptop of Intel",
+        ),
+        pytest.param(
+            "Inside the container with my Radeon 780M (gfx1103): torch.__version__ is 2.9.1+cu130\n" + NO_DRIVER,
+            "cuda-build-on-amd",
+            "rocm",
+            id="AMD in a container",
+        ),
+        pytest.param(
+            "Collecting flash-attn\n  Getting requirements to build wheel ... error\n"
+            + "  traceback\n" * 400
+            + "the title again: ModuleNotFoundError: No module named 'torch'",
+            "build-isolation-hides-torch",
+            "--no-build-isolation",
+            id="far from the build that fails",
+        ),
+        pytest.param(
+            "I had cupy-cuda11x and took cupy-cuda12x\nAttributeError: module 'cupy' has no attribute 'linalg'",
+            "cupy-multiple-packages",
+            "uninstall",
+            id="parts of two CuPys",
+        ),
+        pytest.param(
             "Health: Detected clocks event due to thermal violation in GPU 5.", "gpu-throttled", "Cool", id="DCGM heat"
         ),
         pytest.param(
