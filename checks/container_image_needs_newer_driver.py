@@ -33,8 +33,9 @@ from gpudoctor.reasoning.container_setups import (
     gpu_wish,
     named,
 )
+from gpudoctor.reasoning.containers import told_of_container
 from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import in_container
+from gpudoctor.reasoning.symptoms import COMPAT_NOT_SUPPORTED, cuda_error, in_container
 from gpudoctor.registry import applies, check, known
 from gpudoctor.remedies import update_driver
 
@@ -42,7 +43,7 @@ VARIABLE = "NVIDIA_REQUIRE_CUDA"
 VERSION = "CUDA_VERSION"
 
 
-@check(family="container", explains=("driver-too-old", "torch-cuda-unavailable", "cupy-unusable"))
+@check(family="container", explains=("driver-too-old", "torch-cuda-unavailable", "cupy-unusable", "cuda-libs-conflict"))
 def container_image_needs_newer_driver(
     environment: Environment | None = None,
     driver: Driver | None = None,
@@ -60,7 +61,7 @@ def container_image_needs_newer_driver(
     CUDA fails inside or lacks features. Other images tell their CUDA in CUDA_VERSION, FROM or their PyTorch.
     Exception: the condition holds where any of its alternatives does. Within one CUDA major version most programs run
     all the same by minor-version compatibility, so that is a warning. The brand of a GPU is not compared. Where PyTorch
-    computes on the GPU, by forward compatibility for one, it is advice.
+    computes on the GPU, by forward compatibility for one, it is advice; error 804 says that this GPU has none.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
     yield from each_image_once(_of_setups(containers, driver, system, devices))
@@ -68,6 +69,8 @@ def container_image_needs_newer_driver(
         return
     computes = torch_runtime is not None and torch_runtime.available is True
     told = _told(driver, container, messages)
+    if told is None and told_of_container(system, container):
+        told = _compatibility(driver, torch_runtime, container, messages)
     if told is not None:
         summary, fact, wanted = told
         yield Finding(
@@ -136,6 +139,22 @@ def _told(
         if "condition" not in message.names:
             return f"{image} requires a newer driver than its host has{f': {host}' if host else ''}", fact, None
     return None
+
+
+def _compatibility(
+    driver: Driver | None,
+    torch_runtime: TorchRuntime | None,
+    container: Container | None,
+    messages: tuple[Message, ...] | None,
+) -> tuple[str, str, None] | None:
+    """Return what error 804 tells: the image's forward compatibility package is newer than the host's driver."""
+    fact = cuda_error(COMPAT_NOT_SUPPORTED, driver, torch_runtime, messages=messages)
+    if fact is None:
+        return None
+    image = f"The image {container.image}" if container is not None and container.image else "The image"
+    host = f" {driver.version}" if driver is not None and driver.version is not None else ""
+    needs = "is for a newer CUDA than the host's driver"
+    return f"{image} {needs}{host} supports, and this GPU has no forward compatibility (error 804)", fact, None
 
 
 def _other_image(cuda: CudaVersion | None) -> Remedy:

@@ -23,7 +23,13 @@ from gpudoctor.model import (
 from gpudoctor.reasoning.installed import whole_torch
 from gpudoctor.reasoning.messages import reported
 from gpudoctor.reasoning.missing_libraries import missing_library
-from gpudoctor.reasoning.symptoms import SYSTEM_DRIVER_MISMATCH, cuda_error, runtime_texts, text_with
+from gpudoctor.reasoning.symptoms import (
+    COMPAT_NOT_SUPPORTED,
+    SYSTEM_DRIVER_MISMATCH,
+    cuda_error,
+    runtime_texts,
+    text_with,
+)
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
 from gpudoctor.remedies.cuda_libraries import (
@@ -35,7 +41,6 @@ from gpudoctor.remedies.cuda_libraries import (
 )
 
 STUB_LIBRARY = 34  # "CUDA driver is a stub library". Source: cuda.h of CUDA 13.5
-COMPAT_NOT_SUPPORTED = 804  # "forward compatibility was attempted on non supported HW". Source: cuda.h of CUDA 13.5
 
 FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 

@@ -33,6 +33,7 @@ UNSUPPORTED_PTX = 222
 OPERATING_SYSTEM = 304
 SYSTEM_NOT_READY = 802
 SYSTEM_DRIVER_MISMATCH = 803
+COMPAT_NOT_SUPPORTED = 804
 MPS_CONNECTION_FAILED = 805
 MPS_RPC_FAILURE = 806
 MPS_NOT_READY = 807
@@ -50,6 +51,7 @@ _CUDA_TEXTS = {
         "error 803",
         "cuda_error_system_driver_mismatch",
     ),
+    COMPAT_NOT_SUPPORTED: ("forward compatibility was attempted on non supported hw",),
     MPS_CONNECTION_FAILED: ("mps client failed to connect", "error 805", "cuda_error_mps_connection_failed"),
     MPS_RPC_FAILURE: ("between the mps server and the mps client", "cuda_error_mps_rpc_failure"),
     MPS_NOT_READY: ("mps server is not ready", "cuda_error_mps_server_not_ready"),

@@ -151,3 +151,21 @@ def test_in_a_container_cuda_version_tells_the_major() -> None:
     assert outcome("13.0.1", "docker") is Outcome.FOUND
     assert outcome("12.8.1", "docker") is Outcome.PASSED
     assert outcome("13.0.1", "") is Outcome.SKIPPED
+
+
+def test_error_804_in_a_container_is_an_image_that_is_too_new() -> None:
+    """NVIDIA's images bring a forward compatibility package, which is for data centre GPUs."""
+    driver = Driver(version=DriverVersion.parse("525.147.05"), cuda_init_code=804)
+    (finding,) = run_check(
+        "container-image-needs-newer-driver", driver=driver, system=System(container="docker")
+    ).findings
+    assert finding.severity is Severity.ERROR
+    assert "driver 525.147.05 supports" in finding.summary
+    assert finding.facts == ("driver.cuda_init_code", "driver.version")
+    outside = run_check(
+        "container-image-needs-newer-driver",
+        driver=driver,
+        system=System(container=""),
+        environment=Environment(variables={}),
+    )
+    assert outside.outcome is Outcome.SKIPPED
