@@ -77,7 +77,10 @@ def cuda_visible_devices_hides_gpu(
         yield from found
         if found:
             return
-    wrong = tuple(_wrong_number(value, devices, torch_runtime, system, messages))
+    wrong = (
+        *_wrong_number(value, devices, torch_runtime, system, messages),
+        *_seen_elsewhere(value, torch_runtime, system, messages),
+    )
     yield from wrong
     if messages is not None and value is None and not wrong:
         raise Skip("the report does not show CUDA_VISIBLE_DEVICES")
@@ -92,14 +95,20 @@ def _nvidia_findings(
     messages: Messages,
 ) -> Iterator[Finding]:
     no_device = cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages)
-    if messages is not None and not no_device and not _sees_too_few(value, torch_runtime, messages):
+    silent = torch_runtime is not None and torch_runtime.available is False and not torch_runtime.availability_error
+    if messages is not None and not (no_device or silent) and not _sees_too_few(value, torch_runtime, messages):
         # A report may show only some of the devices.
         applies(not _choose(value, None).visible, "nothing in the report fails for want of a device")
     choice = _choose(value, devices)
     if choice.bad == "" and choice.visible:
         # The number of devices is often not in a report. With driver and GPU in order, a device that is not there
         # is what leaves none; the first device is there wherever one is.
-        if no_device and not devices and choice.visible[0] != "0" and not no_driver_reported(torch_runtime, messages):
+        if (
+            (no_device or silent)
+            and not devices
+            and choice.visible[0] != "0"
+            and not no_driver_reported(torch_runtime, messages)
+        ):
             reason = "names no device that CUDA finds"
             yield _all_hidden(NVIDIA, value, _Choice(visible=(), bad=choice.visible[0], reason=reason), None, system)
         return
@@ -159,6 +168,30 @@ def _wrong_number(
                 needs=("restart",),
             ),
             unset_variable(system=system, name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU"),
+        ),
+    )
+
+
+def _seen_elsewhere(
+    value: str | None, torch_runtime: TorchRuntime | None, system: System | None, messages: Messages
+) -> Iterator[Finding]:
+    """Yield a finding where PyTorch names a GPU in one program of a report and finds none in another."""
+    none = reported(messages, "torch-no-gpus")
+    names = torch_runtime.device_names if torch_runtime is not None else None
+    if value is not None or not none or not names or torch_runtime is None or torch_runtime.available:
+        return
+    yield Finding(
+        severity=Severity.ERROR,
+        summary=f"PyTorch sees {names[0]} in one program and no GPU in another: {NVIDIA} hides it there",
+        subject=NVIDIA,
+        facts=(none[0][0], "torch_runtime.device_names"),
+        remedies=(
+            Remedy(
+                summary=f"Look in that program, its options (--gpu, --device) and its script for {NVIDIA}, which many "
+                "set by os.environ, and let it name a GPU that is there: the first one is 0",
+                needs=("restart",),
+            ),
+            unset_variable(system=system, name=NVIDIA, summary=f"Or remove {NVIDIA}: programs then see every GPU"),
         ),
     )
 

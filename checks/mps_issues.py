@@ -50,6 +50,13 @@ MESSAGES = {
             "the step that fails"
         ),
     ),
+    "mps-wrong-result": (
+        "An operator computes another result on MPS than on the CPU",
+        (
+            "Update PyTorch, and macOS with it: wrong results of operators on MPS are mended from release to release; "
+            "until then compute that step on the device cpu, or in another type (float32, int32)"
+        ),
+    ),
     "mps-not-available": (
         "PyTorch says that MPS is not available",
         (

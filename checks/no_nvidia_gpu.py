@@ -22,6 +22,7 @@ from gpudoctor.registry import Skip, applies, check, known
 THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release")
 # Messages of programs that looked for a GPU of NVIDIA, or for its driver, and found none.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
+INSERTING = "kernel-module-not-inserted"
 LOOK = Remedy(
     summary="See whether the PCI bus shows a GPU of NVIDIA, and which kernel driver holds it: one that is not there is "
     "not seated, has no power, or was not handed to this virtual machine",
@@ -145,13 +146,16 @@ def _told(missed: bool, driver: Driver | None, messages: tuple[Message, ...] | N
     not_found = reported(messages, "nvrm-no-gpu")
     if not_found and not reported(messages, *THERE):
         return not_found[0]
+    refused = [told for told in reported(messages, INSERTING) if told[1].names.get("reason") == "No such device"]
+    if refused and not reported(messages, *THERE):
+        return refused[0]
     other = reported(messages, "other-gpu-named")
     return other[0] if other and missed and not driver_known else None
 
 
 def _as_told(told: tuple[str, Message], asked: bool) -> Finding:
     fact, message = told
-    by_kernel = message.kind == "nvrm-no-gpu"
+    by_kernel = message.kind in ("nvrm-no-gpu", INSERTING)
     summary = f'The report says that there is no NVIDIA GPU: "{message.text}"'
     if message.kind == "other-gpu-named":
         name = message.names.get("gpu", message.text)

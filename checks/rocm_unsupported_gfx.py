@@ -23,7 +23,7 @@ OF_EITHER = "torch-invalid-device-function"
 OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
 FIRST_MINOR, LAST_MINOR = 0, 13  # of PyTorch 2, whose ROCm builds are in the table
 # A wrong HSA_OVERRIDE_GFX_VERSION ends so too, besides faults of a program.
-FAULT = "rocm-memory-access-fault"
+FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")
 # Targets of the same family whose code runs on another one under the override, which AMD does not support.
 # Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
@@ -61,7 +61,7 @@ def rocm_unsupported_gfx(
             return
     name = targets[0] if targets else "this AMD GPU"
     card = _card(messages)
-    fault = said is not None and said[0] in {fact for fact, _ in reported(messages, FAULT)}
+    fault = said is not None and said[0] in {fact for fact, _ in reported(messages, *FAULTS)}
     yield Finding(
         severity=Severity.WARNING if fault else Severity.ERROR,
         summary=(
@@ -84,7 +84,7 @@ def rocm_unsupported_gfx(
 
 def _said(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
     """Return the fact and the text by which ROCm says that it has no code for the device."""
-    told = [*reported(messages, *KINDS), *reported(messages, FAULT)]
+    told = [*reported(messages, *KINDS), *reported(messages, *FAULTS)]
     if not told and reported(messages, "rocm-in-use") and not reported(messages, "nvidia-gpu-named"):
         told = [*reported(messages, OF_EITHER)]
     if told:

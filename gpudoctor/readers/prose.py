@@ -138,6 +138,11 @@ _IMAGE = re.compile(
     + r")((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
     re.IGNORECASE,
 )
+# A line that is nothing but the name of an image with CUDA: "someone/pytorch:2.1.0-cuda11.8.0-devel-ubuntu22.04"
+_IMAGE_ALONE = re.compile(
+    r"^\s*`?((?:[a-z0-9._-]{1,60}/){0,3}[a-z0-9._-]{1,60}:[\w.-]{0,40}cuda\d{1,2}\.\d[\w.-]{0,40}-(?:devel|runtime|base)"
+    r"[\w.-]{0,30})`?\s*$"
+)
 _NO_GPU = re.compile(
     r"\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
     r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b"
@@ -299,7 +304,8 @@ def _torch(said: list[str]) -> Iterator[Facts]:
 
 def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
     """Yield the image, nouveau by the name that it gives a GPU, and Python by the folders of tracebacks."""
-    images = {match[1] for line in text.lines for match in _IMAGE.finditer(line) if is_image(match[1])}
+    named = [match for line in text.lines for match in (*_IMAGE.finditer(line), *_IMAGE_ALONE.finditer(line))]
+    images = {match[1] for match in named if is_image(match[1])}
     if len(images) == 1:
         image = images.pop()
         yield {"container": Container(image=image, image_cuda_version=cuda_of_image(image))}

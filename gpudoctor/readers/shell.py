@@ -26,11 +26,11 @@ from gpudoctor.readers.text import Text
 SOURCE = "commands"
 
 _NAME = r"[A-Z][A-Z0-9_]{2,50}"
-_VALUE = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}'|[^\s;&|#]{0,1000})"
+_VALUE = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}'|[^\s;&|#`]{0,1000})"
 _PROGRAM = r"(?:python|torchrun|accelerate|\./|bash|sh |nvidia-smi|mpirun|deepspeed|vllm|uv |pip|make|cmake|ninja)"
 _STRING = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}')"
 _SET = (
-    re.compile(rf"(?:^|[\s;&|(])export\s+({_NAME})={_VALUE}"),
+    re.compile(rf"(?:^|[\s;&|(`])export\s+({_NAME})={_VALUE}"),
     re.compile(rf"(?:^|&&?\s*)set\s+\"?({_NAME})=([A-Za-z]:\\[^\"&\n]{{0,1000}}|[^\s\"&]{{0,1000}})"),
     re.compile(rf"(?:^|&&?\s*)setx\s+({_NAME})\s+{_VALUE}"),
     re.compile(rf"\$env:({_NAME})\s*=\s*{_VALUE}"),

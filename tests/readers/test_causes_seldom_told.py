@@ -90,6 +90,71 @@ def remedies(finding: Finding) -> str:
             id="far from the build that fails",
         ),
         pytest.param(
+            "AttributeError: module 'torch._C' has no attribute '_cuda_getDeviceCount'",
+            "torch-cpu-build",
+            "cuda",
+            id="a module that a CPU build lacks",
+        ),
+        pytest.param(
+            "I have an AMD GPU, and after the update: No NVIDIA driver found on your system.",
+            "cuda-build-on-amd",
+            "rocm",
+            id="AMD and the driver of another",
+        ),
+        pytest.param(
+            "panic: device with migEnabled=true was not configured correctly: No MIG devices associated with it",
+            "mig-misconfigured",
+            "instance",
+            id="Kubernetes and MIG",
+        ),
+        pytest.param(
+            "My laptop's GPU is fully used and never draws more than 45 W",
+            "gpu-throttled",
+            "power",
+            id="never more power",
+        ),
+        pytest.param(
+            "torch.argmin returns wrong values on MPS\nOS: macOS 13.1 (arm64)", "mps-issues", "macOS", id="wrong on MPS"
+        ),
+        pytest.param(
+            "Thread 1 received signal SIGSEGV, Segmentation fault.\n#0 in () at /opt/rocm/lib/libamdhip64.so.6\n"
+            "Radeon RX 6700 XT",
+            "rocm-unsupported-gfx",
+            "HSA_OVERRIDE_GFX_VERSION",
+            id="crash in ROCm",
+        ),
+        pytest.param(
+            "site-packages/cupyx/scipy/sparse/_csr.py:17: FutureWarning: In the future `np.bool` will be defined as",
+            "cupy-numpy-incompatible",
+            "numpy<1.24",
+            id="what NumPy 1.24 says before it fails",
+        ),
+        pytest.param(
+            "Starting the job: modprobe: ERROR: could not insert 'nvidia': No such device\n",
+            "no-nvidia-gpu",
+            "lspci",
+            id="no device for the module",
+        ),
+        pytest.param(
+            "The script has `export CUDA_VISIBLE_DEVICES=3`\non this machine torch.cuda.is_available() returns False",
+            "cuda-visible-devices-hides-gpu",
+            "CUDA_VISIBLE_DEVICES=0",
+            id="a script for another machine",
+        ),
+        pytest.param(
+            ">>> torch.cuda.get_device_name(0)\n'NVIDIA GeForce RTX 3060'\nbut python main.py ends with\n"
+            "RuntimeError: No CUDA GPUs are available\n",
+            "cuda-visible-devices-hides-gpu",
+            "os.environ",
+            id="seen by one program",
+        ),
+        pytest.param(
+            "someone/pytorch:2.1.0-py3.10-cuda11.8.0-devel-ubuntu22.04\n`nvidia-smi` 命令返回 command not found",
+            "container-without-gpu",
+            "--gpus",
+            id="an image by its name alone",
+        ),
+        pytest.param(
             "I had cupy-cuda11x and took cupy-cuda12x\nAttributeError: module 'cupy' has no attribute 'linalg'",
             "cupy-multiple-packages",
             "uninstall",
