@@ -66,12 +66,12 @@ def container_nvml_lost(
         return
     applies(system is None or system.container != "", "this is not a container")
     applies(not in_wsl(system), "WSL has no device rules for the GPU")
-    told = reported(messages, "container-worked-before")
+    inside = told_of_container(system, container)
+    told = reported(messages, "container-worked-before", *(("container-context-refused",) if inside else ()))
     if told and (driver is None or (driver.nvml_error is None and driver.nvml_code is None)):
         yield _finding("The container has lost the GPU that it had", (told[0][0],), system, container)
         return
     driver = known(driver, "driver")
-    inside = told_of_container(system, container)
     lost = nvml_error(NVML_UNKNOWN, driver) or (_printed(messages) if inside else None)
     forbidden = nvml_error(NVML_NO_PERMISSION, driver) if inside else None
     refused = _refused(driver) if in_container(system) else None

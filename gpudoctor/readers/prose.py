@@ -122,10 +122,12 @@ _TORCH = re.compile(
     + r"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{0,3}"
     + _MARK
     + r"(?:\(?version )?v?"
-    r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
+    r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
     r"(?![\w.]*\d)",
     re.IGNORECASE,
 )
+# A version from 1 on with such a local part is PyTorch's: those of torchvision begin with 0, vLLM's are longer.
+_TORCH_ALONE = re.compile(r"(?<![\w.=<>~/-])([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])")
 _TORCH_INDEX = re.compile(
     r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
     r"|rocm\d\.\d) index"
@@ -291,7 +293,9 @@ def _without_torch(line: str) -> str:
 def _torch(said: list[str]) -> Iterator[Facts]:
     """Yield PyTorch's version, and whether it is said to see the GPU."""
     index = next(filter(None, map(_TORCH_INDEX.search, said)), None)
-    versions = [] if index else [match[1] for line in said for match in _TORCH.finditer(line)]
+    matches = [match for line in said for match in _TORCH.finditer(line)]
+    matches = matches or [match for line in said for match in _TORCH_ALONE.finditer(line)]
+    versions = [] if index else [match[1].replace(" ", "") for match in matches]
     longest = max(versions, key=len, default="")
     if versions and all(longest.startswith(version) for version in versions):
         yield {"torch": Torch(installed=True, version=PackageVersion(longest))}
