@@ -84,6 +84,7 @@ def clean_text(raw: str, name: str) -> Text:
     raw = mask_pasted(raw)
     plain = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").replace(_RSYSLOG_NEWLINE, "\n").expandtabs(8)
+    plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
     plain = _CONTROLS.sub("", plain).translate(_PLAIN)
     lines = tuple(_undecorated(line[:LONGEST_LINE]) for line in plain.split("\n") if not line.strip().startswith("```"))
     flat = " ".join(" ".join(lines).split())

@@ -129,6 +129,8 @@ def is_about_python(request: TorchRequest, python: Python | None, system: System
         return request.index is None
     if any(other.public == version.public for other in available) or _is_left_out(version, request):
         return False
+    if ".dev" in version.text:  # the index of nightly builds keeps those of some weeks
+        return False
     variants = {other.local for other in available}
     if request.variant and (request.variant in variants or variants == {""}):
         return exists(request, request.variant)

@@ -189,6 +189,20 @@ def remedies(finding: Finding) -> str:
         pytest.param("Die Grafikkarte wird nicht erkannt, torch 2.2.0+cpu", "torch-cpu-build", "cu", id="German"),
         pytest.param("GPUが認識されません torch 2.2.0+cpu", "torch-cpu-build", "cu", id="Japanese"),
         pytest.param(
+            "['The operator \\'aten::unfold\\' is not currently implemented for the MPS device']",
+            "mps-op-not-implemented",
+            "PYTORCH_ENABLE_MPS_FALLBACK=1",
+            id="a printed list",
+        ),
+        pytest.param(
+            "Looking in indexes: https://download.pytorch.org/whl/nightly/cu128\n"
+            "ERROR: Could not find a version that satisfies the requirement torch==2.8.0.dev20250411+cu128 "
+            "(from versions: 2.10.0.dev20250925+cu128, 2.10.0.dev20250926+cu128)",
+            "wheel-index-wrong",
+            "index",
+            id="a nightly build that is gone",
+        ),
+        pytest.param(
             "I had cupy-cuda11x and took cupy-cuda12x\nAttributeError: module 'cupy' has no attribute 'linalg'",
             "cupy-multiple-packages",
             "uninstall",
