@@ -202,6 +202,26 @@ def remedies(finding: Finding) -> str:
             "index",
             id="a nightly build that is gone",
         ),
+        pytest.param("nvmlInit_v2 err: 18", "driver-library-mismatch", "reboot", id="a number of ollama"),
+        pytest.param("nvml vram init failure: 9", "driver-not-loaded", "modprobe", id="another number of ollama"),
+        pytest.param(
+            "I took nvidia-open-dkms for my GTX 1060, and the log says that the card is not supported",
+            "open-kernel-module-unsupported-gpu",
+            "proprietary",
+            id="open module in words",
+        ),
+        pytest.param(
+            '  File "/opt/torch/utils/cpp_extension.py", line 1982, in _join_cuda_home\n    raise OSError(\'CUDA_HO',
+            "toolkit-mismatch-building-extension",
+            "CUDA_HOME",
+            id="cut off before its words",
+        ),
+        pytest.param(
+            "docker compose up -d\n`nvidia-smi` is unavailable inside the container",
+            "container-without-gpu",
+            "--gpus",
+            id="unavailable in the container",
+        ),
         pytest.param(
             "I had cupy-cuda11x and took cupy-cuda12x\nAttributeError: module 'cupy' has no attribute 'linalg'",
             "cupy-multiple-packages",
