@@ -251,8 +251,8 @@ def _without_driver(container: Container | None, left_out: str | None) -> tuple[
     """Return the messages that show a container without the GPU, by what is known of how it was started."""
     if left_out or (container is not None and container.engine == "kubernetes"):
         return WITHOUT_DRIVER
-    of_cuda = container is not None and container.image_cuda_version is not None
-    return ONLY_WITHOUT_GPU if container is not None and (container.engine or of_cuda) else ()
+    known = container is not None and (container.engine or container.image_cuda_version is not None)
+    return ONLY_WITHOUT_GPU if known else ()
 
 
 def _remedies(system: System | None, container: Container | None) -> tuple[Remedy, ...]:

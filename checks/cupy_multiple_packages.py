@@ -48,11 +48,11 @@ def cupy_multiple_packages(
     if told and warned is None and len(installed or ()) < 2:
         yield _as_told(*told[0], cupy, machine, fails=next(cupy_errors(cupy_runtime), None) is not None)
         return
-    if not told and warned is None and len(installed or ()) < 2 and len(_named_in(messages)) > 1:
-        torn = reported(messages, "cupy-attribute-missing")[:1]
-        yield from (_as_torn(*lacking, _named_in(messages), cupy, machine) for lacking in torn)
-        if torn:
-            return
+    named = _named_in(messages)
+    torn = reported(messages, "cupy-attribute-missing") if len(named) > 1 else ()
+    if torn and warned is None and len(installed or ()) < 2:
+        yield _as_torn(*torn[0], named, cupy, machine)
+        return
     distributions = known(installed, "cupy.distributions") if warned is None else installed or ()
     names = sorted({package.name for package in distributions})
     if len(names) < 2 and warned is None:

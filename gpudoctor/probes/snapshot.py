@@ -28,6 +28,7 @@ from gpudoctor.probes import (
     torch_build,
     torch_runtime,
 )
+from gpudoctor.probes.asked_first import ASKED_FIRST
 from gpudoctor.probes.parts import first_known
 
 
@@ -48,18 +49,9 @@ class Part(NamedTuple):
 ASKED: tuple[Callable[[Setting], Question | None], ...] = (
     torch_runtime.question,
     cupy_runtime.question,
-    python_environment.question,
-    nvml.question,
-    cuda_driver.question,
-    system.question,
-    driver_files.question,
-    kernel_log.question,
-    toolkit.question,
-    container_engines.question,
+    *(probe.question for probe in ASKED_FIRST),
     images.question,
     container_setups.question,
-    project.question,
-    profile.question,
 )
 PASTED = ("messages", "contradictions")
 NOT_HERE = "only a pasted report has it"

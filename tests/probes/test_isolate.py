@@ -143,6 +143,15 @@ def test_mere_files_are_read_by_one_process_and_commands_by_others(tmp_path: Pat
     assert answered["two"].facts["values"]["platform"] == {"value": sys.platform}
 
 
+def test_an_environment_that_hangs_takes_no_answer_about_the_machine(tmp_path: Path) -> None:
+    """One process reads both; that of the environment, which may be on a file server, comes last."""
+    setting = Setting(environ=dict(os.environ), directory=tmp_path)
+    supervisor = Supervisor(setting.environ, setting.directory)
+    environment = Question(name="environment", worker="python_environment")
+    supervisor.ask([environment, Question(name="machine", worker="read_host")], setting)
+    assert [name for name, _ in supervisor.answers()] == ["machine", "environment"]
+
+
 def test_a_copy_of_this_process_answers_as_an_interpreter_does(tmp_path: Path) -> None:
     listing = {"files": ["/proc/version"]}
     questions = [

@@ -481,3 +481,10 @@ def test_the_question() -> None:
     assert asked.arguments == {"nvidia_smi_seconds": 4.0}
     assert question(Setting(environ={}, directory="/")).arguments == {}
     assert SMI_SECONDS == nvml_devices.SMI_SECONDS
+
+
+def test_an_nvidia_smi_that_nobody_may_run_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvidia-smi").write_text("no program", encoding="utf-8")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(nvml_devices, "SMI_PLACES", ())
+    assert nvml_devices._run_nvidia_smi(1.0) == {}

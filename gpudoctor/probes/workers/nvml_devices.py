@@ -354,15 +354,15 @@ def _read(path: str) -> str:
 
 
 def _start_nvidia_smi() -> Optional[subprocess.Popen[bytes]]:
-    """Start it; None where there is no such program.
+    """Start it; None where there is no such program, or none that this user may run.
 
     Raises:
-        OSError: it is there and cannot be started.
+        OSError: it cannot be started for another reason.
     """
     import subprocess
 
     for program in ("nvidia-smi", *SMI_PLACES):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, PermissionError):  # the second also for a folder of PATH that is closed
             return subprocess.Popen(
                 [program, "-q", "-x"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )

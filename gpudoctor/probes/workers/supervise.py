@@ -2,8 +2,9 @@
 
 Orders come on standard input, a line of JSON each, with `questions`: `number`, `worker`, `arguments` and `interpreter`
 (null for a copy of this process). The last one, and only it, has `timeout_seconds` and `wanted`: the numbers to answer;
-what was asked before and is not among them is killed. For each question, in order, two lines go to standard output:
-how it ended (`number`, `state`, `status`, `seconds`, `errors`), and the worker's answer as it wrote it.
+what was asked before and is not among them is killed. For each question two lines go to standard output, those of what
+takes longest last: how it ended (`number`, `state`, `status`, `seconds`, `errors`), and the worker's answer as it wrote
+it.
 
 A small process forks in a moment; the program that asks, with all its modules, would not. When standard input ends,
 because the asker is gone, every worker is killed. Standard library only, from Python 3.8 on.
@@ -110,7 +111,8 @@ def start(questions: List[Mapping[str, Any]]) -> Running:
 def _shared(questions: Iterable[Mapping[str, Any]]) -> List[List[Mapping[str, Any]]]:
     """Return the questions that one process answers: those that read mere files and values, which nothing can hold up.
 
-    A command or a device node may hang in the driver. Each other question has a process of its own.
+    A command or a device node may hang in the driver. Each other question has a process of its own. Those about this
+    machine are answered before the one about the environment, whose folder may be on a file server that is gone.
     """
     together: List[Mapping[str, Any]] = []
     groups: List[List[Mapping[str, Any]]] = []
@@ -119,6 +121,7 @@ def _shared(questions: Iterable[Mapping[str, Any]]) -> List[List[Mapping[str, An
             together.append(question)
         else:
             groups.append([question])
+    together.sort(key=lambda question: bool(question["worker"] != "read_host"))
     return [*groups, together] if together else groups
 
 
