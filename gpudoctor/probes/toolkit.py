@@ -66,9 +66,7 @@ def _home(variable: Callable[[str], str | None]) -> str:
 def _named_roots(environ: Mapping[str, str], home: str) -> list[str]:
     """Return the folders that the environment offers as a toolkit: its own, and those whose bin/ is on PATH."""
     folders = [folder.rstrip("/\\") for folder in environ.get("PATH", "").split(os.pathsep)[:MOST_FOLDERS]]
-    parents = [
-        folder[: -len("/bin")] for folder in folders if folder.endswith(("/bin", "\\bin")) and len(folder) > len("/bin")
-    ]
+    parents = [folder[: -len("/bin")] for folder in folders if folder.endswith(("/bin", "\\bin"))]
     return list(dict.fromkeys(root for root in (home, *parents) if root))
 
 

@@ -126,8 +126,9 @@ _TORCH = re.compile(
     r"(?![\w.]*\d)",
     re.IGNORECASE,
 )
-# A version from 1 on with such a local part is PyTorch's: those of torchvision begin with 0, vLLM's are longer.
-_TORCH_ALONE = re.compile(r"(?<![\w.=<>~/-])([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])")
+# A version from 1 on with such a local part is PyTorch's, or torchaudio's, which is the same number. Torchvision's
+# begins with 0; of others only DGL counts so.
+_TORCH_ALONE = re.compile(r"(?<![\w.=<>~/-])(?<!dgl )(?<!DGL )([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])")
 _TORCH_INDEX = re.compile(
     r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
     r"|rocm\d\.\d) index"

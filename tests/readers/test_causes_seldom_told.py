@@ -342,6 +342,7 @@ def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
         ),
         pytest.param(CONDA, id="a CPU build that nobody asked CUDA of"),
         pytest.param("cupy works with the newest numpy", id="CuPy and NumPy fit"),
+        pytest.param("DGL 2.1.0+cpu on my RTX 3060 is slow", id="a version of another"),
     ],
 )
 def test_words_beside_them_pass(text: str) -> None:
