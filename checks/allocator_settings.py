@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from gpudoctor.model import Environment, Finding, Remedy, Severity, System, Torch
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import set_variable, unset_variable
 
 NEW_NAME = "PYTORCH_ALLOC_CONF"
@@ -92,10 +92,10 @@ def allocator_settings(
     Exception: both names of the variable are read by current releases, so the old one passes.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf
     """
-    applies(torch is None or torch.build in (None, "cuda", "rocm"), "PyTorch is not built for a GPU")
+    skip_unless(torch is None or torch.build in (None, "cuda", "rocm"), "PyTorch is not built for a GPU")
     values = {name: environment.get(name) for name in NAMES}
     present = {name: value for name, value in values.items() if value}
-    applies(present, "no setting of the allocator is in the environment")
+    skip_unless(present, "no setting of the allocator is in the environment")
     for name, value in present.items():
         yield from _malformed(name, value, system)
         yield from _ignored_by_backend(name, value)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import capability, has_tensor_cores, known_facts, label, reachable
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import Features, features
 from gpudoctor.model import ComputeCapability, Device, Finding, Message, Python, Remedy, Severity
-from gpudoctor.reasoning.devices import capability, has_tensor_cores, known_facts, label, reachable
-from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import Skip, check, known
 from gpudoctor.remedies import python_command
 

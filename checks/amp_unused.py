@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.usable_devices import TorchDevice, described, is_minor_turing, usable_devices
 from gpudoctor.data import features
 from gpudoctor.model import Finding, PackageVersion, Remedy, Severity, TorchRuntime
-from gpudoctor.reasoning.usable_devices import TorchDevice, described, is_minor_turing, usable_devices
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 
 
 @check(family="precision")
@@ -20,7 +20,7 @@ def amp_unused(torch_runtime: TorchRuntime) -> Iterator[Finding]:
     """
     devices = usable_devices(torch_runtime)
     version = torch_runtime.version
-    applies(version is None or version.release >= (1, 10), f"PyTorch {version} has no torch.autocast")
+    skip_unless(version is None or version.release >= (1, 10), f"PyTorch {version} has no torch.autocast")
     best = {device.cuda_index: _best_precision(device) for device in devices}
     if all(precision is None for precision in best.values()):
         raise Skip(f"what {described(devices)} gains is not known")

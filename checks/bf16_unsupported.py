@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from gpudoctor.conclusions.devices import capability as capability_by_product
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import text_with
+from gpudoctor.conclusions.usable_devices import described, is_minor_turing
 from gpudoctor.data import features
 from gpudoctor.model import ComputeCapability, Device, Finding, Message, Python, Remedy, Severity, TorchRuntime
-from gpudoctor.reasoning.devices import capability as capability_by_product
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import text_with
-from gpudoctor.reasoning.usable_devices import described, is_minor_turing
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import python_command
 
 # Source: torch/amp/autocast_mode.py of torch 2.14; vllm/platforms/cuda.py; transformers/training_args.py.
@@ -56,8 +56,8 @@ def bf16_unsupported(
         return
     if torch_runtime is None and devices is None:
         raise Skip("torch_runtime.device_capabilities is unknown")
-    applies(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
-    applies(found or devices != (), "no NVIDIA GPU is there")
+    skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
+    skip_unless(found or devices != (), "no NVIDIA GPU is there")
     if all(_bf16(capability) is None for _, capability in found.values()):
         raise Skip("whether the device has bf16 is not known")
     if emulating:

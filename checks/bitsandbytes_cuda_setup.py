@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import package, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import CudaVersion, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.installed import package, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_packages, python_command, set_variable
 
 # The first version of bitsandbytes whose wheels hold a library for this CUDA version.
@@ -58,9 +58,9 @@ def bitsandbytes_cuda_setup(
         raise Skip("python is unknown")
     packages = known(python.packages, "python.packages")
     found = package(python, "bitsandbytes")
-    applies(found, "bitsandbytes is not installed")
+    skip_unless(found, "bitsandbytes is not installed")
     whole = whole_torch(torch, torch_runtime)
-    applies(known(whole.build, "torch.build") == "cuda", "PyTorch is not built for CUDA")
+    skip_unless(known(whole.build, "torch.build") == "cuda", "PyTorch is not built for CUDA")
     cuda = known(whole.cuda_version, "torch.cuda_version")
     by_conda = any(each.name == "bitsandbytes" and each.installer == "conda" for each in packages)
     needed = next((version for first, version in FIRST_VERSIONS if cuda >= first), None)

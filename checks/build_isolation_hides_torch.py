@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import Machine, whole_torch
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Device,
     Driver,
@@ -14,9 +16,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.installed import Machine, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import python_command
 from gpudoctor.remedies.commands import environment_of
 
@@ -50,7 +50,7 @@ def build_isolation_hides_torch(
         or reported(messages, "build-lacks-torch-said")
         or (missing if _fails_before_building(messages) else ())
     )
-    applies(builds, "no build reports that it lacks torch")
+    skip_unless(builds, "no build reports that it lacks torch")
     package = _package(messages)
     installed = whole_torch(torch, torch_runtime).installed
     machine = Machine(python=python, system=system, driver=driver, devices=devices)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Python, Remedy, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import install_packages
 from gpudoctor.remedies.commands import environment_of, with_sudo
 
@@ -34,7 +34,7 @@ def build_tools_missing(
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
     told = reported(messages, *TOOLS)
-    applies(told, "no such message in the report")
+    skip_unless(told, "no such message in the report")
     fact, message = min(told, key=lambda pair: list(TOOLS).index(pair[1].kind))
     windows = system is not None and system.os == "windows"
     yield Finding(

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gpudoctor.conclusions.devices import capability, has_tensor_cores, known_facts, label, ranges, reachable
 from gpudoctor.data import Features, features
 from gpudoctor.model import ComputeCapability, Device, Finding, Severity
-from gpudoctor.reasoning.devices import capability, has_tensor_cores, known_facts, label, ranges, reachable
 from gpudoctor.registry import check, known
 
 PRECISIONS = ("fp16", "bf16", "tf32", "int8", "fp8", "fp4")

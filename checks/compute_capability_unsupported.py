@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import capability, label, reachable
 from gpudoctor.data import TorchBuild, features, last_driver_branch, last_toolkit, runs_on, torch_builds
 from gpudoctor.data.capabilities import TEGRA
 from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, Torch
-from gpudoctor.reasoning.devices import capability, label, reachable
 from gpudoctor.registry import Skip, check
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import Machine, package
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.torch_requests import cuda_wanted, gpu_named
 from gpudoctor.data import torch_builds
 from gpudoctor.model import Device, Driver, Finding, Message, Python, Remedy, Severity, System, Torch
-from gpudoctor.reasoning.installed import Machine, package
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import cuda_wanted, gpu_named
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.torch_install import index_options
 
@@ -44,10 +44,10 @@ def conda_cpuonly_solved(
     does not name the GPU, a request for CUDA or conda's package __cuda stands for it.
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
-    applies(torch.installed is not False, "PyTorch is not installed")
+    skip_unless(torch.installed is not False, "PyTorch is not installed")
     said = next((fact for fact, _ in reported(messages, "conda-cpu-chosen")), None)
     build = (torch.conda_build or None) if said else known(torch.conda_build, "torch.conda_build")
-    applies(said or build, "conda did not install PyTorch")
+    skip_unless(said or build, "conda did not install PyTorch")
     if torch.build not in (None, "cpu") and not (said and "cpu" in (torch.conda_build or "")):
         return  # a report may also show another environment, in which it works
     if not (said or torch.conda_cpuonly or "cpu" in str(build)):

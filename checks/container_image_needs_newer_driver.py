@@ -4,6 +4,20 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import (
+    cuda_of_image_name,
+    each,
+    each_image_once,
+    engine_of,
+    failed_with,
+    gives_up_gpu,
+    gpu_way,
+    gpu_wish,
+    named,
+)
+from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import COMPAT_NOT_SUPPORTED, cuda_error, in_container
 from gpudoctor.data import driver_for, offered_cuda_can_run, supported_cuda
 from gpudoctor.model import (
     Container,
@@ -22,21 +36,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.container_setups import (
-    cuda_of_image_name,
-    each,
-    each_image_once,
-    engine_of,
-    failed_with,
-    gives_up_gpu,
-    gpu_way,
-    gpu_wish,
-    named,
-)
-from gpudoctor.reasoning.containers import told_of_container
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import COMPAT_NOT_SUPPORTED, cuda_error, in_container
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import update_driver
 
 VARIABLE = "NVIDIA_REQUIRE_CUDA"
@@ -87,7 +87,7 @@ def container_image_needs_newer_driver(
     environment = known(environment, "environment")
     variable = VERSION if in_container(system) and not environment.get(VARIABLE) else VARIABLE
     text = _of_version(environment.get(VERSION)) if variable == VERSION else environment.get(VARIABLE) or ""
-    applies(text, f"{VARIABLE} is not set")
+    skip_unless(text, f"{VARIABLE} is not set")
     needed = _cuda_of(text)
     driver = known(driver, "driver")
     offered = driver.cuda_version

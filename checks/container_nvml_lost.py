@@ -3,6 +3,17 @@
 import shlex
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import each, each_once, engine_of, failed_with, gpu_way, named
+from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
+    NVML_NO_PERMISSION,
+    NVML_UNKNOWN,
+    gpu_nodes,
+    in_container,
+    in_wsl,
+    nvml_error,
+)
 from gpudoctor.model import (
     Container,
     Containers,
@@ -15,18 +26,7 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.reasoning.container_setups import each, each_once, engine_of, failed_with, gpu_way, named
-from gpudoctor.reasoning.containers import told_of_container
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
-    NVML_NO_PERMISSION,
-    NVML_UNKNOWN,
-    gpu_nodes,
-    in_container,
-    in_wsl,
-    nvml_error,
-)
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 
 TROUBLESHOOTING = (
     "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
@@ -64,8 +64,8 @@ def container_nvml_lost(
     yield from each_once(_of_setups(containers, system))
     if containers is not None and not in_container(system):
         return
-    applies(system is None or system.container != "", "this is not a container")
-    applies(not in_wsl(system), "WSL has no device rules for the GPU")
+    skip_unless(system is None or system.container != "", "this is not a container")
+    skip_unless(not in_wsl(system), "WSL has no device rules for the GPU")
     inside = told_of_container(system, container)
     told = reported(messages, "container-worked-before", *(("container-context-refused",) if inside else ()))
     if told and (driver is None or (driver.nvml_error is None and driver.nvml_code is None)):

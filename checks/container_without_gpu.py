@@ -2,6 +2,36 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import (
+    NO_DEVICES,
+    device_beyond,
+    each,
+    each_once,
+    engine_of,
+    failed_with,
+    gives_up_gpu,
+    gpu_way,
+    gpu_wish,
+    has_nvidia_runtime,
+    host_has_gpu,
+    named,
+    visible_devices,
+)
+from gpudoctor.conclusions.containers import gpus_left_out, told_of_container
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
+    NVML_DRIVER_NOT_LOADED,
+    NVML_LIBRARY_NOT_FOUND,
+    asks_for_cuda,
+    gpu_name,
+    gpu_nodes,
+    in_container,
+    in_wsl,
+    no_driver_reported,
+    nvidia_gpus,
+    nvml_error,
+    works,
+)
 from gpudoctor.model import (
     Container,
     Containers,
@@ -18,37 +48,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.container_setups import (
-    NO_DEVICES,
-    device_beyond,
-    each,
-    each_once,
-    engine_of,
-    failed_with,
-    gives_up_gpu,
-    gpu_way,
-    gpu_wish,
-    has_nvidia_runtime,
-    host_has_gpu,
-    named,
-    visible_devices,
-)
-from gpudoctor.reasoning.containers import gpus_left_out, told_of_container
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
-    NVML_DRIVER_NOT_LOADED,
-    NVML_LIBRARY_NOT_FOUND,
-    asks_for_cuda,
-    gpu_name,
-    gpu_nodes,
-    in_container,
-    in_wsl,
-    no_driver_reported,
-    nvidia_gpus,
-    nvml_error,
-    works,
-)
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_container_toolkit, reserve_gpu_in_compose, start_anew, start_container_with_gpu
 from gpudoctor.remedies.containers import RESERVATION
 
@@ -149,7 +149,7 @@ def container_without_gpu(
         )
         return
     system = known(system, "system")
-    applies(known(system.container, "system.container"), "this is not a container")
+    skip_unless(known(system.container, "system.container"), "this is not a container")
     if works(driver, devices) or (driver is not None and driver.nvml_code == 0):
         return
     gpus = nvidia_gpus(system)

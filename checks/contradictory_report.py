@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import capability, label
+from gpudoctor.conclusions.symptoms import in_container, in_wsl
 from gpudoctor.data import first_driver
 from gpudoctor.model import Contradiction, Device, Driver, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.devices import capability, label
-from gpudoctor.reasoning.symptoms import in_container, in_wsl
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 
 REMEDIES = (
     Remedy(
@@ -33,7 +33,7 @@ def contradictory_report(
     Reference: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html
     """
     old = tuple(_drivers_too_old(devices or (), driver))
-    applies(contradictions or old or devices, "the report tells each fact once")
+    skip_unless(contradictions or old or devices, "the report tells each fact once")
     two_sides = in_wsl(system) or in_container(system)
     for number, found in enumerate(contradictions):
         if not (two_sides and found.fact.startswith(OF_TWO_SIDES)):

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus
+from gpudoctor.conclusions.torch_requests import index_asked
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import gfx_target_of
 from gpudoctor.model import Device, Finding, Message, Python, Remedy, Severity, System, Torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
-from gpudoctor.reasoning.torch_requests import index_asked
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
@@ -47,7 +47,7 @@ def cuda_build_on_amd(
     such as most graphics parts inside processors. Where the GPU's gfx target is unknown it is a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
-    applies(not (_is_for_cpu(torch) and index_asked(messages, "rocm")), "ROCm was asked for, a CPU build came")
+    skip_unless(not (_is_for_cpu(torch) and index_asked(messages, "rocm")), "ROCm was asked for, a CPU build came")
     told = _told(torch, devices, messages)
     if not told and system is not None and system.amd_gfx_targets and not _is_for_cpu(torch):
         told = _target_told(torch, system.amd_gfx_targets, devices, messages)
@@ -57,7 +57,7 @@ def cuda_build_on_amd(
     if torch is None or system is None:
         raise Skip(f"{'torch' if torch is None else 'system'} is unknown")
     build = known(torch.build, "torch.build")
-    applies(build == "cuda", "PyTorch is not a CUDA build")
+    skip_unless(build == "cuda", "PyTorch is not a CUDA build")
     gpus = known(system.pci_gpus, "system.pci_gpus") if not system.amd_gfx_targets else system.pci_gpus or ()
     amd = [gpu for gpu in gpus if gpu.vendor == "amd"]
     if devices or nvidia_gpus(system) or not (amd or system.amd_gfx_targets):

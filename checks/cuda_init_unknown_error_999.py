@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported as told
+from gpudoctor.conclusions.symptoms import OPERATING_SYSTEM, UNKNOWN_ERROR, cuda_error, in_container, in_wsl
 from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported as told
-from gpudoctor.reasoning.symptoms import OPERATING_SYSTEM, UNKNOWN_ERROR, cuda_error, in_container, in_wsl
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import reboot
 
 FAILED_CALL = "error 304, a call of the operating system failed"
@@ -31,7 +31,7 @@ def cuda_init_unknown_error_999(
     unknown = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, messages)
     reported = unknown or cuda_error(OPERATING_SYSTEM, driver, torch_runtime, cupy_runtime, messages)
     if not reported:
-        applies(not messages, "no such message in the report")
+        skip_unless(not messages, "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
             raise Skip("driver.cuda_init_code is unknown")
         return

@@ -3,6 +3,16 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.missing_libraries import missing_library
+from gpudoctor.conclusions.symptoms import (
+    COMPAT_NOT_SUPPORTED,
+    SYSTEM_DRIVER_MISMATCH,
+    cuda_error,
+    runtime_texts,
+    text_with,
+)
 from gpudoctor.model import (
     CupyRuntime,
     Device,
@@ -19,16 +29,6 @@ from gpudoctor.model import (
     Toolkit,
     Torch,
     TorchRuntime,
-)
-from gpudoctor.reasoning.installed import whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.missing_libraries import missing_library
-from gpudoctor.reasoning.symptoms import (
-    COMPAT_NOT_SUPPORTED,
-    SYSTEM_DRIVER_MISMATCH,
-    cuda_error,
-    runtime_texts,
-    text_with,
 )
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable

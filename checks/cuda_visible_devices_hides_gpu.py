@@ -3,6 +3,10 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import HIDDEN, each, each_once, engine_of, gpu_way, named
+from gpudoctor.conclusions.installed import Machine, whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
 from gpudoctor.model import (
     Containers,
     ContainerSetup,
@@ -18,11 +22,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.container_setups import HIDDEN, each, each_once, engine_of, gpu_way, named
-from gpudoctor.reasoning.installed import Machine, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import set_variable, start_anew, unset_variable
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
@@ -67,7 +67,7 @@ def cuda_visible_devices_hides_gpu(
         raise Skip("environment is unknown")
     environment = environment or Environment()
     build = whole_torch(torch, torch_runtime).build
-    applies(messages is None or build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
+    skip_unless(messages is None or build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
     if build == "rocm":
         yield from _amd_findings(environment, system)
         return
@@ -98,7 +98,7 @@ def _nvidia_findings(
     silent = torch_runtime is not None and torch_runtime.available is False and not torch_runtime.availability_error
     if messages is not None and not (no_device or silent) and not _sees_too_few(value, torch_runtime, messages):
         # A report may show only some of the devices.
-        applies(not _choose(value, None).visible, "nothing in the report fails for want of a device")
+        skip_unless(not _choose(value, None).visible, "nothing in the report fails for want of a device")
     choice = _choose(value, devices)
     if choice.bad == "" and choice.visible:
         # The number of devices is often not in a report. With driver and GPU in order, a device that is not there
@@ -119,7 +119,7 @@ def _nvidia_findings(
         differs = bool(reported(messages, "torch-differs-by-program"))
         seen_none = bool(no_device) or differs or (unavailable and not no_driver_reported(torch_runtime, messages))
         gpu = _hidden_gpu(Machine(system=system, driver=driver, devices=devices), seen_none)
-        applies(known(gpu, "devices"), "there is no NVIDIA GPU to hide")
+        skip_unless(known(gpu, "devices"), "there is no NVIDIA GPU to hide")
         yield _all_hidden(NVIDIA, value, choice, len(devices) if devices else None, system)
     elif choice.after or choice.reason != "ends the list":
         yield _some_hidden(value, choice, system)
@@ -325,7 +325,7 @@ def _amd_findings(environment: Environment, system: System | None) -> Iterator[F
         number = _number(first)
         beyond = bool(count and number and int(number) >= count)
         if not number or number.startswith("-") or beyond:
-            applies(known(count, "system.amd_gfx_targets"), "there is no AMD GPU to hide")
+            skip_unless(known(count, "system.amd_gfx_targets"), "there is no AMD GPU to hide")
             reason = f"is beyond the last GPU, {count - 1}" if beyond and count else "ends the list"
             yield _all_hidden(name, value or "", _Choice(visible=(), bad=first, reason=reason), count, system)
             return

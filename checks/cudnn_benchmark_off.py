@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.usable_devices import usable_devices
 from gpudoctor.model import Finding, Remedy, Severity, TorchRuntime
-from gpudoctor.reasoning.usable_devices import usable_devices
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 
 
 @check(family="precision")
@@ -18,7 +18,7 @@ def cudnn_benchmark_off(torch_runtime: TorchRuntime) -> Iterator[Finding]:
     Reference: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark
     """
     usable_devices(torch_runtime)
-    applies(known(torch_runtime.cudnn_version, "torch_runtime.cudnn_version"), "PyTorch has no cuDNN")
+    skip_unless(known(torch_runtime.cudnn_version, "torch_runtime.cudnn_version"), "PyTorch has no cuDNN")
     if known(torch_runtime.cudnn_benchmark, "torch_runtime.cudnn_benchmark"):
         return
     yield Finding(

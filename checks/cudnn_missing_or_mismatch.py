@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import matching_packages, whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.model import (
     Finding,
     Message,
@@ -15,10 +18,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.installed import matching_packages, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import text_with
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
 from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.cuda_libraries import cudnn_of_torch, install_cudnn
@@ -77,10 +77,10 @@ def cudnn_missing_or_mismatch(
     if told is not None:
         yield _told_finding(told, whole, python, toolkit, system)
         return
-    applies(whole.installed is not False, "PyTorch is not installed")
-    applies(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
+    skip_unless(whole.installed is not False, "PyTorch is not installed")
+    skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
     missing = whole.missing_libraries or ()
-    applies(all("cudnn" in name for name in missing), "other libraries of PyTorch are missing too")
+    skip_unless(all("cudnn" in name for name in missing), "other libraries of PyTorch are missing too")
     failed = _failure(torch_runtime)
     place = _on_library_path(toolkit)
     remedies = _remedies(place, whole, python, system)

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.cupy_errors import cupy_works, error_with
+from gpudoctor.conclusions.installed import Gpu, Machine, cupy_installed, known_gpus
+from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, toolkit_span
 from gpudoctor.data import runs_on, toolkit_architectures
 from gpudoctor.model import (
     ComputeCapability,
@@ -19,10 +22,7 @@ from gpudoctor.model import (
     System,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.cupy_errors import cupy_works, error_with
-from gpudoctor.reasoning.installed import Gpu, Machine, cupy_installed, known_gpus
-from gpudoctor.reasoning.runtime_compilers import gpu_named_beside, toolkit_span
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import install_cupy
 
 # What NVRTC and CUDA say. Source: NVRTC 11.7 to 13.5; cudaGetErrorString of CUDA 13.5.
@@ -59,9 +59,9 @@ def cupy_arch_unsupported(
     Exception: machine code for the same major and a lower minor version runs. A CuPy that runs its kernels passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    applies(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
-    applies(cupy is None or cupy.platform != "rocm", "CuPy is not built for CUDA")
-    applies(devices != (), "there is no NVIDIA GPU")
+    skip_unless(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
+    skip_unless(cupy is None or cupy.platform != "rocm", "CuPy is not built for CUDA")
+    skip_unless(devices != (), "there is no NVIDIA GPU")
     if cupy_works(cupy_runtime):
         return
     reported = error_with(cupy_runtime, REFUSED)

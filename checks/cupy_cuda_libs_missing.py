@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.cupy_errors import DLL, cupy_errors, error_with, missing_library
+from gpudoctor.conclusions.installed import Machine, cupy_installed
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Message, Python, Remedy, Severity, System
-from gpudoctor.reasoning.cupy_errors import DLL, cupy_errors, error_with, missing_library
-from gpudoctor.reasoning.installed import Machine, cupy_installed
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.cuda_libraries import install_cuda_library
 
 LIBRARIES = "cudart|cublas|cufft|curand|cusolver|cusparse|nvJitLink"
@@ -43,8 +43,8 @@ def cupy_cuda_libs_missing(
     if built:
         yield _finding(built[0][0], "pip compiles CuPy from source, and finds no CUDA toolkit that fits", cupy, machine)
         return
-    applies(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
-    applies(machine.gpu() != "", "there is no NVIDIA GPU for CuPy")
+    skip_unless(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
+    skip_unless(machine.gpu() != "", "there is no NVIDIA GPU for CuPy")
     cupy_runtime = known(cupy_runtime, "cupy_runtime")
     library = missing_library(cupy_runtime, LIBRARIES)
     if library is not None:

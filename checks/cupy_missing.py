@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import Machine, cupy_installed, required
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Cupy,
     CupyRuntime,
@@ -16,8 +18,6 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.reasoning.installed import Machine, cupy_installed, required
-from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import python_command
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.cupy_errors import cupy_errors, with_distributions
+from gpudoctor.conclusions.installed import Machine
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Message, Python, Severity, System
-from gpudoctor.reasoning.cupy_errors import cupy_errors, with_distributions
-from gpudoctor.reasoning.installed import Machine
-from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 
 WARNING = "multiple CuPy packages are installed"

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.cupy_errors import error_with
+from gpudoctor.conclusions.installed import Machine, cupy_installed, package
+from gpudoctor.conclusions.messages import reported as told
 from gpudoctor.data import cupy_release
 from gpudoctor.model import (
     Cupy,
@@ -18,10 +21,7 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.reasoning.cupy_errors import error_with
-from gpudoctor.reasoning.installed import Machine, cupy_installed, package
-from gpudoctor.reasoning.messages import reported as told
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import install_packages
 
 # What an import says where compiled code and NumPy do not fit, or a function of NumPy is gone.
@@ -66,7 +66,7 @@ def cupy_numpy_incompatible(
     if said_so is not None:
         yield _told_finding(said_so, cupy, cupy_runtime, machine)
         return
-    applies(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
+    skip_unless(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
     version = _cupy_version(cupy, cupy_runtime)
     numpy, numpy_fact = _numpy(cupy, python)
     wanted = _requirement(cupy, version)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.cupy_errors import missing_library
+from gpudoctor.conclusions.installed import Machine, cupy_installed
 from gpudoctor.model import (
     Cupy,
     CupyRuntime,
@@ -14,9 +16,7 @@ from gpudoctor.model import (
     System,
     Toolkit,
 )
-from gpudoctor.reasoning.cupy_errors import missing_library
-from gpudoctor.reasoning.installed import Machine, cupy_installed
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.cuda_libraries import cuda_major_of, install_cuda_library
 
 
@@ -39,9 +39,9 @@ def cupy_nvrtc_missing(
     Exception: without an NVIDIA GPU CuPy compiles nothing.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    applies(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
+    skip_unless(known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"), "CuPy is not installed")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    applies(machine.gpu() != "", "there is no NVIDIA GPU for CuPy")
+    skip_unless(machine.gpu() != "", "there is no NVIDIA GPU for CuPy")
     reported = missing_library(cupy_runtime, "nvrtc|nvrtc-builtins")
     if reported is not None:
         yield _finding(f"CuPy cannot load {reported[1]}", (reported[0],), cupy, machine, reported[1])
@@ -61,7 +61,7 @@ def _from_disk(
     packages = (python.packages if python is not None else None) or ()
     by_conda = any(package.installer == "conda" and "nvrtc" in package.name for package in packages)
     in_conda = python is not None and python.environment == "conda"
-    applies(not in_conda or by_conda, "what conda's packages hold is not known")
+    skip_unless(not in_conda or by_conda, "what conda's packages hold is not known")
     if installs or by_conda or any("nvrtc" in library.soname for library in libraries):
         return
     facts = ("cupy.nvrtc_files", "toolkit.toolkits", "toolkit.system_libraries")

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.cupy_errors import is_incomplete, removed_part
+from gpudoctor.conclusions.usable_devices import present_gpu
 from gpudoctor.data import RemovedPart
 from gpudoctor.model import (
     Cupy,
@@ -20,9 +22,7 @@ from gpudoctor.model import (
     System,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.cupy_errors import is_incomplete, removed_part
-from gpudoctor.reasoning.usable_devices import present_gpu
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_cupy, install_packages, update_driver
 
 # Without these nothing works in CuPy; without the others, only what they are for.
@@ -73,14 +73,14 @@ def cupy_unusable(
     count only where a GPU is known to be there.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    applies(cupy is None or cupy.distributions != (), "CuPy is not installed")
+    skip_unless(cupy is None or cupy.distributions != (), "CuPy is not installed")
     error = known(cupy_runtime.import_error, "cupy_runtime.import_error")
-    applies(not error.endswith("No module named 'cupy'"), "CuPy is not installed")
+    skip_unless(not error.endswith("No module named 'cupy'"), "CuPy is not installed")
     device_error = cupy_runtime.device_error or ""
     gpu = present_gpu(devices, driver, system)
     if not error and not re.match(STATUS, device_error):
         known(gpu, "devices")
-    applies(gpu != "", "no NVIDIA GPU is there")
+    skip_unless(gpu != "", "no NVIDIA GPU is there")
     machine = _Machine(cupy=cupy, devices=devices, driver=driver, system=system, python=python)
     subject = f"cupy {cupy_runtime.version}" if cupy_runtime.version else "cupy"
     if error or device_error:

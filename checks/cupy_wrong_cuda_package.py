@@ -2,6 +2,18 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.cupy_cuda import (
+    Mismatch,
+    all_else_of_another_cuda,
+    cupy_name,
+    library_of_another_toolkit,
+    named_for_another_toolkit,
+    newer_libraries_first,
+    only_other_toolkits,
+)
+from gpudoctor.conclusions.cupy_errors import cupy_works
+from gpudoctor.conclusions.installed import Machine, cupy_installed
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import driver_can_run, minimum_driver, offered_cuda_can_run, supported_cuda
 from gpudoctor.model import (
     CudaVersion,
@@ -18,19 +30,7 @@ from gpudoctor.model import (
     Toolkit,
     Torch,
 )
-from gpudoctor.reasoning.cupy_cuda import (
-    Mismatch,
-    all_else_of_another_cuda,
-    cupy_name,
-    library_of_another_toolkit,
-    named_for_another_toolkit,
-    newer_libraries_first,
-    only_other_toolkits,
-)
-from gpudoctor.reasoning.cupy_errors import cupy_works
-from gpudoctor.reasoning.installed import Machine, cupy_installed
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import install_cupy, python_command, unset_variable, update_driver
 from gpudoctor.remedies.cupy_install import install_cupy_for_rocm, one_cuda_for_all
 
@@ -78,7 +78,7 @@ def cupy_wrong_cuda_package(
         yield _symbol_finding(symbol[0], cupy, machine)
         return
     told = reported(messages, "cupy-driver-mismatch")
-    applies(
+    skip_unless(
         told or known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"),
         "CuPy is not installed",
     )

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import label
+from gpudoctor.conclusions.symptoms import DEVICE_UNAVAILABLE, cuda_error, in_container, in_wsl
 from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.devices import label
-from gpudoctor.reasoning.symptoms import DEVICE_UNAVAILABLE, cuda_error, in_container, in_wsl
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 
 MODES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes"
 PROHIBITED = "prohibited"
@@ -32,7 +32,7 @@ def device_busy(
     said = cuda_error(DEVICE_UNAVAILABLE, driver, torch_runtime, cupy_runtime, messages)
     prohibited = bool(devices) and all(device.compute_mode == PROHIBITED for device in devices or ())
     if not said and not prohibited:
-        applies(not messages, "no such message in the report")
+        skip_unless(not messages, "no such message in the report")
         if devices is None and torch_runtime is None and cupy_runtime is None:
             raise Skip("devices is unknown")
         return

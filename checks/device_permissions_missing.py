@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.symptoms import NVML_NO_PERMISSION, gpu_nodes, in_container, in_wsl, nvml_error
 from gpudoctor.model import DeviceFile, Driver, Finding, Message, Remedy, Severity, System
-from gpudoctor.reasoning.symptoms import NVML_NO_PERMISSION, gpu_nodes, in_container, in_wsl, nvml_error
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 
 REFUSED_BY_CGROUP = "operation not permitted"
 
@@ -24,8 +24,8 @@ def device_permissions_missing(
     of their own.
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/faq.html
     """
-    applies(not in_container(system), "a container's device nodes are its host's")
-    applies(not in_wsl(system), "WSL has no device nodes of NVIDIA")
+    skip_unless(not in_container(system), "a container's device nodes are its host's")
+    skip_unless(not in_wsl(system), "WSL has no device nodes of NVIDIA")
     said = nvml_error(NVML_NO_PERMISSION, None, messages)
     if said:
         yield Finding(

@@ -2,6 +2,17 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import each, each_once, engine_of, gpu_way, named
+from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
+    NVML_LIBRARY_NOT_FOUND,
+    gpu_nodes,
+    in_container,
+    in_wsl,
+    no_driver_reported,
+    nvml_error,
+)
 from gpudoctor.model import (
     Container,
     Containers,
@@ -16,18 +27,7 @@ from gpudoctor.model import (
     System,
     TorchRuntime,
 )
-from gpudoctor.reasoning.container_setups import each, each_once, engine_of, gpu_way, named
-from gpudoctor.reasoning.containers import told_of_container
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
-    NVML_LIBRARY_NOT_FOUND,
-    gpu_nodes,
-    in_container,
-    in_wsl,
-    no_driver_reported,
-    nvml_error,
-)
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import reserve_gpu_in_compose, start_anew, start_container_with_gpu
 
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
@@ -87,8 +87,8 @@ def driver_capabilities_missing(
         )
         return
     system = known(system, "system")
-    applies(known(system.container, "system.container"), "this is not a container")
-    applies(not in_wsl(system), "WSL mounts every library of the driver")
+    skip_unless(known(system.container, "system.container"), "this is not a container")
+    skip_unless(not in_wsl(system), "WSL mounts every library of the driver")
     nodes = gpu_nodes(driver)
     if nodes == () and not devices:
         return

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
     NO_DEVICE,
     NVML_VERSION_MISMATCH,
     SYSTEM_DRIVER_MISMATCH,
@@ -13,6 +12,7 @@ from gpudoctor.reasoning.symptoms import (
     in_wsl,
     nvml_error,
 )
+from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
     NVML_LIBRARY_NOT_FOUND,
     gpu_name,
     in_container,
@@ -14,7 +13,8 @@ from gpudoctor.reasoning.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import install_driver, start_container_with_gpu
 
 NO_NVIDIA_SMI = "nvidia-smi-not-found"
@@ -49,11 +49,11 @@ def driver_missing(
     and other checks look after that.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
-    applies(not in_container(system), "the driver of a container is its host's")
-    applies(not in_wsl(system), "the driver of WSL is that of Windows")
-    applies(system is None or system.os != "darwin", "macOS has no NVIDIA GPUs")
-    applies(system is None or not system.amd_gfx_targets, "the GPU is of AMD")
-    applies(system is None or "tegra" not in (system.kernel or ""), "a Jetson has its driver in its system")
+    skip_unless(not in_container(system), "the driver of a container is its host's")
+    skip_unless(not in_wsl(system), "the driver of WSL is that of Windows")
+    skip_unless(system is None or system.os != "darwin", "macOS has no NVIDIA GPUs")
+    skip_unless(system is None or not system.amd_gfx_targets, "the GPU is of AMD")
+    skip_unless(system is None or "tegra" not in (system.kernel or ""), "a Jetson has its driver in its system")
     gpus = nvidia_gpus(system)
     if gpus == () or works(driver, devices):
         return

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
     NVML_DRIVER_NOT_LOADED,
     in_container,
     in_wsl,
@@ -13,7 +12,8 @@ from gpudoctor.reasoning.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import load_driver, reinstall_driver, start_container_with_gpu, update_driver
 
 # Messages of a kernel that has no module of the driver, or refuses it.
@@ -62,8 +62,8 @@ def driver_not_loaded(
     the module.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
-    applies(not in_container(system), "the kernel module is loaded by the container's host")
-    applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
+    skip_unless(not in_container(system), "the kernel module is loaded by the container's host")
+    skip_unless(not in_wsl(system), "WSL has no kernel module of NVIDIA")
     if driver is None and not messages:
         raise Skip("driver is unknown")
     driver = driver or Driver()

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 from gpudoctor.data import (
     driver_can_run,
     last_driver_branch,
@@ -32,9 +34,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_cupy, install_torch, update_driver
 
 # The driver of CUDA 10.0, the oldest of the table of toolkits.
@@ -103,14 +103,14 @@ def driver_too_old(
     nvcc is newer than the driver is advice, for libraries bring their own CUDA runtime.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
-    applies(driver is None or driver.installed is not False, "no driver is installed")
+    skip_unless(driver is None or driver.installed is not False, "no driver is installed")
     machine = _Machine(system=system, driver=driver, devices=devices, python=python, torch=torch, cupy=cupy)
     consumers = tuple(_consumers(torch, torch_runtime, cupy, cupy_runtime, system))
     said = too_old_reported(torch_runtime, cupy_runtime, messages)
     advice = tuple(_toolkit_finding(machine, toolkit))
     refused = [consumer for consumer in consumers if not consumer.works and _can_run(machine, consumer.cuda) is False]
     if [consumer.name for consumer in refused] == ["cupy"] and cupy is not None and cupy.cuda_major is not None:
-        applies(advice, "only CuPy's package asks for a newer driver: cupy-wrong-cuda-package tells")
+        skip_unless(advice, "only CuPy's package asks for a newer driver: cupy-wrong-cuda-package tells")
     elif refused:
         yield _finding(refused, machine, said[0] if said else None)
     elif said and _loadable(driver):
@@ -129,7 +129,7 @@ def _skip_unknown(machine: _Machine, consumers: tuple[_Consumer, ...]) -> None:
     Raises:
         Skip: no library asks for a CUDA version, or what the driver runs is unknown.
     """
-    applies(consumers, "no library with a known CUDA version is installed")
+    skip_unless(consumers, "no library with a known CUDA version is installed")
     if any(consumer.works or _can_run(machine, consumer.cuda) for consumer in consumers):
         return
     driver = known(machine.driver, "driver")

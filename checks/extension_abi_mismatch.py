@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import package as installed_package
+from gpudoctor.conclusions.installed import torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Finding,
     Message,
@@ -16,10 +19,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.installed import package as installed_package
-from gpudoctor.reasoning.installed import torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies.extension_install import described_torch, reinstall_extension, replace_extension
 
 OWN = ("torch", "torchvision", "torchaudio", "torchtext")
@@ -123,11 +123,11 @@ def extension_abi_mismatch(
         return
     if python is None:
         raise Skip("python is unknown")
-    applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     packages = known(python.packages, "python.packages")
     built = tuple(_built(number, package) for number, package in enumerate(packages) if package.name not in OWN)
     extensions = tuple(extension for extension in built if extension is not None)
-    applies(extensions, "no extension names the PyTorch that it was built for")
+    skip_unless(extensions, "no extension names the PyTorch that it was built for")
     version = known(whole.version, "torch.version")
     wrong = tuple(extension for extension in extensions if _differs(extension, whole))
     if wrong:

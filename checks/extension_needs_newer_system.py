@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Python, Remedy, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies.commands import environment_of
 
 
@@ -20,7 +20,7 @@ def extension_needs_newer_system(
     Reference: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/
     """
     told = reported(messages, "extension-glibc-too-old")[:1]
-    applies(told, "no such message in the report")
+    skip_unless(told, "no such message in the report")
     fact, message = told[0]
     names = message.names
     has = f", and this system has {system.glibc}" if system is not None and system.glibc else ""

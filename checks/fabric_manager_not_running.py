@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported as told_messages
+from gpudoctor.conclusions.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
 from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported as told_messages
-from gpudoctor.reasoning.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import capability
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.numerics import NOT_FINITE, within
+from gpudoctor.conclusions.usable_devices import described, is_minor_turing
 from gpudoctor.data import features
 from gpudoctor.model import Device, Finding, Message, Remedy, Severity, TorchRuntime
-from gpudoctor.reasoning.devices import capability
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.numerics import NOT_FINITE, within
-from gpudoctor.reasoning.usable_devices import described, is_minor_turing
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 
 # What says that fp16 overflowed, whatever the device is; and what says so only beside a device that is known for it, or
 # beside the words that half precision was used.
@@ -48,7 +48,7 @@ def fp16_nan(
     if told is not None:
         yield told
         return
-    applies(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
+    skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
     results = (torch_runtime.precision_results if torch_runtime is not None else None) or ()
     right = {result.device for result in results if result.precision == "fp32" and within(result, "tf32")}
     measured = False

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from gpudoctor.conclusions.devices import label
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import in_container, text_with
 from gpudoctor.data import xid_meaning
 from gpudoctor.model import (
     CupyRuntime,
@@ -17,9 +20,6 @@ from gpudoctor.model import (
     TorchRuntime,
     Xid,
 )
-from gpudoctor.reasoning.devices import label
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import in_container, text_with
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 from gpudoctor.remedies.commands import with_sudo

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
 from gpudoctor.model import Device, DeviceProcess, Finding, Message, Remedy, Severity, System
-from gpudoctor.reasoning.devices import known_facts, label, reachable, settled
 from gpudoctor.registry import check
 from gpudoctor.remedies import show_devices
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Device, Finding, Message, Remedy, Severity
-from gpudoctor.reasoning.devices import known_facts, label, reachable, settled
-from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import Skip, check
 
 HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import extension_to_build
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import CudaVersion, Finding, Message, Project, Python, Remedy, Severity, System, Toolkit
-from gpudoctor.reasoning.installed import extension_to_build
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import environment_of, with_sudo
 
 APT = ("ubuntu", "debian")
@@ -61,8 +61,8 @@ def host_compiler_too_new(
         yield _told_finding(told[0], toolkit or Toolkit(), python, system)
         return
     toolkit = known(toolkit, "toolkit")
-    applies(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch or CuPy")
-    applies(known(toolkit.host_compiler, "toolkit.host_compiler") == "gcc", "the host compiler is not gcc")
+    skip_unless(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch or CuPy")
+    skip_unless(known(toolkit.host_compiler, "toolkit.host_compiler") == "gcc", "the host compiler is not gcc")
     version = known(toolkit.host_compiler_version, "toolkit.host_compiler_version")
     newest = known(toolkit.host_compiler_max, "toolkit.host_compiler_max")
     if not version or version[0] <= newest:

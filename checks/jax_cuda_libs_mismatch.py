@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Python, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import install_packages, unset_variable
 
 INSTALL = "https://docs.jax.dev/en/latest/installation.html#nvidia-gpu"
@@ -22,7 +22,7 @@ def jax_cuda_libs_mismatch(
     Reference: https://docs.jax.dev/en/latest/installation.html#nvidia-gpu
     """
     told = reported(messages, "jax-library-outdated")
-    applies(told, "JAX reports no CUDA library that is too old")
+    skip_unless(told, "JAX reports no CUDA library that is too old")
     fact, message = told[0]
     name, loaded, built_with = (message.names[key] for key in ("name", "loaded", "built_with"))
     major = _major(name, built_with)

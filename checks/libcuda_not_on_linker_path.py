@@ -4,10 +4,10 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import in_container, in_wsl
 from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import in_container, in_wsl
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import with_sudo
 
 WSL_FOLDER = "/usr/lib/wsl/lib"
@@ -44,7 +44,7 @@ def libcuda_not_on_linker_path(
         return
     works = torch_runtime is not None and torch_runtime.available is True
     loader = () if works or (system is not None and system.os == "windows") else reported(messages, *LOADERS)
-    applies(not in_wsl(system), "where libcuda lies in WSL is for wsl-driver-problem")
+    skip_unless(not in_wsl(system), "where libcuda lies in WSL is for wsl-driver-problem")
     if loader and _answers(driver, devices) and not in_container(system):
         yield _loader_finding(loader[0], driver, system)
         return

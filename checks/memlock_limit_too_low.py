@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import each, each_once, failed_with, named
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Containers, ContainerSetup, Finding, Message, Remedy, Severity, System
-from gpudoctor.reasoning.container_setups import each, each_once, failed_with, named
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import start_anew
 
 MIB = 1024 * 1024
@@ -37,7 +37,7 @@ def memlock_limit_too_low(
         yield _inside(system)
         return
     concerned = [(path, setup) for path, setup in each(containers) if _has_infiniband(path, setup)]
-    applies(concerned or (system and system.has_infiniband), "nothing here has to do with InfiniBand")
+    skip_unless(concerned or (system and system.has_infiniband), "nothing here has to do with InfiniBand")
     yield from each_once(_limited(concerned))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.messages import reported as told_messages
+from gpudoctor.conclusions.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, text_with
 from gpudoctor.model import (
     Device,
     Driver,
@@ -13,8 +15,6 @@ from gpudoctor.model import (
     Severity,
     TorchRuntime,
 )
-from gpudoctor.reasoning.messages import reported as told_messages
-from gpudoctor.reasoning.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, text_with
 from gpudoctor.registry import Skip, check
 
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"

@@ -2,6 +2,13 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.symptoms import (
+    MPS_CONNECTION_FAILED,
+    MPS_NOT_READY,
+    MPS_RPC_FAILURE,
+    cuda_error,
+    in_container,
+)
 from gpudoctor.model import (
     CupyRuntime,
     Driver,
@@ -13,14 +20,7 @@ from gpudoctor.model import (
     System,
     TorchRuntime,
 )
-from gpudoctor.reasoning.symptoms import (
-    MPS_CONNECTION_FAILED,
-    MPS_NOT_READY,
-    MPS_RPC_FAILURE,
-    cuda_error,
-    in_container,
-)
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import unset_variable
 
 GUIDE = "https://docs.nvidia.com/deploy/mps/index.html"
@@ -52,7 +52,7 @@ def mps_daemon_unreachable(
     found = [(code, cuda_error(code, driver, torch_runtime, cupy_runtime, messages)) for code in ERRORS]
     said = next(((code, fact) for code, fact in found if fact), None)
     if said is None:
-        applies(not messages, "no such message in the report")
+        skip_unless(not messages, "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
             raise Skip("driver.cuda_init_code is unknown")
         return

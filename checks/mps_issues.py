@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Environment, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, unset_variable
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/mps.html"
@@ -90,8 +90,8 @@ def mps_issues(
         return
     if torch_runtime is None:
         raise Skip("torch_runtime is unknown")
-    applies(known(system.os if system is not None else None, "system.os") == "darwin", "this is not a Mac")
-    applies(torch is None or torch.installed is not False, "PyTorch is not installed")
+    skip_unless(known(system.os if system is not None else None, "system.os") == "darwin", "this is not a Mac")
+    skip_unless(torch is None or torch.installed is not False, "PyTorch is not installed")
     yield from _memory_limit(environment, system)
     available = known(torch_runtime.mps_available, "torch_runtime.mps_available")
     built = torch_runtime.mps_built

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.model import Finding, Message, Python, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import text_with
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import python_command, set_variable
 
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
@@ -28,7 +28,7 @@ def mps_op_not_implemented(
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
     told = _told(torch_runtime, messages)
-    applies(told, "no operator was missing")
+    skip_unless(told, "no operator was missing")
     for fact, operator in told:
         yield Finding(
             severity=Severity.ERROR,

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import in_wsl
 from gpudoctor.model import Device, Environment, Finding, Message, Remedy, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import in_wsl
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import set_variable, unset_variable
 
 TROUBLESHOOTING = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
@@ -65,7 +65,7 @@ def nccl_p2p_problem(
         return
     if devices is None:
         raise Skip("devices: not known")
-    applies(len(devices) > 1, "there is only one GPU")
+    skip_unless(len(devices) > 1, "there is only one GPU")
     yield from _switches(environment, system)
     if system is None or not system.iommu or in_wsl(system) or any(device.nvlinks_active for device in devices):
         return

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
     INSUFFICIENT_DRIVER,
     NO_DEVICE,
     NVML_VERSION_MISMATCH,
@@ -16,7 +15,8 @@ from gpudoctor.reasoning.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.registry import Skip, check, known, skip_unless
 
 # Messages of a kernel module that found a GPU and could not take it.
 THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release")
@@ -73,9 +73,9 @@ def no_nvidia_gpu(
         raise Skip("system is unknown")
     system = system or System()
     missed_on_mac = system.os == "darwin" and no_driver_reported(torch_runtime, messages)
-    applies(system.os != "darwin" or missed_on_mac, "macOS has no NVIDIA GPUs")
-    applies("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
-    applies(torch is None or torch.build != "rocm", "PyTorch is built for AMD")
+    skip_unless(system.os != "darwin" or missed_on_mac, "macOS has no NVIDIA GPUs")
+    skip_unless("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
+    skip_unless(torch is None or torch.build != "rocm", "PyTorch is built for AMD")
     # A build for the CPU does not look for a driver.
     asks = asks_for_cuda(torch, cupy)
     unavailable = torch_runtime is not None and torch_runtime.available is False
@@ -91,7 +91,7 @@ def no_nvidia_gpu(
     if missed_on_mac and not nvidia_gpus(system):
         yield _on_mac(missed_on_mac)
         return
-    applies(not system.wsl, "WSL shows no PCI bus")
+    skip_unless(not system.wsl, "WSL shows no PCI bus")
     gpus = known(nvidia_gpus(system), "system.pci_gpus")
     if gpus:
         return

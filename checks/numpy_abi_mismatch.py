@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Python, Remedy, Severity, Torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import install_packages
 
 KINDS = ("numpy-not-available", "numpy-compiled-for-1", "numpy-binary-changed")
@@ -23,8 +23,8 @@ def numpy_abi_mismatch(
     Reference: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     """
     told = [found for kind in KINDS for found in reported(messages, kind)]
-    applies(told, "no such message in the report")
-    applies(not reported(messages, "cupy-*"), "the report is of CuPy")
+    skip_unless(told, "no such message in the report")
+    skip_unless(not reported(messages, "cupy-*"), "the report is of CuPy")
     fact, message = told[0]
     old_torch = torch is not None and torch.version is not None and torch.version.release < FIRST_WITH_NUMPY_2
     yield Finding(

@@ -3,6 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.container_lacks import CDI, NAMED, Lack, lacks_of_engine
+from gpudoctor.conclusions.container_setups import each, each_once, engine_of, failed_with, named
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import in_container, nvidia_gpus, works
 from gpudoctor.model import (
     Container,
     Containers,
@@ -15,11 +19,7 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.reasoning.container_lacks import CDI, NAMED, Lack, lacks_of_engine
-from gpudoctor.reasoning.container_setups import each, each_once, engine_of, failed_with, named
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import in_container, nvidia_gpus, works
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import (
     configure_engine,
     install_container_toolkit,
@@ -78,15 +78,15 @@ def nvidia_container_toolkit_missing(
     if told or seen:
         return
     container = known(container, "container")
-    applies(not in_container(system), "containers are started by this one's host")
-    applies(system is None or system.os in (None, "linux"), "the toolkit is for Linux")
-    applies(system is None or not system.wsl, "Docker Desktop hands the GPU to containers of WSL by itself")
-    applies(devices or nvidia_gpus(system) != (), "there is no NVIDIA GPU")
-    applies(driver is None or driver.installed is not False, "no driver is installed")
+    skip_unless(not in_container(system), "containers are started by this one's host")
+    skip_unless(system is None or system.os in (None, "linux"), "the toolkit is for Linux")
+    skip_unless(system is None or not system.wsl, "Docker Desktop hands the GPU to containers of WSL by itself")
+    skip_unless(devices or nvidia_gpus(system) != (), "there is no NVIDIA GPU")
+    skip_unless(driver is None or driver.installed is not False, "no driver is installed")
     engine = "docker" if container.docker_installed else "podman" if container.podman_installed else ""
     if not engine:
         known(container.docker_installed, "container.docker_installed")
-        applies(engine, "there is no container engine")
+        skip_unless(engine, "there is no container engine")
     installed = known(container.toolkit_installed, "container.toolkit_installed")
     if container.cdi_devices or (installed and container.nvidia_runtime_configured is not False):
         return

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import gpu_name, in_wsl, nvidia_gpus, works
 from gpudoctor.data import capability_of
 from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Message, PciGpu, Remedy, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus, works
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 
 # The open module needs the GPU System Processor, which came with Turing.
 # Source: "Open Linux Kernel Modules" in the driver's README.
@@ -38,7 +38,7 @@ def open_kernel_module_unsupported_gpu(
     Exception: a GPU that NVML lists works and passes, whatever its age.
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/kernel_open.html
     """
-    applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
+    skip_unless(not in_wsl(system), "WSL has no kernel module of NVIDIA")
     if driver is None and not messages:
         raise Skip("driver is unknown")
     driver = driver or Driver()

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.memory_shortage import UNSURE, Shortage, shortage_of, shown_bytes
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import features
 from gpudoctor.model import Container, Device, Finding, Message, Remedy, Severity, System, Torch
-from gpudoctor.reasoning.containers import told_of_container
-from gpudoctor.reasoning.memory_shortage import UNSURE, Shortage, shortage_of, shown_bytes
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import set_variable
 
 KINDS = (
@@ -67,7 +67,7 @@ def out_of_memory(
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
     """
     told = reported(messages, *KINDS)
-    applies(told, "no such message in the report")
+    skip_unless(told, "no such message in the report")
     shortage = shortage_of(told, devices)
     if shortage is None:
         return

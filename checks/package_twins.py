@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import Machine, matching_packages
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Device, Driver, Finding, Message, Package, Python, Remedy, Severity, System, Torch
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.installed import Machine, matching_packages
-from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch
 from gpudoctor.remedies.commands import environment_of

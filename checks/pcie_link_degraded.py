@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
 from gpudoctor.model import Device, Finding, Remedy, Severity
-from gpudoctor.reasoning.devices import known_facts, label, reachable, settled
 from gpudoctor.registry import check
 
 REFERENCE = "https://docs.nvidia.com/deploy/nvidia-smi/index.html"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import label, ranges, reachable, settled
 from gpudoctor.model import Device, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.devices import label, ranges, reachable, settled
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import with_sudo
 
 # A display server holds the device open, so the driver stays initialised without persistence mode.
@@ -22,9 +22,9 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
     in a container it is the host's setting.
     Reference: https://docs.nvidia.com/deploy/driver-persistence/index.html
     """
-    applies(known(system.os, "system.os") == "linux", f"{system.os} has no persistence mode")
-    applies(not system.wsl, "WSL has no persistence mode")
-    applies(not system.container, "in a container it is the host's setting")
+    skip_unless(known(system.os, "system.os") == "linux", f"{system.os} has no persistence mode")
+    skip_unless(not system.wsl, "WSL has no persistence mode")
+    skip_unless(not system.container, "in a container it is the host's setting")
     answering = reachable(devices)
     off = [(path, d) for path, d in answering if d.persistence_enabled is False and not _drives_display(d)]
     yield from settled((_finding(off, system) for _ in off[:1]), answering, "persistence_enabled")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import label, reachable, settled
 from gpudoctor.model import Device, Finding, Remedy, Severity, System
-from gpudoctor.reasoning.devices import label, reachable, settled
 from gpudoctor.registry import check
 from gpudoctor.remedies.commands import with_sudo
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, Finding, ProbeReport, Python, Remedy, Severity
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import python_command
 
 # The probes that ask a library or the driver: what hangs or crashes there does so in every program.
@@ -28,7 +28,7 @@ def probe_failed(
     error that NVML answers with is a fact about the driver, for the checks of the driver.
     Reference: https://docs.nvidia.com/deploy/xid-errors/index.html
     """
-    applies(any(report.probe for report in reports), "no probe was run")
+    skip_unless(any(report.probe for report in reports), "no probe was run")
     seen: set[str] = set()
     for number, report in enumerate(reports):
         name = report.probe or report.section

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from gpudoctor.model import Cupy, Device, Driver, Finding, FoundProfile, Remedy, Severity, Torch
 from gpudoctor.profiles.fingerprint import Part, compare
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import quote
 
 
@@ -29,7 +29,7 @@ def profile_stale(
         return
     fingerprint = known(profile.fingerprint, "profile.fingerprint")
     parts = compare(fingerprint, devices=devices, driver=driver, torch=torch, cupy=cupy)
-    applies(parts, "the profile does not say what it was tuned on")
+    skip_unless(parts, "the profile does not say what it was tuned on")
     known(next((part.now for part in parts if part.now is not None), None), "everything that the profile was tuned on")
     differing = [part for part in parts if part.fits is False]
     if differing:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.data.failure_messages import failure_message
 from gpudoctor.model import Finding, Message, Remedy, Severity
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 
 
 @check(family="tool")
@@ -19,7 +19,7 @@ def program_error(messages: tuple[Message, ...]) -> Iterator[Finding]:
     Reference: https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html
     """
     found = reported(messages, "program-*")
-    applies(found, "no such message in the report")
+    skip_unless(found, "no such message in the report")
     for kind in dict.fromkeys(message.kind for _, message in found):
         facts = tuple(fact for fact, message in found if message.kind == kind)
         row = failure_message(kind)

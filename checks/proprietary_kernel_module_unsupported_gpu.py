@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import gpu_name, in_wsl, nvidia_gpus, works
 from gpudoctor.data import capability_of
 from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Message, Remedy, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import gpu_name, in_wsl, nvidia_gpus, works
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
 # GPUs need the open module.
@@ -38,7 +38,7 @@ def proprietary_kernel_module_unsupported_gpu(
     Exception: a machine whose GPUs NVML lists passes.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
-    applies(not in_wsl(system), "WSL has no kernel module of NVIDIA")
+    skip_unless(not in_wsl(system), "WSL has no kernel module of NVIDIA")
     if driver is None and not messages:
         raise Skip("driver is unknown")
     driver = driver or Driver()

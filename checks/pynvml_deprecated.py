@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import package
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.model import Finding, Message, PackageVersion, Python, Remedy, Severity, TorchRuntime
-from gpudoctor.reasoning.installed import package
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import text_with
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages
 

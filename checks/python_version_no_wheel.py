@@ -3,6 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.torch_requests import (
+    MACHINES,
+    PLATFORMS,
+    TorchRequest,
+    failed_request,
+    is_about_python,
+    platform_of,
+    pythons_of,
+)
 from gpudoctor.data import TorchRelease, torch_releases
 from gpudoctor.model import (
     Cupy,
@@ -20,18 +31,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import (
-    MACHINES,
-    PLATFORMS,
-    TorchRequest,
-    failed_request,
-    is_about_python,
-    platform_of,
-    pythons_of,
-)
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import is_windows, join, quote
 from gpudoctor.remedies.torch_install import index_options
 
@@ -68,7 +68,7 @@ def python_version_no_wheel(
     if other:
         yield _other_wheel(*other[0])
         return
-    applies(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
+    skip_unless(not known(whole_torch(torch, torch_runtime).installed, "torch.installed"), "PyTorch is installed")
     python, system = known(python, "python"), known(system, "system")
     version = known(python.version, "python.version")
     machine = known(system.machine, "system.machine").lower()
@@ -80,7 +80,7 @@ def python_version_no_wheel(
     tag = version.minor_release + ("t" if python.free_threaded else "")
     requirement = required(project, "torch")
     releases = tuple(release for release in torch_releases() if _asked_for(release, requirement))
-    applies(releases, "the requirement on torch names no release in the table")
+    skip_unless(releases, "the requirement on torch names no release in the table")
     if platform is not None and any(tag in release.pythons.get(platform, ()) for release in releases):
         return
     asked = f"PyTorch (up to {torch_releases()[-1].versions[-1]})"

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import Machine, whole_torch
+from gpudoctor.configuration.requirements.judgement import Judgement
+from gpudoctor.configuration.requirements.parsing import MachineRequirement
 from gpudoctor.model import CudaVersion, DriverVersion, Finding, Remedy, Severity, Snapshot
-from gpudoctor.reasoning.installed import Machine, whole_torch
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import update_driver
-from gpudoctor.requirements.judgement import Judgement
-from gpudoctor.requirements.parsing import MachineRequirement
 
 
 @check(family="tool")
@@ -25,8 +25,8 @@ def requirement_unmet(snapshot: Snapshot, requirements: tuple[MachineRequirement
     explains it, and makes the exit status 1 whatever --fail-on says.
     Reference: https://peps.python.org/pep-0440/#version-specifiers
     """
-    applies(requirements, "nothing is required (--require)")
-    from gpudoctor.requirements.judging import judge  # most runs require nothing
+    skip_unless(requirements, "nothing is required (--require)")
+    from gpudoctor.configuration.requirements.judging import judge  # most runs require nothing
 
     for judgement in judge(requirements, snapshot):
         if not judgement.met:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.data.rocm import gfx_target_of
 from gpudoctor.model import Device, Driver, Finding, Message, Python, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_torch
 
 
@@ -28,7 +28,7 @@ def rocm_build_on_nvidia(
     Reference: https://pytorch.org/get-started/locally/
     """
     build = known(torch.build, "torch.build")
-    applies(build == "rocm", "PyTorch is not a ROCm build")
+    skip_unless(build == "rocm", "PyTorch is not a ROCm build")
     gpus = nvidia_gpus(system) or ()
     if system is not None and system.amd_gfx_targets:
         return

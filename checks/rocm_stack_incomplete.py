@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Remedy, Severity, System
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies.commands import with_sudo
 
 PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"
@@ -23,7 +23,7 @@ def rocm_stack_incomplete(messages: tuple[Message, ...], system: System | None =
     unloaded = reported(messages, "rocm-module-not-loaded")[:1]
     library = reported(messages, "rocm-library-missing")[:1]
     unseen = reported(messages, "rocm-no-device")[:1]
-    applies(denied or unloaded or library or unseen, "no such message in the report")
+    skip_unless(denied or unloaded or library or unseen, "no such message in the report")
     if unloaded:
         yield _finding(unloaded[0], "The kernel driver of ROCm is not loaded", (_driver(), _permissions(system)))
     elif denied:

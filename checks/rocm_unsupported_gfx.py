@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import gfx_target_of
 from gpudoctor.model import Environment, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import text_with
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, set_variable, unset_variable
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
@@ -47,13 +47,13 @@ def rocm_unsupported_gfx(
     said = _said(torch_runtime, messages)
     if not said:
         build = known(torch.build if torch is not None else None, "torch.build")
-        applies(build == "rocm", "PyTorch is not a ROCm build")
+        skip_unless(build == "rocm", "PyTorch is not a ROCm build")
     targets, target_fact = _targets(system, messages)
     override = environment.get(OVERRIDE) if environment is not None else None
     built = _built_for(torch)
     if not said:
         known(targets, "system.amd_gfx_targets")
-        applies(targets, "there is no AMD GPU")
+        skip_unless(targets, "there is no AMD GPU")
         possible = built if built is not None else _later_targets(torch)
         if possible is None or (built is None and set(possible) & set(targets or ())):
             raise Skip("torch.architectures is unknown")

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import each, each_once, failed_with, named
+from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import in_container
 from gpudoctor.model import Container, Containers, ContainerSetup, Finding, Message, Remedy, Severity, System, Torch
-from gpudoctor.reasoning.container_setups import each, each_once, failed_with, named
-from gpudoctor.reasoning.containers import told_of_container
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import in_container
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import start_anew
 
 MIB = 1024 * 1024
@@ -40,9 +40,9 @@ def shm_too_small(
         yield _failure(told, system, container)
         return
     system = known(system, "system")
-    applies(known(system.container, "system.container"), "this is not a container")
+    skip_unless(known(system.container, "system.container"), "this is not a container")
     if not reported(messages, "data-loader-workers"):
-        applies(known(known(torch, "torch").installed, "torch.installed"), "PyTorch is not installed")
+        skip_unless(known(known(torch, "torch").installed, "torch.installed"), "PyTorch is not installed")
     total = known(system.shm_total_bytes, "system.shm_total_bytes")
     if total > DEFAULT_BYTES:
         return

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Container, Finding, Message, Project, Remedy, Severity, System
-from gpudoctor.reasoning.containers import told_of_container
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 
 REFERENCE = "https://docs.docker.com/build/cache/invalidation/"
 # What makes an image the reason for a module that is missing, and is no problem by itself.
@@ -41,7 +41,7 @@ def stale_docker_image(
     """
     stale = reported(messages, "docker-image-stale", "docker-not-rebuilt")
     missing = reported(messages, "python-module-missing", "torch-module-missing")
-    applies(stale or missing, "no such message in the report")
+    skip_unless(stale or missing, "no such message in the report")
     inside = _in_container(container, system, messages)
     if missing and inside:
         stale += reported(messages, *WITH_A_MODULE)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Remedy, Severity, Torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
 
@@ -19,7 +19,7 @@ def tf32_api_mixed(messages: tuple[Message, ...], torch: Torch | None = None) ->
     """
     mixed = reported(messages, "tf32-mixed-api")[:1]
     deprecated = reported(messages, "tf32-api-deprecated")[:1]
-    applies(mixed or deprecated, "no such message in the report")
+    skip_unless(mixed or deprecated, "no such message in the report")
     fact, message = (mixed or deprecated)[0]
     version = torch is not None and torch.version is not None
     yield Finding(

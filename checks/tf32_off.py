@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.usable_devices import TorchDevice, described, usable_devices
 from gpudoctor.model import Environment, Finding, PackageVersion, Remedy, Severity, System, TorchRuntime
-from gpudoctor.reasoning.usable_devices import TorchDevice, described, usable_devices
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import unset_variable
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
@@ -24,7 +24,7 @@ def tf32_off(
     """
     usable = usable_devices(torch_runtime)
     devices = [device for device in usable if device.computes("tf32")]
-    applies(devices, f"{described(usable)}: no TF32")
+    skip_unless(devices, f"{described(usable)}: no TF32")
     if known(torch_runtime.matmul_tf32, "torch_runtime.matmul_tf32"):
         return
     yield Finding(

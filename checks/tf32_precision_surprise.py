@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.devices import capability
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.numerics import error_bound, has_tf32_error
 from gpudoctor.model import (
     ComputeCapability,
     Device,
@@ -15,10 +18,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.devices import capability
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.numerics import error_bound, has_tf32_error
-from gpudoctor.registry import Skip, applies, check
+from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import set_variable, unset_variable
 
 FIRST_WITH_TF32 = ComputeCapability(8, 0)  # Source: NVIDIA A100 whitepaper
@@ -51,7 +51,7 @@ def tf32_precision_surprise(
     reported only where a report speaks of results that differ and of TF32, or of what it is compared with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
-    applies(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
+    skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
     capabilities = _capabilities(torch_runtime, devices)
     named = reported(messages, "gpu-named-ampere")
     if capabilities and not named and all(number < FIRST_WITH_TF32 for number in capabilities):

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import Machine, extension_to_build, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import first_toolkit, last_toolkit
 from gpudoctor.model import (
     ComputeCapability,
@@ -19,9 +21,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.installed import Machine, extension_to_build, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.toolkit import (
     integrate_in_visual_studio,
     name_libdevice,
@@ -95,8 +95,8 @@ def toolkit_mismatch_building_extension(
         yield _told_finding(first, whole, toolkit, machine)
         return
     toolkit = known(toolkit, "toolkit")
-    applies(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
-    applies(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch")
+    skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
+    skip_unless(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch")
     nvcc = known(toolkit.nvcc_version, "toolkit.nvcc_version")
     built_with = known(whole.cuda_version, "torch.cuda_version")
     if nvcc.major == built_with.major:

@@ -3,6 +3,18 @@
 import shlex
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.container_setups import (
+    each,
+    each_image_once,
+    engine_of,
+    gpu_way,
+    gpu_wish,
+    host_has_gpu,
+    named,
+)
+from gpudoctor.conclusions.installed import Machine, known_gpus, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.torch_requests import cuda_wanted, gpu_named, index_asked
 from gpudoctor.data import features, runs_on, torch_builds, torch_releases
 from gpudoctor.data.capabilities import is_tegra
 from gpudoctor.model import (
@@ -22,19 +34,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.container_setups import (
-    each,
-    each_image_once,
-    engine_of,
-    gpu_way,
-    gpu_wish,
-    host_has_gpu,
-    named,
-)
-from gpudoctor.reasoning.installed import Machine, known_gpus, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import cuda_wanted, gpu_named, index_asked
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import install_torch, python_command
 
 # torch.version.cuda is None in every build that is not for CUDA.
@@ -67,7 +67,7 @@ def torch_cpu_build(
     """
     yield from each_image_once(_of_setups(containers, Machine(system=system, driver=driver, devices=devices)))
     whole = whole_torch(torch, torch_runtime)
-    applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     gpu = machine.gpu()
     index = index_asked(messages, "cu")
@@ -76,7 +76,7 @@ def torch_cpu_build(
     guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, machine, environment, messages)
     if not guessed and known(whole.build, "torch.build") != "cpu":
         return
-    applies(system is None or system.os != "darwin", "macOS has no CUDA")
+    skip_unless(system is None or system.os != "darwin", "macOS has no CUDA")
     if gpu is None and not wanted:
         known(gpu, "devices")
     rocm = index_asked(messages, "rocm") if whole.build == "cpu" else None

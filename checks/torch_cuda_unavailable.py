@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import Machine, whole_torch
+from gpudoctor.conclusions.symptoms import NO_DEVICE, cuda_error, in_container
+from gpudoctor.conclusions.torch_requests import cuda_wanted
+from gpudoctor.conclusions.usable_devices import present_gpu
 from gpudoctor.model import Device, Driver, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.installed import Machine, whole_torch
-from gpudoctor.reasoning.symptoms import NO_DEVICE, cuda_error, in_container
-from gpudoctor.reasoning.torch_requests import cuda_wanted
-from gpudoctor.reasoning.usable_devices import present_gpu
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import python_command, set_variable, start_container_with_gpu
 
 FIND_OUT = (
@@ -41,13 +41,13 @@ def torch_cuda_unavailable(
     wanted = cuda_wanted(messages, gpu)
     if whole.build is None and not wanted:
         known(torch.build if torch is not None else None, "torch.build")
-    applies(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
+    skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
     if available and not error:
         return
-    applies(messages is None or system is None or system.os != "darwin", "macOS has no CUDA")
+    skip_unless(messages is None or system is None or system.os != "darwin", "macOS has no CUDA")
     if gpu is None and not (messages and (wanted or error)):
         known(gpu, "devices")
-    applies(gpu != "", "no NVIDIA GPU is there")
+    skip_unless(gpu != "", "no NVIDIA GPU is there")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     no_device = cuda_error(NO_DEVICE, None, torch_runtime, messages=messages) is not None
     said = error or "torch.cuda.is_available() is False and names no error"

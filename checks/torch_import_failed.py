@@ -4,10 +4,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
+from gpudoctor.conclusions.symptoms import in_container
 from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.symptoms import in_container
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import (
     install_driver,
     install_packages,
@@ -57,8 +57,8 @@ def torch_import_failed(
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html
     """
     error = known(torch_runtime.import_error, "torch_runtime.import_error")
-    applies(torch is None or torch.installed is not False, "PyTorch is not installed")
-    applies(not re.search(r"No module named '?torch'?$", error), "PyTorch is not installed")
+    skip_unless(torch is None or torch.installed is not False, "PyTorch is not installed")
+    skip_unless(not re.search(r"No module named '?torch'?$", error), "PyTorch is not installed")
     if not error:
         return
     cause, match = _cause_of(error)

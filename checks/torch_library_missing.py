@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Python, Severity, System, Torch, TorchRuntime
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import reinstall_torch
 
 MOST_NAMED = 3
@@ -24,7 +24,7 @@ def torch_library_missing(
     the loader searches, is there. An import that works makes this a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
-    applies(torch.installed is not False, "PyTorch is not installed")
+    skip_unless(torch.installed is not False, "PyTorch is not installed")
     missing = known(torch.missing_libraries, "torch.missing_libraries")
     if not missing:
         return

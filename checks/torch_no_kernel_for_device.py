@@ -4,6 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
+from gpudoctor.conclusions.numerics import is_right
+from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
+from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus, text_with
 from gpudoctor.data import TorchBuild, capability_of, runs_on, torch_builds, torch_releases
 from gpudoctor.model import (
     ComputeCapability,
@@ -19,11 +23,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
-from gpudoctor.reasoning.numerics import is_right
-from gpudoctor.reasoning.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
-from gpudoctor.reasoning.symptoms import gpu_name, nvidia_gpus, text_with
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, set_variable, show_devices
 
 # What PyTorch says, in lower case. Source: torch/cuda/__init__.py of PyTorch 2.14.1 and older.
@@ -101,9 +101,9 @@ def torch_no_kernel_for_device(
     whole = whole_torch(torch, torch_runtime)
     refused = refused_outside_cupy(messages)
     failed = text_with(*ERRORS, torch_runtime=torch_runtime) if messages is not None else None
-    applies(refused or failed or known(whole.installed, "torch.installed"), "PyTorch is not installed")
-    applies(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
-    applies(devices != () or (torch_runtime and torch_runtime.device_capabilities), "there is no NVIDIA GPU")
+    skip_unless(refused or failed or known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
+    skip_unless(devices != () or (torch_runtime and torch_runtime.device_capabilities), "there is no NVIDIA GPU")
     code = _code(whole, torch, torch_runtime, system)
     gpus = known_gpus(devices, torch_runtime) or _reported_gpus(torch_runtime)
     if not gpus and messages is not None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Cupy,
     Device,
@@ -16,8 +18,6 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.installed import Machine, required, severity_without_torch, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, python_command
 

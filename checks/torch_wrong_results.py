@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
 from gpudoctor.model import Finding, PrecisionResult, Python, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, reinstall_torch
 
 MULTIPLY = "import torch; a = torch.randn(256, 256, device='{device}'); print((a @ a).sum().item())"
@@ -26,7 +26,7 @@ def torch_wrong_results(
     Reference: https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html
     """
     results = known(torch_runtime.precision_results, "torch_runtime.precision_results")
-    applies(results, "PyTorch has no GPU to compute on")
+    skip_unless(results, "PyTorch has no GPU to compute on")
     wrong = {n: fault for n, result in enumerate(results) if (fault := _fault(result, results))}
     full = [result.device for result in results if _out_of_memory(result)]
     if not wrong and full:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import Machine, package, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import torch_companions, torch_releases
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import (
@@ -20,9 +22,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.installed import Machine, package, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_packages
 from gpudoctor.remedies.commands import environment_of
 
@@ -62,7 +62,7 @@ def torchvision_mismatch(
     Reference: https://github.com/pytorch/vision#installation
     """
     whole = whole_torch(torch, torch_runtime)
-    applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     said = reported(messages, "torchvision-*")
     try:
@@ -81,7 +81,7 @@ def _mismatches(python: Python | None, whole: Torch, system: System | None) -> t
     """Return the installed companions that do not belong to PyTorch, by their versions."""
     known(python.packages if python is not None else None, "python.packages")
     found = {name: there for name in COMPANIONS if (there := package(python, name)) is not None}
-    applies(found, "neither torchvision nor torchaudio is installed")
+    skip_unless(found, "neither torchvision nor torchaudio is installed")
     version = known(whole.version, "torch.version")
     if not _is_release(version):
         raise Skip(f"{version} is no release of PyTorch")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import Finding, Message, Remedy, Severity
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.registry import applies, check
+from gpudoctor.registry import check, skip_unless
 
 LONGEST = 200
 
@@ -19,7 +19,7 @@ def unknown_error(messages: tuple[Message, ...]) -> Iterator[Finding]:
     Reference: https://docs.python.org/3/tutorial/errors.html
     """
     unknown = reported(messages, "unknown-error")
-    applies(unknown, "no such message in the report")
+    skip_unless(unknown, "no such message in the report")
     for fact, message in unknown[:1]:
         yield Finding(
             severity=Severity.INFO,

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Message, PackageVersion, Python, Remedy, Severity, System, Torch
-from gpudoctor.reasoning.installed import Machine
-from gpudoctor.reasoning.torch_requests import (
+from gpudoctor.conclusions.installed import Machine
+from gpudoctor.conclusions.torch_requests import (
     TorchRequest,
     cuda_variants,
     exists,
@@ -12,7 +11,8 @@ from gpudoctor.reasoning.torch_requests import (
     is_about_python,
     rocm_variants,
 )
-from gpudoctor.registry import applies, check
+from gpudoctor.model import Device, Driver, Finding, Message, PackageVersion, Python, Remedy, Severity, System, Torch
+from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.torch_install import VERIFY, index_options
 
@@ -37,7 +37,7 @@ def wheel_index_wrong(
     Reference: https://pytorch.org/get-started/previous-versions/
     """
     request = failed_request(messages)
-    applies(request is not None, "no installer reports that it found no PyTorch")
+    skip_unless(request is not None, "no installer reports that it found no PyTorch")
     if request is None or is_about_python(request, python, system):
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.installed import Machine, package, torch_fact, whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.torch_requests import cuda_wanted
 from gpudoctor.model import (
     Device,
     Driver,
@@ -14,10 +17,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.installed import Machine, package, torch_fact, whole_torch
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import cuda_wanted
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
@@ -38,16 +38,16 @@ def windows_pypi_cpu_wheel(
     was chosen as such and is torch-cpu-build.
     Reference: https://pytorch.org/get-started/locally/
     """
-    applies(known(system.os, "system.os") == "windows", "this is not Windows")
+    skip_unless(known(system.os, "system.os") == "windows", "this is not Windows")
     whole = whole_torch(torch, torch_runtime)
-    applies(known(whole.installed, "torch.installed"), "PyTorch is not installed")
+    skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     build = whole.build
     if build is None and torch_runtime is not None and torch_runtime.available is False and cuda_wanted(messages):
         build = "cpu"  # a CUDA build for Windows has a local version, which is looked at below
     if known(build, "torch.build") != "cpu":
         return
-    applies(not whole.conda_build, "conda installed PyTorch")
-    applies(
+    skip_unless(not whole.conda_build, "conda installed PyTorch")
+    skip_unless(
         not _may_be_of_conda(python, messages),
         "conda's packages are here, and nothing tells that pip installed PyTorch",
     )

@@ -3,6 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.installed import (
+    Machine,
+    cupy_installed,
+    package,
+    required,
+    severity_without_torch,
+    torch_fact,
+    whole_torch,
+)
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.torch_requests import failed_request
 from gpudoctor.model import (
     Contradiction,
     Cupy,
@@ -20,18 +31,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.record import record
-from gpudoctor.reasoning.installed import (
-    Machine,
-    cupy_installed,
-    package,
-    required,
-    severity_without_torch,
-    torch_fact,
-    whole_torch,
-)
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.torch_requests import failed_request
-from gpudoctor.registry import applies, check, known
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import is_windows, quote
 
 
@@ -84,7 +84,7 @@ def wrong_python_environment(
             return
     python = known(python, "python")
     active = known(python.active_environment, "python.active_environment")
-    applies(active, "no environment is activated")
+    skip_unless(active, "no environment is activated")
     prefix = known(python.prefix, "python.prefix")
     windows = is_windows(python, system)
     if _same(active, prefix, windows):

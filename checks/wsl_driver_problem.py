@@ -5,9 +5,8 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
-from gpudoctor.reasoning.messages import reported
-from gpudoctor.reasoning.symptoms import (
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import (
     NO_DEVICE,
     NVML_OPERATING_SYSTEM,
     asks_for_cuda,
@@ -17,7 +16,8 @@ from gpudoctor.reasoning.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.registry import Skip, applies, check, known
+from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import set_variable
 
 # Source: https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl
@@ -79,8 +79,8 @@ def wsl_driver_problem(
     blocked = nvml_error(NVML_OPERATING_SYSTEM, driver, messages)
     if not blocked:
         wsl = known(system.wsl if system is not None else None, "system.wsl")
-        applies(wsl, "this is not WSL")
-        applies(not in_container(system), "the driver of a container is its host's")
+        skip_unless(wsl, "this is not WSL")
+        skip_unless(not in_container(system), "the driver of a container is its host's")
     elif system is not None and system.wsl == 0:
         return
     # Of the driver of Windows a report often holds the table of nvidia-smi, which works there.

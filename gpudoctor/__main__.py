@@ -20,7 +20,7 @@ def main() -> "NoReturn":
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller: nobody reads it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     supervisor = _begin_probing() if _is_of_this_machine(sys.argv[1:], os.environ) else None
-    from gpudoctor import cli
+    from gpudoctor.commands import cli
 
     try:
         cli.main(supervisor)
@@ -45,8 +45,8 @@ def _begin_probing() -> "Supervisor | None":
         supervisor = ForkedSupervisor(os.environ, os.getcwd())
     except OSError:  # a working directory that is gone: the command line tells
         return None
-    from gpudoctor.host import setting
     from gpudoctor.probes.asked_first import first_questions
+    from gpudoctor.probes.host import setting
 
     usual = setting(None, 30.0, fast=True)
     supervisor.prepare(first_questions(usual), usual)

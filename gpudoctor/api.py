@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpudoctor.errors import UsageError
-from gpudoctor.host import ImageRequest, executable, setting
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import Snapshot
 from gpudoctor.model.tuning import Tuning
+from gpudoctor.probes.host import ImageRequest, executable, setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.profiles.application import LoadedProfile, load_profile
 
@@ -52,8 +52,8 @@ def check(
         UsageError: the configuration is wrong, a name is neither an id nor a family, a requirement is none, a file
             cannot be read, or `python` is no program.
     """
-    from gpudoctor.checkup import check_files, check_host
-    from gpudoctor.commands.configured import configured
+    from gpudoctor.engine.checkup import check_files, check_host
+    from gpudoctor.engine.plan import configured
 
     plan = configured(names, tuple(ignore), tuple(require), None, images or ImageRequest())
     texts = [os.fspath(file) for file in files]

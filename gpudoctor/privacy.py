@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-from gpudoctor.host import Setting
+from typing import Any, Protocol
 
 # Patterns are texts, which `re` compiles when one is asked for: most texts give no occasion.
 _OTHER_HOME = r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':>]+"
@@ -49,7 +47,17 @@ _PROMPT_HOST = _BEFORE_PROMPT + r"(?:root|user)@)(?![0-9a-f]{12}[: ])[\w.-]{1,60
 _STARS = "***"
 
 
-def mask(value: Any, setting: Setting) -> Any:
+class Owner(Protocol):
+    """Whose machine it is: what names a person or a host there."""
+
+    @property
+    def home(self) -> str: ...
+
+    @property
+    def host_name(self) -> str: ...
+
+
+def mask(value: Any, setting: Owner) -> Any:
     """Return the JSON value with the home directory as "~", other users' as "user" and the host's name as "host".
 
     A shell expands "~", so that advised commands keep working. Keys are masked too: some are paths.
@@ -72,7 +80,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _masked(value: Any, setting: Setting) -> Any:
+def _masked(value: Any, setting: Owner) -> Any:
     if isinstance(value, str):
         return mask_text(value, setting)
     if isinstance(value, dict):
@@ -82,7 +90,7 @@ def _masked(value: Any, setting: Setting) -> Any:
     return value
 
 
-def mask_text(text: str, setting: Setting) -> str:
+def mask_text(text: str, setting: Owner) -> str:
     """Return `text` without the names of people and of the host, and without secrets."""
     if len(setting.home) > 1 and setting.home in text:
         text = re.sub(re.escape(setting.home) + r"(?![\w.-])", "~", text)

@@ -38,7 +38,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(config, "workerinput") or not (required or config.getoption("gpudoctor")):
         return  # a worker of pytest-xdist: its controller has checked
     from gpudoctor import api
-    from gpudoctor.checkup import exit_status
+    from gpudoctor.engine.checkup import exit_status
     from gpudoctor.errors import GpudoctorError, UsageError
 
     try:

@@ -1,23 +1,19 @@
-"""The catalog of checks: every module in the package gpudoctor.checks registers one."""
+"""What a check is, and how a module registers one."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import os
-import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from gpudoctor.model import SECTIONS, Finding
 from gpudoctor.model.record import record
 
-if TYPE_CHECKING:
-    from gpudoctor.plugins import Plugin
-
 T = TypeVar("T")
 CheckFunction = Callable[..., Iterator[Finding]]
-_registered: dict[str, Check] = {}
+registered: dict[str, Check] = {}
+"""Every check by its id."""
+
 
 _NO_SECTIONS = ("reports", "taken_at", "snapshot", "requirements")
 
@@ -93,25 +89,26 @@ def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunc
         unknown = [name for name in parameters if name not in (*SECTIONS, *_NO_SECTIONS)]
         if unknown or family not in FAMILIES:
             raise ValueError(f"check {check_id}: no such section or family: {', '.join(unknown) or family}")
-        taken = _registered.get(check_id)
+        taken = registered.get(check_id)
         if taken is not None and taken.function.__module__ != function.__module__:
             raise ValueError(f"check {check_id} is in {taken.function.__module__} and in {function.__module__}")
         needed = len(parameters) - len(function.__defaults__ or ())
-        _registered[check_id] = Check(
+        registered[check_id] = Check(
             id=check_id,
             family=family,
             sections=parameters[:needed],
             optional=parameters[needed:],
             explains=explains,
             function=function,
-            origin=_origin(function.__module__),
+            origin=origin_of(function.__module__),
         )
         return function
 
     return register
 
 
-def _origin(module: str) -> str:
+def origin_of(module: str) -> str:
+    """Return whose check a module registers."""
     return "gpudoctor" if module.startswith("gpudoctor.checks.") else f"the plugin {module}"
 
 
@@ -126,7 +123,7 @@ def known(value: T | None, fact: str) -> T:
     return value
 
 
-def applies(condition: Any, reason: str) -> None:
+def skip_unless(condition: Any, reason: str) -> None:
     """Skip the check for `reason` unless `condition` holds: the question does not arise on this machine.
 
     Raises:
@@ -134,76 +131,3 @@ def applies(condition: Any, reason: str) -> None:
     """
     if not condition:
         raise NotApplicable(reason)
-
-
-def load_checks(folder: str | None = None) -> tuple[Check, ...]:
-    """Return every check, in the order of families and ids: those of installed plugins too, and those in `folder`.
-
-    A plugin that cannot be loaded stands among them as a check that is broken.
-
-    Raises:
-        UsageError: there is no such folder, or it cannot be read.
-    """
-    from gpudoctor import plugins
-
-    _load_own_checks()
-    broken = [check for plugin in plugins.installed() for check in _load(plugin)]
-    kept = dict(_registered)
-    try:
-        if folder is not None:
-            broken += [check for plugin in plugins.in_folder(folder) for check in _load(plugin)]
-        found = (*_registered.values(), *broken)
-    finally:  # another run in this process may have another folder, or none
-        _restore(kept)
-    return tuple(sorted(found, key=lambda c: (FAMILIES.index(c.family), c.id)))
-
-
-def _load_own_checks() -> None:
-    """Import them by their paths: to look for a hundred modules by their names takes two milliseconds more."""
-    from gpudoctor.plugins import run_file
-
-    package = importlib.import_module("gpudoctor.checks")
-    for path in package.__path__:
-        for file in sorted(os.listdir(path)):
-            module = f"{package.__name__}.{file[:-3]}"
-            if file.endswith(".py") and file != "__init__.py" and module not in sys.modules:
-                run_file(module, os.path.join(path, file))
-
-
-def _load(plugin: Plugin) -> Iterator[Check]:
-    """Register the checks of `plugin`; where that fails none of them, and yield the check that says so."""
-    before = dict(_registered)
-    try:
-        plugin.load()
-    except (Exception, SystemExit) as error:
-        _restore(before)
-        yield _broken(plugin, f"{type(error).__name__}: {error}")
-        return
-    modules = (f"{check.function.__module__}." for check in before.values())
-    imported_before = any(module.startswith(f"{plugin.module}.") for module in modules)
-    if len(_registered) == len(before) and not imported_before:
-        yield _broken(plugin, "it registers no check")
-
-
-def _restore(registered: dict[str, Check]) -> None:
-    _registered.clear()
-    _registered.update(registered)
-
-
-def _broken(plugin: Plugin, why: str) -> Check:
-    def function() -> Iterator[Finding]:
-        yield from ()
-
-    reason = f"the plugin {plugin.name} ({plugin.place}) cannot be loaded: {why}"
-    function.__doc__ = f"{reason[0].upper()}{reason[1:]}\n\nWhy: its checks are not run until it is mended or removed."
-    words = "".join(letter if letter.isalnum() else " " for letter in plugin.name.lower()).split()
-    return Check(
-        id="-".join(("plugin", *words)),
-        family="tool",
-        sections=(),
-        optional=(),
-        explains=(),
-        function=function,
-        origin=_origin(plugin.module),
-        broken=reason,
-    )

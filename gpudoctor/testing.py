@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_one
 from gpudoctor.model import CheckResult, Snapshot
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_one
 
 
 def run_check(check_id: str, **sections: Any) -> CheckResult:

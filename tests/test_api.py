@@ -56,7 +56,7 @@ def test_check_answers_as_the_command_does(tmp_path: Path) -> None:
         "print(json_report.render(gpudoctor.check('shm-too-small', 'cupy', ignore=['cupy-missing'], fast=True)))",
         tmp_path,
     )
-    command = "from gpudoctor.cli import main; import sys; sys.argv = ['gpudoctor', *sys.argv[1:]]; main()"
+    command = "from gpudoctor.commands.cli import main; import sys; sys.argv = ['gpudoctor', *sys.argv[1:]]; main()"
     arguments = ["shm-too-small", "cupy", "--ignore", "cupy-missing", "--fast", "--format", "json"]
     done = subprocess.run(
         [sys.executable, "-c", command, "check", *arguments],

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.registry import Check, load_checks
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.registry import Check
 from gpudoctor.reporters import catalog
 
 ROOT = Path(__file__).parent.parent

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from gpudoctor.commands.check import check
+from gpudoctor.configuration.requirements.parsing import parse_requirement
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.compose.reader import read_project
-from gpudoctor.requirements.parsing import parse_requirement
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STATUSES = (0, 1, 3)

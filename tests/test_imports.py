@@ -24,7 +24,7 @@ def test_help_is_light(arguments: list[str]) -> None:
     program = (
         "import sys\n"
         f"sys.argv = ['gpudoctor', *{arguments}]\n"
-        "from gpudoctor.cli import main\n"
+        "from gpudoctor.commands.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
         "print('MODULES', *sys.modules)\n"
     )

@@ -23,14 +23,14 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.checkup import exit_status
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.checkup import exit_status
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Report, Severity, Snapshot, look_up
 from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.probes.snapshot import take_snapshot
-from gpudoctor.recording import RecordedHost
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters import json_report, table
-from gpudoctor.runner import run_checks
+from gpudoctor.snapshots.recording import RecordedHost
 
 FOLDER = Path(__file__).parent / "machines"
 WIDTH = 80

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.privacy import mask, mask_pasted, mask_secrets, mask_uuids
+from gpudoctor.probes.host import Setting
 
 ALICE = Setting(environ={}, directory=Path(), home="/home/alice", host_name="lab42")
 

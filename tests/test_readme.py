@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.configuration import load_configuration
+from gpudoctor.configuration.options import load_configuration
+from gpudoctor.configuration.requirements.names import NAMES
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_one
 from gpudoctor.model import Driver, DriverVersion, Snapshot
-from gpudoctor.registry import load_checks
-from gpudoctor.requirements.names import NAMES
-from gpudoctor.runner import run_one
 from tests.environments import python_of
 
 ROOT = Path(__file__).parent.parent

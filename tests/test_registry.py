@@ -11,7 +11,7 @@ from gpudoctor.model import Driver, Finding, Python, Torch
 
 @pytest.fixture(autouse=True)
 def _empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "registered", {})
 
 
 def test_the_function_gives_id_sections_and_page() -> None:
@@ -23,7 +23,7 @@ def test_the_function_gives_id_sections_and_page() -> None:
         """
         yield from ()
 
-    check = registry._registered["made-up"]
+    check = registry.registered["made-up"]
     assert (check.sections, check.optional, check.explains) == (("driver", "torch"), ("python",), ("other",))
     assert check.title == "The problem."
     assert check.page == "The problem.\n\nWhy: because."
@@ -64,6 +64,6 @@ def test_an_unknown_fact_skips() -> None:
 
 
 def test_a_question_that_does_not_arise_skips() -> None:
-    registry.applies(True, "no reason")
+    registry.skip_unless(True, "no reason")
     with pytest.raises(registry.Skip, match="CuPy is not installed"):
-        registry.applies((), "CuPy is not installed")
+        registry.skip_unless((), "CuPy is not installed")

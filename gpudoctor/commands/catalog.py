@@ -29,8 +29,8 @@ _STATUSES = {0: "Shown.", 2: "No check or family is called so.", 3: "gpudoctor i
 @click.argument("names", nargs=-1, metavar="[ID or FAMILY]...", shell_complete=complete_names)
 def list_checks(names: tuple[str, ...]) -> None:
     """List the checks: id, family and the problem that each one finds."""
+    from gpudoctor.engine.selection import select
     from gpudoctor.reporters import catalog
-    from gpudoctor.selection import select
 
     print_text(catalog.render_list(select(all_checks(), names), width=terminal.width(os.environ, sys.stdout)))
 
@@ -47,8 +47,8 @@ def list_checks(names: tuple[str, ...]) -> None:
 @click.argument("name", metavar="ID", shell_complete=complete_ids)
 def explain(name: str) -> None:
     """Explain one check: what it finds, why it matters, what passes on purpose, the source."""
+    from gpudoctor.engine.selection import named
     from gpudoctor.reporters import catalog
-    from gpudoctor.selection import named
 
     page = next((check for check in named(all_checks(), name) if check.id == name), None)
     if page is None:

@@ -14,11 +14,11 @@ from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import environment_options, image_options, local_host, refuse_probing
 from gpudoctor.commands.reports import project_root, screen, targets, write_reports
 from gpudoctor.errors import FAIL_ON
-from gpudoctor.host import setting
+from gpudoctor.probes.host import setting
 from gpudoctor.reporters import formats, terminal
 
 if TYPE_CHECKING:
-    from gpudoctor.host import ImageRequest
+    from gpudoctor.probes.host import ImageRequest
 
 
 @click.command(
@@ -71,8 +71,8 @@ def check(
 ) -> NoReturn:
     """Diagnose this machine, or a report of another: the root cause first, with evidence and what fixes it."""
     # Imported while the process that asks is starting: it takes as long.
-    from gpudoctor import checkup
-    from gpudoctor.commands.configured import configured
+    from gpudoctor.engine import checkup
+    from gpudoctor.engine.plan import configured
 
     wanted = targets(format_names, outputs)
     plan = configured((*names, *selected), ignored, required, fail_on, images)

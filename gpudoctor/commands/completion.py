@@ -20,9 +20,9 @@ def all_checks() -> tuple[Check, ...]:
     Raises:
         UsageError: the configuration is wrong.
     """
-    from gpudoctor.commands.configured import working_directory
-    from gpudoctor.configuration import load_configuration
-    from gpudoctor.registry import load_checks
+    from gpudoctor.configuration.options import load_configuration
+    from gpudoctor.engine.catalog import load_checks
+    from gpudoctor.engine.plan import working_directory
 
     return load_checks(load_configuration(working_directory()).plugins)
 
@@ -44,14 +44,14 @@ def complete_requirements(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the names of what can be required that begin so; without an operator, which a shell would take for its."""
-    from gpudoctor.requirements.names import NAMES
+    from gpudoctor.configuration.requirements.names import NAMES
 
     return _items([(name, known.meaning) for name, known in NAMES.items()], incomplete)
 
 
 def _checks() -> tuple[Check, ...]:
     """Return every check; where the configuration is wrong, those that need none."""
-    from gpudoctor.registry import load_checks
+    from gpudoctor.engine.catalog import load_checks
 
     try:
         return all_checks()

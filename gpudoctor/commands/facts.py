@@ -11,7 +11,7 @@ import click
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import FORMATS, environment_options, local_host, refuse_probing, write
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY
-from gpudoctor.host import setting
+from gpudoctor.probes.host import setting
 from gpudoctor.reporters import terminal
 
 
@@ -79,9 +79,9 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
 
     Readings of the moment (temperature, load, memory in use) are left out.
     """
-    from gpudoctor.checkup import check_files
-    from gpudoctor.comparison import compare
+    from gpudoctor.engine.checkup import check_files
     from gpudoctor.reporters import comparison
+    from gpudoctor.snapshots.comparison import compare
 
     difference = compare(check_files([before]), check_files([after]))
     if format_name == "json":
@@ -112,7 +112,7 @@ def record(folder: str, interpreter: str | None, timeout: float) -> None:
     """Keep what the probes read, masked, in FOLDER: attach it to a report of a bug, and it becomes a test."""
     from pathlib import Path
 
-    from gpudoctor import recording
+    from gpudoctor.snapshots import recording
 
     with terminal.progress("Recording this machine ...", sys.stderr):
         recording.record(local_host(setting(interpreter, timeout, fast=False)), Path(folder))

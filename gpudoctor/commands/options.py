@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpudoctor.errors import UsageError
-from gpudoctor.host import ImageRequest, Setting
+from gpudoctor.probes.host import ImageRequest, Setting
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:

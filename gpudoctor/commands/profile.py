@@ -11,7 +11,7 @@ import click
 from gpudoctor.commands.manual import ManualCommand, ManualGroup
 from gpudoctor.commands.options import FORMATS, environment_options, local_host, print_text, write
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, UsageError
-from gpudoctor.host import setting
+from gpudoctor.probes.host import setting
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:

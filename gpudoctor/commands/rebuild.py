@@ -14,7 +14,7 @@ import click
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import image_options, print_text
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, GpudoctorError, UsageError
-from gpudoctor.host import ImageRequest, setting
+from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from gpudoctor.errors import UsageError
 from gpudoctor.reporters import formats, terminal
 
 if TYPE_CHECKING:
-    from gpudoctor.host import Setting
     from gpudoctor.model import Report
+    from gpudoctor.probes.host import Setting
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable that names the file of a job's summary in GitHub Actions."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.probes import (
     container_engines,
     cuda_driver,
@@ -15,6 +14,7 @@ from gpudoctor.probes import (
     system,
     toolkit,
 )
+from gpudoctor.probes.host import Question, Setting
 
 ASKED_FIRST = (
     driver_files,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import Container
 from gpudoctor.parsers.container_config import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts, file_texts, found, is_linux, unreadable
 
 DOCKER_CONFIGS = ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json")

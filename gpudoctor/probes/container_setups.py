@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from gpudoctor.host import ImageRequest, Question, Setting
 from gpudoctor.model.containers import Containers
+from gpudoctor.probes.host import ImageRequest, Question, Setting
 from gpudoctor.probes.images import COMPOSE_FILES
 from gpudoctor.probes.reading import Facts
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.untrusted import cleaned
 
 # Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import CupyRuntime
 from gpudoctor.model.codec import from_json
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.untrusted import cleaned
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from gpudoctor.host import ImageRequest, Question, Setting
 from gpudoctor.model.images import ProjectImage
+from gpudoctor.probes.host import ImageRequest, Question, Setting
 from gpudoctor.probes.reading import Facts
 
 COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")

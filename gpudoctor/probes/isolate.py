@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import IO, Any, NoReturn, Protocol
 
-    from gpudoctor.host import Answer, Question, Setting
+    from gpudoctor.probes.host import Answer, Question, Setting
 
     class Process(Protocol):
         """A process that reads `stdin` and writes `stdout`."""
@@ -93,7 +93,7 @@ class Supervisor:
 
     def answers(self) -> Iterator[tuple[str, Answer]]:
         """Wait, and yield the name of each question with its answer, in the order in which they come."""
-        from gpudoctor.host import Answer
+        from gpudoctor.probes.host import Answer
 
         missing = [question.name for question in self._questions]
         watchdog = threading.Timer(self._patience, self._process.kill)
@@ -188,7 +188,7 @@ def _order(number: int, question: Question, setting: Setting) -> dict[str, Any]:
 
 def _understand(ending: dict[str, Any], line: bytes) -> Answer:
     """Return the answer of a worker that ended so, having written `line`."""
-    from gpudoctor.host import Answer
+    from gpudoctor.probes.host import Answer
 
     try:
         reply = json.loads(line)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import Driver
 from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts
 from gpudoctor.probes.untrusted import cleaned
 

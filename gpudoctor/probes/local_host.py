@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpudoctor.host import Answer, Question, Setting
 from gpudoctor.privacy import mask, mask_text
+from gpudoctor.probes.host import Answer, Question, Setting
 from gpudoctor.probes.isolate import Supervisor
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.untrusted import cleaned
 
 # Codes of nvml.h.

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model.profile import FILE_NAME, FoundProfile
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts
 from gpudoctor.probes.untrusted import cleaned
 

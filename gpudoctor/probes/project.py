@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Mapping
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import Project, Requirement
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import Package, PackageVersion, Python
 from gpudoctor.parsers.conda_records import torch_record
 from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
+from gpudoctor.probes.host import Question, Setting
 
 
 def question(setting: Setting) -> Question:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from gpudoctor.host import Answer, Host, Question, Setting
 from gpudoctor.model import SECTIONS, ProbeReport, Snapshot
 from gpudoctor.privacy import mask
 from gpudoctor.probes import (
@@ -29,6 +28,7 @@ from gpudoctor.probes import (
     torch_runtime,
 )
 from gpudoctor.probes.asked_first import ASKED_FIRST
+from gpudoctor.probes.host import Answer, Host, Question, Setting
 from gpudoctor.probes.parts import first_known
 
 

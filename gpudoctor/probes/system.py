@@ -6,13 +6,13 @@ import contextlib
 import re
 from typing import Any
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import PciGpu, System
 from gpudoctor.parsers.cgroup import cpu_limit, memory_limit_bytes
 from gpudoctor.parsers.kfd_properties import parse_gfx_target
 from gpudoctor.parsers.os_release import parse_os_release
 from gpudoctor.parsers.pci_uevent import ACCELERATOR, DISPLAY, PciDevice, parse_pci_uevent
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import (
     Facts,
     file_text,

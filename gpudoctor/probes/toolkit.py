@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from gpudoctor.host import Question, Setting
 from gpudoctor.model import SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.model.versions import CudaVersion
 from gpudoctor.parsers.compiler_version import Compiler, parse_compiler_version
@@ -19,6 +18,7 @@ from gpudoctor.parsers.host_config import parse_newest_gcc
 from gpudoctor.parsers.ldconfig import parse_ldconfig
 from gpudoctor.parsers.nvcc_version import parse_nvcc_version
 from gpudoctor.parsers.toolkit_version import parse_folder_name, parse_version_json, parse_version_txt
+from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
 
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from gpudoctor.model.versions import DriverVersion
 from gpudoctor.profiles.variables import allowed
 
 if TYPE_CHECKING:  # slow, and a check needs none of it
-    from gpudoctor.host import Host
     from gpudoctor.model.tuning import TunedDevice
+    from gpudoctor.probes.host import Host
 
 FITS = "fits"
 STALE = "stale"

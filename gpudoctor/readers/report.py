@@ -35,8 +35,8 @@ from gpudoctor.readers import (
 )
 from gpudoctor.readers.conclusions import concluded
 from gpudoctor.readers.facts import Facts, joined, same_product
-from gpudoctor.readers.saved_snapshot import read_snapshot
 from gpudoctor.readers.text import Text, read_text
+from gpudoctor.snapshots.saved import read_snapshot
 
 # Most reliable first: where two texts tell a fact, the first here is believed.
 READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = (

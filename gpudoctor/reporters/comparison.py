@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpudoctor.comparison import SCHEMA, Change, Comparison
 from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
 from gpudoctor.privacy import mask_uuids
 from gpudoctor.reporters.terminal import NARROWEST, clean, paint
 from gpudoctor.reporters.text import readable, wrap
+from gpudoctor.snapshots.comparison import SCHEMA, Change, Comparison
 
 _ONE_SIDED_SHOWN = 12
 

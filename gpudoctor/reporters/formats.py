@@ -44,7 +44,7 @@ class Run:
     @property
     def checks(self) -> tuple[Check, ...]:
         """All checks."""
-        from gpudoctor.registry import load_checks
+        from gpudoctor.engine.catalog import load_checks
 
         return load_checks(self.plugins)
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_one
 from gpudoctor.model import (
     CheckResult,
     ComputeCapability,
@@ -21,8 +23,6 @@ from gpudoctor.model import (
 )
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_one
 from gpudoctor.testing import run_check
 
 GIB = 2**30

@@ -2,7 +2,10 @@
 
 import pytest
 
-from gpudoctor.checkup import exit_status
+from gpudoctor.configuration.requirements.parsing import parse_requirement
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.checkup import exit_status
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     CheckResult,
     CudaVersion,
@@ -20,10 +23,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters import table
-from gpudoctor.requirements.parsing import parse_requirement
-from gpudoctor.runner import run_checks
 
 MIB = 2**20
 RTX_4090 = Device(nvml_index=0, name="NVIDIA GeForce RTX 4090", memory_total_bytes=24564 * MIB)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     ComputeCapability,
     Container,
@@ -31,8 +33,6 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 GIB = 1024**3
 R580 = DriverVersion((580, 95, 5))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -31,8 +33,6 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.report import Report
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 VERIFY = '-c "import torch; print(torch.__version__, torch.cuda.is_available())"'
 VERIFY_CUPY = '-c "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"'

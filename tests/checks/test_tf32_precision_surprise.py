@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpudoctor.conclusions.numerics import error_bound
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -14,7 +15,6 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.reasoning.numerics import error_bound
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import L4, T4, with_result, working
 

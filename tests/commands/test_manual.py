@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from gpudoctor.cli import cli
+from gpudoctor.commands.cli import cli
 from gpudoctor.commands.manual import ManualCommand
-from gpudoctor.registry import Check, load_checks
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.registry import Check
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:

@@ -8,7 +8,7 @@ import pytest
 
 from gpudoctor.commands.reports import JOB_SUMMARY, project_root, screen, targets, write_reports
 from gpudoctor.errors import UsageError
-from gpudoctor.host import Setting
+from gpudoctor.probes.host import Setting
 from gpudoctor.reporters.formats import Run
 from tests.reporters import reports
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from gpudoctor.conclusions.numerics import error_bound, is_right
+from gpudoctor.conclusions.usable_devices import usable_devices
 from gpudoctor.model import ComputeCapability, Outcome, TorchRuntime
 from gpudoctor.probes import isolate
 from gpudoctor.probes.torch_runtime import parse_torch_runtime
-from gpudoctor.reasoning.numerics import error_bound, is_right
-from gpudoctor.reasoning.usable_devices import usable_devices
 from gpudoctor.testing import run_check
 
 WORKERS = Path(isolate.WORKERS)

@@ -1,4 +1,4 @@
-"""A record is a frozen, keyword-only dataclass, and cheap to define."""
+"""A record is a frozen, keyword-only dataclass."""
 
 from dataclasses import FrozenInstanceError, field, fields, replace
 
@@ -42,7 +42,7 @@ def test_it_is_frozen() -> None:
 
 
 def test_a_missing_or_misspelt_field_is_refused() -> None:
-    with pytest.raises(TypeError, match="Point: x is missing"):
+    with pytest.raises(TypeError, match="'x'"):
         Point()  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="Point has no field z"):
+    with pytest.raises(TypeError, match="'z'"):
         Point(x=1, z=2)  # type: ignore[call-arg]

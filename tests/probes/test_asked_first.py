@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpudoctor.host import setting
 from gpudoctor.probes.asked_first import first_questions
+from gpudoctor.probes.host import setting
 from gpudoctor.probes.snapshot import questions
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import Container
 from gpudoctor.probes.container_engines import parse_container, question
+from gpudoctor.probes.host import Setting
 
 DAEMON = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
 CDI = 'devices:\n- name: "0"\n- name: all\nkind: nvidia.com/gpu\n'

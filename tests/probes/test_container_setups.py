@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.host import ImageRequest, Setting
 from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, GpuRequest, Message, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.probes.container_setups import parse_containers, question, why_unknown
+from gpudoctor.probes.host import ImageRequest, Setting
 
 
 def test_nothing_to_look_at(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
 from gpudoctor.probes.cuda_driver import parse_cuda_driver, question
+from gpudoctor.probes.host import Setting
 from tests.conftest import Install
 from tests.stand_ins import A10, RTX_4090, RTX_5090, Broken, Cuda, facts_of, run_worker
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import CudaVersion, CupyRuntime, LibraryCall, PackageVersion
 from gpudoctor.probes import isolate
 from gpudoctor.probes.cupy_runtime import parse_cupy_runtime, question
+from gpudoctor.probes.host import Setting
 from tests.environments import python_of
 
 WORKERS = Path(isolate.WORKERS)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import DeviceFile, Driver, DriverVersion
 from gpudoctor.probes.driver_files import parse_driver_files, question
+from gpudoctor.probes.host import Setting
 
 KERNEL = "6.8.0-45-generic"
 LIB = "/usr/lib/x86_64-linux-gnu"

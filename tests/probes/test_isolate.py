@@ -11,8 +11,8 @@ from typing import Protocol
 
 import pytest
 
-from gpudoctor.host import Answer, Question, Setting
 from gpudoctor.probes import isolate
+from gpudoctor.probes.host import Answer, Question, Setting
 from gpudoctor.probes.isolate import ForkedSupervisor, Supervisor
 
 WELL = "def collect(arguments):\n    return {'sum': arguments['a'] + arguments['b']}\n"
@@ -188,7 +188,7 @@ def test_a_prepared_question_is_asked_once(start: type[Supervisor], tmp_path: Pa
         "import os, sys\n"
         f"from gpudoctor.probes.isolate import {start.__name__} as start\n"
         "supervisor = start(os.environ, os.getcwd())\n"
-        "from gpudoctor.host import Question, Setting\n"
+        "from gpudoctor.probes.host import Question, Setting\n"
         "setting = Setting(environ=os.environ, directory=os.getcwd())\n"
         "count = ['sh', '-c', 'echo once >> count']\n"
         "wanted = Question(name='it', worker='read_host', arguments={'commands': {'count': count}})\n"

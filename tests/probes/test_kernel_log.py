@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import Driver, Xid
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.kernel_log import MESSAGES, XIDS, parse_kernel_log, question
 from gpudoctor.probes.workers.read_kernel_log import LINES, read_kernel_log
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpudoctor.host import Answer
+from gpudoctor.probes.host import Answer
 from gpudoctor.probes.local_host import Arriving
 
 FIRST, SECOND = Answer(state="ok", facts={"a": 1}), Answer(state="failed")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, question, why_unknown
 from gpudoctor.probes.workers import nvml_devices
 from tests.conftest import Install

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model.profile import FoundProfile
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.profile import parse_profile, question
 from gpudoctor.probes.workers import read_host
 from gpudoctor.profiles.env_file import render

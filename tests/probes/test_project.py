@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import Project, Requirement
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.project import MOST_FILES, parse_project, question
 from gpudoctor.probes.workers import read_host
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import Package, PackageVersion, Python
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.python_environment import parse_python, question
 from gpudoctor.probes.workers import python_environment

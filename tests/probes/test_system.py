@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import PciGpu, System
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.system import SECURE_BOOT, parse_system, question
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.host import Setting
 from gpudoctor.model import CudaVersion, SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.probes import toolkit as probe
+from gpudoctor.probes.host import Setting
 from gpudoctor.probes.toolkit import parse_loader_cache, parse_toolkit, question
 from gpudoctor.probes.workers import read_host
 

@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 import pytest
 
-from gpudoctor.host import Answer, Setting
+from gpudoctor.conclusions.numerics import INNER_SIZE, error_bound
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
 from gpudoctor.probes import isolate
+from gpudoctor.probes.host import Answer, Setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
 from gpudoctor.probes.workers import torch_runtime as worker
-from gpudoctor.reasoning.numerics import INNER_SIZE, error_bound
 from tests.environments import python_of
 
 WORKERS = Path(isolate.WORKERS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Report
 from gpudoctor.readers.report import read_texts
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 NVRTC = "RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)\n"
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system.\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 UUID = "3f9d2c1a-0b7e-5d44-8a61-9be0c77d1f2"
 ONE_INSTANCE = f"""$ nvidia-smi -L

@@ -6,12 +6,12 @@ import pytest
 
 from gpudoctor.data.failure_messages import failure_messages
 from gpudoctor.data.tables import load_table
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Message, Severity
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 MOUNT = "nvidia-container-cli: mount error:"
 

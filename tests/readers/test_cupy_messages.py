@@ -5,12 +5,12 @@ import time
 import pytest
 
 from gpudoctor.data.failure_messages import failure_messages
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity
 from gpudoctor.readers import messages
 from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 LIBRARIES, NVRTC, WRONG = "cupy-cuda-libs-missing", "cupy-nvrtc-missing", "cupy-wrong-cuda-package"
 UNUSABLE, MISSING, NUMPY, ARCHITECTURE = (

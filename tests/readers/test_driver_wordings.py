@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gpudoctor.data.failure_messages import failure_messages
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import DriverVersion, Report
 from gpudoctor.readers.report import read_texts
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 
 def diagnosed(*texts: str) -> Report:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.model import Outcome, Report, Snapshot
 from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.readers.report import READERS, read_texts
 from gpudoctor.readers.text import clean_text
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters import json_report, table
-from gpudoctor.runner import run_checks
 from tests.readers import pasted
 
 SECONDS = 20.0  # generous, for a busy machine: the longest takes 2 s on a quiet one

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 HOST = """+-----------------------------------------------------------------------------+
 | NVIDIA-SMI 470.57.02    Driver Version: 470.57.02    CUDA Version: 11.4     |

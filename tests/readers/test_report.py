@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.errors import NothingKnown, UsageError
 from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Snapshot, Torch
 from gpudoctor.readers.report import Reading, assemble, read_files, read_texts, unread_texts
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters import snapshot_json
-from gpudoctor.runner import run_checks
 
 TOO_OLD = b"UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update"
 

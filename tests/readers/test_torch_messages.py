@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity
 from gpudoctor.readers.report import read_texts
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 OLD_LIST = """{} with CUDA capability sm_{} is not compatible with the current PyTorch installation.
 The current PyTorch install supports CUDA capabilities {}.

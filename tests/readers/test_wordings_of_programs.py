@@ -5,11 +5,11 @@ import re
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Severity
 from gpudoctor.model.codec import to_json
 from gpudoctor.readers.report import read_texts
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_checks
 
 
 def causes(text: str) -> list[Finding]:

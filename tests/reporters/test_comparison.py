@@ -2,9 +2,9 @@
 
 import json
 
-from gpudoctor.comparison import Change, Comparison
 from gpudoctor.model import Finding, Severity
 from gpudoctor.reporters.comparison import render_json, render_table
+from gpudoctor.snapshots.comparison import Change, Comparison
 
 FINDING = Finding(check_id="driver-too-old", severity=Severity.ERROR, summary="11.4 is below 12.8", subject="driver")
 NOTHING = Comparison(changes=(), one_sided=(), gone=(), come=(), stayed=())

@@ -1,7 +1,7 @@
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
 from gpudoctor.model import Finding, Report, Severity
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters.formats import FORMATS, Run, render
 from tests.reporters import reports
 

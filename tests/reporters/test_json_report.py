@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     CheckResult,
     ComputeCapability,
@@ -19,9 +21,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.codec import from_json
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters.json_report import render
-from gpudoctor.runner import run_checks
 
 FINDING = Finding(
     check_id="torch-cpu-build",

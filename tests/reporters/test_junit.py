@@ -4,8 +4,8 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
 from gpudoctor.model import Report
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters import junit
 from tests.reporters import reports
 

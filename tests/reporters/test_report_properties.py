@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudoctor.registry import load_checks
+from gpudoctor.engine.catalog import load_checks
 from gpudoctor.reporters import github, html_report, junit, markdown, sarif
 from tests.reporters import reports
 from tests.reporters.html_pages import Page

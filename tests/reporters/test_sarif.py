@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
 from gpudoctor.model import (
     CopiedFiles,
     Finding,
@@ -22,7 +23,6 @@ from gpudoctor.model import (
     Severity,
     Snapshot,
 )
-from gpudoctor.registry import load_checks
 from gpudoctor.reporters import sarif
 from tests.reporters import reports
 from tests.reporters.json_schema import violations

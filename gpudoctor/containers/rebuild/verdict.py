@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_one
 from gpudoctor.model import ProjectImage, Snapshot
 from gpudoctor.model.record import record
-from gpudoctor.registry import load_checks
-from gpudoctor.runner import run_one
 
 CHECK = "docker-stale-layers"
 

@@ -1,0 +1,254 @@
+"""What is installed, from disk or from its import: of a pasted report often only one of the two is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpudoctor.conclusions.symptoms import in_container, nvidia_gpus, text_with, works
+from gpudoctor.conclusions.usable_devices import present_gpu
+from gpudoctor.data import capability_of
+from gpudoctor.model import (
+    ComputeCapability,
+    CudaVersion,
+    Cupy,
+    CupyRuntime,
+    Device,
+    Driver,
+    Package,
+    PackageVersion,
+    Project,
+    Python,
+    Remedy,
+    Requirement,
+    Severity,
+    System,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.model.record import record
+from gpudoctor.remedies import install_cupy, install_torch
+
+# Packages that are often compiled with nvcc when they are installed. deepspeed compiles when it runs.
+EXTENSIONS = (
+    *("flash-attn", "xformers", "apex", "torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv"),
+    *("pyg-lib", "causal-conv1d", "mamba-ssm", "detectron2", "pytorch3d", "nvdiffrast", "gsplat", "tinycudann"),
+    *("diff-gaussian-rasterization", "transformer-engine", "deepspeed"),
+)
+COMPILED_AT_RUN_TIME = ("deepspeed",)
+
+# Libraries besides PyTorch and CuPy for which people have a GPU.
+OTHER_FRAMEWORKS = ("tensorflow*", "tf-nightly*", "jax", "jaxlib", "onnxruntime*", "numba", "cudf*", "cuml*")
+
+
+@record
+class Machine:
+    """What the choice of a build depends on; None for unknown."""
+
+    python: Python | None = None
+    system: System | None = None
+    driver: Driver | None = None
+    devices: tuple[Device, ...] | None = None
+
+    def install_torch(self, torch: Torch | None = None) -> Remedy:
+        """Return how to install the build of PyTorch that fits."""
+        return install_torch(
+            python=self.python, system=self.system, driver=self.driver, devices=self.devices, torch=torch
+        )
+
+    def install_cupy(self, cupy: Cupy | None = None) -> Remedy:
+        """Return how to install the one CuPy that fits."""
+        return install_cupy(python=self.python, system=self.system, driver=self.driver, devices=self.devices, cupy=cupy)
+
+    def gpu(self) -> str | None:
+        """Return the name of an NVIDIA GPU that programs here are meant to use, "" for none, None for unknown.
+
+        The PCI bus shows more: GPUs handed on to a virtual machine, and those of the host that a container did not get.
+        """
+        gpus = nvidia_gpus(self.system)
+        if gpus and not self.devices and not works(self.driver):
+            handed_on = all(gpu.bound_driver == "vfio-pci" for gpu in gpus)
+            if handed_on or in_container(self.system):
+                return ""
+        return present_gpu(self.devices, self.driver, self.system)
+
+    def gpu_fact(self) -> str:
+        """Return the dotted path of the fact that names that GPU."""
+        if self.devices:
+            return "devices[0].nvml_index" if self.devices[0].name is None else "devices[0].name"
+        return "system.pci_gpus" if nvidia_gpus(self.system) else "driver.cuda_device_count"
+
+
+@record
+class Gpu:
+    """A GPU whose compute capability is known, with the name of the fact that tells it."""
+
+    name: str
+    capability: ComputeCapability
+    fact: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.capability.sm})"
+
+
+def whole_torch(torch: Torch | None, torch_runtime: TorchRuntime | None = None) -> Torch:
+    """Return PyTorch as it lies on disk, with what its import told where the disk did not."""
+    base = torch or Torch()
+    runtime = torch_runtime or TorchRuntime()
+    version = base.version or runtime.version
+    local = version.local if version is not None else ""
+    build = base.build or _build(runtime, local)
+    return replace(
+        base,
+        installed=_installed(base, runtime),
+        version=version,
+        build=build,
+        cuda_version=base.cuda_version or runtime.cuda_version or _cuda_of(local),
+        hip_version=runtime.hip_version if base.hip_version is None else base.hip_version,
+        architectures=base.architectures if base.architectures is not None else runtime.architectures,
+    )
+
+
+def _installed(torch: Torch, runtime: TorchRuntime) -> bool | None:
+    if torch.installed is not None:
+        return torch.installed
+    if lacks_module(runtime.import_error, "torch"):
+        return False
+    # An import that fails otherwise failed inside it.
+    there = torch.version or torch.build or runtime.version or runtime.import_error is not None
+    return True if there else None
+
+
+def lacks_module(import_error: str | None, module: str) -> bool:
+    """Return whether the import failed because there is no such module, not one that it needs itself."""
+    return re.search(rf"No module named '?{module}'?$", import_error or "") is not None
+
+
+def _build(runtime: TorchRuntime, local: str) -> str | None:
+    """Return the kind of build by what PyTorch said of itself, else by the local part of its version."""
+    if runtime.cuda_version is not None or _cuda_of(local) is not None:
+        return "cuda"
+    if runtime.hip_version:
+        return "rocm"
+    named = next((name for name in ("cpu", "rocm", "xpu") if local.startswith(name)), None)
+    if named:
+        return named
+    without_cuda = text_with("torch not compiled with cuda enabled", torch_runtime=runtime) is not None
+    if without_cuda or (runtime.hip_version == "" and runtime.architectures == ()):
+        return "mps" if runtime.mps_built else "cpu"
+    return None
+
+
+def _cuda_of(local: str) -> CudaVersion | None:
+    """Return the CUDA version of a variant such as "cu130", None for another local version."""
+    match = re.match(r"cu(\d{1,2})(\d)(?!\d)", local)
+    return CudaVersion(int(match[1]), int(match[2])) if match else None
+
+
+def torch_fact(name: str, torch: Torch | None, torch_runtime: TorchRuntime | None) -> str:
+    """Return the dotted path of the fact from which `whole_torch` has the field `name`, which must be known there."""
+    if torch is not None and getattr(torch, name) is not None:
+        return f"torch.{name}"
+    if torch_runtime is not None and getattr(torch_runtime, name, None) is not None:
+        return f"torch_runtime.{name}"
+    runtime = torch_runtime or TorchRuntime()
+    if name == "installed":
+        return "torch_runtime.import_error" if runtime.version is None else "torch_runtime.version"
+    if name == "build" and (runtime.cuda_version or runtime.hip_version):
+        return "torch_runtime.cuda_version" if runtime.cuda_version else "torch_runtime.hip_version"
+    said = text_with("torch not compiled with cuda enabled", torch_runtime=runtime) if name == "build" else None
+    if said is not None:
+        return said[0]
+    return "torch.version" if torch is not None and torch.version is not None else "torch_runtime.version"
+
+
+def cupy_installed(cupy: Cupy | None, cupy_runtime: CupyRuntime | None = None) -> bool | None:
+    """Return whether CuPy is installed, None where that is not known."""
+    if cupy is not None and (cupy.distributions or cupy.version is not None):
+        return True
+    if cupy_runtime is not None and (cupy_runtime.version is not None or cupy_runtime.import_error is not None):
+        return not lacks_module(cupy_runtime.import_error, "cupy")
+    return False if cupy is not None and cupy.distributions == () else None
+
+
+def known_gpus(devices: tuple[Device, ...] | None, torch_runtime: TorchRuntime | None = None) -> tuple[Gpu, ...]:
+    """Return the NVIDIA GPUs of known compute capability: those that PyTorch sees, else all."""
+    runtime = torch_runtime or TorchRuntime()
+    if runtime.device_capabilities and not runtime.hip_version:
+        names = runtime.device_names or ()
+        return tuple(
+            Gpu(
+                name=names[index] if index < len(names) else f"cuda:{index}",
+                capability=capability,
+                fact=f"torch_runtime.device_capabilities[{index}]",
+            )
+            for index, capability in enumerate(runtime.device_capabilities)
+        )
+    return tuple(_gpus(devices or ()))
+
+
+def _gpus(devices: tuple[Device, ...]) -> Iterator[Gpu]:
+    for number, device in enumerate(devices):
+        capability = device.compute_capability or capability_of(device.name, device.pci_device_id)
+        if capability is not None:
+            fact = "name" if device.compute_capability is None and device.name else "compute_capability"
+            name = device.name or f"GPU {device.nvml_index}"
+            yield Gpu(name=name, capability=capability, fact=f"devices[{number}].{fact}")
+
+
+def as_devices(gpus: tuple[Gpu, ...], devices: tuple[Device, ...] | None) -> tuple[Device, ...]:
+    """Return the devices, made up from `gpus` where only PyTorch named them: for remedies."""
+    if devices:
+        return devices
+    return tuple(
+        Device(nvml_index=index, name=gpu.name, compute_capability=gpu.capability) for index, gpu in enumerate(gpus)
+    )
+
+
+def package(python: Python | None, name: str) -> tuple[str, PackageVersion] | None:
+    """Return the dotted path and version of an installed distribution, None where it is not there or not known."""
+    for number, found in enumerate((python.packages if python is not None else None) or ()):
+        if found.name == name:
+            return f"python.packages[{number}].version", found.version
+    return None
+
+
+def matching_packages(python: Python | None, *names: str) -> list[Package]:
+    """Return the installed distributions of these names; a name may end with "*"."""
+    exact = {name for name in names if not name.endswith("*")}
+    starts = tuple(name[:-1] for name in names if name.endswith("*"))
+    packages = (python.packages if python is not None else None) or ()
+    return [found for found in packages if found.name in exact or (starts and found.name.startswith(starts))]
+
+
+def required(project: Project | None, *names: str) -> Requirement | None:
+    """Return the project's requirement on one of `names`; what it asks for in an extra or a group is optional."""
+    if project is None:
+        return None
+    always = tuple(
+        requirement
+        for requirement in project.requirements or ()
+        if not re.search(r" (extra|group) ", requirement.source)
+    )
+    return Project(requirements=always).requires(*names)
+
+
+def extension_to_build(project: Project | None, python: Python | None) -> Requirement | None:
+    """Return the requirement on a package that is still to be compiled with nvcc, None where there is none."""
+    installed = {found.name for found in (python.packages if python is not None else None) or ()}
+    for name in EXTENSIONS:
+        requirement = required(project, name)
+        if requirement is not None and (name not in installed or name in COMPILED_AT_RUN_TIME):
+            return requirement
+    return None
+
+
+def severity_without_torch(
+    project: Project | None, gpu: str | None, cupy: Cupy | None, python: Python | None
+) -> Severity:
+    """Return how much it matters that PyTorch is not there."""
+    if required(project, "torch", "pytorch", "torchvision", "torchaudio"):
+        return Severity.ERROR
+    others = matching_packages(python, *OTHER_FRAMEWORKS)
+    return Severity.WARNING if gpu and cupy_installed(cupy) is False and not others else Severity.INFO

@@ -1,0 +1,32 @@
+"""CUDA libraries that a program asked for and did not get, by what it said."""
+
+from __future__ import annotations
+
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.symptoms import runtime_texts
+from gpudoctor.model import CupyRuntime, Message, TorchRuntime
+
+# Those that name the library.
+NAMED = (
+    *("cuda-library-missing", "cuda-library-missing-by-name", "cuda-dll-missing", "cuda-dll-missing-by-name"),
+    *("cuda-library-not-loaded", "cuda-library-not-loaded-by-jax", "cuda-builtins-missing"),
+)
+# TensorFlow's summary, which says something where nothing else names a library.
+SUMMARY = "cuda-libraries-not-loaded-by-tensorflow"
+
+
+def missing_library(
+    messages: tuple[Message, ...] | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
+) -> tuple[str, Message] | None:
+    """Return the message that a CUDA library cannot be opened, unless another check is for it.
+
+    A library that PyTorch or CuPy itself misses, or bitsandbytes looks for, is a question of that package.
+    """
+    if reported(messages, "bitsandbytes*", "bnb-*"):
+        return None
+    own = " ".join(text for _, text in runtime_texts(torch_runtime, cupy_runtime))
+    for fact, message in reported(messages, *NAMED):
+        if message.names["library"] not in own:
+            return fact, message
+    told = reported(messages, SUMMARY)
+    return told[0] if told and not reported(messages, "cudnn-*", "libcuda-*") else None

@@ -1,0 +1,179 @@
+"""What a project lays down for its runs: gpudoctor.toml, [tool.gpudoctor] in pyproject.toml, [gpudoctor] in setup.cfg.
+
+The first found counts, going up from the working directory; in one folder in that order. Nothing is joined.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from typing import Any
+
+from gpudoctor.configuration.files import Source, find_source
+from gpudoctor.configuration.requirements.parsing import UNMET, MachineRequirement, parse_requirement
+from gpudoctor.errors import FAIL_ON, UsageError
+from gpudoctor.model.finding import Severity
+from gpudoctor.model.record import record
+
+
+@record
+class Configuration:
+    """What a file says, paths made absolute.
+
+    file: its name as seen from the working directory; "" where there is none.
+    select: ids or families. ignore: check id → why it is left out, to be shown. severity: by check id.
+    plugins: folder of further checks.
+    """
+
+    file: str = ""
+    select: tuple[str, ...] = ()
+    ignore: Mapping[str, str] = field(default_factory=dict)
+    fail_on: str | None = None
+    require: tuple[MachineRequirement, ...] = ()
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    compose: str | None = None
+    profile: str | None = None
+    plugins: str | None = None
+
+
+def load_configuration(directory: str) -> Configuration:
+    """Return what the first file says that is found going up from `directory`; all empty where there is none.
+
+    Raises:
+        UsageError: it cannot be read, or a key, an id or a value in it is misspelt; the message names file and key.
+    """
+    source = find_source(directory)
+    if source is None:
+        return Configuration()
+    for key in source.content:
+        if key not in _READERS:
+            raise source.error(key, f"no such key: {_hint(key, _READERS)}")
+    values = {key: read(source) for key, read in _READERS.items() if key in source.content}
+    return _with_ids(Configuration(file=source.name, **values), source)
+
+
+def _hint(word: str, known: Any) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+def _texts(source: Source, key: str) -> tuple[str, ...]:
+    value = source.content[key]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise source.error(key, "expected a list of texts")
+    return tuple(value)
+
+
+def _select(source: Source) -> tuple[str, ...]:
+    return _texts(source, "select")
+
+
+def _require(source: Source) -> tuple[MachineRequirement, ...]:
+    return tuple(parse_requirement(text, source.place("require", text)) for text in _texts(source, "require"))
+
+
+def _fail_on(source: Source) -> str:
+    value = source.content["fail_on"]
+    if value not in FAIL_ON:
+        raise source.error("fail_on", f"{value!r} is none of {', '.join(FAIL_ON)}: {_hint(str(value), FAIL_ON)}")
+    return str(value)
+
+
+def _ignore(source: Source) -> dict[str, str]:
+    value = source.content["ignore"]
+    if not isinstance(value, list):
+        raise source.error("ignore", 'expected a list of ids, of "id: reason" or of {check = "id", reason = "..."}')
+    return dict(_ignored(item, source) for item in value)
+
+
+def _ignored(item: Any, source: Source) -> tuple[str, str]:
+    """Return the id or family, and the reason for the report."""
+    if isinstance(item, str):
+        name, _, reason = (part.strip() for part in item.partition(":"))
+    elif isinstance(item, dict) and all(isinstance(text, str) for text in item.values()):
+        for key in item:
+            if key not in ("check", "reason"):
+                raise source.error("ignore", f"no such key: {key}: {_hint(key, ('check', 'reason'))}", key)
+        if "check" not in item:
+            raise source.error("ignore", 'an entry names no check: {check = "id", reason = "..."}')
+        name, reason = item["check"], item.get("reason", "").strip()
+    else:
+        raise source.error("ignore", 'an entry is an id, "id: reason" or {check = "id", reason = "..."}')
+    where = f"ignored in {os.path.basename(source.path)}"
+    return name, f"{where}: {reason}" if reason else where
+
+
+def _severity(source: Source) -> dict[str, Severity]:
+    value = source.content["severity"]
+    if not isinstance(value, dict):
+        raise source.error("severity", 'expected a table of ids: {id = "warning"}')
+    return {name: _one_severity(name, text, source) for name, text in value.items()}
+
+
+def _one_severity(name: str, text: Any, source: Source) -> Severity:
+    if name == UNMET:
+        raise source.error("severity", f"{UNMET} is always an error: leave the requirement out instead", name)
+    levels = [str(severity) for severity in reversed(Severity)]
+    if text in ("off", "none", "ignore", False):
+        raise source.error("severity", f"{name}: to leave a check out, name it in ignore, with a reason", name)
+    if text not in levels:
+        raise source.error("severity", f"{name}: {text!r} is none of {', '.join(levels)}", name)
+    return Severity[str(text).upper()]
+
+
+def _path(key: str, exists: Callable[[str], bool] | None, kind: str) -> Callable[[Source], str]:
+    def read(source: Source) -> str:
+        value = source.content[key]
+        if not isinstance(value, str) or not value:
+            raise source.error(key, f"expected the path of a {kind}")
+        path = os.path.join(os.path.dirname(source.path), os.path.expanduser(value))
+        if exists is not None and not exists(path):
+            raise source.error(key, f"there is no {kind} {value}")
+        return path
+
+    return read
+
+
+_READERS: Mapping[str, Callable[[Source], Any]] = {
+    "select": _select,
+    "ignore": _ignore,
+    "fail_on": _fail_on,
+    "require": _require,
+    "severity": _severity,
+    "compose": _path("compose", os.path.isfile, "file"),
+    "profile": _path("profile", None, "file"),
+    "plugins": _path("plugins", os.path.isdir, "folder"),
+}
+
+
+def _with_ids(configuration: Configuration, source: Source) -> Configuration:
+    """Return the configuration with ids for the families in `ignore`. A family holds no requirement back.
+
+    The catalog is loaded only where a check is named.
+
+    Raises:
+        UsageError: a check that is named does not exist.
+    """
+    if not (configuration.select or configuration.ignore or configuration.severity):
+        return configuration
+    from gpudoctor.engine.catalog import load_checks
+    from gpudoctor.engine.selection import named
+
+    checks = load_checks(configuration.plugins)
+
+    def ids(key: str, name: str) -> list[str]:
+        try:
+            return [check.id for check in named(checks, name) if check.id != UNMET or name == UNMET]
+        except UsageError as error:
+            raise source.error(key, str(error), name) from None
+
+    for name in configuration.select:
+        ids("select", name)
+    for name in configuration.severity:
+        if name not in ids("severity", name):
+            raise source.error("severity", f"{name} is a family: name its checks", name)
+    ignore = {check_id: reason for name, reason in configuration.ignore.items() for check_id in ids("ignore", name)}
+    return replace(configuration, ignore=ignore)

@@ -1,0 +1,145 @@
+"""Which GPUs a program on this machine can use, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpudoctor.conclusions.devices import capability, known_facts
+from gpudoctor.conclusions.installed import whole_torch
+from gpudoctor.configuration.requirements.unknown import why_unknown
+from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot
+from gpudoctor.model.record import record
+
+
+@record
+class Gpu:
+    """One GPU. `None` means unknown.
+
+    device: what the features depend on. facts: dotted paths of those that tell of it.
+    """
+
+    name: str
+    device: Device
+    capability: ComputeCapability | None
+    memory_bytes: int | None
+    facts: tuple[str, ...]
+
+
+@record
+class Gpus:
+    """The GPUs that a program can use.
+
+    count: None for unknown. why: why it is unknown, or why there is none. facts: those that the count rests on.
+    listed: those of which something is known. hidden: how many of these a program cannot use, nobody knows which.
+    """
+
+    count: int | None
+    why: str = ""
+    facts: tuple[str, ...] = ()
+    listed: tuple[Gpu, ...] = ()
+    hidden: int = 0
+
+
+def usable_gpus(snapshot: Snapshot) -> Gpus:
+    """Return the GPUs that a program can use, by what CUDA tells, else PyTorch, else a pasted report."""
+    for source in (_by_rocm, _by_cuda, _by_torch, _by_report):
+        found = source(snapshot)
+        if found is not None:
+            return found
+    return Gpus(count=None, why=why_unknown(snapshot, "driver", "cuda-driver"))
+
+
+def _by_rocm(snapshot: Snapshot) -> Gpus | None:
+    runtime = snapshot.torch_runtime
+    if runtime is None or not runtime.hip_version or not runtime.available or runtime.device_count is None:
+        return None
+    return Gpus(count=runtime.device_count, facts=("torch_runtime.device_count",))
+
+
+def _by_cuda(snapshot: Snapshot) -> Gpus | None:
+    driver = snapshot.driver or Driver()
+    if driver.cuda_device_count is not None:
+        return _counted(driver.cuda_device_count, "driver.cuda_device_count", snapshot)
+    if driver.cuda_init_code:
+        named = driver.cuda_init_error or str(driver.cuda_init_code)
+        return Gpus(count=0, why=f"CUDA does not start: {named}", facts=("driver.cuda_init_code",))
+    if driver.installed is False:
+        return Gpus(count=0, why="no NVIDIA driver is installed", facts=("driver.installed",))
+    if driver.libcuda_path == "":
+        return Gpus(count=0, why="libcuda cannot be loaded", facts=("driver.libcuda_error",))
+    return None
+
+
+def _by_torch(snapshot: Snapshot) -> Gpus | None:
+    """A build for CUDA asks CUDA itself; what another build finds says nothing."""
+    runtime = snapshot.torch_runtime
+    if runtime is None or runtime.available is None or whole_torch(snapshot.torch, runtime).build != "cuda":
+        return None
+    if not runtime.available:
+        return Gpus(count=0, why="torch.cuda.is_available() is False", facts=("torch_runtime.available",))
+    if runtime.device_count is not None:
+        return _counted(runtime.device_count, "torch_runtime.device_count", snapshot)
+    names = runtime.device_names
+    return _counted(len(names), "torch_runtime.device_names", snapshot) if names else None
+
+
+def _by_report(snapshot: Snapshot) -> Gpus | None:
+    """Of a machine that can be asked CUDA must answer: NVML also lists what a program cannot use."""
+    if snapshot.devices == ():
+        return Gpus(count=0, why="NVML lists none", facts=("devices",))
+    if not snapshot.devices or snapshot.messages is None:
+        return None
+    answering = [device for device in snapshot.devices if not device.error]
+    return _counted(len(answering), "devices", snapshot)
+
+
+def _counted(count: int, fact: str, snapshot: Snapshot) -> Gpus:
+    listed = tuple(_listed(snapshot))
+    why = "" if count else f"{fact} is 0"
+    return Gpus(count=count, why=why, facts=(fact,), listed=listed, hidden=max(len(listed) - count, 0))
+
+
+def _listed(snapshot: Snapshot) -> Iterator[Gpu]:
+    """Yield the GPUs that CUDA names, which are those that a program can use; else those that NVML lists."""
+    cuda = snapshot.driver.cuda_devices if snapshot.driver is not None else None
+    devices = snapshot.devices or ()
+    if cuda is not None:
+        yield from (_of_cuda(number, item, devices) for number, item in enumerate(cuda))
+        return
+    for number, device in enumerate(devices):
+        if not device.error:
+            mig = device.mig_enabled or "MIG" in (device.name or "")  # a program gets a part of it
+            yield Gpu(
+                name=device.name or f"GPU {device.nvml_index}",
+                device=device,
+                capability=capability(device),
+                memory_bytes=None if mig else device.memory_total_bytes,
+                facts=known_facts(f"devices[{number}]", device, "name", "compute_capability", "memory_total_bytes"),
+            )
+
+
+def _of_cuda(number: int, cuda: CudaDevice, devices: Sequence[Device]) -> Gpu:
+    """Return the GPU with the memory that NVML tells: CUDA leaves out what the driver keeps for itself."""
+    path = f"driver.cuda_devices[{number}]"
+    device = Device(nvml_index=number, name=cuda.name, compute_capability=cuda.compute_capability)
+    whole = _whole_gpu(cuda, devices)
+    memory = devices[whole].memory_total_bytes if whole is not None else cuda.memory_total_bytes
+    return Gpu(
+        name=cuda.name or f"GPU {number}",
+        device=device,
+        capability=capability(device),
+        memory_bytes=memory,
+        facts=(
+            *known_facts(path, cuda, "name", "compute_capability"),
+            *((f"devices[{whole}].memory_total_bytes",) if whole is not None else ()),
+            *(known_facts(path, cuda, "memory_total_bytes") if whole is None else ()),
+        ),
+    )
+
+
+def _whole_gpu(cuda: CudaDevice, devices: Sequence[Device]) -> int | None:
+    """Return the place of a GPU with the memory of this one; None where that is not sure, as of a part of one (MIG)."""
+    same = [number for number, device in enumerate(devices) if device.name == cuda.name]
+    sizes = {devices[number].memory_total_bytes for number in same}
+    sure = len(sizes) == 1 and None not in sizes and not any(devices[number].mig_enabled for number in same)
+    return same[0] if sure else None

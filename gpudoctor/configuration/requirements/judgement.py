@@ -1,0 +1,61 @@
+"""The answer to one requirement, and which findings explain it."""
+
+from __future__ import annotations
+
+from gpudoctor.configuration.requirements.parsing import OPERATORS, MachineRequirement
+from gpudoctor.model.record import record
+
+# Checks whose finding is why something is not there.
+NO_DRIVER = ("driver-missing", "driver-not-loaded", "libcuda-not-on-linker-path", "wsl-driver-problem")
+NO_GPU = (
+    *("no-nvidia-gpu", *NO_DRIVER),
+    *("cuda-init-unknown-error-999", "cuda-visible-devices-hides-gpu", "mig-misconfigured"),
+)
+NO_TORCH = ("torch-not-installed",)
+BROKEN_TORCH = ("torch-import-failed", "torch-library-missing")
+NO_TORCH_CUDA = (
+    *BROKEN_TORCH,
+    *("torch-cuda-unavailable", "torch-cpu-build", "torch-no-kernel-for-device", "torch-wrong-results"),
+    *("rocm-build-on-nvidia", "cuda-build-on-amd", *NO_GPU),
+)
+NO_CUPY = ("cupy-missing",)
+BROKEN_CUPY = ("cupy-unusable",)
+SMALL_SHM = ("shm-too-small",)
+BAD_PROFILE = ("profile-stale",)
+
+
+@record
+class Judgement:
+    """Whether one requirement is met.
+
+    met: None where what it asks for is not known, which is not met either.
+    found: what is there instead, or why it is unknown, to follow "..., and": "NVIDIA L4 has 22.49 GiB".
+    facts: dotted paths of what it rests on. faults: ids of checks that find the same fault.
+    """
+
+    requirement: MachineRequirement
+    met: bool | None
+    found: str = ""
+    facts: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def version_agrees(requirement: MachineRequirement, version: str) -> bool | None:
+    """Return whether the version is one that is asked for, by PEP 440; None where it is no version."""
+    if not requirement.operator:
+        return True
+    from packaging.specifiers import Specifier
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        found = Version(version)
+    except InvalidVersion:
+        return None
+    return Specifier(f"{requirement.operator}{requirement.value}").contains(found, prereleases=True)
+
+
+def size_agrees(requirement: MachineRequirement, size_bytes: int, tolerance: float = 0.0) -> bool:
+    """Return whether the size is one that is asked for. Within `tolerance`, a share of it, both are equal."""
+    wanted = int(requirement.value or 0)
+    equal = abs(size_bytes - wanted) <= tolerance * wanted
+    return OPERATORS[requirement.operator](wanted if equal else size_bytes, wanted)

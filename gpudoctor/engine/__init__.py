@@ -1,0 +1,1 @@
+"""Running checks: their catalog, selection, runner and diagnosis."""

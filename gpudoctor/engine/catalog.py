@@ -1,0 +1,78 @@
+"""The catalog of checks: gpudoctor's own and those of plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from gpudoctor.engine import plugins
+from gpudoctor.engine.plugins import Plugin
+from gpudoctor.model import Finding
+from gpudoctor.registry import FAMILIES, Check, origin_of, registered
+
+
+def load_checks(folder: str | None = None) -> tuple[Check, ...]:
+    """Return every check, in the order of families and ids: those of installed plugins too, and those in `folder`.
+
+    A plugin that cannot be loaded stands among them as a check that is broken.
+
+    Raises:
+        UsageError: there is no such folder, or it cannot be read.
+    """
+    _load_own_checks()
+    broken = [check for plugin in plugins.installed() for check in _load(plugin)]
+    kept = dict(registered)
+    try:
+        if folder is not None:
+            broken += [check for plugin in plugins.in_folder(folder) for check in _load(plugin)]
+        found = (*registered.values(), *broken)
+    finally:  # another run in this process may have another folder, or none
+        _restore(kept)
+    return tuple(sorted(found, key=lambda c: (FAMILIES.index(c.family), c.id)))
+
+
+def _load_own_checks() -> None:
+    """Import every module of the package gpudoctor.checks: each registers one."""
+    package = import_module("gpudoctor.checks")
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+
+
+def _load(plugin: Plugin) -> Iterator[Check]:
+    """Register the checks of `plugin`; where that fails none of them, and yield the check that says so."""
+    before = dict(registered)
+    try:
+        plugin.load()
+    except (Exception, SystemExit) as error:
+        _restore(before)
+        yield _broken(plugin, f"{type(error).__name__}: {error}")
+        return
+    modules = (f"{check.function.__module__}." for check in before.values())
+    imported_before = any(module.startswith(f"{plugin.module}.") for module in modules)
+    if len(registered) == len(before) and not imported_before:
+        yield _broken(plugin, "it registers no check")
+
+
+def _restore(kept: dict[str, Check]) -> None:
+    registered.clear()
+    registered.update(kept)
+
+
+def _broken(plugin: Plugin, why: str) -> Check:
+    def function() -> Iterator[Finding]:
+        yield from ()
+
+    reason = f"the plugin {plugin.name} ({plugin.place}) cannot be loaded: {why}"
+    function.__doc__ = f"{reason[0].upper()}{reason[1:]}\n\nWhy: its checks are not run until it is mended or removed."
+    words = "".join(letter if letter.isalnum() else " " for letter in plugin.name.lower()).split()
+    return Check(
+        id="-".join(("plugin", *words)),
+        family="tool",
+        sections=(),
+        optional=(),
+        explains=(),
+        function=function,
+        origin=origin_of(plugin.module),
+        broken=reason,
+    )

@@ -1,0 +1,133 @@
+"""One run: ask a machine, check what it answers, and say how the run ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+
+from gpudoctor.configuration.requirements.parsing import UNMET, MachineRequirement, sections_of
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.engine.selection import named, select
+from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
+from gpudoctor.model import Outcome, Report, Severity
+from gpudoctor.model.record import record
+from gpudoctor.probes.host import Host
+from gpudoctor.registry import Check
+
+ON_COMMAND_LINE = "ignored on the command line"
+
+
+@record
+class Rules:
+    """What a run is held to, besides which checks it runs.
+
+    requirements: what the user asks of the machine; each is judged, whatever checks are selected.
+    severities: check id → severity that its findings have.
+    folder: of further checks.
+    """
+
+    requirements: tuple[MachineRequirement, ...] = ()
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    folder: str | None = None
+
+
+def check_host(
+    host: Host, names: Iterable[str] = (), ignored: Iterable[str] | Mapping[str, str] = (), rules: Rules | None = None
+) -> Report:
+    """Return the report on `host`.
+
+    names: ids or families of the checks to run, all of them where there is none.
+    ignored: those to leave out, with a reason each where it is a mapping.
+
+    Raises:
+        UsageError: a name is neither an id nor a family.
+    """
+    began = time.monotonic()
+    rules = rules or Rules()
+    some = names or ignored
+    report = _check_some(host, tuple(names), _reasons(ignored), rules) if some else _check_all(host, rules)
+    return replace(report, duration_s=round(time.monotonic() - began, 3))
+
+
+def check_files(
+    files: Sequence[str],
+    names: Iterable[str] = (),
+    ignored: Iterable[str] | Mapping[str, str] = (),
+    rules: Rules | None = None,
+) -> Report:
+    """Return the report on the machine that the texts in `files` tell of; "-" is standard input.
+
+    names, ignored: as for `check_host`.
+
+    Raises:
+        UsageError: a name is neither an id nor a family, or a file holds no text that can be read.
+    """
+    from gpudoctor.readers.report import read_files
+
+    began = time.monotonic()
+    rules = rules or Rules()
+    checks = load_checks(rules.folder)
+    chosen = _chosen(checks, tuple(names), rules)
+    left_out = _left_out(checks, _reasons(ignored), rules)
+    report = run_checks(chosen, read_files(files), left_out, rules.requirements, rules.severities)
+    return replace(report, duration_s=round(time.monotonic() - began, 3))
+
+
+def _check_all(host: Host, rules: Rules) -> Report:
+    """Ask the machine first, and load the checks while it answers: both take a while."""
+    from gpudoctor.probes.snapshot import begin_snapshot
+
+    wait = begin_snapshot(host)
+    checks = load_checks(rules.folder)
+    return run_checks(checks, wait(), None, rules.requirements, rules.severities)
+
+
+def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], rules: Rules) -> Report:
+    """Load the checks first, and ask only what they need."""
+    from gpudoctor.probes.snapshot import begin_snapshot
+
+    checks = load_checks(rules.folder)
+    chosen = _chosen(checks, names, rules)
+    left_out = _left_out(checks, ignored, rules)
+    needed = _sections(check for check in chosen if check.id not in left_out)
+    wait = begin_snapshot(host, needed | sections_of(rules.requirements))
+    return run_checks(chosen, wait(), left_out, rules.requirements, rules.severities)
+
+
+def _chosen(checks: Sequence[Check], names: tuple[str, ...], rules: Rules) -> tuple[Check, ...]:
+    """Return the checks to run. What is required is judged, whatever is selected."""
+    return select(checks, (*names, UNMET) if names and rules.requirements else names)
+
+
+def _reasons(ignored: Iterable[str] | Mapping[str, str]) -> Mapping[str, str]:
+    return ignored if isinstance(ignored, Mapping) else dict.fromkeys(ignored, ON_COMMAND_LINE)
+
+
+def _left_out(checks: Sequence[Check], ignored: Mapping[str, str], rules: Rules) -> dict[str, str]:
+    """Return the checks that are not run, and why. What is required is judged unless that is ignored by its own id."""
+    return {
+        check.id: reason
+        for name, reason in ignored.items()
+        for check in named(checks, name)
+        if check.id != UNMET or name == UNMET or not rules.requirements
+    }
+
+
+def _sections(checks: Iterable[Check]) -> set[str]:
+    return {section for check in checks for section in (*check.sections, *check.optional)}
+
+
+def exit_status(report: Report, fail_on: str) -> int:
+    """Return the exit status of a run whose user takes findings from `fail_on` on ("error", "warning") for a failure.
+
+    fail_on: "never" takes none for it. An unmet requirement is a failure whatever it says; where gpudoctor could not
+    judge the requirements, there is no verdict.
+    """
+    if any(finding.check_id == UNMET for finding in report.findings):
+        return EXIT_FINDINGS
+    if report.verdict is None or any(r.check_id == UNMET and r.outcome is Outcome.CRASHED for r in report.results):
+        return EXIT_NO_VERDICT
+    failed = fail_on != "never" and report.findings and report.severity >= Severity[fail_on.upper()]
+    return EXIT_FINDINGS if failed else EXIT_HEALTHY

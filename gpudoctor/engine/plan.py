@@ -1,0 +1,76 @@
+"""The options of a run joined with the configuration of its folder. The command line wins."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+
+from gpudoctor.configuration.options import Configuration, load_configuration
+from gpudoctor.configuration.requirements.parsing import UNMET, parse_requirement
+from gpudoctor.engine.checkup import ON_COMMAND_LINE, Rules
+from gpudoctor.model.record import record
+from gpudoctor.probes.host import ImageRequest
+
+
+@record
+class Plan:
+    """What `gpudoctor check` is to do.
+
+    names: ids or families to run. ignored: ids or families to leave out, with the reason.
+    profile: the env profile to look at; None for the one of the working directory.
+    """
+
+    names: tuple[str, ...]
+    ignored: dict[str, str]
+    fail_on: str
+    rules: Rules
+    images: ImageRequest
+    profile: str | None
+
+
+def configured(
+    names: tuple[str, ...],
+    ignored: tuple[str, ...],
+    required: tuple[str, ...],
+    fail_on: str | None,
+    images: ImageRequest,
+) -> Plan:
+    """Return what options and configuration say together.
+
+    Names to run, the severity that fails and the images replace those of the configuration; names to leave out and
+    requirements add to them. A check that the command line names by its id is run, whatever the configuration ignores.
+
+    Raises:
+        UsageError: a requirement cannot be read, or the configuration is wrong.
+    """
+    requirements = tuple(parse_requirement(text) for text in required)
+    configuration = load_configuration(working_directory())
+    rules = Rules(
+        requirements=tuple(dict.fromkeys((*configuration.require, *requirements))),
+        severities=configuration.severity,
+        folder=configuration.plugins,
+    )
+    named = (*names, UNMET) if requirements else names
+    kept = {name: reason for name, reason in configuration.ignore.items() if name not in named}
+    return Plan(
+        names=names or configuration.select,
+        ignored={**kept, **dict.fromkeys(ignored, ON_COMMAND_LINE)},
+        fail_on=fail_on or configuration.fail_on or "error",
+        rules=rules,
+        images=_images(images, configuration),
+        profile=configuration.profile,
+    )
+
+
+def working_directory() -> str:
+    """Return where the configuration is looked for first."""
+    try:
+        return os.getcwd()
+    except OSError:  # gone: there is no configuration, and a machine that is asked says so
+        return os.sep
+
+
+def _images(request: ImageRequest, configuration: Configuration) -> ImageRequest:
+    """Return what the container checks look at. A service alone is one of the configuration's compose file."""
+    named = any(getattr(request, item.name) for item in fields(request) if item.name != "service")
+    return request if named or configuration.compose is None else replace(request, compose=configuration.compose)

@@ -1,0 +1,99 @@
+"""Checks and a snapshot in, a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gpudoctor import __version__
+from gpudoctor.configuration.requirements.parsing import MachineRequirement
+from gpudoctor.engine.diagnosis import diagnose
+from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
+from gpudoctor.model.codec import to_json
+from gpudoctor.model.fact import fact_of
+from gpudoctor.model.report import Report
+from gpudoctor.registry import Check, NotApplicable, Skip
+
+
+def run_checks(
+    checks: Sequence[Check],
+    snapshot: Snapshot,
+    ignored: Mapping[str, str] | None = None,
+    requirements: Sequence[MachineRequirement] = (),
+    severities: Mapping[str, Severity] | None = None,
+) -> Report:
+    """Return the report of `checks` on `snapshot`.
+
+    ignored: check id → reason; such a check is not run and is shown as skipped with that reason.
+    requirements: what the user asks of the machine. severities: check id → severity that its findings have.
+    """
+    ignored = ignored or {}
+    results = tuple(
+        _skipped(check, ignored[check.id]) if check.id in ignored else run_one(check, snapshot, requirements)
+        for check in checks
+    )
+    found = [finding for result in results for finding in result.findings]
+    findings = diagnose(found, {check.id: check for check in checks}, severities)
+    return Report(version=__version__, snapshot=snapshot, results=results, findings=findings)
+
+
+def run_one(check: Check, snapshot: Snapshot, requirements: Sequence[MachineRequirement] = ()) -> CheckResult:
+    """Return how `check` ends on `snapshot`. A check that raises is a crash of its own, never of the run."""
+    if check.broken:
+        return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=check.broken)
+    whole = {"snapshot": snapshot, "requirements": tuple(requirements)}
+    for section in check.sections:
+        if section not in whole and getattr(snapshot, section) is None:
+            return _without(section, check, snapshot)
+    findings: list[Finding] = []
+    try:
+        names = (*check.sections, *check.optional)
+        sections = {name: whole[name] if name in whole else getattr(snapshot, name) for name in names}
+        findings.extend(_complete(finding, check, snapshot) for finding in check.function(**sections))
+    except Skip as skip:
+        if not findings:  # what was found before stays
+            return _skipped(check, str(skip), applicable=not isinstance(skip, NotApplicable))
+    except Exception as error:
+        reason = f"crashed, which is a fault of {check.origin}: {type(error).__name__}: {error}"
+        return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=reason)
+    return CheckResult(
+        check_id=check.id, outcome=Outcome.FOUND if findings else Outcome.PASSED, findings=tuple(findings)
+    )
+
+
+def _skipped(check: Check, reason: str, *, applicable: bool = True) -> CheckResult:
+    return CheckResult(check_id=check.id, outcome=Outcome.SKIPPED, reason=reason, applicable=applicable)
+
+
+def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
+    """Return the result of a check that needs a section that is unknown, or that this machine does not have."""
+    report = snapshot.report(section)
+    if report is None:
+        return _skipped(check, f"{section}: not known")
+    first_line = report.detail.strip().partition("\n")[0]
+    reason = f"{section}: {report.state}" + (f" ({first_line})" if first_line else "")
+    return _skipped(check, reason, applicable=report.state != "absent")
+
+
+def _complete(finding: Finding, check: Check, snapshot: Snapshot) -> Finding:
+    evidence = tuple(_evidence(fact, snapshot) for fact in finding.facts)
+    return replace(finding, check_id=check.id, evidence=evidence)
+
+
+def _evidence(fact: str, snapshot: Snapshot) -> Evidence:
+    return Evidence(fact=fact, value=to_json(look_up(snapshot, fact)), source=_source(fact, snapshot))
+
+
+def _source(fact: str, snapshot: Snapshot) -> str:
+    """Return where `fact` was read: its own source on a live machine, else the text that gave it."""
+    section, *steps = fact.replace("[", ".").split(".")
+    field = next((step for step in steps if not step.endswith("]")), "")
+    value = getattr(snapshot, section)
+    if section == "messages":
+        return str(look_up(snapshot, f"{fact.partition('.')[0]}.source"))
+    given = [report for report in snapshot.reports if report.section == section and report.source]
+    if given:
+        return next((report.source for report in given if field in report.facts), given[0].source)
+    owner = type(value[0]) if isinstance(value, tuple) and value else type(value)
+    fact_read = fact_of(owner, field)
+    return fact_read.source if fact_read and fact_read.source else section

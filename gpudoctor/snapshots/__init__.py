@@ -1,0 +1,1 @@
+"""Snapshots as files: saved, compared and recorded."""

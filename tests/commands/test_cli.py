@@ -1,0 +1,289 @@
+"""The program as its users call it: output, exit status, and one line for a mistake."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.model import Snapshot
+from gpudoctor.model.codec import from_json
+from gpudoctor.reporters import json_report
+
+
+def gpudoctor(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).parent.parent.parent
+    return subprocess.run(
+        [sys.executable, "-m", "gpudoctor", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(root), "NO_COLOR": "1", "COLUMNS": "80", **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    done = gpudoctor("check", "--fast", "--format", "json", "--fail-on", "never", folder=tmp_path_factory.mktemp("cwd"))
+    assert (done.returncode, done.stderr) == (0, "")
+    report: dict[str, object] = json.loads(done.stdout)
+    return report
+
+
+def test_the_report_keeps_its_promise(report: dict[str, object]) -> None:
+    assert list(report) == ["schema", "version", "verdict", "findings", "passed", "skipped", "snapshot", "duration_s"]
+    assert report["schema"] == "gpudoctor/report/1"
+    assert report["verdict"] in ("healthy", "warning", "error")
+
+
+def test_every_check_is_accounted_for(report: dict[str, object]) -> None:
+    found = {finding["check"] for finding in report["findings"]}  # type: ignore[attr-defined]
+    skipped = {entry["check"] for entry in report["skipped"]}  # type: ignore[attr-defined]
+    assert found | skipped | set(report["passed"]) == {check.id for check in load_checks()}  # type: ignore[call-overload]
+
+
+def test_the_snapshot_gives_the_same_findings_byte_for_byte(report: dict[str, object]) -> None:
+    snapshot = from_json(Snapshot, report["snapshot"])
+    again = json.loads(json_report.render(run_checks(load_checks(), snapshot)))
+    assert json.dumps(again["findings"]) == json.dumps(report["findings"])
+
+
+def test_the_snapshot_names_no_home(report: dict[str, object]) -> None:
+    assert str(Path.home()) + "/" not in json.dumps(report["snapshot"])
+
+
+def test_the_screen(tmp_path: Path) -> None:
+    done = gpudoctor("check", "--fast", "--fail-on", "never", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("   ")) <= 80
+    assert "\x1b" not in done.stdout
+
+
+def test_the_fast_check_imports_neither_library(report: dict[str, object]) -> None:
+    states = {entry["probe"]: entry["state"] for entry in report["snapshot"]["reports"]}  # type: ignore[index]
+    assert states["torch-runtime"] == states["cupy-runtime"] == "not-run"
+
+
+def test_only_the_selected_checks_run(tmp_path: Path) -> None:
+    done = gpudoctor("check", "shm-too-small", "--select", "cupy-missing", "--format", "json", folder=tmp_path)
+    report = json.loads(done.stdout)
+    ids = {*report["passed"], *(e["check"] for e in report["skipped"]), *(f["check"] for f in report["findings"])}
+    assert ids == {"shm-too-small", "cupy-missing"}
+
+
+def test_an_ignored_check_stays_visible(tmp_path: Path) -> None:
+    done = gpudoctor("check", "cupy", "--fast", "--ignore", "cupy-missing", "--format", "json", folder=tmp_path)
+    skipped = {entry["check"]: entry["reason"] for entry in json.loads(done.stdout)["skipped"]}
+    assert skipped["cupy-missing"] == "ignored on the command line"
+
+
+def test_a_run_in_which_everything_is_ignored_has_no_verdict(tmp_path: Path) -> None:
+    done = gpudoctor("check", "cupy-missing", "--ignore", "cupy", "--format", "json", folder=tmp_path)
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["verdict"] is None
+
+
+def test_a_requirement_of_the_project_makes_a_missing_cupy_an_error(tmp_path: Path) -> None:
+    assert gpudoctor("check", "cupy-missing", folder=tmp_path).returncode == 0
+    (tmp_path / "requirements.txt").write_text("cupy-cuda12x>=13\n")
+    done = gpudoctor("check", "cupy-missing", "--format", "json", folder=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["findings"][0]["severity"]) == (1, "error")
+
+
+def test_the_report_goes_whole_into_a_file(tmp_path: Path) -> None:
+    done = gpudoctor("check", "cupy-missing", "--format", "json", "--output", "report.json", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "report.json").read_text())["schema"] == "gpudoctor/report/1"
+
+
+def test_another_interpreter_needs_no_gpudoctor(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    interpreter = tmp_path / "venv" / "bin" / "python"
+    done = gpudoctor("check", "torch", "--python", str(interpreter), "--format", "json", folder=tmp_path)
+    snapshot = json.loads(done.stdout)["snapshot"]
+    assert snapshot["python"]["prefix"].endswith("/venv")
+    assert snapshot["torch"]["installed"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["check", "torch-cpu-bild"],
+            "gpudoctor: no check or family is called 'torch-cpu-bild': did you mean torch-cpu-build?",
+        ),
+        (["check", "--ignore", "driverr"], "gpudoctor: no check or family is called 'driverr': did you mean driver?"),
+        (
+            ["check", "--format", "xml"],
+            "gpudoctor check: Invalid value for '--format': 'xml' is not one of 'table', 'json', 'junit', 'sarif',",
+        ),
+        (
+            ["check", "--timeout", "0"],
+            "gpudoctor check: Invalid value for '--timeout': 0.0 is not in the range x>=0.1.",
+        ),
+        (
+            ["check", "--python", "/nowhere/python"],
+            "gpudoctor: --python: /nowhere/python is no program that can be run",
+        ),
+        (["check", "--colour"], "gpudoctor check: No such option"),
+        (["chekc"], "gpudoctor: No such command 'chekc'."),
+        (["explain", "nothing-like-it"], "gpudoctor: no check or family is called 'nothing-like-it'"),
+        (["explain", "torch"], "gpudoctor: explain: 'torch' is a family: gpudoctor list torch shows its checks"),
+        (
+            ["check", "cupy-missing", "--output", "nowhere/x"],
+            "gpudoctor: cannot write nowhere/x: No such file or directory",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:
+    done = gpudoctor(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(line)
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_interpreter_that_is_none_is_a_failed_probe(tmp_path: Path) -> None:
+    done = gpudoctor("check", "--python", "true", "--format", "json", "--fail-on", "never", folder=tmp_path)
+    report = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert "probe-failed" in {finding["check"] for finding in report["findings"]}
+
+
+def test_a_pipe_that_closes_early_is_quiet(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m gpudoctor list | true"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, env=environment)
+    assert done.stderr == ""
+
+
+def test_without_a_command_it_tells_what_there_is(tmp_path: Path) -> None:
+    done = gpudoctor(folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: gpudoctor")
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    command = f"cd {folder} && rmdir {folder} && exec {sys.executable} -m gpudoctor check --fast"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gpudoctor: the working directory does not exist any more: change to one that does\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed(closed: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m gpudoctor check shm-too-small debug-environment-left-on --fast {closed}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.returncode in (0, 1)
+    assert "fault" not in done.stdout + done.stderr
+
+
+def test_list_names_every_check(tmp_path: Path) -> None:
+    done = gpudoctor("list", folder=tmp_path)
+    assert done.returncode == 0
+    assert all(check.id in done.stdout for check in load_checks())
+
+
+@pytest.mark.parametrize("check_id", [check.id for check in load_checks()])
+def test_explain_has_a_page_for_each(check_id: str, tmp_path: Path) -> None:
+    from gpudoctor.reporters import catalog
+
+    page = catalog.render_page(next(check for check in load_checks() if check.id == check_id), width=80)
+    assert check_id in page
+    assert "Why" in page
+
+
+def test_explain_prints_the_page(tmp_path: Path) -> None:
+    done = gpudoctor("explain", "driver-too-old", folder=tmp_path)
+    assert done.returncode == 0
+    assert "docs.nvidia.com" in done.stdout
+
+
+def test_a_recording_gives_the_same_diagnosis(tmp_path: Path) -> None:
+    from gpudoctor.probes.snapshot import take_snapshot
+    from gpudoctor.snapshots.recording import RecordedHost
+
+    done = gpudoctor("record", "machine", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    recorded = run_checks(load_checks(), take_snapshot(RecordedHost.load(tmp_path / "machine")))
+    live = json.loads(gpudoctor("check", "--format", "json", "--fail-on", "never", folder=tmp_path).stdout)
+    assert [finding.check_id for finding in recorded.findings] == [finding["check"] for finding in live["findings"]]
+
+
+NOT_PROBED = "is for probing this machine: with --from nothing is probed"
+OLD_DRIVER = (
+    "UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update your driver\n"
+)
+
+
+def test_a_pasted_report_is_diagnosed(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OLD_DRIVER)
+    done = gpudoctor("check", "--from", "log.txt", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("1 error: driver-too-old")
+    assert "(messages in log.txt)" in done.stdout
+
+
+def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpudoctor", "check", "--from", "-", "--format", "json"],
+        input=OLD_DRIVER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["findings"][0]["check"]) == (1, "driver-too-old")
+    assert report["findings"][0]["evidence"][0]["source"] == "messages in standard input"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--from", "nowhere.txt"], "gpudoctor: nowhere.txt: No such file or directory"),
+        (["--from", "."], "gpudoctor: .: Is a directory"),
+        (["--from", "log.txt", "--fast"], f"gpudoctor: --fast {NOT_PROBED}"),
+        (["--from", "log.txt", "--python", "x"], f"gpudoctor: --python {NOT_PROBED}"),
+    ],
+)  # fmt: skip
+def test_a_mistake_with_a_report_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OLD_DRIVER)
+    done = gpudoctor("check", *arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line + "\n")
+
+
+def test_a_snapshot_gives_the_findings_of_the_machine(tmp_path: Path, report: dict[str, object]) -> None:
+    assert gpudoctor("snapshot", "--fast", "--output", "s.json", folder=tmp_path).returncode == 0
+    done = gpudoctor("check", "--from", "s.json", "--format", "json", "--fail-on", "never", folder=tmp_path)
+    assert json.dumps(json.loads(done.stdout)["findings"]) == json.dumps(report["findings"])
+
+
+def test_a_snapshot_does_not_differ_from_itself(tmp_path: Path) -> None:
+    gpudoctor("snapshot", "--fast", "--output", "s.json", folder=tmp_path)
+    done = gpudoctor("diff", "s.json", "s.json", folder=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "nothing differs")
+
+
+def test_two_reports_differ(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(OLD_DRIVER)
+    (tmp_path / "b.txt").write_text("AssertionError: Torch not compiled with CUDA enabled")
+    done = gpudoctor("diff", "a.txt", "b.txt", "--format", "json", folder=tmp_path)
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert "driver-too-old" in [finding["check"] for finding in document["gone"]]
+
+
+def test_a_file_that_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
+    done = gpudoctor("diff", "a.json", "b.json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "gpudoctor: a.json: No such file or directory\n")

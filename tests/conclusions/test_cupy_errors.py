@@ -1,0 +1,92 @@
+"""What CuPy's errors tell: which library of which CUDA, which part of CuPy, which distribution."""
+
+import pytest
+
+from gpudoctor.conclusions.cupy_errors import exact_cuda, is_for, is_incomplete, named_distribution, removed_part
+from gpudoctor.model import CudaVersion, Message, PackageVersion
+
+
+@pytest.mark.parametrize(
+    ("library", "cuda"),
+    [
+        ("libnvrtc.so.11.1", CudaVersion(11, 1)),
+        ("libnvrtc.so.9.0", CudaVersion(9, 0)),
+        ("libnvrtc.so.11.2", None),
+        ("libnvrtc.so.12", None),
+        ("libcudart.so.10.2", CudaVersion(10, 2)),
+        ("libcudart.so.11.0", None),
+        ("libcublas.so.10", None),
+        ("nvrtc64_101_0.dll", CudaVersion(10, 1)),
+        ("nvrtc64_112_0.dll", None),
+        ("nvrtc64_120_0.dll", None),
+        ("cudart64_102.dll", CudaVersion(10, 2)),
+        ("cudart64_110.dll", None),
+    ],
+)
+def test_the_only_cuda_with_a_library_of_that_name(library: str, cuda: CudaVersion | None) -> None:
+    assert exact_cuda(library) == cuda
+
+
+@pytest.mark.parametrize(
+    ("library", "cuda", "answer"),
+    [
+        ("libcublas.so.12", CudaVersion(12, 8), True),
+        ("libcublas.so.12", CudaVersion(11, 8), False),
+        ("libcurand.so.10", CudaVersion(12, 8), None),
+        ("libnvrtc.so", CudaVersion(12, 8), None),
+    ],
+)
+def test_whether_a_toolkit_holds_a_library(library: str, cuda: CudaVersion, answer: bool | None) -> None:
+    assert is_for(library, cuda) is answer
+
+
+@pytest.mark.parametrize(
+    ("error", "version", "name"),
+    [
+        ("module 'cupy' has no attribute 'util'", None, "cupy.util"),
+        ("No module named 'cupy.core'", None, "cupy.core"),
+        ("module 'cupy' has no attribute 'cublas'", "13.1.0", "cupy.cublas"),
+        ("module 'cupy' has no attribute 'cublas'", "8.0.0", None),
+        ("module 'cupy' has no attribute 'arange'", None, None),
+        ("libnvrtc.so.12: cannot open shared object file", None, None),
+    ],
+)
+def test_a_part_that_newer_versions_have_no_longer(error: str, version: str | None, name: str | None) -> None:
+    part = removed_part(error, PackageVersion(version) if version else None)
+    assert (part.name if part else None) == name
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        ("module 'cupy' has no attribute 'arange'", True),
+        ("No module named 'cupy.cuda'", True),
+        ("cannot import name '_core' from 'cupy'", True),
+        ("type object 'cupy.core.core.broadcast' has no attribute '__reduce_cython__'", True),
+        ("module 'cupy' has no attribute 'util'", False),
+        ("No module named 'cupy'", False),
+    ],
+)
+def test_a_folder_that_is_not_whole(error: str, answer: bool) -> None:
+    assert is_incomplete(error) is answer
+
+
+def named(*versions: str) -> tuple[Message, ...]:
+    kind = "cupy-distribution-named"
+    return tuple(Message(kind=kind, text=f"cupy-cuda{v}", library="cupy", names={"version": v}) for v in versions)
+
+
+@pytest.mark.parametrize(
+    ("versions", "answer"),
+    [
+        (("12x",), ("messages[0].text", "cupy-cuda12x", 12)),
+        (("115",), ("messages[0].text", "cupy-cuda115", 11)),
+        (("90",), ("messages[0].text", "cupy-cuda90", 9)),
+        (("12x", "11x"), None),
+        ((), None),
+    ],
+)
+def test_the_only_distribution_that_a_report_names(
+    versions: tuple[str, ...], answer: tuple[str, str, int] | None
+) -> None:
+    assert named_distribution(named(*versions)) == answer

@@ -1,0 +1,33 @@
+"""NVRTC and the GPU that it does not know."""
+
+from __future__ import annotations
+
+from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
+from gpudoctor.model import ComputeCapability, Message
+
+REFUSED = Message(kind="nvrtc-architecture-refused", text="nvrtc: error: invalid value for --gpu-architecture")
+CUPY = Message(kind="cupy-named", text="cupy")
+L4 = Message(kind="nvrtc-architecture-device", text="L4 ... --gpu-architecture", names={"device": "L4"})
+
+
+def test_who_refuses() -> None:
+    assert refused_outside_cupy((REFUSED,)) == ("messages[0].text", REFUSED.text)
+    assert refused_outside_cupy((REFUSED, CUPY)) is None
+    assert refused_outside_cupy(None) is None
+
+
+def test_the_gpu_beside_the_error() -> None:
+    assert [gpu.capability for gpu in gpu_named_beside((REFUSED, L4))] == [ComputeCapability(8, 9)]
+    assert gpu_named_beside((REFUSED,)) == ()
+
+
+def test_of_several_gpus_none_is_chosen() -> None:
+    said = tuple(Message(kind="nvidia-gpu-named", text=name) for name in ("RTX 3090", "RTX 4090"))
+    assert gpu_named_beside(said) == ()
+    assert [gpu.name for gpu in gpu_named_beside(said[:1])] == ["RTX 3090"]
+
+
+def test_the_toolkits_of_a_device() -> None:
+    assert toolkit_span(ComputeCapability(8, 9)) == ", for which CUDA 11.8 is the first"
+    assert "was the last" in toolkit_span(ComputeCapability(6, 1))
+    assert toolkit_span(ComputeCapability(99, 0)) == ""

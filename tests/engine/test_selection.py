@@ -1,0 +1,35 @@
+"""Checks are named by id or family; a misspelt name is an error that names the nearest right one."""
+
+import pytest
+
+from gpudoctor.engine.selection import named, select
+from gpudoctor.errors import UsageError
+from gpudoctor.registry import Check
+
+CHECKS = tuple(
+    Check(id=check_id, family=family, sections=(), optional=(), explains=(), function=lambda: iter(()))
+    for check_id, family in (("driver-missing", "driver"), ("driver-too-old", "driver"), ("cupy-missing", "cupy"))
+)
+
+
+def ids(checks: tuple[Check, ...]) -> list[str]:
+    return [check.id for check in checks]
+
+
+def test_no_name_is_all() -> None:
+    assert select(CHECKS, ()) == CHECKS
+
+
+def test_ids_and_families_add_up_in_the_order_of_the_catalog() -> None:
+    assert ids(select(CHECKS, ("cupy-missing", "driver"))) == ["driver-missing", "driver-too-old", "cupy-missing"]
+    assert ids(named(CHECKS, "driver")) == ["driver-missing", "driver-too-old"]
+
+
+def test_a_misspelt_name() -> None:
+    with pytest.raises(UsageError, match="no check or family is called 'driver-mising': did you mean driver-missing?"):
+        select(CHECKS, ("driver-mising",))
+
+
+def test_a_name_like_no_other() -> None:
+    with pytest.raises(UsageError, match="'xyzzy': gpudoctor list shows them"):
+        named(CHECKS, "xyzzy")

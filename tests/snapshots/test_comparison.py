@@ -1,0 +1,72 @@
+"""Two snapshots: which facts differ, and which findings come and go."""
+
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.model import (
+    CudaVersion,
+    Device,
+    Driver,
+    DriverVersion,
+    Environment,
+    Package,
+    PackageVersion,
+    Python,
+    Report,
+    Snapshot,
+    Torch,
+    TorchRuntime,
+)
+from gpudoctor.snapshots.comparison import Change, compare
+
+OLD = Driver(version=DriverVersion.parse("470.57.02"), cuda_version=CudaVersion(11, 4))
+NEW = Driver(version=DriverVersion.parse("580.65.06"), cuda_version=CudaVersion(13, 0))
+TORCH = Torch(installed=True, build="cuda", version=PackageVersion("2.9.0+cu128"), cuda_version=CudaVersion(12, 8))
+
+
+def report(snapshot: Snapshot) -> Report:
+    return run_checks(load_checks(), snapshot)
+
+
+def packages(*names: str) -> Snapshot:
+    return Snapshot(python=Python(packages=tuple(Package(name=n, version=PackageVersion("1.0")) for n in names)))
+
+
+def test_a_machine_does_not_differ_from_itself() -> None:
+    one = report(Snapshot(driver=OLD, torch=TORCH))
+    assert not compare(one, one).differs
+    assert compare(one, one).stayed == one.findings
+
+
+def test_a_new_driver_takes_its_finding_away() -> None:
+    comparison = compare(report(Snapshot(driver=OLD, torch=TORCH)), report(Snapshot(driver=NEW, torch=TORCH)))
+    assert Change(fact="driver.version", before="470.57.02", after="580.65.06") in comparison.changes
+    assert "driver-too-old" in [finding.check_id for finding in comparison.gone]
+    assert comparison.come == ()
+
+
+def test_a_package_that_is_gone() -> None:
+    comparison = compare(report(packages("numpy", "torch")), report(packages("numpy")))
+    assert Change(fact="python.packages[torch].version", before="1.0", after=None) in comparison.changes
+    assert comparison.differs
+
+
+def test_a_variable_that_is_new() -> None:
+    unset, is_set = (
+        Snapshot(environment=Environment(variables=variables)) for variables in ({}, {"CUDA_VISIBLE_DEVICES": "0"})
+    )
+    (change,) = compare(report(unset), report(is_set)).changes
+    assert (change.fact, change.before, change.after) == ("environment.variables[CUDA_VISIBLE_DEVICES]", None, "0")
+
+
+def test_what_only_one_knows_is_told_apart() -> None:
+    comparison = compare(report(Snapshot()), report(Snapshot(torch_runtime=TorchRuntime(available=True))))
+    assert comparison.one_sided == (Change(fact="torch_runtime.available", before=None, after=True),)
+    assert not comparison.changes
+
+
+def test_readings_of_the_moment_are_no_difference() -> None:
+    cool, hot = (
+        Snapshot(taken_at=str(t), devices=(Device(nvml_index=0, temperature_celsius=t, memory_used_bytes=t),))
+        for t in (40, 80)
+    )
+    assert not compare(report(cool), report(hot)).differs
