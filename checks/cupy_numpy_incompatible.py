@@ -206,23 +206,13 @@ def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str
 
 def _allows(specifier: str, version: PackageVersion) -> bool:
     """Return whether the specifier allows the version; True where one of them cannot be read."""
-    bounds = [re.fullmatch(rf"(>=|<)({_NUMBERS})", bound) for bound in specifier.split(",")]
-    if all(bounds) and re.fullmatch(_NUMBERS, version.public):
-        mine = _numbers(version.public)
-        return all(mine >= _numbers(b[2]) if b[1] == ">=" else mine < _numbers(b[2]) for b in bounds if b)
-
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # takes 10 ms: for other specifiers
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion
 
     try:
         return SpecifierSet(specifier).contains(version.public, prereleases=True)
     except (InvalidSpecifier, InvalidVersion):
         return True
-
-
-def _numbers(version: str) -> list[int]:
-    """Return the numbers of a version, without zeros at its end: 2.0 is 2."""
-    return [int(number) for number in re.sub(r"(?:\.0+)+$", "", version).split(".")]
 
 
 def _remedies(wanted: str, outside: bool, cupy: Cupy | None, machine: Machine) -> Iterator[Remedy]:

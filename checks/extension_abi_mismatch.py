@@ -212,7 +212,9 @@ def _distribution(path: str, message: Message, python: Python | None) -> str:
             if mark in place:
                 return name
     if folder:
-        return folder[1].replace("_", "-").lower()
+        from packaging.utils import canonicalize_name
+
+        return canonicalize_name(folder[1])
     # Without a file the only installed one of those that are known to be compiled is meant.
     packages = (python.packages if python is not None else None) or ()
     installed = [found.name for found in packages if found.name in DISTRIBUTIONS.values()]

@@ -129,7 +129,7 @@ def _tags(platform: str | None, releases: tuple[TorchRelease, ...]) -> list[str]
     for release in reversed(releases):
         found = [tag for tag in release.pythons.get(platform or "", ()) if not tag.endswith("t")]
         if found:
-            return sorted(found, key=lambda tag: PackageVersion(tag).release)
+            return sorted(found, key=PackageVersion)
     return []
 
 
@@ -201,7 +201,7 @@ def _of_intel(request: TorchRequest, system: System | None) -> System | None:
     if system is None or system.os != "darwin" or system.machine is not None or not request.available:
         return system
     last = [release.release for release in torch_releases() if release.pythons.get("macos_x86_64")][-1:]
-    newest = max(map(PackageVersion, request.available), key=lambda version: version.release)
+    newest = max(map(PackageVersion, request.available))
     return replace(system, machine="x86_64") if [newest.minor_release] == last else system
 
 
@@ -231,7 +231,7 @@ def _request_tags(request: TorchRequest, system: System | None) -> tuple[str, ..
 
 
 def _numbers(tags: tuple[str, ...]) -> list[str]:
-    return sorted((tag for tag in tags if not tag.endswith("t")), key=lambda tag: PackageVersion(tag).release)
+    return sorted((tag for tag in tags if not tag.endswith("t")), key=PackageVersion)
 
 
 def _refused_remedies(

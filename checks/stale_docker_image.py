@@ -97,10 +97,12 @@ def _installs(text: str) -> bool:
 
 
 def _same(module: str, package: str) -> bool:
-    plain = package.lower().replace("_", "-")
+    from packaging.utils import canonicalize_name
+
+    plain = canonicalize_name(package)
     if module == "cupy" and plain.startswith("cupy-cuda"):
         return True
-    return plain in (module.lower().replace("_", "-"), DISTRIBUTIONS.get(module, ""))
+    return plain in (canonicalize_name(module), DISTRIBUTIONS.get(module, ""))
 
 
 def _finding(summary: str, facts: tuple[str, ...], severity: Severity, container: Container | None) -> Finding:

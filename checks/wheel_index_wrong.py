@@ -140,9 +140,9 @@ def _commands(version: PackageVersion, variant: str, machine: Machine) -> tuple[
 
 def _newest(request: TorchRequest) -> str | None:
     """Return the newest version that is there, None where none is known or it is another variant's."""
-    releases = [PackageVersion(text) for text in request.available or () if not text.startswith("0.1.2")]
-    mine = [version for version in releases if version.local in ("", request.variant)]
-    return str(max(mine, key=lambda version: version.release)) if mine else None
+    versions = map(PackageVersion, request.available or ())
+    mine = [v for v in versions if v.release != (0, 1, 2) and v.local in ("", request.variant)]
+    return str(max(mine)) if mine else None
 
 
 def _mac(request: TorchRequest, machine: Machine) -> Remedy:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import lru_cache, total_ordering
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 
 class CudaVersion(NamedTuple):
@@ -92,31 +97,88 @@ class ComputeCapability(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
-class PackageVersion(NamedTuple):
-    """A version of a Python package, such as 2.13.0+cu130. Compare `release`; `text` is the version whole."""
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class PackageVersion:
+    """A package version, such as 2.13.0+cu130, compared by PEP 440.
+
+    A text that is not a PEP 440 version ("2.5.1-py3.12_cuda12.4", "nightly") is kept and compares by the numbers that
+    it starts with: after the version of those numbers alone, before every other version if it starts with none.
+    """
 
     text: str
 
     @property
     def release(self) -> tuple[int, ...]:
-        """The release numbers: (2, 13, 0) of "2.13.0+cu130"; () where the text starts with none."""
-        match = re.match(r"\s*[vV]?(\d+(?:\.\d+)*)", self.text)
-        return tuple(int(part) for part in match[1].split(".")) if match else ()
+        """The release numbers: (2, 13, 0) of "2.13.0+cu130"; () if the text starts with none."""
+        version = _parsed(self.text)
+        return version.release if version is not None else ()
 
     @property
     def public(self) -> str:
         """The version without its local part: "2.13.0" of "2.13.0+cu130"."""
-        return self.text.partition("+")[0]
+        version = _valid(self.text)
+        return version.public if version is not None else self.text.partition("+")[0]
 
     @property
     def local(self) -> str:
-        """The local part: "cu130" of "2.13.0+cu130"; "" where there is none."""
-        return self.text.partition("+")[2]
+        """The local part: "cu130" of "2.13.0+cu130"; "" if there is none."""
+        version = _valid(self.text)
+        return (version.local or "") if version is not None else self.text.partition("+")[2]
 
     @property
     def minor_release(self) -> str:
         """The release up to its second number: "2.13" of "2.13.0+cu130"."""
         return ".".join(str(part) for part in self.release[:2])
 
+    def agrees_with(self, other: PackageVersion) -> bool:
+        """Return whether both may name one version, because one only says less: "2.13" and "2.13.0+cu130".
+
+        The release is compared number by number. What only one of them has (further numbers, "rc1", "+cu130") is
+        left out by the other.
+        """
+        mine, others = _parsed(self.text), _parsed(other.text)
+        if mine is None or others is None:
+            return self.text == other.text
+        numbers = zip((mine.epoch, *mine.release), (others.epoch, *others.release), strict=False)
+        rest = ((_suffix(mine), _suffix(others)), (self.local, other.local))
+        return all(one == two for one, two in numbers) and all(not one or not two or one == two for one, two in rest)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, PackageVersion) else NotImplemented
+
+    def __lt__(self, other: PackageVersion) -> bool:
+        return self._key < other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[bool, Any, str]:
+        version = _parsed(self.text)
+        return version is not None, version or "", "" if _valid(self.text) is not None else self.text
+
     def __str__(self) -> str:
         return self.text
+
+
+@lru_cache(maxsize=4096)
+def _valid(text: str) -> Version | None:
+    """Return the version if the text is one by PEP 440. The library is imported here: `--help` does without it."""
+    from packaging.version import Version
+
+    try:
+        return Version(text)
+    except ValueError:
+        return None
+
+
+def _parsed(text: str) -> Version | None:
+    """Return the version, if need be of the numbers alone that the text starts with; None if it starts with none."""
+    match = re.match(r"\s*[vV]?(\d{1,18}(?:\.\d{1,18}){0,9})", text)
+    return _valid(text) or (_valid(match[1]) if match else None)
+
+
+def _suffix(version: Version) -> str:
+    """Return what follows the release numbers: "rc1", ".dev20250101"; "" for a final release."""
+    return version.public.removeprefix(version.base_version)

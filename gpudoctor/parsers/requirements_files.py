@@ -24,7 +24,9 @@ _PLAIN = rf"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w., -]*\])?\s*((?:{_CL
 
 def normalise(name: str) -> str:
     """Return the name of a distribution in lower case with hyphens (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    from packaging.utils import canonicalize_name
+
+    return canonicalize_name(name)
 
 
 def parse_requirements_txt(text: str, source: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpudoctor.model.machine import Device, Driver
 from gpudoctor.model.record import record
 from gpudoctor.model.software import Cupy, Torch
-from gpudoctor.model.versions import DriverVersion
+from gpudoctor.model.versions import DriverVersion, PackageVersion
 from gpudoctor.profiles.variables import allowed
 
 if TYPE_CHECKING:  # slow, and a check needs none of it
@@ -203,9 +203,8 @@ def _amount(text: str) -> float | None:
 
 def _same_version(was: str, now: str) -> bool:
     """Tell whether the versions agree. A report may tell less than the profile: "2.13.0" of "2.13.0+cu130"."""
-    if "+" in was and "+" in now:
-        return was == now
-    return was.partition("+")[0] == now.partition("+")[0]
+    before, after = PackageVersion(was), PackageVersion(now)
+    return before.agrees_with(after) and before.public == after.public
 
 
 _AGREE: Mapping[str, Callable[[str, str], bool]] = {

@@ -272,13 +272,19 @@ def _versions(said: list[str], text: Text) -> Iterator[Facts]:
     if len(toolkits) == 1:
         yield {"toolkit": Toolkit(nvcc_version=CudaVersion.parse(toolkits.pop()))}
     pythons = [match[1] for match in map(_PYTHON.match, said) if match]
-    pythons = pythons or [m[1] or m[2] for line in said for m in _PYTHON_INLINE.finditer(line)]
-    if pythons and all(pythons[0].startswith(other) or other.startswith(pythons[0]) for other in pythons):
-        yield {"python": Python(version=PackageVersion(max(pythons, key=len)))}
+    python = _agreed(pythons or [m[1] or m[2] for line in said for m in _PYTHON_INLINE.finditer(line)])
+    if python is not None:
+        yield {"python": Python(version=python)}
     compilers = {match[1] for match in map(_GCC.match, said) if match}
     if len(compilers) == 1:
         numbers = tuple(int(part) for part in compilers.pop().split("."))
         yield {"toolkit": Toolkit(host_compiler="gcc", host_compiler_version=numbers)}
+
+
+def _agreed(texts: list[str]) -> PackageVersion | None:
+    """Return the version that says most; None if there is none, or another one contradicts it."""
+    versions = [PackageVersion(text) for text in sorted(texts, key=len)]
+    return versions[-1] if versions and all(versions[-1].agrees_with(version) for version in versions) else None
 
 
 def _without_torch(line: str) -> str:
@@ -296,10 +302,9 @@ def _torch(said: list[str]) -> Iterator[Facts]:
     index = next(filter(None, map(_TORCH_INDEX.search, said)), None)
     matches = [match for line in said for match in _TORCH.finditer(line)]
     matches = matches or [match for line in said for match in _TORCH_ALONE.finditer(line)]
-    versions = [] if index else [match[1].replace(" ", "") for match in matches]
-    longest = max(versions, key=len, default="")
-    if versions and all(longest.startswith(version) for version in versions):
-        yield {"torch": Torch(installed=True, version=PackageVersion(longest))}
+    version = None if index else _agreed([match[1].replace(" ", "") for match in matches])
+    if version is not None:
+        yield {"torch": Torch(installed=True, version=version)}
     elif index:
         yield {"torch": Torch(installed=True, version=PackageVersion(f"{index[1]}+{index[3]}"))}
     answers = {match[1].lower() for line in said for match in _UNAVAILABLE.finditer(line)}

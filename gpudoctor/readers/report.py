@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpudoctor.errors import NothingKnown, UsageError
-from gpudoctor.model import SECTIONS, Contradiction, Device, ProbeReport, Snapshot
+from gpudoctor.model import SECTIONS, Contradiction, Device, PackageVersion, ProbeReport, Snapshot
 from gpudoctor.readers import (
     accelerate_env,
     collect_env,
@@ -222,9 +222,11 @@ def _same_index(first: Sequence[Device], second: Sequence[Device]) -> Iterator[t
 
 
 def _agree(taken: Any, passed: Any) -> bool:
-    """Return whether one value only says less than the other: "2.13.0" and "2.13.0+cu130"."""
-    one, other = str(taken), str(passed)
-    return one.startswith(other) or other.startswith(one)
+    """Return whether one value only says less than the other: "2.13.0" and "2.13.0+cu130", but not "2.1" and "2.13"."""
+    one, other = PackageVersion(str(taken)), PackageVersion(str(passed))
+    if one.release and other.release:
+        return one.agrees_with(other)
+    return one.text.startswith(other.text) or other.text.startswith(one.text)
 
 
 def _label(name: str) -> str:

@@ -107,6 +107,8 @@ def test_devices_of_amd_are_not_known_here() -> None:
 
 def test_a_report_may_tell_a_version_without_its_build() -> None:
     assert differing(torch=Torch(version=PackageVersion("2.13.0"))) == {}
+    assert differing(torch=Torch(version=PackageVersion("2.13.1"))) == {"torch": "2.13.1"}
+    assert differing(torch=Torch(version=PackageVersion("2.13.0+cpu"))) == {"torch": "2.13.0+cpu"}
 
 
 @pytest.mark.parametrize(("build", "expected"), [("mps", {}), ("cpu", {"device": "none"}), (None, {"device": None})])

@@ -133,6 +133,20 @@ def test_a_version(text: str, section: str, name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("PyTorch 2.13\nPyTorch 2.13.0", "2.13.0"),
+        ("PyTorch 2.13.0\nPyTorch 2.13", "2.13.0"),
+        ("PyTorch 2.1\nPyTorch 2.13", None),
+        ("PyTorch 2.13.0\nPyTorch 2.13.1", None),
+    ],
+)
+def test_two_versions_of_which_one_may_say_less(text: str, version: str | None) -> None:
+    torch = facts(text).get("torch")
+    assert (str(torch.version) if torch else None) == version
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "see https://docs.nvidia.com/cuda/archive/12.1/ and /usr/local/cuda-11.8/lib64",

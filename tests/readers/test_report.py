@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.errors import NothingKnown, UsageError
-from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Snapshot, Torch
+from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Python, Snapshot, System, Torch
 from gpudoctor.readers.report import Reading, assemble, read_files, read_texts, unread_texts
 from gpudoctor.reporters import snapshot_json
 
@@ -48,10 +49,38 @@ def test_two_values_are_a_contradiction() -> None:
     )
 
 
-def test_a_version_that_says_less_is_no_contradiction() -> None:
-    short, whole = (Torch(version=PackageVersion(text)) for text in ("2.4.0", "2.4.0+cu121"))
-    snapshot = assemble([Reading("messages in a", {"torch": short}), Reading("messages in b", {"torch": whole})])
-    assert snapshot.contradictions == ()
+@pytest.mark.parametrize(
+    ("first", "second", "facts"),
+    [
+        ("2.4.0", "2.4.0+cu121", []),
+        ("2.4", "2.4.0+cu121", []),
+        ("2.1", "2.13.0+cu130", ["torch.version"]),
+        ("2.13.0", "2.1", ["torch.version"]),
+        ("2.4.0+cpu", "2.4.0+cu121", ["torch.version"]),
+    ],
+)
+def test_a_version_that_says_less_is_no_contradiction(first: str, second: str, facts: list[str]) -> None:
+    one, other = (Torch(version=PackageVersion(text)) for text in (first, second))
+    snapshot = assemble([Reading("messages in a", {"torch": one}), Reading("messages in b", {"torch": other})])
+    assert [found.fact for found in snapshot.contradictions or ()] == facts
+
+
+@pytest.mark.parametrize(
+    ("section", "one", "other", "agree"),
+    [
+        ("driver", Driver(version=DriverVersion((535,))), Driver(version=DriverVersion((535, 129, 3))), True),
+        ("driver", Driver(version=DriverVersion((535, 12))), Driver(version=DriverVersion((535, 129))), False),
+        ("driver", Driver(cuda_version=CudaVersion(12, 1)), Driver(cuda_version=CudaVersion(12, 10)), False),
+        ("system", System(distribution_version="20.04"), System(distribution_version="20.04.6"), True),
+        ("system", System(distribution_version="1"), System(distribution_version="11"), False),
+        ("system", System(os="linux"), System(os="windows"), False),
+        ("python", Python(version=PackageVersion("3.1")), Python(version=PackageVersion("3.12.3")), False),
+        ("python", Python(version=PackageVersion("3.12")), Python(version=PackageVersion("3.12.3")), True),
+    ],
+)
+def test_other_facts_of_which_one_may_say_less(section: str, one: Any, other: Any, agree: bool) -> None:
+    snapshot = assemble([Reading("messages in a", {section: one}), Reading("messages in b", {section: other})])
+    assert (snapshot.contradictions == ()) is agree
 
 
 def test_a_saved_snapshot_comes_back_as_it_was(tmp_path: Path) -> None:
