@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
+
+import click
 
 WIDEST = 100
 """Longer lines are hard to read."""
 
 NARROWEST = 20
 _TEXT_LIMIT = 400
-_CODES = {
-    "error": "31",
-    "warning": "33",
-    "info": "34",
-    "healthy": "32",
-    "bold": "1",
-    "blue": "34",
-    "yellow": "33",
-    "green": "32",
-    "magenta": "35",
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "error": {"fg": "red"},
+    "warning": {"fg": "yellow"},
+    "info": {"fg": "blue"},
+    "healthy": {"fg": "green"},
+    "bold": {"bold": True},
+    "blue": {"fg": "blue"},
+    "yellow": {"fg": "yellow"},
+    "green": {"fg": "green"},
+    "magenta": {"fg": "magenta"},
 }
 
 
@@ -41,7 +43,7 @@ def _written_out(character: str) -> str:
 
 def paint(text: str, kind: str, *, color: bool) -> str:
     """Return `text` in the colour of `kind` ("error", "info", ..., or its name); as it is without colour."""
-    return f"\x1b[{_CODES[kind]}m{text}\x1b[0m" if color and kind in _CODES else text
+    return click.style(text, **_STYLES[kind]) if color and kind in _STYLES else text
 
 
 def use_color(stream: TextIO, environ: Mapping[str, str]) -> bool:
