@@ -87,7 +87,7 @@ def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
         return "not run", "it was compared, and never measured"
     words = {OUT_OF_MEMORY: "too large", NUMERICS: "unsafe", UNSUPPORTED: "unsupported"}
     smallest = min(failed, key=lambda measured: measured.batch_size)
-    at = f"at batch {smallest.batch_size:,}, " if smallest.status == OUT_OF_MEMORY else ""
+    at = f"at batch {smallest.batch_size:,}, " if smallest.status == OUT_OF_MEMORY and smallest.batch_size else ""
     return words.get(smallest.status, "not run"), at + (clean(smallest.detail) or name(smallest.status))
 
 

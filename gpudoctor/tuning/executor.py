@@ -55,8 +55,8 @@ class Executor(Protocol):
         """Return how the trial went."""
         ...
 
-    def compare(self, precision: str) -> Numerics:
-        """Return how far the workload in this precision is from the reference."""
+    def compare(self, precision: str) -> Numerics | Measurement:
+        """Return how far the workload in this precision is from the reference; why it does not run if it does not."""
         ...
 
     def ceiling(self, precision: str) -> Ceiling:

@@ -173,30 +173,31 @@ class LocalExecutor:
 
     def _measure(self, trial: Trial, effort: Effort) -> Measurement:
         request = {"ask": "measure", "trial": to_json(trial), "effort": to_json(effort)}
-        seconds = effort.limit_seconds + self._patience.start + (COMPILE_SECONDS if trial.settings.compile else 0.0)
+        seconds = effort.limit_seconds + (COMPILE_SECONDS if trial.settings.compile else 0.0)
+        answer = self._answer_or_failure(trial, request, seconds)
+        if isinstance(answer, Measurement):
+            return answer
+        peak = self._peak.tflops.get(trial.precision) if self._peak else None
+        self._last = replace(read(Measurement, answer), peak_tflops=peak)
+        return self._last
+
+    def compare(self, precision: str) -> Numerics | Measurement:
+        """Return how far the workload in this precision is from the reference; why it does not run if it does not."""
+        limit = self._patience.comparison
+        request = {"ask": "compare", "precision": precision, "limit_seconds": limit}
+        answer = self._answer_or_failure(Trial(precision=precision, batch_size=0), request, 2 * limit)
+        return answer if isinstance(answer, Measurement) else read(Numerics, answer)
+
+    def _answer_or_failure(self, trial: Trial, request: Mapping[str, Any], seconds: float) -> Any:
+        """Return the answer, or the measurement of a trial that failed. seconds: what it may take after the start."""
         try:
-            answer = self._ask_of(trial.precision, request, seconds, trial.settings.allocator)
+            return self._ask_of(trial.precision, request, seconds + self._patience.start, trial.settings.allocator)
         except _Refused as refused:
             return _not_ok(trial, refused.failure.kind, refused.failure.detail)
         except WorkerSilent as silent:
             return _not_ok(trial, UNSUPPORTED, str(silent))
         except WorkerEnded as ended:
             return _not_ok(trial, *meaning_of(ended))
-        peak = self._peak.tflops.get(trial.precision) if self._peak else None
-        self._last = replace(read(Measurement, answer), peak_tflops=peak)
-        return self._last
-
-    def compare(self, precision: str) -> Numerics:
-        """Return how far the workload in this precision is from the reference; not passed where it does not run."""
-        limit = self._patience.comparison
-        request = {"ask": "compare", "precision": precision, "limit_seconds": limit}
-        try:
-            return read(Numerics, self._ask_of(precision, request, 2 * limit + self._patience.start))
-        except (_Refused, WorkerSilent) as problem:
-            reason = str(problem)
-        except WorkerEnded as ended:
-            _, reason = meaning_of(ended)
-        return Numerics(precision=precision, reference="", passed=False, reason=reason)
 
     def ceiling(self, precision: str) -> Ceiling:
         """Return the rate of a large matrix product in this precision; unknown where it does not run."""

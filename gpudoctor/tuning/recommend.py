@@ -21,11 +21,10 @@ from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.knowledge import Limits
 from gpudoctor.tuning.search import SearchResult, result_of
 from gpudoctor.tuning.throughput import WARN_NOISE, relative_error
+from gpudoctor.tuning.workers.precision import BASELINES
 
 SAFEST_FIRST = (*PRECISIONS, *COMPLEX_PRECISIONS)
 """fp16 after bf16: it overflows at 65504 and needs its gradients scaled."""
-
-BASELINES = ("fp32", "complex128")
 
 CLOSE = 0.1
 """Share of the throughput within which the two best precisions are measured again, in turns: so much the clocks may

@@ -188,6 +188,9 @@ def _search(executor: Executor, precision: str, seconds: float, request: Request
     deadline = executor.now() + seconds
     notebook.say(f"{precision}: comparing its numbers")
     compared = executor.compare(precision)
+    if isinstance(compared, Measurement):
+        notebook.add(replace(compared, unit=notebook.workload.unit))
+        return
     notebook.numerics[precision] = compared
     if not compared.passed:
         notebook.left_out(precision, NUMERICS, compared.reason)

@@ -40,7 +40,7 @@ class Array:
 
 class Work:
     def __init__(self, device, precision):
-        self.count = 0
+        self.count, self.precision = 0, precision.name
     def make_batch(self, size):
         return Array(size)
     def step(self, batch):
@@ -186,6 +186,47 @@ def test_out_of_memory_is_an_outcome_and_the_next_trial_runs(start: Start, body:
     assert measurement.detail
     assert measure(executor, 2).status == OK
     assert pids(executor) != before  # a fresh process: no fragment and no state of the optimiser is left
+
+
+NO_KERNEL = "raise RuntimeError('could not create a primitive descriptor for the LSTM')"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(f"if self.precision == 'complex64': {NO_KERNEL}", id="works in the baseline"),
+        pytest.param(
+            f"if self.precision == 'complex64': {NO_KERNEL}\nraise MemoryError", id="the baseline needs more memory"
+        ),
+    ],
+)
+def test_a_failure_of_one_precision_is_its_result(start: Start, body: str) -> None:
+    measurement = measure(start(body))
+    assert (measurement.status, measurement.throughput) == (UNSUPPORTED, None)
+    assert "complex128" in measurement.detail
+    assert "could not create a primitive descriptor" in measurement.detail
+
+
+def test_the_baseline_is_measured_in_the_same_process_after_another_precision_failed(start: Start) -> None:
+    executor = start(f"if self.precision == 'complex64': {NO_KERNEL}")
+    assert [measure(executor, 4, name).status for name in ("complex64", "complex128")] == [UNSUPPORTED, OK]
+
+
+@pytest.mark.parametrize("precision", ["complex64", "complex128"])
+def test_a_failure_of_every_precision_is_the_users_bug_whatever_it_says(start: Start, precision: str) -> None:
+    with pytest.raises(WorkloadError, match="could not create a primitive descriptor") as caught:
+        measure(start(NO_KERNEL), precision=precision)
+    assert "train.py" in caught.value.traceback
+
+
+def test_a_failure_of_the_baseline_alone_is_the_users_bug(start: Start) -> None:
+    with pytest.raises(WorkloadError, match="could not create a primitive descriptor"):
+        measure(start(f"if self.precision == 'complex128': {NO_KERNEL}"), precision="complex128")
+
+
+def test_a_step_fails_in_one_precision_at_one_batch_size_only(start: Start) -> None:
+    executor = start(f"if size > 4 and self.precision == 'complex64': {NO_KERNEL}")
+    assert [measure(executor, size).status for size in (4, 8, 2)] == [OK, UNSUPPORTED, OK]
 
 
 def test_a_bug_is_shown_with_its_traceback_and_never_taken_for_too_large(start: Start) -> None:

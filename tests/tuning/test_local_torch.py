@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.errors import WorkloadError
-from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Settings, Trial
+from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Numerics, Settings, Trial
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.local import LocalExecutor, Patience, Target
 from tests.environments import python_of
@@ -89,6 +89,7 @@ def test_memory_that_is_full_is_an_outcome(mlp: LocalExecutor) -> None:
 
 def test_bf16_is_compared_with_float64(mlp: LocalExecutor) -> None:
     numerics = mlp.compare("bf16")
+    assert isinstance(numerics, Numerics), numerics
     assert numerics.passed, numerics
     assert numerics.relative_error is not None
     assert 1e-4 < numerics.relative_error < 1e-1

@@ -28,7 +28,9 @@ class Device(SimulatedDevice):
             raise WorkloadError("the workload failed: ValueError: no", "Traceback ...")
         return super().measure(trial, effort)
 
-    def compare(self, precision: str) -> Numerics:
+    def compare(self, precision: str) -> Numerics | Measurement:  # type: ignore[override]
+        if precision in self.options.get("unsupported", ()):  # type: ignore[operator]
+            return Measurement(precision=precision, batch_size=0, status=UNSUPPORTED, detail="no LSTM in this type")
         if precision in self.options.get("failing", ()):  # type: ignore[operator]
             return Numerics(precision=precision, reference="fp64", passed=False, reason="outputs are not finite")
         return super().compare(precision)
@@ -63,6 +65,16 @@ def test_every_measurement_carries_the_error_of_its_precision() -> None:
     tuning = tune(Device(), Request(budget_seconds=1000))
     errors = {n.precision: n.relative_error for n in tuning.numerics}
     assert {m.relative_error for m in tuning.measurements if m.precision == "bf16"} == {errors["bf16"]}
+
+
+def test_a_precision_in_which_the_workload_does_not_run_is_unsupported() -> None:
+    tuning = tune(Device(unsupported=("bf16", "fp16")), Request(budget_seconds=1000))
+    left_out = [m for m in tuning.measurements if m.precision in ("bf16", "fp16")]
+    assert {(m.batch_size, m.status, m.detail) for m in left_out} == {(0, UNSUPPORTED, "no LSTM in this type")}
+    assert {m.unit for m in left_out} == {tuning.workload.unit}
+    assert {n.precision for n in tuning.numerics} == {"fp32", "tf32"}, "it was not compared"
+    assert tuning.recommendation is not None
+    assert tuning.recommendation.precision in ("fp32", "tf32")
 
 
 def test_a_precision_that_fails_is_named_and_not_measured() -> None:

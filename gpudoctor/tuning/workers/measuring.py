@@ -14,7 +14,7 @@ from gpudoctor.model.tuning import UNSUPPORTED, Conditions, Measurement, Setting
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers.conditions import spoilt_by
 from gpudoctor.tuning.workers.devices import Device, MemoryUse, timed_one_by_one
-from gpudoctor.tuning.workers.failures import Failure, failure_of
+from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 SEED = 2026
@@ -97,6 +97,18 @@ class Bench:
             failure = failure_of(error, memory_full=self._device.is_full())
         self.forget()  # out here: the exception held the frames, and they held the tensors (pytorch/pytorch#18853)
         return failure
+
+    def works(self, trial: Trial) -> bool:
+        """Return whether one step of the trial works, or fails for a reason that is not the workload's own."""
+        try:
+            workload = self.build(trial.precision, trial.settings, trial.batch_size)
+            workload.step(self._library.arranged(_checked_batch(workload, trial.batch_size), trial.settings))
+            self._device.synchronize()
+            return True
+        except BaseException as error:
+            return failure_of(error, memory_full=self._device.is_full()).kind != WORKLOAD
+        finally:
+            self.forget()
 
     def build(self, precision: str, settings: Settings | None = None, batch_size: int = 0) -> Workload:
         """Return the workload, built anew unless it stands as it is asked for.

@@ -20,6 +20,8 @@ from typing import Any
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS
 
 REFERENCE = "fp64"
+BASELINES = ("fp32", "complex128")
+"""The precisions in which every workload must work: of torch, and of CuPy and NumPy."""
 
 AUTOCAST_TYPES = {"bf16": "bfloat16", "fp16": "float16"}
 """Names of the dtypes in torch."""
@@ -27,6 +29,11 @@ AUTOCAST_TYPES = {"bf16": "bfloat16", "fp16": "float16"}
 INITIAL_SCALE = 2.0**10
 """GradScaler's own, 2**16, is above the largest float16 (65504): the first gradients of a small batch overflow, and the
 optimiser skips those steps. Its state, and the memory of it, would then come later than the warm-up believes."""
+
+
+def baseline_of(name: str) -> str:
+    """Return the baseline of the precision `name`."""
+    return BASELINES[name in COMPLEX_PRECISIONS]
 
 
 def make_precision(name: str, device: str) -> TorchPrecision | ArrayPrecision:

@@ -20,7 +20,7 @@ from typing import IO, Any, NoReturn
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.codec import to_json
-from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, Failure, failure_of
+from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, failure_of
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -45,6 +45,8 @@ def main() -> NoReturn:
             value = getattr(session, f"answer_{request['ask']}")(request)
         except BaseException as error:  # user code may end the program
             value = _understand(error, session)
+        if isinstance(value, Failure) and value.kind == WORKLOAD and not value.poisons and session is not None:
+            value = session.judged(value, request)
         name = "failure" if isinstance(value, Failure) else "value"
         channel.write(json.dumps({name: to_json(value)}).encode() + b"\n")
         channel.flush()

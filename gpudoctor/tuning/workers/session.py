@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from gpudoctor.model.codec import from_json
-from gpudoctor.model.tuning import Loading, Measurement, Transfer, Trial, TunedDevice, TunedWorkload
+from gpudoctor.model.tuning import UNSUPPORTED, Loading, Measurement, Transfer, Trial, TunedDevice, TunedWorkload
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers import catalog, ceilings, describing
+from gpudoctor.tuning.workers.comparing import BATCH_SIZE, compare
 from gpudoctor.tuning.workers.devices import Device
 from gpudoctor.tuning.workers.failures import Failure
 from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, Library, dataset_size, leaves, samples_of, unit_of
-from gpudoctor.tuning.workers.precision import make_precision
+from gpudoctor.tuning.workers.precision import baseline_of, make_precision
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 HEADROOM = 1.1
@@ -50,6 +51,19 @@ class Session:
     def memory_is_full(self) -> bool:
         """Tell whether next to nothing is left of what the process may use."""
         return self._device.is_full()
+
+    def judged(self, failure: Failure, request: Mapping[str, Any]) -> Failure:
+        """Return the failure of the user's code as the precision's if the same step works in the baseline.
+
+        No wording decides: libraries have many ways to say that they have no kernel for a type on this device.
+        """
+        trial = from_json(Trial, request.get("trial", {"batch_size": BATCH_SIZE, "precision": "", **request}))
+        baseline = baseline_of(trial.precision)
+        has_precision = trial.precision not in ("", baseline)
+        if not has_precision or "_bench" not in vars(self) or not self._bench.works(replace(trial, precision=baseline)):
+            return failure
+        detail = f"the step works in {baseline}, not in {trial.precision}: {failure.detail}"
+        return Failure(kind=UNSUPPORTED, detail=detail)
 
     def answer_describe(self, _request: Mapping[str, Any]) -> TunedDevice:
         """Return the device, and how much of its memory trials may use."""
@@ -96,13 +110,9 @@ class Session:
 
     def answer_compare(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of Numerics."""
-        from gpudoctor.tuning.workers import comparing
-
         bench = self._bench  # sets the limit of the memory
         bench.forget()
-        return comparing.compare(
-            self._factory, self._device.name, request["precision"], make_precision, request["limit_seconds"]
-        )
+        return compare(self._factory, self._device.name, request["precision"], make_precision, request["limit_seconds"])
 
     def answer_ceiling(self, request: Mapping[str, Any]) -> float | None:
         """Return the rate of a large product in TFLOP/s."""

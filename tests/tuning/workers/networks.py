@@ -4,11 +4,17 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
 FEATURES, CLASSES = 32, 10
+
+
+def without_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let torch compute by itself: oneDNN has an LSTM in bf16 and fp16 on processors with AVX-512 only."""
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
 
 
 class Training:

@@ -29,6 +29,7 @@ from tests.tuning.workers.networks import (  # noqa: E402
     texts,
     trained,
     vectors,
+    without_onednn,
 )
 
 Function: Any = torch.autograd.Function
@@ -54,7 +55,11 @@ def compared(factory: Any, precision: str, make: Any = make_precision) -> dict[s
         pytest.param(trained(lambda: Attentive(6), texts), id="transformer of 6 layers"),
     ],
 )
-def test_healthy_networks_pass(factory: Any, precision: str) -> None:
+def test_healthy_networks_pass(
+    factory: Any, precision: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "lstm" in request.node.callspec.id:
+        without_onednn(monkeypatch)
     facts = compared(factory, precision)
     assert (facts["passed"], facts["reason"], facts["not_compared"]) == (True, "", [])
     assert (facts["reference"], facts["steps_compared"]) == ("fp64", 20)

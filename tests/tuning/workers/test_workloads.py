@@ -14,6 +14,7 @@ from gpudoctor.errors import UsageError  # noqa: E402
 from gpudoctor.tuning.workers import transformer  # noqa: E402
 from gpudoctor.tuning.workers.catalog import load_factory  # noqa: E402
 from gpudoctor.tuning.workers.precision import make_precision  # noqa: E402
+from tests.tuning.workers.networks import without_onednn  # noqa: E402
 
 NAMES = ("mlp", "cnn", "lstm", "transformer")
 EVERY = pytest.mark.parametrize("name", NAMES)
@@ -21,6 +22,13 @@ EVERY = pytest.mark.parametrize("name", NAMES)
 INPUTS = {"mlp": (2, 1024), "cnn": (2, 3, 224, 224), "lstm": (2, 100), "transformer": (2, 256)}
 OUTPUTS = {"mlp": (2, 1000), "cnn": (2, 1000), "lstm": (2, 100, 96), "transformer": (2, 256, 8192)}
 MILLION_PARAMETERS = {"mlp": 12.5, "cnn": 11.7, "lstm": 3.5, "transformer": 27.4}
+
+
+@pytest.fixture(autouse=True)
+def native_lstm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the LSTM computed in a way that every processor has."""
+    if "lstm" in request.node.name:
+        without_onednn(monkeypatch)
 
 
 def build(name: str, mode: str = "training", precision: str = "fp32") -> Any:
