@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gpudoctor.conclusions.devices import capability, has_tensor_cores, known_facts, label, reachable
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import Features, features
-from gpudoctor.model import ComputeCapability, Device, Finding, Message, Python, Remedy, Severity
+from gpudoctor.model import ComputeCapability, Device, Finding, Python, Remedy, Severity, Symptom
 from gpudoctor.registry import Skip, check, known
 from gpudoctor.remedies import python_command
 
@@ -19,7 +19,7 @@ SHOW = "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is
 def amp_unsupported(
     devices: tuple[Device, ...] | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """Mixed precision gains no speed on a device without tensor cores, or fails on the device that was asked.
 
@@ -30,10 +30,10 @@ def amp_unsupported(
     whose fp16 arithmetic is fast, unless somebody measured no gain.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
-    failed = tuple(_failed(messages, python))
+    failed = tuple(_failed(symptoms, python))
     yield from failed
-    slow = reported(messages, "amp-no-gain")[:1]
-    named = reported(messages, *NAMED)[:1]
+    slow = reported(symptoms, "amp-no-gain")[:1]
+    named = reported(symptoms, *NAMED)[:1]
     if slow and named and not devices:
         failed = (_slow(slow[0], named[0]),)
         yield from failed
@@ -54,9 +54,9 @@ def amp_unsupported(
         raise Skip(unknown[0])
 
 
-def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iterator[Finding]:
+def _failed(symptoms: tuple[Symptom, ...] | None, python: Python | None) -> Iterator[Finding]:
     """Yield what a report says of mixed precision that failed."""
-    for fact, message in reported(messages, "half-on-cpu")[:1]:
+    for fact, message in reported(symptoms, "half-on-cpu")[:1]:
         if re.search("cuda|cublas|cusolver", message.names.get("operator", "").lower()):
             yield _without_kernel(fact, message)
             continue
@@ -77,7 +77,7 @@ def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iter
                 ),
             ),
         )
-    for fact, message in reported(messages, "amp-check-failed", "fp16-type-refused")[:1]:
+    for fact, message in reported(symptoms, "amp-check-failed", "fp16-type-refused")[:1]:
         yield Finding(
             severity=Severity.WARNING if message.kind == "amp-check-failed" else Severity.ERROR,
             summary=f"Mixed precision does not work on this device: {message.text}",
@@ -91,7 +91,7 @@ def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iter
                 ),
             ),
         )
-    for fact, message in reported(messages, "amp-fp16-gradients")[:1]:
+    for fact, message in reported(symptoms, "amp-fp16-gradients")[:1]:
         yield Finding(
             severity=Severity.ERROR,
             summary=f"A GradScaler got gradients in fp16: {message.text}",
@@ -108,7 +108,7 @@ def _failed(messages: tuple[Message, ...] | None, python: Python | None) -> Iter
         )
 
 
-def _without_kernel(fact: str, message: Message) -> Finding:
+def _without_kernel(fact: str, message: Symptom) -> Finding:
     operator = message.names["operator"]
     return Finding(
         severity=Severity.ERROR,
@@ -129,7 +129,7 @@ def _has_fast_fp16(table: Features) -> bool:
     return table.fp16 == "native" and table.tensor_cores is False
 
 
-def _slow(said: tuple[str, Message], named: tuple[str, Message]) -> Finding:
+def _slow(said: tuple[str, Symptom], named: tuple[str, Symptom]) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         summary=f"{named[1].text} has no tensor cores, and mixed precision brought no speed: {said[1].text}",
@@ -146,7 +146,7 @@ def _fp32() -> Remedy:
     )
 
 
-def _finding(path: str, device: Device, table: Features, slow: tuple[tuple[str, Message], ...]) -> Finding:
+def _finding(path: str, device: Device, table: Features, slow: tuple[tuple[str, Symptom], ...]) -> Finding:
     rate = f", fp16 {table.fp16}" if table.fp16 else ""
     return Finding(
         severity=Severity.WARNING if slow else Severity.INFO,

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.conclusions.devices import capability as capability_by_product
+from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.conclusions.usable_devices import described, is_minor_turing
 from gpudoctor.data import features
-from gpudoctor.model import ComputeCapability, Device, Finding, Message, Python, Remedy, Severity, TorchRuntime
+from gpudoctor.model import ComputeCapability, Device, Finding, Python, Remedy, Severity, Symptom, TorchRuntime
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import python_command
 
@@ -25,7 +25,7 @@ def bf16_unsupported(
     torch_runtime: TorchRuntime | None = None,
     devices: tuple[Device, ...] | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The device has no bf16 arithmetic.
 
@@ -36,7 +36,7 @@ def bf16_unsupported(
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
     """
     found = _capabilities(torch_runtime, devices)
-    refusal = _refusal(torch_runtime, messages)
+    refusal = _refusal(torch_runtime, symptoms)
     emulating = {fact: value for fact, value in found.items() if _bf16(value[1]) == "emulated"}
     if refusal and found and all(_bf16(capability) == "native" for _, capability in found.values()):
         yield _refused_although_native(refusal, found, python)
@@ -50,7 +50,7 @@ def bf16_unsupported(
             remedies=_remedies(tuple(emulating.values())),
         )
         return
-    kernel = next(iter(reported(messages, "bf16-kernel-missing")), None)
+    kernel = next(iter(reported(symptoms, "bf16-kernel-missing")), None)
     if kernel:
         yield _without_kernel(*kernel)
         return
@@ -71,11 +71,11 @@ def bf16_unsupported(
         )
 
 
-def _refusal(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+def _refusal(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> tuple[str, str] | None:
     """Return the fact and the text by which a program refuses bf16."""
     kinds = ("bf16-device-refused", "bf16-autocast-refused", "bf16-setup-refused", "bf16-instruction-missing")
     for kind in kinds:
-        for fact, message in reported(messages, kind):
+        for fact, message in reported(symptoms, kind):
             return fact, message.text
     return text_with(*REFUSALS, torch_runtime=torch_runtime)
 
@@ -99,7 +99,7 @@ def _refused_although_native(
     )
 
 
-def _without_kernel(fact: str, message: Message) -> Finding:
+def _without_kernel(fact: str, message: Symptom) -> Finding:
     operator = message.names.get("operator", "an operator")
     return Finding(
         severity=Severity.ERROR,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.installed import package, torch_fact, whole_torch
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import CudaVersion, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import CudaVersion, Finding, Python, Remedy, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_packages, python_command, set_variable
 
@@ -39,7 +39,7 @@ def bitsandbytes_cuda_setup(
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """bitsandbytes finds no CUDA library that fits the installed PyTorch.
 
@@ -49,10 +49,10 @@ def bitsandbytes_cuda_setup(
     list of this check does not call too old.
     Reference: https://huggingface.co/docs/bitsandbytes/main/en/installation
     """
-    said = [found for kind in KINDS for found in reported(messages, kind)]
+    said = [found for kind in KINDS for found in reported(symptoms, kind)]
     if said:
         whole = whole_torch(torch, torch_runtime)
-        yield _told(said[0], whole, python, system, messages)
+        yield _told(said[0], whole, python, system, symptoms)
         return
     if python is None:
         raise Skip("python is unknown")
@@ -84,15 +84,15 @@ def bitsandbytes_cuda_setup(
 
 
 def _told(
-    said: tuple[str, Message],
+    said: tuple[str, Symptom],
     whole: Torch,
     python: Python | None,
     system: System | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> Finding:
     fact, message = said
     version = package(python, "bitsandbytes")
-    cuda = whole.cuda_version or _cuda(messages)
+    cuda = whole.cuda_version or _cuda(symptoms)
     return Finding(
         # Without CUDA in PyTorch that is the cause, and stands first.
         severity=Severity.WARNING if whole.build == "cpu" else Severity.ERROR,
@@ -104,9 +104,9 @@ def _told(
     )
 
 
-def _cuda(messages: tuple[Message, ...] | None) -> CudaVersion | None:
+def _cuda(symptoms: tuple[Symptom, ...] | None) -> CudaVersion | None:
     """Return the CUDA version that bitsandbytes looks for: "117" is 11.7."""
-    for _, message in reported(messages, "bnb-cuda-version", "bnb-binary-missing"):
+    for _, message in reported(symptoms, "bnb-cuda-version", "bnb-binary-missing"):
         digits = message.names.get("digits") or message.names.get("digits2") or ""
         if len(digits) == 3:
             return CudaVersion(int(digits[:2]), int(digits[2]))
@@ -114,7 +114,7 @@ def _cuda(messages: tuple[Message, ...] | None) -> CudaVersion | None:
 
 
 def _remedies(
-    message: Message, cuda: CudaVersion | None, python: Python | None, system: System | None
+    message: Symptom, cuda: CudaVersion | None, python: Python | None, system: System | None
 ) -> Iterator[Remedy]:
     windows = system is not None and system.os == "windows"
     suited = f", whose wheels hold the libraries for CUDA {cuda} and for Windows" if cuda else ""

@@ -8,10 +8,10 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -28,7 +28,7 @@ REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-i
 
 @check(family="torch", explains=("torch-not-installed", "torch-import-failed", "toolkit-mismatch-building-extension"))
 def build_isolation_hides_torch(
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     python: Python | None = None,
@@ -44,14 +44,14 @@ def build_isolation_hides_torch(
     Exception: the same words from a program that runs are torch-not-installed.
     Reference: https://pip.pypa.io/en/stable/reference/build-system/#build-isolation
     """
-    missing = reported(messages, "torch-module-missing")
+    missing = reported(symptoms, "torch-module-missing")
     builds = (
         tuple(told for told in missing if told[1].names.keys() & {"build", "after"})
-        or reported(messages, "build-lacks-torch-said")
-        or (missing if _fails_before_building(messages) else ())
+        or reported(symptoms, "build-lacks-torch-said")
+        or (missing if _fails_before_building(symptoms) else ())
     )
     skip_unless(builds, "no build reports that it lacks torch")
-    package = _package(messages)
+    package = _package(symptoms)
     installed = whole_torch(torch, torch_runtime).installed
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     yield Finding(
@@ -64,18 +64,18 @@ def build_isolation_hides_torch(
     )
 
 
-def _fails_before_building(messages: tuple[Message, ...] | None) -> bool:
+def _fails_before_building(symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether a build ends where its isolated environment is asked what it requires, by running setup.py."""
     return any(
-        "requirements to build wheel" in message.text for _, message in reported(messages, "package-build-failed")
+        "requirements to build wheel" in message.text for _, message in reported(symptoms, "package-build-failed")
     )
 
 
-def _package(messages: tuple[Message, ...] | None) -> str:
+def _package(symptoms: tuple[Symptom, ...] | None) -> str:
     """Return the package that is built, "" where it is not known."""
-    failed = reported(messages, "build-lacks-torch-said", "package-build-failed")
+    failed = reported(symptoms, "build-lacks-torch-said", "package-build-failed")
     named = [message.names.get("package", "") for _, message in failed]
-    for _, message in reported(messages, "pip-install-command"):
+    for _, message in reported(symptoms, "pip-install-command"):
         words = message.names.get("arguments", "").split()
         named += [word for word in words if not word.startswith("-") and "://" not in word]
     names = [name.rstrip(".,:") for name in named]

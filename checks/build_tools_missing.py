@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Python, Remedy, Severity, System
+from gpudoctor.model import Finding, Python, Remedy, Severity, Symptom, System
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import install_packages
 from gpudoctor.remedies.commands import environment_of, with_sudo
@@ -24,7 +24,7 @@ TOOLS = {
 
 @check(family="torch")
 def build_tools_missing(
-    messages: tuple[Message, ...], python: Python | None = None, system: System | None = None
+    symptoms: tuple[Symptom, ...], python: Python | None = None, system: System | None = None
 ) -> Iterator[Finding]:
     """A compiler that is new enough, Python's headers, ninja or Triton are missing where something is compiled.
 
@@ -33,7 +33,7 @@ def build_tools_missing(
     Exception: only what a report says is found here. Of nvcc, and of a compiler that is too new, other checks tell.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
-    told = reported(messages, *TOOLS)
+    told = reported(symptoms, *TOOLS)
     skip_unless(told, "no such message in the report")
     fact, message = min(told, key=lambda pair: list(TOOLS).index(pair[1].kind))
     windows = system is not None and system.os == "windows"

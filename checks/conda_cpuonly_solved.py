@@ -7,7 +7,7 @@ from gpudoctor.conclusions.installed import Machine, package
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.conclusions.torch_requests import cuda_wanted, gpu_named
 from gpudoctor.data import torch_builds
-from gpudoctor.model import Device, Driver, Finding, Message, Python, Remedy, Severity, System, Torch
+from gpudoctor.model import Device, Driver, Finding, Python, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.torch_install import index_options
@@ -33,7 +33,7 @@ def conda_cpuonly_solved(
     driver: Driver | None = None,
     system: System | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """conda's solver chose the CPU build of PyTorch on a machine with an NVIDIA GPU.
 
@@ -45,7 +45,7 @@ def conda_cpuonly_solved(
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
     skip_unless(torch.installed is not False, "PyTorch is not installed")
-    said = next((fact for fact, _ in reported(messages, "conda-cpu-chosen")), None)
+    said = next((fact for fact, _ in reported(symptoms, "conda-cpu-chosen")), None)
     build = (torch.conda_build or None) if said else known(torch.conda_build, "torch.conda_build")
     skip_unless(said or build, "conda did not install PyTorch")
     if torch.build not in (None, "cpu") and not (said and "cpu" in (torch.conda_build or "")):
@@ -53,7 +53,7 @@ def conda_cpuonly_solved(
     if not (said or torch.conda_cpuonly or "cpu" in str(build)):
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    gpu, wanted, seen = machine.gpu(), _wanted(python, messages), reported(messages, SEEN)
+    gpu, wanted, seen = machine.gpu(), _wanted(python, symptoms), reported(symptoms, SEEN)
     if gpu is None and not wanted:
         known(gpu, "devices")
     if gpu == "":
@@ -95,10 +95,10 @@ def _variants(torch: Torch, machine: Machine) -> Iterator[Remedy]:
     )
 
 
-def _wanted(python: Python | None, messages: tuple[Message, ...] | None) -> str | None:
+def _wanted(python: Python | None, symptoms: tuple[Symptom, ...] | None) -> str | None:
     """Return the fact by which CUDA was asked for: of conda, by a package or by a program."""
-    asked = reported(messages, "conda-cuda-asked", SEEN)
+    asked = reported(symptoms, "conda-cuda-asked", SEEN)
     if asked:
         return asked[0][0]
     installed = next((found for name in CUDA_PACKAGES if (found := package(python, name)) is not None), None)
-    return installed[0] if installed is not None else cuda_wanted(messages) or gpu_named(messages)
+    return installed[0] if installed is not None else cuda_wanted(symptoms) or gpu_named(symptoms)

@@ -16,8 +16,8 @@ from gpudoctor.conclusions.container_setups import (
     named,
 )
 from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.error_codes import COMPAT_NOT_SUPPORTED, cuda_error, in_container
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import COMPAT_NOT_SUPPORTED, cuda_error, in_container
 from gpudoctor.data import driver_for, offered_cuda_can_run, supported_cuda
 from gpudoctor.model import (
     Container,
@@ -29,9 +29,9 @@ from gpudoctor.model import (
     DriverVersion,
     Environment,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
 )
@@ -51,7 +51,7 @@ def container_image_needs_newer_driver(
     devices: tuple[Device, ...] | None = None,
     container: Container | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
 ) -> Iterator[Finding]:
     """The container's image requires a newer driver than its host has.
@@ -68,9 +68,9 @@ def container_image_needs_newer_driver(
     if containers is not None and not in_container(system):
         return
     computes = torch_runtime is not None and torch_runtime.available is True
-    told = _told(driver, container, messages)
+    told = _told(driver, container, symptoms)
     if told is None and told_of_container(system, container):
-        told = _compatibility(driver, torch_runtime, container, messages)
+        told = _compatibility(driver, torch_runtime, container, symptoms)
     if told is not None:
         summary, fact, wanted = told
         yield Finding(
@@ -115,15 +115,15 @@ def container_image_needs_newer_driver(
 
 
 def _told(
-    driver: Driver | None, container: Container | None, messages: tuple[Message, ...] | None
+    driver: Driver | None, container: Container | None, symptoms: tuple[Symptom, ...] | None
 ) -> tuple[str, str, CudaVersion | DriverVersion | None] | None:
     """Return what the container runtime or the image's own banner says, its fact, and what it asks for."""
     host = f"the host's driver is {driver.version}" if driver is not None and driver.version is not None else ""
     image = f"The image {container.image}" if container is not None and container.image else "The image"
-    for fact, message in reported(messages, "container-ngc-needs-driver"):
+    for fact, message in reported(symptoms, "container-ngc-needs-driver"):
         release = message.names["release"]
         return f"{image} needs driver {release}{f', {host}' if host else ''}", fact, DriverVersion.parse(release)
-    unmet = reported(messages, "container-requirement-unmet")
+    unmet = reported(symptoms, "container-requirement-unmet")
     for fact, message in unmet:
         condition = " ".join(message.names.get("condition", "").split())
         if condition.startswith("arch") or not condition:
@@ -145,10 +145,10 @@ def _compatibility(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None,
     container: Container | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> tuple[str, str, None] | None:
     """Return what error 804 tells: the image's forward compatibility package is newer than the host's driver."""
-    fact = cuda_error(COMPAT_NOT_SUPPORTED, driver, torch_runtime, messages=messages)
+    fact = cuda_error(COMPAT_NOT_SUPPORTED, driver, torch_runtime, symptoms=symptoms)
     if fact is None:
         return None
     image = f"The image {container.image}" if container is not None and container.image else "The image"

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.container_setups import each, each_once, engine_of, failed_with, gpu_way, named
 from gpudoctor.conclusions.containers import told_of_container
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NVML_NO_PERMISSION,
     NVML_UNKNOWN,
     gpu_nodes,
@@ -14,6 +13,7 @@ from gpudoctor.conclusions.symptoms import (
     in_wsl,
     nvml_error,
 )
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Container,
     Containers,
@@ -21,9 +21,9 @@ from gpudoctor.model import (
     DeviceFile,
     Driver,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.registry import Skip, check, known, skip_unless
@@ -49,7 +49,7 @@ def container_nvml_lost(
     system: System | None = None,
     container: Container | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container has lost access to the GPU.
 
@@ -67,12 +67,12 @@ def container_nvml_lost(
     skip_unless(system is None or system.container != "", "this is not a container")
     skip_unless(not in_wsl(system), "WSL has no device rules for the GPU")
     inside = told_of_container(system, container)
-    told = reported(messages, "container-worked-before", *(("container-context-refused",) if inside else ()))
+    told = reported(symptoms, "container-worked-before", *(("container-context-refused",) if inside else ()))
     if told and (driver is None or (driver.nvml_error is None and driver.nvml_code is None)):
         yield _finding("The container has lost the GPU that it had", (told[0][0],), system, container)
         return
     driver = known(driver, "driver")
-    lost = nvml_error(NVML_UNKNOWN, driver) or (_printed(messages) if inside else None)
+    lost = nvml_error(NVML_UNKNOWN, driver) or (_printed(symptoms) if inside else None)
     forbidden = nvml_error(NVML_NO_PERMISSION, driver) if inside else None
     refused = _refused(driver) if in_container(system) else None
     if not lost and not forbidden and refused is None:
@@ -112,9 +112,9 @@ def _finding(
     )
 
 
-def _printed(messages: tuple[Message, ...] | None) -> str | None:
+def _printed(symptoms: tuple[Symptom, ...] | None) -> str | None:
     """Return the error that a report shows beside an nvidia-smi that works: on the host, or before the loss."""
-    return next((path for path, _ in reported(messages, "container-nvml-unknown-error")), None)
+    return next((path for path, _ in reported(symptoms, "container-nvml-unknown-error")), None)
 
 
 def _refused(driver: Driver) -> DeviceFile | None:

@@ -18,8 +18,7 @@ from gpudoctor.conclusions.container_setups import (
     visible_devices,
 )
 from gpudoctor.conclusions.containers import gpus_left_out, told_of_container
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NVML_DRIVER_NOT_LOADED,
     NVML_LIBRARY_NOT_FOUND,
     asks_for_cuda,
@@ -32,6 +31,7 @@ from gpudoctor.conclusions.symptoms import (
     nvml_error,
     works,
 )
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Container,
     Containers,
@@ -41,9 +41,10 @@ from gpudoctor.model import (
     Driver,
     Environment,
     Finding,
-    Message,
+    Origin,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -112,6 +113,7 @@ LOST_LATER = (
     ),
 )
 def container_without_gpu(
+    origin: Origin,
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
@@ -121,7 +123,7 @@ def container_without_gpu(
     cupy: Cupy | None = None,
     container: Container | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container was started without the GPU.
 
@@ -137,7 +139,9 @@ def container_without_gpu(
     if containers is not None and not in_container(system):
         return
     host_answers = driver is not None and driver.version is not None
-    told = _told(system, container, torch, torch_runtime, messages, host_answers=host_answers)
+    told = _told(
+        system, container, torch, torch_runtime, symptoms, is_report=origin.is_report, host_answers=host_answers
+    )
     if told is not None:
         summary, facts = told
         yield Finding(
@@ -145,7 +149,7 @@ def container_without_gpu(
             summary=summary,
             subject="container",
             facts=facts,
-            remedies=(*_for_message(messages), *_remedies(system, container)),
+            remedies=(*_for_message(symptoms), *_remedies(system, container)),
         )
         return
     system = known(system, "system")
@@ -166,7 +170,7 @@ def container_without_gpu(
     )
     if failure is None:
         # The runtime puts nvidia-smi and libcuda into a container that has the GPU.
-        failure = next((path for path, _ in reported(messages, "nvidia-smi-not-found", "libcuda-not-*")), None)
+        failure = next((path for path, _ in reported(symptoms, "nvidia-smi-not-found", "libcuda-not-*")), None)
     if nodes is None and not failure:
         raise Skip("driver.device_files is unknown")
     visible = environment.get("NVIDIA_VISIBLE_DEVICES") if environment is not None else None
@@ -191,8 +195,9 @@ def _told(
     container: Container | None,
     torch: Torch | None,
     torch_runtime: TorchRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
     *,
+    is_report: bool,
     host_answers: bool,
 ) -> tuple[str, tuple[str, ...]] | None:
     """Return what a report tells of a container without the GPU, and the facts that it stands in.
@@ -200,18 +205,18 @@ def _told(
     host_answers: the report shows a driver; beside a program that finds no GPU it is that of the host.
     """
     for kind, text in TOLD.items():
-        for fact, message in reported(messages, kind):
+        for fact, message in reported(symptoms, kind):
             device = message.names.get("device")
             return f"{text}{f': {device}' if device else ''}", (fact,)
-    if messages is None or not told_of_container(system, container) or reported(messages, "container-nvidia-smi-works"):
+    if not is_report or not told_of_container(system, container) or reported(symptoms, "container-nvidia-smi-works"):
         return None
     if torch is not None and torch.build in ("cpu", "rocm"):
         return None
     failed = no_driver_reported(torch_runtime)
     left_out = gpus_left_out(container)
-    others = reported(messages, *_without_driver(container, left_out))
-    if not others and not reported(messages, *LOST_LATER):
-        others = reported(messages, "ollama-no-gpus", *(("torch-no-gpus",) if host_answers else ()))
+    others = reported(symptoms, *_without_driver(container, left_out))
+    if not others and not reported(symptoms, *LOST_LATER):
+        others = reported(symptoms, "ollama-no-gpus", *(("torch-no-gpus",) if host_answers else ()))
     failed = failed or (others[0][0] if others else None)
     if failed is None and left_out and torch_runtime is not None and torch_runtime.available is False:
         failed = "torch_runtime.available"
@@ -224,9 +229,9 @@ def _told(
     return f"The container{image} {how}", (failed, *((left_out,) if left_out else ()))
 
 
-def _for_message(messages: tuple[Message, ...] | None) -> tuple[Remedy, ...]:
+def _for_message(symptoms: tuple[Symptom, ...] | None) -> tuple[Remedy, ...]:
     """Return what one of the messages asks for by itself."""
-    if reported(messages, "container-gpus-quoted"):
+    if reported(symptoms, "container-gpus-quoted"):
         return (
             Remedy(
                 summary="Write the option and its value as two words of their own, --gpus all, in a list of arguments "
@@ -235,7 +240,7 @@ def _for_message(messages: tuple[Message, ...] | None) -> tuple[Remedy, ...]:
                 reference="https://docs.docker.com/engine/containers/gpu/",
             ),
         )
-    if reported(messages, "container-nv-no-files"):
+    if reported(symptoms, "container-nv-no-files"):
         return (
             Remedy(
                 summary="See whether nvidia-smi works on the host itself: a login node of a cluster has no GPU (start "

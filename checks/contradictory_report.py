@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.devices import capability, label
-from gpudoctor.conclusions.symptoms import in_container, in_wsl
+from gpudoctor.conclusions.error_codes import in_container, in_wsl
 from gpudoctor.data import first_driver
 from gpudoctor.model import Contradiction, Device, Driver, Finding, Remedy, Severity, System
 from gpudoctor.registry import check, skip_unless

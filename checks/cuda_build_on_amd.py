@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.conclusions.torch_requests import index_asked
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Device, Finding, Message, Python, Remedy, Severity, System, Torch
+from gpudoctor.model import Device, Finding, Python, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command
 
@@ -38,7 +38,7 @@ def cuda_build_on_amd(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for NVIDIA's CUDA, and the GPU is of AMD.
 
@@ -47,10 +47,10 @@ def cuda_build_on_amd(
     such as most graphics parts inside processors. Where the GPU's gfx target is unknown it is a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
-    skip_unless(not (_is_for_cpu(torch) and index_asked(messages, "rocm")), "ROCm was asked for, a CPU build came")
-    told = _told(torch, devices, messages)
+    skip_unless(not (_is_for_cpu(torch) and index_asked(symptoms, "rocm")), "ROCm was asked for, a CPU build came")
+    told = _told(torch, devices, symptoms)
     if not told and system is not None and system.amd_gfx_targets and not _is_for_cpu(torch):
-        told = _target_told(torch, system.amd_gfx_targets, devices, messages)
+        told = _target_told(torch, system.amd_gfx_targets, devices, symptoms)
     if told:
         yield _reported(*told, torch, system, python)
         return
@@ -76,23 +76,23 @@ def cuda_build_on_amd(
 
 
 def _told(
-    torch: Torch | None, devices: tuple[Device, ...] | None, messages: tuple[Message, ...] | None
+    torch: Torch | None, devices: tuple[Device, ...] | None, symptoms: tuple[Symptom, ...] | None
 ) -> tuple[tuple[str, ...], str, str] | None:
     """Return the facts, the GPU and its gfx target of a report that asks for CUDA on a machine with an AMD GPU alone.
 
     Graphics parts of processors are named beside NVIDIA GPUs too; only names of which the gfx target is known count,
     and the words "AMD GPU" without a name (the target is then ""), where nothing names one of NVIDIA.
     """
-    asked = reported(messages, *ASKED)[:1]
-    if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
+    asked = reported(symptoms, *ASKED)[:1]
+    if not asked or devices or reported(symptoms, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
         return None
-    for fact, message in reported(messages, "amd-gpu-named"):
+    for fact, message in reported(symptoms, "amd-gpu-named"):
         target = gfx_target_of(message.text) or gfx_target_of(f"RX {message.text}")
         if target is not None:
             name = message.names.get("pci") or message.names.get("device") or message.text
             return (asked[0][0], fact), name, target
-    said = reported(messages, "amd-gpu-told")[:1]
-    products = [message for _, message in reported(messages, "amd-gpu-named") if re.search(r"\d", message.text)]
+    said = reported(symptoms, "amd-gpu-told")[:1]
+    products = [message for _, message in reported(symptoms, "amd-gpu-named") if re.search(r"\d", message.text)]
     return ((asked[0][0], said[0][0]), "one", "") if said and not products else None
 
 
@@ -100,11 +100,11 @@ def _target_told(
     torch: Torch | None,
     targets: tuple[str, ...],
     devices: tuple[Device, ...] | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> tuple[tuple[str, ...], str, str] | None:
     """Return as `_told` what a report says that names the gfx target and no product."""
-    asked = reported(messages, *ASKED)[:1]
-    if not asked or devices or reported(messages, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
+    asked = reported(symptoms, *ASKED)[:1]
+    if not asked or devices or reported(symptoms, "nvidia-gpu-named") or (torch is not None and torch.build == "rocm"):
         return None
     return (asked[0][0], "system.amd_gfx_targets"), "one", targets[0]
 

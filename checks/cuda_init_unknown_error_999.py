@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import OPERATING_SYSTEM, UNKNOWN_ERROR, cuda_error, in_container, in_wsl
 from gpudoctor.conclusions.messages import reported as told
-from gpudoctor.conclusions.symptoms import OPERATING_SYSTEM, UNKNOWN_ERROR, cuda_error, in_container, in_wsl
-from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import reboot
 
@@ -18,7 +18,7 @@ def cuda_init_unknown_error_999(
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA fails to initialise with the unknown error 999.
 
@@ -28,15 +28,15 @@ def cuda_init_unknown_error_999(
     Exception: other results of cuInit, such as 803 or 100, have checks of their own.
     Reference: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
     """
-    unknown = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, messages)
-    reported = unknown or cuda_error(OPERATING_SYSTEM, driver, torch_runtime, cupy_runtime, messages)
+    unknown = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, symptoms)
+    reported = unknown or cuda_error(OPERATING_SYSTEM, driver, torch_runtime, cupy_runtime, symptoms)
     if not reported:
-        skip_unless(not messages, "no such message in the report")
+        skip_unless(not reported(symptoms, "*"), "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
             raise Skip("driver.cuda_init_code is unknown")
         return
     reason, facts = _reason(None if in_wsl(system) else driver)
-    slept = told(messages, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
+    slept = told(symptoms, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
     failed = f"CUDA cannot be initialised: {'error 999, unknown' if unknown else FAILED_CALL}"
     yield Finding(
         severity=Severity.ERROR,

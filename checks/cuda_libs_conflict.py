@@ -3,28 +3,28 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.installed import whole_torch
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.missing_libraries import missing_library
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     COMPAT_NOT_SUPPORTED,
     SYSTEM_DRIVER_MISMATCH,
     cuda_error,
     runtime_texts,
     text_with,
 )
+from gpudoctor.conclusions.installed import whole_torch
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.conclusions.missing_libraries import missing_library
 from gpudoctor.model import (
     CupyRuntime,
     Device,
     Driver,
     Environment,
     Finding,
-    Message,
     Package,
     Python,
     Remedy,
     Severity,
     SharedLibrary,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -71,7 +71,7 @@ def cuda_libs_conflict(
     environment: Environment | None = None,
     devices: tuple[Device, ...] | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA libraries of another origin are loaded before those that belong to the installed packages.
 
@@ -87,9 +87,9 @@ def cuda_libs_conflict(
     libraries = (toolkit.library_path_libraries if toolkit is not None else None) or ()
     remedies = tuple(_remedies(libraries, environment, whole, python, system))
     symbol = _missing_symbol(torch_runtime, cupy_runtime)
-    told = reported(messages, "cuda-symbol-*")
+    told = reported(symptoms, "cuda-symbol-*")
     if told:
-        yield _told_symbol(told[0], messages, libraries, whole, python, system)
+        yield _told_symbol(told[0], symptoms, libraries, whole, python, system)
         return
     if symbol is not None:
         yield _symbol_finding(symbol, libraries, remedies)
@@ -111,7 +111,7 @@ def cuda_libs_conflict(
             remedies=remedies,
         )
         return
-    missing = missing_library(messages, torch_runtime, cupy_runtime)
+    missing = missing_library(symptoms, torch_runtime, cupy_runtime)
     if missing is not None:
         yield _missing_finding(missing, whole, python, system)
         return
@@ -121,8 +121,8 @@ def cuda_libs_conflict(
 
 
 def _told_symbol(
-    told: tuple[str, Message],
-    messages: tuple[Message, ...] | None,
+    told: tuple[str, Symptom],
+    symptoms: tuple[Symptom, ...] | None,
     libraries: tuple[SharedLibrary, ...],
     whole: Torch,
     python: Python | None,
@@ -132,7 +132,7 @@ def _told_symbol(
     fact, message = told
     name, symbol = message.names.get("library", ""), message.names["symbol"]
     stem = library_stem(name) or library_stem(_stem("lib" + symbol.lstrip("_")) + ".so")
-    loaded = next((m for m in reported(messages, "cuda-library-loaded") if _stem(m[1].names["library"]) == stem), None)
+    loaded = next((m for m in reported(symptoms, "cuda-library-loaded") if _stem(m[1].names["library"]) == stem), None)
     path = loaded[1].names["path"] if loaded else ""
     first = next((n for n, library in enumerate(libraries) if _stem(library.soname) == stem), None)
     if not path and first is not None:
@@ -192,7 +192,7 @@ def _wheels_of_another_cuda(whole: Torch, python: Python | None) -> list[Package
 
 
 def _missing_finding(
-    missing: tuple[str, Message], whole: Torch, python: Python | None, system: System | None
+    missing: tuple[str, Symptom], whole: Torch, python: Python | None, system: System | None
 ) -> Finding:
     fact, message = missing
     if message.library in FRAMEWORKS:
@@ -213,7 +213,7 @@ def _missing_finding(
     )
 
 
-def _framework_finding(fact: str, message: Message, python: Python | None, system: System | None) -> Finding:
+def _framework_finding(fact: str, message: Symptom, python: Python | None, system: System | None) -> Finding:
     """Return the finding where a framework says which of CUDA's libraries, or that not all of them, can be loaded."""
     name = message.names.get("library", "all the libraries of CUDA")
     return Finding(

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.container_setups import HIDDEN, each, each_once, engine_of, gpu_way, named
+from gpudoctor.conclusions.error_codes import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
 from gpudoctor.conclusions.installed import Machine, whole_torch
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
 from gpudoctor.model import (
     Containers,
     ContainerSetup,
@@ -14,9 +14,10 @@ from gpudoctor.model import (
     Driver,
     Environment,
     Finding,
-    Message,
+    Origin,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -26,7 +27,7 @@ from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import set_variable, start_anew, unset_variable
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
-Messages = tuple[Message, ...] | None
+Symptoms = tuple[Symptom, ...] | None
 AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
@@ -45,6 +46,7 @@ class _Choice:
     explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "wrong-python-environment"),
 )
 def cuda_visible_devices_hides_gpu(
+    origin: Origin,
     environment: Environment | None = None,
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
@@ -52,7 +54,7 @@ def cuda_visible_devices_hides_gpu(
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there.
 
@@ -63,26 +65,26 @@ def cuda_visible_devices_hides_gpu(
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
     yield from each_once(_of_setups(containers))
-    if environment is None and not messages:
+    if environment is None and not symptoms:
         raise Skip("environment is unknown")
     environment = environment or Environment()
     build = whole_torch(torch, torch_runtime).build
-    skip_unless(messages is None or build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
+    skip_unless(not origin.is_report or build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
     if build == "rocm":
         yield from _amd_findings(environment, system)
         return
     value = environment.get(NVIDIA)
     if value is not None:
-        found = tuple(_nvidia_findings(value, devices, driver, torch_runtime, system, messages))
+        found = tuple(_nvidia_findings(value, devices, driver, torch_runtime, system, symptoms, origin))
         yield from found
         if found:
             return
     wrong = (
-        *_wrong_number(value, devices, torch_runtime, system, messages),
-        *_seen_elsewhere(value, torch_runtime, system, messages),
+        *_wrong_number(value, devices, torch_runtime, system, symptoms),
+        *_seen_elsewhere(value, torch_runtime, system, symptoms),
     )
     yield from wrong
-    if messages is not None and value is None and not wrong:
+    if origin.is_report and value is None and not wrong:
         raise Skip("the report does not show CUDA_VISIBLE_DEVICES")
 
 
@@ -92,11 +94,12 @@ def _nvidia_findings(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None,
     system: System | None,
-    messages: Messages,
+    symptoms: Symptoms,
+    origin: Origin,
 ) -> Iterator[Finding]:
-    no_device = cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages)
+    no_device = cuda_error(NO_DEVICE, driver, torch_runtime, symptoms=symptoms)
     silent = torch_runtime is not None and torch_runtime.available is False and not torch_runtime.availability_error
-    if messages is not None and not (no_device or silent) and not _sees_too_few(value, torch_runtime, messages):
+    if origin.is_report and not (no_device or silent) and not _sees_too_few(value, torch_runtime, symptoms):
         # A report may show only some of the devices.
         skip_unless(not _choose(value, None).visible, "nothing in the report fails for want of a device")
     choice = _choose(value, devices)
@@ -107,7 +110,7 @@ def _nvidia_findings(
             (no_device or silent)
             and not devices
             and choice.visible[0] != "0"
-            and not no_driver_reported(torch_runtime, messages)
+            and not no_driver_reported(torch_runtime, symptoms)
         ):
             reason = "names no device that CUDA finds"
             yield _all_hidden(NVIDIA, value, _Choice(visible=(), bad=choice.visible[0], reason=reason), None, system)
@@ -116,8 +119,8 @@ def _nvidia_findings(
         if _sees_devices(driver, torch_runtime):
             return
         unavailable = torch_runtime is not None and torch_runtime.available is False
-        differs = bool(reported(messages, "torch-differs-by-program"))
-        seen_none = bool(no_device) or differs or (unavailable and not no_driver_reported(torch_runtime, messages))
+        differs = bool(reported(symptoms, "torch-differs-by-program"))
+        seen_none = bool(no_device) or differs or (unavailable and not no_driver_reported(torch_runtime, symptoms))
         gpu = _hidden_gpu(Machine(system=system, driver=driver, devices=devices), seen_none)
         skip_unless(known(gpu, "devices"), "there is no NVIDIA GPU to hide")
         yield _all_hidden(NVIDIA, value, choice, len(devices) if devices else None, system)
@@ -125,9 +128,9 @@ def _nvidia_findings(
         yield _some_hidden(value, choice, system)
 
 
-def _sees_too_few(value: str, torch_runtime: TorchRuntime | None, messages: Messages) -> bool:
+def _sees_too_few(value: str, torch_runtime: TorchRuntime | None, symptoms: Symptoms) -> bool:
     """Return whether PyTorch sees fewer devices than the variable names, or a program asks for one too many."""
-    if cuda_error(INVALID_DEVICE, None, torch_runtime, messages=messages):
+    if cuda_error(INVALID_DEVICE, None, torch_runtime, symptoms=symptoms):
         return True
     if torch_runtime is None or torch_runtime.available is None:
         return False
@@ -141,10 +144,10 @@ def _wrong_number(
     devices: tuple[Device, ...] | None,
     torch_runtime: TorchRuntime | None,
     system: System | None,
-    messages: Messages,
+    symptoms: Symptoms,
 ) -> Iterator[Finding]:
     """Yield a finding where a program asked for a device whose number is not among the visible ones."""
-    said = cuda_error(INVALID_DEVICE, None, torch_runtime, messages=messages)
+    said = cuda_error(INVALID_DEVICE, None, torch_runtime, symptoms=symptoms)
     if said is None or any(device.mig_enabled or "MIG" in (device.name or "") for device in devices or ()):
         return  # which number a MIG device has is for mig-misconfigured
     if torch_runtime is not None and torch_runtime.available is False:
@@ -173,10 +176,10 @@ def _wrong_number(
 
 
 def _seen_elsewhere(
-    value: str | None, torch_runtime: TorchRuntime | None, system: System | None, messages: Messages
+    value: str | None, torch_runtime: TorchRuntime | None, system: System | None, symptoms: Symptoms
 ) -> Iterator[Finding]:
     """Yield a finding where PyTorch names a GPU in one program of a report and finds none in another."""
-    none = reported(messages, "torch-no-gpus")
+    none = reported(symptoms, "torch-no-gpus")
     names = torch_runtime.device_names if torch_runtime is not None else None
     if value is not None or not none or not names or torch_runtime is None or torch_runtime.available:
         return

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.installed import matching_packages, whole_torch
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.model import (
     Finding,
-    Message,
     PackageVersion,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -60,7 +60,7 @@ def cudnn_missing_or_mismatch(
     python: Python | None = None,
     toolkit: Toolkit | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """cuDNN is missing, or another version is loaded than the framework was built with.
 
@@ -73,7 +73,7 @@ def cudnn_missing_or_mismatch(
     Reference: https://docs.nvidia.com/deeplearning/cudnn/backend/latest/developer/forward-compatibility.html
     """
     whole = whole_torch(torch, torch_runtime)
-    told = _told(messages)
+    told = _told(symptoms)
     if told is not None:
         yield _told_finding(told, whole, python, toolkit, system)
         return
@@ -108,24 +108,24 @@ def cudnn_missing_or_mismatch(
         yield from _other_version(torch_runtime, whole, python, place, remedies)
 
 
-def _told(messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+def _told(symptoms: tuple[Symptom, ...] | None) -> tuple[str, Symptom] | None:
     """Return the message that says most about cuDNN, by its fact; one that memory may explain only where none does."""
     for kinds in (VERSIONS, FILES, OTHERS):
-        found = reported(messages, *kinds)
-        if found and not (kinds is OTHERS and _of_another_library(found[0][1], messages)):
+        found = reported(symptoms, *kinds)
+        if found and not (kinds is OTHERS and _of_another_library(found[0][1], symptoms)):
             return found[0]
-    full = any("out-of-memory" in message.kind for message in messages or ())
-    maybe = reported(messages, *MAYBE)
+    full = any("out-of-memory" in message.kind for message in symptoms or ())
+    maybe = reported(symptoms, *MAYBE)
     return maybe[0] if maybe and not full else None
 
 
-def _of_another_library(message: Message, messages: tuple[Message, ...] | None) -> bool:
+def _of_another_library(message: Symptom, symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether ONNX Runtime, which asks for CUDA and cuDNN in one breath, misses another library."""
-    return message.library == "onnxruntime" and bool(reported(messages, "cuda-library-missing*", "cuda-dll-missing*"))
+    return message.library == "onnxruntime" and bool(reported(symptoms, "cuda-library-missing*", "cuda-dll-missing*"))
 
 
 def _told_finding(
-    told: tuple[str, Message], whole: Torch, python: Python | None, toolkit: Toolkit | None, system: System | None
+    told: tuple[str, Symptom], whole: Torch, python: Python | None, toolkit: Toolkit | None, system: System | None
 ) -> Finding:
     fact, message = told
     place = _on_library_path(toolkit)
@@ -139,7 +139,7 @@ def _told_finding(
     )
 
 
-def _told_summary(message: Message) -> str:
+def _told_summary(message: Symptom) -> str:
     names = message.names
     if "built_with" in names and "loaded" in names:
         who = {"torch": "PyTorch", "jax": "JAX"}.get(message.library, "The framework")
@@ -169,7 +169,7 @@ def _dotted(text: str) -> str:
     return ".".join(map(str, numbers))
 
 
-def _told_remedies(message: Message, whole: Torch, python: Python | None, system: System | None) -> Iterator[Remedy]:
+def _told_remedies(message: Symptom, whole: Torch, python: Python | None, system: System | None) -> Iterator[Remedy]:
     built_with = [int(number) for number in _dotted(message.names.get("built_with", "")).split(".") if number]
     own = cudnn_of_torch(whole)
     major = int(message.names["major"]) if "major" in message.names else built_with[0] if built_with else own
@@ -205,7 +205,7 @@ def _told_remedies(message: Message, whole: Torch, python: Python | None, system
         yield reinstall_torch(python=python, system=system, torch=whole)
 
 
-def _cuda_major(message: Message, python: Python | None) -> int | None:
+def _cuda_major(message: Symptom, python: Python | None) -> int | None:
     """Return the CUDA major version of the packages here, by their names."""
     if "cuda_major" in message.names:
         return int(message.names["cuda_major"])

@@ -15,10 +15,10 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.model.record import record
@@ -49,7 +49,7 @@ def cupy_arch_unsupported(
     driver: Driver | None = None,
     python: Python | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The NVRTC that CuPy uses does not compile for the device's compute capability.
 
@@ -66,7 +66,7 @@ def cupy_arch_unsupported(
         return
     reported = error_with(cupy_runtime, REFUSED)
     compiler = _compiler(cupy, cupy_runtime, python)
-    gpus = known_gpus(devices) or (gpu_named_beside(messages) if reported else ())
+    gpus = known_gpus(devices) or (gpu_named_beside(symptoms) if reported else ())
     machine = Machine(python=python, system=system, driver=driver, devices=devices or _devices(gpus))
     refused = [gpu for gpu in gpus if compiler is not None and not _compiles(compiler, gpu.capability)]
     if refused and compiler is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.conclusions.cupy_errors import DLL, cupy_errors, error_with, missing_library
 from gpudoctor.conclusions.installed import Machine, cupy_installed
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Message, Python, Remedy, Severity, System
+from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Remedy, Severity, Symptom, System
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.cuda_libraries import install_cuda_library
 
@@ -26,7 +26,7 @@ def cupy_cuda_libs_missing(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CuPy finds no cuBLAS, cuFFT or another CUDA library, or not the headers to compile with.
 
@@ -39,7 +39,7 @@ def cupy_cuda_libs_missing(
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    built = reported(messages, "cupy-source-build")
+    built = reported(symptoms, "cupy-source-build")
     if built:
         yield _finding(built[0][0], "pip compiles CuPy from source, and finds no CUDA toolkit that fits", cupy, machine)
         return
@@ -54,7 +54,7 @@ def cupy_cuda_libs_missing(
     if said is not None:
         yield _finding(*said, cupy, machine)
         return
-    warned = reported(messages, "cupy-cuda-path-unknown")
+    warned = reported(symptoms, "cupy-cuda-path-unknown")
     if warned and not _answered(cupy_runtime):
         fact, summary = warned[0][0], "CuPy does not know where the CUDA toolkit is"
         yield _finding(fact, summary, cupy, machine, severity=Severity.WARNING)

@@ -11,11 +11,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Project,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.registry import check, known
@@ -31,7 +31,7 @@ def cupy_missing(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CuPy is not installed.
 
@@ -43,8 +43,8 @@ def cupy_missing(
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    refused = reported(messages, "cupy-not-accessible")
-    other_cause = reported(messages, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
+    refused = reported(symptoms, "cupy-not-accessible")
+    other_cause = reported(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
     if refused and not other_cause and not (cupy and cupy.distributions) and machine.gpu() != "":
         yield _not_accessible(refused[0][0], cupy, machine)
         return
@@ -54,7 +54,7 @@ def cupy_missing(
     useful = requirement or machine.gpu() != ""
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     yield Finding(
-        severity=Severity.ERROR if requirement or reported(messages, "cupy-not-installed*") else Severity.INFO,
+        severity=Severity.ERROR if requirement or reported(symptoms, "cupy-not-installed*") else Severity.INFO,
         summary=f"CuPy is not installed{asks}"
         if useful
         else "CuPy is not installed, and there is no NVIDIA GPU for it",

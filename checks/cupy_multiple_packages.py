@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gpudoctor.conclusions.cupy_errors import cupy_errors, with_distributions
 from gpudoctor.conclusions.installed import Machine
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Message, Python, Severity, System
+from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, Symptom, System
 from gpudoctor.registry import check, known
 
 WARNING = "multiple CuPy packages are installed"
@@ -31,7 +31,7 @@ def cupy_multiple_packages(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """Several CuPy distributions are installed at once.
 
@@ -41,15 +41,15 @@ def cupy_multiple_packages(
     Reference: https://docs.cupy.dev/en/stable/install.html#using-pip
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    told = reported(messages, "cupy-multiple-told")
+    told = reported(symptoms, "cupy-multiple-told")
     warnings = (cupy_runtime.warnings if cupy_runtime is not None else None) or ()
     warned = next((number for number, text in enumerate(warnings) if WARNING in text), None)
     installed = cupy.distributions if cupy is not None else None
     if told and warned is None and len(installed or ()) < 2:
         yield _as_told(*told[0], cupy, machine, fails=next(cupy_errors(cupy_runtime), None) is not None)
         return
-    named = _named_in(messages)
-    torn = reported(messages, "cupy-attribute-missing") if len(named) > 1 else ()
+    named = _named_in(symptoms)
+    torn = reported(symptoms, "cupy-attribute-missing") if len(named) > 1 else ()
     if torn and warned is None and len(installed or ()) < 2:
         yield _as_torn(*torn[0], named, cupy, machine)
         return
@@ -77,12 +77,12 @@ def cupy_multiple_packages(
     )
 
 
-def _named_in(messages: tuple[Message, ...] | None) -> tuple[str, ...]:
+def _named_in(symptoms: tuple[Symptom, ...] | None) -> tuple[str, ...]:
     """Return the distributions that the report speaks of, whether they are installed or not."""
-    return tuple(sorted({message.text.lower() for _, message in reported(messages, "cupy-distribution-named")}))
+    return tuple(sorted({message.text.lower() for _, message in reported(symptoms, "cupy-distribution-named")}))
 
 
-def _as_torn(fact: str, message: Message, names: tuple[str, ...], cupy: Cupy | None, machine: Machine) -> Finding:
+def _as_torn(fact: str, message: Symptom, names: tuple[str, ...], cupy: Cupy | None, machine: Machine) -> Finding:
     """Return the finding where CuPy lacks a part of itself: one of two distributions was removed or overwritten."""
     return Finding(
         severity=Severity.ERROR,
@@ -93,7 +93,7 @@ def _as_torn(fact: str, message: Message, names: tuple[str, ...], cupy: Cupy | N
     )
 
 
-def _as_told(fact: str, message: Message, cupy: Cupy | None, machine: Machine, *, fails: bool) -> Finding:
+def _as_told(fact: str, message: Symptom, cupy: Cupy | None, machine: Machine, *, fails: bool) -> Finding:
     """Return the finding where somebody says that several are installed."""
     names = tuple(sorted(set(re.findall(_WHOLE_NAMES, message.text.lower()))))
     return Finding(

@@ -14,11 +14,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     PackageVersion,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.registry import check, known, skip_unless
@@ -52,7 +52,7 @@ def cupy_numpy_incompatible(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The installed CuPy does not work with the installed NumPy.
 
@@ -62,7 +62,7 @@ def cupy_numpy_incompatible(
     Reference: https://docs.cupy.dev/en/stable/upgrade.html#compatibility-matrix
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    said_so = _told(cupy, cupy_runtime, messages)
+    said_so = _told(cupy, cupy_runtime, symptoms)
     if said_so is not None:
         yield _told_finding(said_so, cupy, cupy_runtime, machine)
         return
@@ -94,17 +94,17 @@ def cupy_numpy_incompatible(
 
 
 def _told(
-    cupy: Cupy | None, cupy_runtime: CupyRuntime | None, messages: tuple[Message, ...] | None
-) -> tuple[str, Message] | None:
+    cupy: Cupy | None, cupy_runtime: CupyRuntime | None, symptoms: tuple[Symptom, ...] | None
+) -> tuple[str, Symptom] | None:
     """Return the message in which CuPy fails because of NumPy or Python.
 
     Where no file of CuPy stands beside a function that NumPy removed, it counts if this CuPy still used it.
     """
-    own = told(messages, "cupy-numpy-*", "cupy-python-too-*")
+    own = told(symptoms, "cupy-numpy-*", "cupy-python-too-*")
     if own:
         return own[0]
     version = _cupy_version(cupy, cupy_runtime)
-    for fact, message in told(messages, "numpy-function-removed"):
+    for fact, message in told(symptoms, "numpy-function-removed"):
         name = message.names.get("function") or message.names.get("attribute") or ""
         last = LAST_WITH.get(name, LAST_WITH_OTHERS)
         if version is not None and version.release and version.release[:2] <= last:
@@ -113,7 +113,7 @@ def _told(
 
 
 def _told_finding(
-    said: tuple[str, Message], cupy: Cupy | None, cupy_runtime: CupyRuntime | None, machine: Machine
+    said: tuple[str, Symptom], cupy: Cupy | None, cupy_runtime: CupyRuntime | None, machine: Machine
 ) -> Finding:
     fact, message = said
     version = _cupy_version(cupy, cupy_runtime)
@@ -138,7 +138,7 @@ def _told_finding(
 
 
 def _told_remedies(
-    message: Message, version: PackageVersion | None, machine: Machine, cupy: Cupy | None
+    message: Symptom, version: PackageVersion | None, machine: Machine, cupy: Cupy | None
 ) -> Iterator[Remedy]:
     upgrade = _upgrade(machine, cupy)
     if "module" in message.names:

@@ -22,10 +22,10 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -57,7 +57,7 @@ def cupy_wrong_cuda_package(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     torch: Torch | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The installed CuPy package is for another CUDA major version than the one present.
 
@@ -73,11 +73,11 @@ def cupy_wrong_cuda_package(
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    symbol = reported(messages, "cupy-symbol-missing")
+    symbol = reported(symptoms, "cupy-symbol-missing")
     if symbol:
         yield _symbol_finding(symbol[0], cupy, machine)
         return
-    told = reported(messages, "cupy-driver-mismatch")
+    told = reported(symptoms, "cupy-driver-mismatch")
     skip_unless(
         told or known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"),
         "CuPy is not installed",
@@ -93,11 +93,11 @@ def cupy_wrong_cuda_package(
         yield _told_finding(told[0][0], driver, toolkit, machine)
         return
     missing = library_of_another_toolkit(cupy, cupy_runtime, toolkit)
-    missing = missing or named_for_another_toolkit(cupy, cupy_runtime, toolkit, messages)
+    missing = missing or named_for_another_toolkit(cupy, cupy_runtime, toolkit, symptoms)
     if missing is not None:
         yield _finding(missing, cupy, (machine.install_cupy(cupy),))
         return
-    doubted = reported(messages, "cupy-version-doubted")
+    doubted = reported(symptoms, "cupy-version-doubted")
     if doubted and cupy_runtime is not None and cupy_runtime.import_error == NO_CAUSE and cupy.cuda_major is None:
         yield _doubted_finding(doubted[0][0], torch, machine)
         return
@@ -222,7 +222,7 @@ def _doubted_finding(fact: str, torch: Torch | None, machine: Machine) -> Findin
     )
 
 
-def _symbol_finding(symbol: tuple[str, Message], cupy: Cupy | None, machine: Machine) -> Finding:
+def _symbol_finding(symbol: tuple[str, Symptom], cupy: Cupy | None, machine: Machine) -> Finding:
     """Return the finding where a module of CuPy asks the library that is loaded for what that does not have."""
     fact, message = symbol
     name, library = message.names["symbol"], message.names.get("library", "the library that is loaded")

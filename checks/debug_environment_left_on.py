@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Message, Remedy, Severity, System, Torch
+from gpudoctor.model import Environment, Finding, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.model.record import record
 from gpudoctor.registry import check
 from gpudoctor.remedies import unset_variable
@@ -88,7 +88,7 @@ def debug_environment_left_on(
     environment: Environment,
     torch: Torch | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """An environment variable for finding errors is still set and slows every program down.
 
@@ -100,7 +100,7 @@ def debug_environment_left_on(
     for switch in SWITCHES:
         value = environment.get(switch.name)
         if value and (value.upper() in switch.values or ("*" in switch.values and value != "0")):
-            yield _finding(switch, value, torch, system, bool(messages))
+            yield _finding(switch, value, torch, system, bool(symptoms))
     threads, processors = environment.get("OMP_NUM_THREADS"), system.cpu_count if system is not None else None
     if threads == "1" and processors is not None and processors > 1:
         yield Finding(

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.devices import label
-from gpudoctor.conclusions.symptoms import DEVICE_UNAVAILABLE, cuda_error, in_container, in_wsl
-from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.conclusions.error_codes import DEVICE_UNAVAILABLE, cuda_error, in_container, in_wsl
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import Skip, check, skip_unless
 
 MODES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes"
@@ -18,7 +19,7 @@ def device_busy(
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The device is busy or unavailable: its compute mode, or a process that hangs, lets no program compute.
 
@@ -29,10 +30,10 @@ def device_busy(
     mode is `mig-misconfigured`.
     Reference: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes
     """
-    said = cuda_error(DEVICE_UNAVAILABLE, driver, torch_runtime, cupy_runtime, messages)
+    said = cuda_error(DEVICE_UNAVAILABLE, driver, torch_runtime, cupy_runtime, symptoms)
     prohibited = bool(devices) and all(device.compute_mode == PROHIBITED for device in devices or ())
     if not said and not prohibited:
-        skip_unless(not messages, "no such message in the report")
+        skip_unless(not reported(symptoms, "*"), "no such message in the report")
         if devices is None and torch_runtime is None and cupy_runtime is None:
             raise Skip("devices is unknown")
         return

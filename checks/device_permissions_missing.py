@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.symptoms import NVML_NO_PERMISSION, gpu_nodes, in_container, in_wsl, nvml_error
-from gpudoctor.model import DeviceFile, Driver, Finding, Message, Remedy, Severity, System
+from gpudoctor.conclusions.error_codes import NVML_NO_PERMISSION, gpu_nodes, in_container, in_wsl, nvml_error
+from gpudoctor.model import DeviceFile, Driver, Finding, Remedy, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, known, skip_unless
 
 REFUSED_BY_CGROUP = "operation not permitted"
@@ -14,7 +14,7 @@ REFUSED_BY_CGROUP = "operation not permitted"
     explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "driver-not-loaded"),
 )
 def device_permissions_missing(
-    driver: Driver | None = None, system: System | None = None, messages: tuple[Message, ...] | None = None
+    driver: Driver | None = None, system: System | None = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> Iterator[Finding]:
     """The device nodes of the driver exist, but this user cannot open them.
 
@@ -26,7 +26,7 @@ def device_permissions_missing(
     """
     skip_unless(not in_container(system), "a container's device nodes are its host's")
     skip_unless(not in_wsl(system), "WSL has no device nodes of NVIDIA")
-    said = nvml_error(NVML_NO_PERMISSION, None, messages)
+    said = nvml_error(NVML_NO_PERMISSION, None, symptoms)
     if said:
         yield Finding(
             severity=Severity.ERROR,

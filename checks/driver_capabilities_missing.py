@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.container_setups import each, each_once, engine_of, gpu_way, named
 from gpudoctor.conclusions.containers import told_of_container
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NVML_LIBRARY_NOT_FOUND,
     gpu_nodes,
     in_container,
@@ -13,6 +12,7 @@ from gpudoctor.conclusions.symptoms import (
     no_driver_reported,
     nvml_error,
 )
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Container,
     Containers,
@@ -21,9 +21,9 @@ from gpudoctor.model import (
     Driver,
     Environment,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
 )
@@ -59,7 +59,7 @@ def driver_capabilities_missing(
     torch_runtime: TorchRuntime | None = None,
     container: Container | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container has the GPU, but not all of the driver's libraries: compute or utility is left out.
 
@@ -71,11 +71,11 @@ def driver_capabilities_missing(
     yield from each_once(_of_setups(containers))
     if containers is not None and not in_container(system):
         return
-    video = reported(messages, VIDEO) if told_of_container(system, container) else ()
+    video = reported(symptoms, VIDEO) if told_of_container(system, container) else ()
     if video:
         yield _without_video(*video[0], system, container)
         return
-    told = _told(torch_runtime, messages) or _without_cuda(system, container, torch_runtime, messages)
+    told = _told(torch_runtime, symptoms) or _without_cuda(system, container, torch_runtime, symptoms)
     if told:
         yield Finding(
             severity=Severity.ERROR,
@@ -94,7 +94,7 @@ def driver_capabilities_missing(
         return
     value = environment.get(VARIABLE) if environment is not None else None
     granted = {name.strip() for name in (value or DEFAULT).lower().split(",")}
-    no_compute = _missing_libcuda(driver, devices, torch_runtime, messages)
+    no_compute = _missing_libcuda(driver, devices, torch_runtime, symptoms)
     if no_compute is None and not granted & {"compute", "all"} and not _cuda_works(driver):
         no_compute = f"environment.{VARIABLE}"
     no_utility = nvml_error(NVML_LIBRARY_NOT_FOUND, driver)
@@ -120,10 +120,10 @@ def driver_capabilities_missing(
     )
 
 
-def _told(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, ...]:
+def _told(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> tuple[str, ...]:
     """Return the facts of a report in which nvidia-smi works in the container and a program finds no driver."""
-    works = reported(messages, "container-nvidia-smi-works")
-    fails = reported(messages, *NO_LIBCUDA)
+    works = reported(symptoms, "container-nvidia-smi-works")
+    fails = reported(symptoms, *NO_LIBCUDA)
     failed = no_driver_reported(torch_runtime) or (fails[0][0] if fails else None)
     return (failed, works[0][0]) if works and failed else ()
 
@@ -132,16 +132,16 @@ def _without_cuda(
     system: System | None,
     container: Container | None,
     torch_runtime: TorchRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> tuple[str, ...]:
     """Return the message of an nvidia-smi in a container that finds the driver and no libcuda: CUDA Version N/A."""
     cuda_works = torch_runtime is not None and torch_runtime.available is True
     if cuda_works or not told_of_container(system, container) or in_wsl(system):
         return ()
-    return tuple(path for path, _ in reported(messages, "nvidia-smi-without-cuda")[:1])
+    return tuple(path for path, _ in reported(symptoms, "nvidia-smi-without-cuda")[:1])
 
 
-def _without_video(fact: str, message: Message, system: System | None, container: Container | None) -> Finding:
+def _without_video(fact: str, message: Symptom, system: System | None, container: Container | None) -> Finding:
     library = message.names.get("library", "libnvcuvid.so.1")
     return Finding(
         severity=Severity.ERROR,
@@ -174,7 +174,7 @@ def _missing_libcuda(
     driver: Driver | None,
     devices: tuple[Device, ...] | None,
     torch_runtime: TorchRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> str | None:
     """Return the fact that shows a GPU without libcuda in this container."""
     has_gpu = bool(gpu_nodes(driver) or devices or (driver is not None and driver.version is not None))
@@ -184,7 +184,7 @@ def _missing_libcuda(
         return "driver.libcuda_path"
     if driver is not None and driver.libcuda_path is not None:
         return None
-    told = reported(messages, "libcuda-not-*")
+    told = reported(symptoms, "libcuda-not-*")
     return no_driver_reported(torch_runtime) or (told[0][0] if told else None)
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NO_DEVICE,
     NVML_VERSION_MISMATCH,
     SYSTEM_DRIVER_MISMATCH,
@@ -12,11 +11,12 @@ from gpudoctor.conclusions.symptoms import (
     in_wsl,
     nvml_error,
 )
-from gpudoctor.model import CupyRuntime, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 
-# Messages of the kernel module and of TensorFlow that name both versions.
+# Symptoms of the kernel module and of TensorFlow that name both versions.
 MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
 
 
@@ -37,7 +37,7 @@ def driver_library_mismatch(
     system: System | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver's libraries and the loaded kernel module are of different versions.
 
@@ -49,9 +49,9 @@ def driver_library_mismatch(
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
     """
     said = (
-        nvml_error(NVML_VERSION_MISMATCH, driver, messages)
-        or next((fact for fact, _ in reported(messages, *MISMATCH)), None)
-        or cuda_error(SYSTEM_DRIVER_MISMATCH, driver, torch_runtime, cupy_runtime, messages)
+        nvml_error(NVML_VERSION_MISMATCH, driver, symptoms)
+        or next((fact for fact, _ in reported(symptoms, *MISMATCH)), None)
+        or cuda_error(SYSTEM_DRIVER_MISMATCH, driver, torch_runtime, cupy_runtime, symptoms)
     )
     if not said:
         if driver is None:
@@ -59,10 +59,10 @@ def driver_library_mismatch(
         if not _differ(driver):
             return
         unavailable = torch_runtime is not None and torch_runtime.available is False
-        unavailable = unavailable or cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages) is not None
+        unavailable = unavailable or cuda_error(NO_DEVICE, driver, torch_runtime, symptoms=symptoms) is not None
         # A report in which the packages and the module are compared, and no program answers.
         unavailable = unavailable or (
-            bool(reported(messages, "driver-packages-listed")) and driver.cuda_version is None
+            bool(reported(symptoms, "driver-packages-listed")) and driver.cuda_version is None
         )
         if driver.nvml_code is None and driver.cuda_init_code is None and not unavailable:
             raise Skip("driver.nvml_code is unknown")

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NVML_LIBRARY_NOT_FOUND,
     gpu_name,
     in_container,
@@ -13,12 +12,13 @@ from gpudoctor.conclusions.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import install_driver, start_container_with_gpu
 
 NO_NVIDIA_SMI = "nvidia-smi-not-found"
-# Messages that no machine without a driver prints.
+# Symptoms that no machine without a driver prints.
 ONLY_WITH_A_DRIVER = ("nvml-driver-not-loaded", "nvml-version-mismatch", "nvidia-smi-no-devices", "torch-no-gpus")
 
 
@@ -39,7 +39,7 @@ def driver_missing(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """No NVIDIA driver is installed on a machine with an NVIDIA GPU.
 
@@ -57,9 +57,9 @@ def driver_missing(
     gpus = nvidia_gpus(system)
     if gpus == () or works(driver, devices):
         return
-    if _installed(driver) or reported(messages, *ONLY_WITH_A_DRIVER):
+    if _installed(driver) or reported(symptoms, *ONLY_WITH_A_DRIVER):
         return
-    said = _said(driver, torch_runtime, messages)
+    said = _said(driver, torch_runtime, symptoms)
     certain = driver is not None and driver.installed is False
     if not said and not (certain and gpus):
         raise Skip("system.pci_gpus is unknown" if certain else "driver.installed is unknown")
@@ -67,7 +67,7 @@ def driver_missing(
     yield Finding(
         # What computes on the GPU has its driver, wherever nvidia-smi is.
         severity=Severity.INFO if torch_runtime is not None and torch_runtime.available else Severity.ERROR,
-        summary=f"{subject} is on the PCI bus, and no NVIDIA driver is installed" if gpus else _summary(said, messages),
+        summary=f"{subject} is on the PCI bus, and no NVIDIA driver is installed" if gpus else _summary(said, symptoms),
         subject=subject,
         facts=(
             *(("driver.installed",) if certain else ()),
@@ -79,16 +79,16 @@ def driver_missing(
 
 
 def _said(
-    driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
+    driver: Driver | None, torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None
 ) -> str | None:
     """Return the name of the fact in which a program misses the driver."""
-    library = nvml_error(NVML_LIBRARY_NOT_FOUND, driver, messages)
-    commands = reported(messages, NO_NVIDIA_SMI)
-    return no_driver_reported(torch_runtime, messages) or library or (commands[0][0] if commands else None)
+    library = nvml_error(NVML_LIBRARY_NOT_FOUND, driver, symptoms)
+    commands = reported(symptoms, NO_NVIDIA_SMI)
+    return no_driver_reported(torch_runtime, symptoms) or library or (commands[0][0] if commands else None)
 
 
-def _summary(said: str | None, messages: tuple[Message, ...] | None) -> str:
-    if said in [fact for fact, _ in reported(messages, NO_NVIDIA_SMI)]:
+def _summary(said: str | None, symptoms: tuple[Symptom, ...] | None) -> str:
+    if said in [fact for fact, _ in reported(symptoms, NO_NVIDIA_SMI)]:
         return "There is no nvidia-smi, which comes with every NVIDIA driver: no driver is installed, or not for here"
     return "No NVIDIA driver is found on this machine: libcuda cannot be loaded"
 

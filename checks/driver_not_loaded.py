@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NVML_DRIVER_NOT_LOADED,
     in_container,
     in_wsl,
@@ -12,11 +11,12 @@ from gpudoctor.conclusions.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import load_driver, reinstall_driver, start_container_with_gpu, update_driver
 
-# Messages of a kernel that has no module of the driver, or refuses it.
+# Symptoms of a kernel that has no module of the driver, or refuses it.
 REFUSED = (
     "kernel-module-key-rejected",
     "kernel-module-not-inserted",
@@ -51,7 +51,7 @@ def driver_not_loaded(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The NVIDIA driver is installed, but its kernel module is not loaded.
 
@@ -64,12 +64,12 @@ def driver_not_loaded(
     """
     skip_unless(not in_container(system), "the kernel module is loaded by the container's host")
     skip_unless(not in_wsl(system), "WSL has no kernel module of NVIDIA")
-    if driver is None and not messages:
+    if driver is None and not symptoms:
         raise Skip("driver is unknown")
     driver = driver or Driver()
-    refused = _refused(torch_runtime, messages)
-    said = nvml_error(NVML_DRIVER_NOT_LOADED, driver, messages) or refused
-    by_message = said is not None and said.startswith("messages")
+    refused = _refused(torch_runtime, symptoms)
+    said = nvml_error(NVML_DRIVER_NOT_LOADED, driver, symptoms) or refused
+    by_message = said is not None and said.startswith("symptoms")
     if (driver.installed is False and not by_message) or nvidia_gpus(system) == ():
         return
     if not by_message and works(driver, devices):
@@ -79,7 +79,7 @@ def driver_not_loaded(
             raise Skip("driver.module_loaded is unknown")
         if driver.module_loaded is not False or not (driver.installed or driver.library_version):
             return
-    reason, facts, remedies = _reason(driver, system, messages)
+    reason, facts, remedies = _reason(driver, system, symptoms)
     yield Finding(
         severity=Severity.ERROR,
         summary=f"The NVIDIA driver{_version(driver)} is installed, but its kernel module is not loaded{reason}",
@@ -93,17 +93,17 @@ def driver_not_loaded(
     )
 
 
-def _refused(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> str | None:
+def _refused(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> str | None:
     """Return the message by which the kernel has no module of the driver, although the rest of it is there."""
-    certain = reported(messages, *REFUSED)
+    certain = reported(symptoms, *REFUSED)
     if certain:
         return certain[0][0]
-    fails = reported(messages, "nvidia-smi-fails-told")
-    if fails and reported(messages, SECURE_BOOT, NEW_KERNEL):
+    fails = reported(symptoms, "nvidia-smi-fails-told")
+    if fails and reported(symptoms, SECURE_BOOT, NEW_KERNEL):
         return fails[0][0]
     # Where libcuda is missing too there is no driver at all.
-    running = reported(messages, "kernel-driver-not-running")
-    return running[0][0] if running and not no_driver_reported(torch_runtime, messages) else None
+    running = reported(symptoms, "kernel-driver-not-running")
+    return running[0][0] if running and not no_driver_reported(torch_runtime, symptoms) else None
 
 
 def _version(driver: Driver) -> str:
@@ -112,21 +112,21 @@ def _version(driver: Driver) -> str:
 
 
 def _reason(
-    driver: Driver, system: System | None, messages: tuple[Message, ...] | None
+    driver: Driver, system: System | None, symptoms: tuple[Symptom, ...] | None
 ) -> tuple[str, tuple[str, ...], tuple[Remedy, ...]]:
     """Return why the module is not loaded, as the end of a sentence, the facts that say so, and what helps."""
     if system is not None and system.os == "windows":
         return "", (), (reinstall_driver(system=system),)
-    for fact, message in reported(messages, "nvrm-legacy-gpu"):
+    for fact, message in reported(symptoms, "nvrm-legacy-gpu"):
         branch = message.names.get("branch", "")
         return f": it no longer supports this GPU, branch R{branch} does", (fact,), (_legacy(system, branch),)
-    for fact, message in reported(messages, "nvrm-gpu-not-in-release"):
+    for fact, message in reported(symptoms, "nvrm-gpu-not-in-release"):
         text = f": release {message.names.get('driver', '')} does not support this GPU"
         return text, (fact,), (update_driver(system=system, needed=None, driver=driver), _legacy(system, ""))
-    for fact, _ in reported(messages, "kernel-module-key-rejected"):
+    for fact, _ in reported(symptoms, "kernel-module-key-rejected"):
         return ": Secure Boot refuses it", (fact,), (_sign(system),)
     load = load_driver(system=system, driver=driver)
-    for fact, message in reported(messages, "nvidia-device-node-missing"):
+    for fact, message in reported(symptoms, "nvidia-device-node-missing"):
         inside = start_container_with_gpu(system=system, summary="If that is a container, start it with the GPU")
         node = message.names.get("node", "its device node")
         return f": {node} is missing", (fact,), (_nodes(), load, _build(system), inside)
@@ -143,7 +143,7 @@ def _reason(
         )
     if "nouveau" in bound:
         return ": nouveau holds the GPU", ("system.pci_gpus",), (_without_nouveau(system),)
-    for fact, _ in reported(messages, "nvrm-probe-not-called"):
+    for fact, _ in reported(symptoms, "nvrm-probe-not-called"):
         return ": another driver, such as nouveau, holds the GPU", (fact,), (_without_nouveau(system), load)
     if driver.nouveau_loaded:
         remedies = (_without_nouveau(system), *(() if _is_signed(system) else (_sign(system),)), _build(system))
@@ -153,18 +153,18 @@ def _reason(
         return reason, ("system.secure_boot",), (_sign(system), load)
     if driver.module_built_for_kernel and driver.nouveau_loaded is False:
         return "", (), (load,)
-    return _reason_in_words(system, messages, load)
+    return _reason_in_words(system, symptoms, load)
 
 
 def _reason_in_words(
-    system: System | None, messages: tuple[Message, ...] | None, load: Remedy
+    system: System | None, symptoms: tuple[Symptom, ...] | None, load: Remedy
 ) -> tuple[str, tuple[str, ...], tuple[Remedy, ...]]:
     """Return the reason as `_reason` does, by what who reports says; without that every usual one is answered."""
     build, sign, reinstall = _build(system), _sign(system), reinstall_driver(system=system)
-    for fact, _ in reported(messages, SECURE_BOOT):
+    for fact, _ in reported(symptoms, SECURE_BOOT):
         reason = ", and the report speaks of Secure Boot, which refuses a module whose key is not enrolled"
         return reason, (fact,), (sign, load, build)
-    for fact, _ in reported(messages, NEW_KERNEL):
+    for fact, _ in reported(symptoms, NEW_KERNEL):
         return ", and the kernel was upgraded", (fact,), (build, reinstall, load)
     return "", (), (load, build, _without_nouveau(system), sign, reinstall)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from gpudoctor.conclusions.error_codes import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import UNSUPPORTED_PTX, cuda_error, in_container, too_old_reported
 from gpudoctor.data import (
     driver_can_run,
     last_driver_branch,
@@ -24,10 +24,10 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Finding,
-    Message,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -91,7 +91,7 @@ def driver_too_old(
     devices: tuple[Device, ...] | None = None,
     system: System | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver is too old for the CUDA version that an installed library was built with.
 
@@ -106,7 +106,7 @@ def driver_too_old(
     skip_unless(driver is None or driver.installed is not False, "no driver is installed")
     machine = _Machine(system=system, driver=driver, devices=devices, python=python, torch=torch, cupy=cupy)
     consumers = tuple(_consumers(torch, torch_runtime, cupy, cupy_runtime, system))
-    said = too_old_reported(torch_runtime, cupy_runtime, messages)
+    said = too_old_reported(torch_runtime, cupy_runtime, symptoms)
     advice = tuple(_toolkit_finding(machine, toolkit))
     refused = [consumer for consumer in consumers if not consumer.works and _can_run(machine, consumer.cuda) is False]
     if [consumer.name for consumer in refused] == ["cupy"] and cupy is not None and cupy.cuda_major is not None:
@@ -114,9 +114,9 @@ def driver_too_old(
     elif refused:
         yield _finding(refused, machine, said[0] if said else None)
     elif said and _loadable(driver):
-        yield _reported_finding(said, consumers, machine, toolkit, messages)
+        yield _reported_finding(said, consumers, machine, toolkit, symptoms)
     else:
-        ptx = (*_newer_ptx(machine, torch_runtime, cupy_runtime, messages), *_older_than_ptxas(machine, messages))
+        ptx = (*_newer_ptx(machine, torch_runtime, cupy_runtime, symptoms), *_older_than_ptxas(machine, symptoms))
         if not ptx and not advice:
             _skip_unknown(machine, consumers)
         yield from ptx
@@ -228,7 +228,7 @@ def _reported_finding(
     consumers: tuple[_Consumer, ...],
     machine: _Machine,
     toolkit: Toolkit | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> Finding:
     """Return the finding where a library says that the driver is too old, and the versions known do not."""
     fact, found = said
@@ -238,7 +238,7 @@ def _reported_finding(
     if needed is None and toolkit is not None and toolkit.nvcc_version is not None:
         # A program that somebody compiled.
         needed = toolkit.nvcc_version if _can_run(machine, toolkit.nvcc_version) is not True else None
-    for named in (m.names["driver"] for _, m in reported(messages, "nvenc-driver-too-old") if "driver" in m.names):
+    for named in (m.names["driver"] for _, m in reported(symptoms, "nvenc-driver-too-old") if "driver" in m.names):
         needed = needed or DriverVersion.parse(named)
     library = "CuPy" if fact.startswith("cupy") else "PyTorch" if fact.startswith("torch") else "A program"
     built_with = consumers[0].text if consumers else f"{library} was built with a newer CUDA version"
@@ -265,11 +265,11 @@ def _newer_ptx(
     machine: _Machine,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> Iterator[Finding]:
     """Yield a finding where a device needs PTX newer than the driver: minor-version compatibility ends there."""
     driver, torch = machine.driver, machine.torch
-    said = cuda_error(UNSUPPORTED_PTX, driver, torch_runtime, cupy_runtime, messages)
+    said = cuda_error(UNSUPPORTED_PTX, driver, torch_runtime, cupy_runtime, symptoms)
     architectures = torch.architectures or () if torch is not None else ()
     compiled = [name for name in architectures if name.startswith("sm_")]
     offered = driver.cuda_version if driver is not None else None
@@ -300,9 +300,9 @@ def _newer_ptx(
         )
 
 
-def _older_than_ptxas(machine: _Machine, messages: tuple[Message, ...] | None) -> Iterator[Finding]:
+def _older_than_ptxas(machine: _Machine, symptoms: tuple[Symptom, ...] | None) -> Iterator[Finding]:
     """Yield a warning where XLA compiles one after the other, because ptxas is newer than the driver."""
-    for fact, message in reported(messages, "xla-driver-older-than-ptxas")[:1]:
+    for fact, message in reported(symptoms, "xla-driver-older-than-ptxas")[:1]:
         ptxas = f" of CUDA {message.names['ptxas']}" if "ptxas" in message.names else ""
         yield Finding(
             severity=Severity.WARNING,

@@ -8,12 +8,12 @@ from gpudoctor.conclusions.installed import torch_fact, whole_torch
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Finding,
-    Message,
     Package,
     PackageVersion,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -105,7 +105,7 @@ def extension_abi_mismatch(
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """A compiled extension was built against another PyTorch than the installed one.
 
@@ -117,7 +117,7 @@ def extension_abi_mismatch(
     Reference: https://github.com/Dao-AILab/flash-attention#installation-and-features
     """
     whole = whole_torch(torch, torch_runtime)
-    told = (*_told(whole, python, system, messages), *_too_old(whole, messages))
+    told = (*_told(whole, python, system, symptoms), *_too_old(whole, symptoms))
     yield from told
     if told:
         return
@@ -152,11 +152,11 @@ def extension_abi_mismatch(
 
 
 def _told(
-    whole: Torch, python: Python | None, system: System | None, messages: tuple[Message, ...] | None
+    whole: Torch, python: Python | None, system: System | None, symptoms: tuple[Symptom, ...] | None
 ) -> Iterator[Finding]:
     """Yield the extensions whose import failed in a report, each distribution once."""
     seen: set[str] = set()
-    for fact, message in reported(messages, *KINDS):
+    for fact, message in reported(symptoms, *KINDS):
         path = _path(message)
         name = _distribution(path, message, python)
         libtorch = message.kind == "extension-libtorch-missing"
@@ -175,9 +175,9 @@ def _told(
         )
 
 
-def _too_old(whole: Torch, messages: tuple[Message, ...] | None) -> Iterator[Finding]:
+def _too_old(whole: Torch, symptoms: tuple[Symptom, ...] | None) -> Iterator[Finding]:
     """Yield that the source of an extension uses what this PyTorch no longer has: the headers of THC since 1.11."""
-    for fact, message in reported(messages, TOO_OLD)[:1]:
+    for fact, message in reported(symptoms, TOO_OLD)[:1]:
         version = f" {described_torch(whole)}" if whole.version is not None else ""
         yield Finding(
             severity=Severity.ERROR,
@@ -195,12 +195,12 @@ def _too_old(whole: Torch, messages: tuple[Message, ...] | None) -> Iterator[Fin
         )
 
 
-def _path(message: Message) -> str:
+def _path(message: Symptom) -> str:
     names = message.names
     return names.get("file") or names.get("path") or names.get("file2") or ""
 
 
-def _distribution(path: str, message: Message, python: Python | None) -> str:
+def _distribution(path: str, message: Symptom, python: Python | None) -> str:
     """Return the distribution that the compiled file belongs to, "" where that is not known."""
     if message.kind.startswith("xformers"):
         return "xformers"
@@ -227,7 +227,7 @@ def _extension(name: str, version: tuple[str, PackageVersion] | None) -> str:
     return f"{name} {version[1] if version else ''}".strip() or "A compiled extension"
 
 
-def _abi(message: Message) -> str:
+def _abi(message: Symptom) -> str:
     """Return which C++ ABI the symbol is of: strings are __cxx11 in the newer one, Ss in the older one."""
     symbol = message.names.get("symbol", "")
     if "__cxx11" in symbol:

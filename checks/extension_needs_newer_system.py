@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Python, Remedy, Severity, System
+from gpudoctor.model import Finding, Python, Remedy, Severity, Symptom, System
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies.commands import environment_of
 
 
 @check(family="python", explains=("torch-import-failed", "extension-abi-mismatch"))
 def extension_needs_newer_system(
-    messages: tuple[Message, ...], python: Python | None = None, system: System | None = None
+    symptoms: tuple[Symptom, ...], python: Python | None = None, system: System | None = None
 ) -> Iterator[Finding]:
     """A compiled package asks for a newer glibc or libstdc++ than this system has.
 
@@ -19,7 +19,7 @@ def extension_needs_newer_system(
     Exception: only what a report says is found here.
     Reference: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/
     """
-    told = reported(messages, "extension-glibc-too-old")[:1]
+    told = reported(symptoms, "extension-glibc-too-old")[:1]
     skip_unless(told, "no such message in the report")
     fact, message = told[0]
     names = message.names

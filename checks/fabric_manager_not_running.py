@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import SYSTEM_NOT_READY, cuda_error, in_container
 from gpudoctor.conclusions.messages import reported as told_messages
-from gpudoctor.conclusions.symptoms import SYSTEM_NOT_READY, cuda_error, in_container
-from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import CupyRuntime, Device, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import Skip, check
 from gpudoctor.remedies import reboot
 
@@ -24,7 +24,7 @@ def fabric_manager_not_running(
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The fabric manager of this NVSwitch machine does not run, or is of another version than the driver.
 
@@ -34,8 +34,8 @@ def fabric_manager_not_running(
     CUDA's error and the fabric's state count there. Where CUDA works, a fabric that is not complete is a warning.
     Reference: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
     """
-    not_ready = cuda_error(SYSTEM_NOT_READY, driver, torch_runtime, cupy_runtime, messages)
-    reported = not_ready or _ended(messages)
+    not_ready = cuda_error(SYSTEM_NOT_READY, driver, torch_runtime, cupy_runtime, symptoms)
+    reported = not_ready or _ended(symptoms)
     waiting = [
         number for number, device in enumerate(devices or ()) if device.fabric_state in ("in-progress", "not-started")
     ]
@@ -45,8 +45,8 @@ def fabric_manager_not_running(
         _skip_unknown(driver, devices)
         return
     works = driver is not None and driver.cuda_init_code == 0
-    needless = _needless(messages) and not waiting
-    nvls = told_messages(messages, "fabric-manager-nvls-refused") and not not_ready
+    needless = _needless(symptoms) and not waiting
+    nvls = told_messages(symptoms, "fabric-manager-nvls-refused") and not not_ready
     yield Finding(
         severity=Severity.ERROR if down and not works and not needless else Severity.WARNING,
         summary=NO_SWITCH
@@ -69,15 +69,15 @@ def fabric_manager_not_running(
     )
 
 
-def _ended(messages: tuple[Message, ...] | None) -> str | None:
+def _ended(symptoms: tuple[Symptom, ...] | None) -> str | None:
     """Return the message that says that the fabric manager does not run, None where nothing says so."""
-    return next((fact for fact, _ in told_messages(messages, "fabric-manager-*")), None)
+    return next((fact for fact, _ in told_messages(symptoms, "fabric-manager-*")), None)
 
 
-def _needless(messages: tuple[Message, ...] | None) -> bool:
+def _needless(symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether the fabric manager found no NVSwitch, and nothing else says that there are some."""
-    none = told_messages(messages, "nvswitch-not-found")
-    return bool(none) and not told_messages(messages, "nvswitch-named", "cuda-system-not-ready")
+    none = told_messages(symptoms, "nvswitch-not-found")
+    return bool(none) and not told_messages(symptoms, "nvswitch-named", "cuda-system-not-ready")
 
 
 def _is_down(driver: Driver | None, devices: tuple[Device, ...] | None) -> bool:

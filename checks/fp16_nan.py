@@ -7,7 +7,7 @@ from gpudoctor.conclusions.messages import reported
 from gpudoctor.conclusions.numerics import NOT_FINITE, within
 from gpudoctor.conclusions.usable_devices import described, is_minor_turing
 from gpudoctor.data import features
-from gpudoctor.model import Device, Finding, Message, Remedy, Severity, TorchRuntime
+from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom, TorchRuntime
 from gpudoctor.registry import Skip, check, skip_unless
 
 # What says that fp16 overflowed, whatever the device is; and what says so only beside a device that is known for it, or
@@ -33,7 +33,7 @@ GTX_16 = ("gpu-named-gtx-16", "gpu-named-turing-minor")
 def fp16_nan(
     torch_runtime: TorchRuntime | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """Results in fp16 are NaN or infinity.
 
@@ -44,7 +44,7 @@ def fp16_nan(
     does a gradient that overflows, without a NaN: by that the loss scaler finds its scale.
     Reference: https://github.com/pytorch/pytorch/issues/58123
     """
-    told = _told(torch_runtime, devices, messages)
+    told = _told(torch_runtime, devices, symptoms)
     if told is not None:
         yield told
         return
@@ -78,15 +78,15 @@ def fp16_nan(
 
 
 def _told(
-    torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None, messages: tuple[Message, ...] | None
+    torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None, symptoms: tuple[Symptom, ...] | None
 ) -> Finding | None:
     """Return what a report tells of NaN: a message that is enough, or a symptom with its cause beside it."""
     known_for_it = _known_for_it(torch_runtime, devices)
-    named = reported(messages, *GTX_16)[:1]
-    conclusive = reported(messages, *CONCLUSIVE)[:1]
+    named = reported(symptoms, *GTX_16)[:1]
+    conclusive = reported(symptoms, *CONCLUSIVE)[:1]
     on_device = ON_A_DEVICE if known_for_it or named else ()
-    symptom = conclusive or reported(messages, *SYMPTOMS, *on_device)[:1]
-    half = reported(messages, *HALF_PRECISION)[:1]
+    symptom = conclusive or reported(symptoms, *SYMPTOMS, *on_device)[:1]
+    half = reported(symptoms, *HALF_PRECISION)[:1]
     if not symptom or not (conclusive or known_for_it or named or half):
         return None
     fact, message = symptom[0]

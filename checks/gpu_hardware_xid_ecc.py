@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from gpudoctor.conclusions.devices import label
+from gpudoctor.conclusions.error_codes import in_container, text_with
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import in_container, text_with
 from gpudoctor.data import xid_meaning
 from gpudoctor.model import (
     CupyRuntime,
     Device,
     Driver,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
     Xid,
@@ -63,7 +63,7 @@ FAULT_KINDS = (
 
 
 @dataclass
-class _Symptoms:
+class _Faults:
     """What one device shows: sentences, the facts they rest on, and what it takes."""
 
     severity: Severity = Severity.WARNING
@@ -91,7 +91,7 @@ def gpu_hardware_xid_ecc(
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver logged a fault of the hardware, memory has uncorrectable errors, or a device is lost.
 
@@ -103,7 +103,7 @@ def gpu_hardware_xid_ecc(
     """
     logged = driver.xids if driver is not None else None
     by_device = {device.nvml_index: _of_device(number, device) for number, device in enumerate(devices or ())}
-    elsewhere: dict[str, _Symptoms] = {}
+    elsewhere: dict[str, _Faults] = {}
     harmless: list[tuple[int, Xid]] = []
     for number, xid in enumerate(map(_cause, logged or ())):
         severity = _severity(xid)
@@ -112,24 +112,24 @@ def gpu_hardware_xid_ecc(
                 harmless.append((number, xid))
             continue
         owner = _owner(xid, devices or ())
-        symptoms = by_device[owner] if owner is not None else elsewhere.setdefault(xid.pci_address, _Symptoms())
-        symptoms.add(severity, _text(xid), f"driver.xids[{number}]")
-        symptoms.xids.append(xid)
-        symptoms.lost = symptoms.lost or _action(xid) == "RESTART_BM"
-    told = tuple(_reported(driver, torch_runtime, cupy_runtime, messages))
-    if told and not any(symptoms.texts for symptoms in (*by_device.values(), *elsewhere.values())):
+        faults = by_device[owner] if owner is not None else elsewhere.setdefault(xid.pci_address, _Faults())
+        faults.add(severity, _text(xid), f"driver.xids[{number}]")
+        faults.xids.append(xid)
+        faults.lost = faults.lost or _action(xid) == "RESTART_BM"
+    told = tuple(_reported(driver, torch_runtime, cupy_runtime, symptoms))
+    if told and not any(faults.texts for faults in (*by_device.values(), *elsewhere.values())):
         only = by_device[devices[0].nvml_index] if devices is not None and len(devices) == 1 else None
         fact, text, lost = told[0]
-        symptoms = elsewhere.setdefault("", _Symptoms()) if only is None else only
-        symptoms.add(Severity.ERROR, f'the error "{text}"', fact)
-        symptoms.lost = lost
-    for fact, _ in reported(messages, "gpu-sensor-error")[:1]:
-        unread = elsewhere.setdefault("", _Symptoms())
+        faults = elsewhere.setdefault("", _Faults()) if only is None else only
+        faults.add(Severity.ERROR, f'the error "{text}"', fact)
+        faults.lost = lost
+    for fact, _ in reported(symptoms, "gpu-sensor-error")[:1]:
+        unread = elsewhere.setdefault("", _Faults())
         unread.add(Severity.WARNING, 'a sensor that nvidia-smi cannot read ("ERR!")', fact)
     findings = [_finding(label(d), by_device[d.nvml_index], d, system) for d in devices or ()]
-    findings += [_finding(address or "GPU", symptoms, None, system) for address, symptoms in elsewhere.items()]
+    findings += [_finding(address or "GPU", faults, None, system) for address, faults in elsewhere.items()]
     found = [finding for finding in findings if finding is not None]
-    silent = reported(messages, "nvidia-smi-no-devices") if not devices and not in_container(system) else ()
+    silent = reported(symptoms, "nvidia-smi-no-devices") if not devices and not in_container(system) else ()
     if silent and not found:
         found.append(_not_started(silent[0][0], system))
     yield from found
@@ -143,7 +143,7 @@ def _reported(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield the fault as NVML, PyTorch or CuPy report it, without a word on which device it is, and if that is lost."""
     if driver is not None and "is lost" in (driver.nvml_error or ""):
@@ -151,32 +151,32 @@ def _reported(
     found = text_with(*REPORTED, torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
     if found is not None:
         yield found[0], next(phrase for phrase in REPORTED if phrase in found[1].lower()), False
-    lost = [message.kind for _, message in reported(messages, *LOST_KINDS)]
-    for fact, message in reported(messages, *FAULT_KINDS):
+    lost = [message.kind for _, message in reported(symptoms, *LOST_KINDS)]
+    for fact, message in reported(symptoms, *FAULT_KINDS):
         yield fact, message.text, bool(lost)
 
 
-def _of_device(number: int, device: Device) -> _Symptoms:
+def _of_device(number: int, device: Device) -> _Faults:
     """Return what NVML says about one device."""
-    symptoms = _Symptoms()
+    faults = _Faults()
     path = f"devices[{number}]"
     if any(word in device.error.lower() for word in LOST):
-        symptoms.add(Severity.ERROR, f'the error "{device.error}"', f"{path}.error")
-        symptoms.lost = True
+        faults.add(Severity.ERROR, f'the error "{device.error}"', f"{path}.error")
+        faults.lost = True
     if device.ecc_uncorrected_volatile:
         count = device.ecc_uncorrected_volatile
         text = f"{count} uncorrected memory error{'' if count == 1 else 's'} since the driver was loaded"
-        symptoms.add(Severity.ERROR, text, f"{path}.ecc_uncorrected_volatile")
+        faults.add(Severity.ERROR, text, f"{path}.ecc_uncorrected_volatile")
     if device.remapped_rows_failed:
-        symptoms.add(Severity.ERROR, "a memory row that could not be remapped", f"{path}.remapped_rows_failed")
-        symptoms.replace = True
+        faults.add(Severity.ERROR, "a memory row that could not be remapped", f"{path}.remapped_rows_failed")
+        faults.replace = True
     if device.remapped_rows_pending:
         text = "a row remapping that waits for a reset"
-        symptoms.add(Severity.WARNING, text, f"{path}.remapped_rows_pending")
+        faults.add(Severity.WARNING, text, f"{path}.remapped_rows_pending")
     if device.retired_pages_pending:
         text = "memory pages that wait for a reboot to be retired"
-        symptoms.add(Severity.WARNING, text, f"{path}.retired_pages_pending")
-    return symptoms
+        faults.add(Severity.WARNING, text, f"{path}.retired_pages_pending")
+    return faults
 
 
 def _has_counters(device: Device) -> bool:
@@ -226,16 +226,16 @@ def _bus_address(address: str) -> str:
     return ":".join([parts[0].lstrip("0") or "0", *parts[1:]]) if len(parts) == 3 else ""
 
 
-def _finding(subject: str, symptoms: _Symptoms, device: Device | None, system: System | None) -> Finding | None:
-    if not symptoms.texts:
+def _finding(subject: str, faults: _Faults, device: Device | None, system: System | None) -> Finding | None:
+    if not faults.texts:
         return None
     return Finding(
-        severity=symptoms.severity,
-        summary=f"{subject} shows {', '.join(symptoms.texts)}",
+        severity=faults.severity,
+        summary=f"{subject} shows {', '.join(faults.texts)}",
         subject=subject,
-        facts=tuple(dict.fromkeys(symptoms.facts)),
-        remedies=tuple(_remedies(symptoms, device, system)),
-        details={"xids": [_row(xid) for xid in symptoms.xids]},
+        facts=tuple(dict.fromkeys(faults.facts)),
+        remedies=tuple(_remedies(faults, device, system)),
+        details={"xids": [_row(xid) for xid in faults.xids]},
     )
 
 
@@ -247,14 +247,14 @@ def _row(xid: Xid) -> dict[str, object]:
     return row
 
 
-def _remedies(symptoms: _Symptoms, device: Device | None, system: System | None) -> Iterator[Remedy]:
+def _remedies(faults: _Faults, device: Device | None, system: System | None) -> Iterator[Remedy]:
     again = "and if it comes again, ask the vendor for a new one"
-    if symptoms.replace:
+    if faults.replace:
         yield Remedy(summary="Have the device replaced: its spare memory is used up", reference=MEMORY_ERRORS)
     if system is not None and system.container:
         yield Remedy(summary=f"Reset the GPU or reboot, on the host: a container cannot; {again}", reference=CATALOG)
         return
-    resettable = device is not None and not symptoms.lost and system is not None and system.os == "linux"
+    resettable = device is not None and not faults.lost and system is not None and system.os == "linux"
     if device is not None and resettable and not (system is not None and system.wsl):
         yield Remedy(
             summary=f"Stop every program on the device and reset it, {again}",
@@ -265,7 +265,7 @@ def _remedies(symptoms: _Symptoms, device: Device | None, system: System | None)
             needs=("root",),
             reference=MEMORY_ERRORS,
         )
-    if not resettable and not symptoms.lost and not (system is not None and system.os == "windows"):
+    if not resettable and not faults.lost and not (system is not None and system.os == "windows"):
         yield Remedy(
             summary="Look which device it is and what its memory errors are: uncorrectable ones end with a reset",
             commands=("nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER", with_sudo("nvidia-smi --gpu-reset", system)),
@@ -273,7 +273,7 @@ def _remedies(symptoms: _Symptoms, device: Device | None, system: System | None)
             reference=MEMORY_ERRORS,
         )
     yield reboot(system=system, summary=f"Restart the machine, with the power off in between if it can be, {again}")
-    if symptoms.lost:
+    if faults.lost:
         yield Remedy(
             summary="Turn the power off, seat the card and its power cables again, look at its cooling and at the "
             "power supply: a GPU leaves the PCIe bus when it is too hot, gets too little power or is broken",

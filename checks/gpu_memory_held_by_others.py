@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
-from gpudoctor.model import Device, DeviceProcess, Finding, Message, Remedy, Severity, System
+from gpudoctor.model import Device, DeviceProcess, Finding, Origin, Remedy, Severity, System
 from gpudoctor.registry import check
 from gpudoctor.remedies import show_devices
 
@@ -13,9 +13,9 @@ SHOWN = 3
 
 @check(family="memory")
 def gpu_memory_held_by_others(
+    origin: Origin,
     devices: tuple[Device, ...],
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
 ) -> Iterator[Finding]:
     """Other programs hold more than half of a device's memory.
 
@@ -28,7 +28,7 @@ def gpu_memory_held_by_others(
     answering = reachable(devices)
     held = [(path, device) for path, device in answering if _held_share(device) > HELD_SHARE]
     free = [device for _, device in answering if device.memory_used_bytes is not None and _held_share(device) < 0.1]
-    severity = Severity.WARNING if messages is None else Severity.INFO
+    severity = Severity.WARNING if not origin.is_report else Severity.INFO
     findings = (_finding(path, device, free, system, severity) for path, device in held)
     yield from settled(findings, answering, "memory_total_bytes", "memory_used_bytes")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Device, Finding, Message, Remedy, Severity
+from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom
 from gpudoctor.registry import Skip, check
 
 HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
@@ -30,7 +30,7 @@ REFERENCE = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReaso
 
 @check(family="device")
 def gpu_throttled(
-    devices: tuple[Device, ...] | None = None, messages: tuple[Message, ...] | None = None
+    devices: tuple[Device, ...] | None = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> Iterator[Finding]:
     """The clocks of a device are held down by heat or by its power supply.
 
@@ -44,7 +44,7 @@ def gpu_throttled(
     yield from hot
     if hot:
         return
-    told = reported(messages, *TOLD)
+    told = reported(symptoms, *TOLD)
     if told and all(device.throttle_reasons is None for device in devices or ()):
         yield _as_told(*told[0])
         return
@@ -93,7 +93,7 @@ def _hot(path: str, device: Device) -> Finding:
     )
 
 
-def _as_told(fact: str, message: Message) -> Finding:
+def _as_told(fact: str, message: Symptom) -> Finding:
     """Return the finding where the report says so of a device whose reasons it does not show."""
     told = message.names.get("reason", "").lower().replace(" ", "_")
     reason = POWER[0] if message.kind == "gpu-power-capped-told" else REASONS.get(told, told)

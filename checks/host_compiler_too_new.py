@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.installed import extension_to_build
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import CudaVersion, Finding, Message, Project, Python, Remedy, Severity, System, Toolkit
+from gpudoctor.model import CudaVersion, Finding, Project, Python, Remedy, Severity, Symptom, System, Toolkit
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import environment_of, with_sudo
 
@@ -46,7 +46,7 @@ def host_compiler_too_new(
     project: Project | None = None,
     python: Python | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The host compiler is newer than this nvcc accepts.
 
@@ -56,7 +56,7 @@ def host_compiler_too_new(
     is advice. The limit is that of the toolkit's own header; compilers other than gcc are not compared.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy
     """
-    told = reported(messages, "compiler-*")
+    told = reported(symptoms, "compiler-*")
     if told:
         yield _told_finding(told[0], toolkit or Toolkit(), python, system)
         return
@@ -84,7 +84,7 @@ def host_compiler_too_new(
     )
 
 
-def _told_finding(told: tuple[str, Message], toolkit: Toolkit, python: Python | None, system: System | None) -> Finding:
+def _told_finding(told: tuple[str, Symptom], toolkit: Toolkit, python: Python | None, system: System | None) -> Finding:
     """Return the finding where a build ended because of the compiler."""
     fact, message = told
     kind = COMPILERS.get(message.kind, "gcc")
@@ -119,7 +119,7 @@ def _told_finding(told: tuple[str, Message], toolkit: Toolkit, python: Python | 
     )
 
 
-def _newest(message: Message, nvcc: CudaVersion | None) -> int | None:
+def _newest(message: Symptom, nvcc: CudaVersion | None) -> int | None:
     """Return the newest major version of gcc that nvcc accepts: as the message says, else by the toolkit."""
     names = message.names
     if "newest" in names:
@@ -150,7 +150,7 @@ def _use_clang(major: int) -> Remedy:
     return Remedy(summary=f"Compile with clang {major}, or with gcc", commands=commands)
 
 
-def _for_visual_studio(message: Message) -> Iterator[Remedy]:
+def _for_visual_studio(message: Symptom) -> Iterator[Remedy]:
     needed = message.names.get("needed")
     if needed:
         yield Remedy(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Python, Severity, System
+from gpudoctor.model import Finding, Python, Severity, Symptom, System
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import install_packages, unset_variable
 
@@ -12,7 +12,7 @@ INSTALL = "https://docs.jax.dev/en/latest/installation.html#nvidia-gpu"
 
 @check(family="cuda", explains=("cuda-libs-conflict",))
 def jax_cuda_libs_mismatch(
-    messages: tuple[Message, ...] | None = None, python: Python | None = None, system: System | None = None
+    symptoms: tuple[Symptom, ...] | None = None, python: Python | None = None, system: System | None = None
 ) -> Iterator[Finding]:
     """JAX finds a CUDA library that is older than the one it was built with.
 
@@ -21,7 +21,7 @@ def jax_cuda_libs_mismatch(
     Exception: cuDNN is for cudnn-missing-or-mismatch.
     Reference: https://docs.jax.dev/en/latest/installation.html#nvidia-gpu
     """
-    told = reported(messages, "jax-library-outdated")
+    told = reported(symptoms, "jax-library-outdated")
     skip_unless(told, "JAX reports no CUDA library that is too old")
     fact, message = told[0]
     name, loaded, built_with = (message.names[key] for key in ("name", "loaded", "built_with"))

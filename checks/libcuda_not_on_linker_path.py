@@ -4,21 +4,21 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import in_container, in_wsl
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import in_container, in_wsl
-from gpudoctor.model import Device, Driver, Finding, Message, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import Device, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies.commands import with_sudo
 
 WSL_FOLDER = "/usr/lib/wsl/lib"
 USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # of Debian and Ubuntu
 
-# Messages of a linker, which needs libcuda.so beside libcuda.so.1, and of Triton, which links at run time.
+# Symptoms of a linker, which needs libcuda.so beside libcuda.so.1, and of Triton, which links at run time.
 LINKERS = (
     *("libcuda-not-linked", "libcuda-not-found-by-triton", "libcuda-ldconfig-failed"),
     "libcuda-not-found-by-cudnn",
 )
-# Messages of a loader: as well those of a machine without a driver.
+# Symptoms of a loader: as well those of a machine without a driver.
 LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-without-cuda")
 
 
@@ -28,7 +28,7 @@ def libcuda_not_on_linker_path(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The driver's library libcuda is installed where the loader or the linker does not look.
 
@@ -38,12 +38,12 @@ def libcuda_not_on_linker_path(
     Where the loader finds none and no driver answers, that is driver-missing.
     Reference: https://man7.org/linux/man-pages/man8/ld.so.8.html
     """
-    linker = reported(messages, *LINKERS)
+    linker = reported(symptoms, *LINKERS)
     if linker:
         yield _linker_finding(linker[0], system)
         return
     works = torch_runtime is not None and torch_runtime.available is True
-    loader = () if works or (system is not None and system.os == "windows") else reported(messages, *LOADERS)
+    loader = () if works or (system is not None and system.os == "windows") else reported(symptoms, *LOADERS)
     skip_unless(not in_wsl(system), "where libcuda lies in WSL is for wsl-driver-problem")
     if loader and _answers(driver, devices) and not in_container(system):
         yield _loader_finding(loader[0], driver, system)
@@ -78,7 +78,7 @@ def _answers(driver: Driver | None, devices: tuple[Device, ...] | None) -> bool:
     return driver.version is not None and bool(devices)
 
 
-def _linker_finding(told: tuple[str, Message], system: System | None) -> Finding:
+def _linker_finding(told: tuple[str, Symptom], system: System | None) -> Finding:
     fact, message = told
     files = re.findall(r"/[\w./+-]{3,150}", message.names.get("files", ""))
     there = f", although {files[0]} is there" if files else ""
@@ -125,7 +125,7 @@ def _linker_remedies(found: str, system: System | None) -> tuple[Remedy, ...]:
     )
 
 
-def _loader_finding(told: tuple[str, Message], driver: Driver | None, system: System | None) -> Finding:
+def _loader_finding(told: tuple[str, Symptom], driver: Driver | None, system: System | None) -> Finding:
     fact, message = told
     version = driver.version if driver is not None else None
     library = message.names.get("library", "libcuda.so.1")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.container_setups import each, each_once, failed_with, named
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Containers, ContainerSetup, Finding, Message, Remedy, Severity, System
+from gpudoctor.model import Containers, ContainerSetup, Finding, Remedy, Severity, Symptom, System
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import start_anew
 
@@ -18,7 +18,7 @@ TROUBLESHOOTING = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/tro
 @check(family="container", explains=("nccl-p2p-problem",))
 def memlock_limit_too_low(
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
     system: System | None = None,
 ) -> Iterator[Finding]:
     """A program with InfiniBand may lock too little memory for it.
@@ -29,7 +29,7 @@ def memlock_limit_too_low(
     needed. Where only the engine's default holds, which it does not tell, that is advice.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
-    told = reported(messages, "memlock-exceeded")
+    told = reported(symptoms, "memlock-exceeded")
     if told:
         yield _exceeded(told[0][0], system)
         return

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.error_codes import INVALID_DEVICE, NO_DEVICE, cuda_error, text_with
 from gpudoctor.conclusions.messages import reported as told_messages
-from gpudoctor.conclusions.symptoms import INVALID_DEVICE, NO_DEVICE, cuda_error, text_with
 from gpudoctor.model import (
     Device,
     Driver,
     Environment,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     TorchRuntime,
 )
 from gpudoctor.registry import Skip, check
@@ -36,7 +36,7 @@ def mig_misconfigured(
     driver: Driver | None = None,
     environment: Environment | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """MIG is on without an instance, or devices are addressed in a way that MIG does not allow.
 
@@ -46,7 +46,7 @@ def mig_misconfigured(
     long as nothing in it says that a device is missing.
     Reference: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
     """
-    told = next(_told(torch_runtime, driver, environment, devices or (), messages), None)
+    told = next(_told(torch_runtime, driver, environment, devices or (), symptoms), None)
     if told is not None:
         summary, facts = told
         yield Finding(
@@ -57,8 +57,8 @@ def mig_misconfigured(
             remedies=(_one_instance(devices or ()),),
         )
         return
-    unseen = (*_unseen(driver, torch_runtime, messages, devices), *_unlisted(driver, torch_runtime, messages, devices))
-    said = (*_by_commands(messages, devices), *unseen)[:1]
+    unseen = (*_unseen(driver, torch_runtime, symptoms, devices), *_unlisted(driver, torch_runtime, symptoms, devices))
+    said = (*_by_commands(symptoms, devices), *unseen)[:1]
     yield from said
     if devices is None:
         if not said:
@@ -79,7 +79,7 @@ def _told(
     driver: Driver | None,
     environment: Environment | None,
     devices: tuple[Device, ...],
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what programs report of MIG devices that they cannot use, and the facts it rests on."""
     several = "PyTorch counts several MIG instances, and a process may use one only"
@@ -87,34 +87,34 @@ def _told(
     found = text_with(*TOO_MANY_DEVICES, torch_runtime=torch_runtime)
     if found and any("MIG" in name for name in names):
         yield several, (found[0], "torch_runtime.device_names")
-    counted = told_messages(messages, "torch-too-many-devices")
-    named = told_messages(messages, "mig-device-named")
+    counted = told_messages(symptoms, "torch-too-many-devices")
+    named = told_messages(symptoms, "mig-device-named")
     if counted and (named or any(device.mig_enabled for device in devices)):
         yield several, (counted[0][0], *(fact for fact, _ in named[:1]))
-    only_one = told_messages(messages, "one-device-told")[:1]
+    only_one = told_messages(symptoms, "one-device-told")[:1]
     for number, device in enumerate(devices):
         count = len(device.mig_uuids or ())
         if only_one and count > 1:
             summary = f"A program sees one of the {count} MIG instances, for a process may use one only"
             yield summary, (only_one[0][0], f"devices[{number}].mig_uuids")
-    for fact, message in told_messages(messages, "mig-uuid-as-number"):
+    for fact, message in told_messages(symptoms, "mig-uuid-as-number"):
         yield f"A program takes {message.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, for a number", (fact,)
     value = environment.get("CUDA_VISIBLE_DEVICES") if environment is not None else None
-    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, messages) for code in NOT_THERE)), None)
+    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, symptoms) for code in NOT_THERE)), None)
     if value and value.startswith("MIG-") and missing is not None:
         yield f"CUDA does not find the MIG device {value}", ("environment.CUDA_VISIBLE_DEVICES", missing)
 
 
 def _lacks_device(
-    code: int, driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
+    code: int, driver: Driver | None, torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None
 ) -> str | None:
-    return cuda_error(code, driver, torch_runtime, messages=messages)
+    return cuda_error(code, driver, torch_runtime, symptoms=symptoms)
 
 
-def _by_commands(messages: tuple[Message, ...] | None, devices: tuple[Device, ...] | None) -> Iterator[Finding]:
+def _by_commands(symptoms: tuple[Symptom, ...] | None, devices: tuple[Device, ...] | None) -> Iterator[Finding]:
     """Yield what `nvidia-smi` said where the devices themselves are not shown."""
     shown = any(device.mig_enabled is not None for device in devices or ())
-    for fact, _ in told_messages(messages, "mig-no-devices")[: 0 if shown else 1]:
+    for fact, _ in told_messages(symptoms, "mig-no-devices")[: 0 if shown else 1]:
         yield Finding(
             severity=Severity.ERROR,
             summary="MIG is on, and nvidia-smi finds no MIG device",
@@ -122,7 +122,7 @@ def _by_commands(messages: tuple[Message, ...] | None, devices: tuple[Device, ..
             facts=(fact,),
             remedies=_instance_remedies(0),
         )
-    for fact, message in told_messages(messages, "mig-mode-pending", "mig-instance-not-created")[:1]:
+    for fact, message in told_messages(symptoms, "mig-mode-pending", "mig-instance-not-created")[:1]:
         yield Finding(
             severity=Severity.ERROR,
             summary=f"A MIG command failed: {message.text}",
@@ -147,15 +147,15 @@ def _by_commands(messages: tuple[Message, ...] | None, devices: tuple[Device, ..
 def _unseen(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
     devices: tuple[Device, ...] | None,
 ) -> Iterator[Finding]:
     """Yield what a report says that speaks of MIG and of a device that is not found, without showing either."""
-    named = told_messages(messages, "mig-in-use-told")[:1]
+    named = told_messages(symptoms, "mig-in-use-told")[:1]
     if not named or any(device.mig_enabled is not None for device in devices or ()):
         return
-    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, messages) for code in NOT_THERE)), None)
-    missing = missing or next((fact for fact, _ in told_messages(messages, "device-missing-told")), None)
+    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, symptoms) for code in NOT_THERE)), None)
+    missing = missing or next((fact for fact, _ in told_messages(symptoms, "device-missing-told")), None)
     if missing is not None:
         yield Finding(
             severity=Severity.ERROR,
@@ -178,13 +178,13 @@ def _unseen(
 def _unlisted(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
     devices: tuple[Device, ...] | None,
 ) -> Iterator[Finding]:
     """Yield where CUDA finds no device on GPUs that are all in MIG mode, of which the instances are not shown."""
     if not devices or not all(device.mig_enabled and device.mig_uuids is None for device in devices):
         return
-    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, messages) for code in NOT_THERE)), None)
+    missing = next(filter(None, (_lacks_device(code, driver, torch_runtime, symptoms) for code in NOT_THERE)), None)
     if missing is not None:
         name = devices[0].name or "the GPU"
         yield Finding(

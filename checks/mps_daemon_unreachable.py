@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     MPS_CONNECTION_FAILED,
     MPS_NOT_READY,
     MPS_RPC_FAILURE,
     cuda_error,
     in_container,
 )
+from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     CupyRuntime,
     Driver,
     Environment,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
 )
@@ -40,7 +41,7 @@ def mps_daemon_unreachable(
     cupy_runtime: CupyRuntime | None = None,
     environment: Environment | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA is to run through the Multi-Process Service (MPS), and its daemon or server does not answer.
 
@@ -49,10 +50,10 @@ def mps_daemon_unreachable(
     Exception: without one of these errors nothing is wrong, whatever the variables of MPS say.
     Reference: https://docs.nvidia.com/deploy/mps/index.html
     """
-    found = [(code, cuda_error(code, driver, torch_runtime, cupy_runtime, messages)) for code in ERRORS]
+    found = [(code, cuda_error(code, driver, torch_runtime, cupy_runtime, symptoms)) for code in ERRORS]
     said = next(((code, fact) for code, fact in found if fact), None)
     if said is None:
-        skip_unless(not messages, "no such message in the report")
+        skip_unless(not reported(symptoms, "*"), "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
             raise Skip("driver.cuda_init_code is unknown")
         return

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Environment, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, unset_variable
 
@@ -74,7 +74,7 @@ def mps_issues(
     system: System | None = None,
     environment: Environment | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The GPU of this Mac is not available to PyTorch, or a program asks it for what it does not have.
 
@@ -84,7 +84,7 @@ def mps_issues(
     mps-op-not-implemented.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
-    told = _told(system, python, messages)
+    told = _told(system, python, symptoms)
     if told is not None:
         yield told
         return
@@ -125,10 +125,10 @@ def mps_issues(
     )
 
 
-def _told(system: System | None, python: Python | None, messages: tuple[Message, ...] | None) -> Finding | None:
+def _told(system: System | None, python: Python | None, symptoms: tuple[Symptom, ...] | None) -> Finding | None:
     """Return what a report says of MPS, or of CUDA on a Mac."""
     for kind, (summary, advice) in MESSAGES.items():
-        for fact, message in reported(messages, kind)[:1]:
+        for fact, message in reported(symptoms, kind)[:1]:
             return Finding(
                 severity=Severity.ERROR,
                 summary=f"{summary}: {message.text}",
@@ -137,11 +137,11 @@ def _told(system: System | None, python: Python | None, messages: tuple[Message,
                 remedies=(Remedy(summary=advice, commands=(python_command(python, "-c", SHOW),), reference=REFERENCE),),
             )
     mac = system is not None and system.os == "darwin"
-    on_mac = reported(messages, "apple-mac-named")[:1]
-    if mac and system is not None and system.machine != "arm64" and reported(messages, "torch-no-driver"):
+    on_mac = reported(symptoms, "apple-mac-named")[:1]
+    if mac and system is not None and system.machine != "arm64" and reported(symptoms, "torch-no-driver"):
         # Only a CUDA build looks for a driver: somebody built it for a Mac of the time before MPS.
         return None
-    asked = reported(messages, "torch-not-compiled-with-cuda", "asks-for-cuda")[:1]
+    asked = reported(symptoms, "torch-not-compiled-with-cuda", "asks-for-cuda")[:1]
     if not asked or not (mac or (on_mac and (system is None or system.os is None))):
         return None
     return Finding(

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import text_with
-from gpudoctor.model import Finding, Message, Python, Remedy, Severity, System, TorchRuntime
+from gpudoctor.model import Finding, Python, Remedy, Severity, Symptom, System, TorchRuntime
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import python_command, set_variable
 
@@ -18,7 +18,7 @@ def mps_op_not_implemented(
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """An operator has no implementation for Apple's MPS device.
 
@@ -27,7 +27,7 @@ def mps_op_not_implemented(
     Exception: a program that never used that operator passes; nothing is tried here.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
-    told = _told(torch_runtime, messages)
+    told = _told(torch_runtime, symptoms)
     skip_unless(told, "no operator was missing")
     for fact, operator in told:
         yield Finding(
@@ -55,10 +55,10 @@ def mps_op_not_implemented(
         )
 
 
-def _told(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> list[tuple[str, str]]:
+def _told(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> list[tuple[str, str]]:
     """Return the facts that name a missing operator, each with the operator."""
     found: dict[str, str] = {}
-    for fact, message in reported(messages, "mps-operator-missing"):
+    for fact, message in reported(symptoms, "mps-operator-missing"):
         names = message.names
         operator = names.get("operator") or names.get("operator2") or names.get("kernel", "")
         found.setdefault(operator, fact)

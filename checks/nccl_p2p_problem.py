@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gpudoctor.conclusions.error_codes import in_wsl
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import in_wsl
-from gpudoctor.model import Device, Environment, Finding, Message, Remedy, Severity, System
+from gpudoctor.model import Device, Environment, Finding, Remedy, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import set_variable, unset_variable
 
@@ -17,7 +17,7 @@ SWITCHES = {
 }
 
 
-# Kinds of messages, each with what they say and which remedies come first: of paths between GPUs, of the network.
+# Kinds of symptoms, each with what they say and which remedies come first: of paths between GPUs, of the network.
 PATH_KINDS = {
     "nccl-p2p-failed": "One GPU does not reach the memory of another",
     "nccl-p2p-slow": "Transfers from one GPU to another are slower than PCIe, as through an IOMMU",
@@ -44,7 +44,7 @@ def nccl_p2p_problem(
     devices: tuple[Device, ...] | None = None,
     environment: Environment | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """NCCL hangs or fails, or something stands between the GPUs of a job: a path switched off, an IOMMU, ACS.
 
@@ -55,11 +55,11 @@ def nccl_p2p_problem(
     its own, a full memory and a full /dev/shm are causes of their own.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
-    failed = next(_failures(messages), None)
+    failed = next(_failures(symptoms), None)
     if failed is not None:
         yield _failure(*failed, system=system)
         return
-    stuck = _stuck(messages)
+    stuck = _stuck(symptoms)
     if stuck is not None:
         yield replace(_failure(*stuck, system=system), severity=Severity.WARNING)
         return
@@ -94,35 +94,35 @@ def _switches(environment: Environment | None, system: System | None) -> Iterato
             )
 
 
-def _failures(messages: tuple[Message, ...] | None) -> Iterator[tuple[str, Message]]:
+def _failures(symptoms: tuple[Symptom, ...] | None) -> Iterator[tuple[str, Symptom]]:
     """Yield the messages that say that NCCL failed, the most telling kind first."""
-    yield from reported(messages, "nccl-duplicate-gpu")
-    network = reported(messages, "nccl-socket")
+    yield from reported(symptoms, "nccl-duplicate-gpu")
+    network = reported(symptoms, "nccl-socket")
     paths = ("nccl-p2p-failed", "nccl-p2p-slow", "nccl-p2p-not-on-geforce", "nccl-p2p-switch-helps")
     for kind in (*paths, "nccl-socket"):
-        yield from reported(messages, kind)
-    if network or _has_other_cause(messages or ()):
+        yield from reported(symptoms, kind)
+    if network or _has_other_cause(symptoms or ()):
         return
     for kind in (*PATH_KINDS, *NETWORK_KINDS):
-        yield from reported(messages, kind)
+        yield from reported(symptoms, kind)
 
 
-def _stuck(messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+def _stuck(symptoms: tuple[Symptom, ...] | None) -> tuple[str, Symptom] | None:
     """Return the words that say that a job does not go on, where it runs on several GPUs and nothing else failed."""
-    told = reported(messages, HANGS)
-    if not told or not reported(messages, "nccl-job-named") or _has_other_cause(messages or ()):
+    told = reported(symptoms, HANGS)
+    if not told or not reported(symptoms, "nccl-job-named") or _has_other_cause(symptoms or ()):
         return None
     return told[0]
 
 
-def _has_other_cause(messages: Sequence[Message]) -> bool:
+def _has_other_cause(symptoms: Sequence[Symptom]) -> bool:
     """Return whether something else is reported that makes NCCL fail."""
-    memory = any(message.kind.endswith("-out-of-memory") for message in messages)
-    coded = any(message.code is not None for message in messages)
-    return memory or coded or bool(reported(tuple(messages), *OTHER_CAUSES))
+    memory = any(message.kind.endswith("-out-of-memory") for message in symptoms)
+    coded = any(message.code for message in symptoms)
+    return memory or coded or bool(reported(tuple(symptoms), *OTHER_CAUSES))
 
 
-def _failure(fact: str, message: Message, *, system: System | None) -> Finding:
+def _failure(fact: str, message: Symptom, *, system: System | None) -> Finding:
     remedies: tuple[Remedy, ...]
     if message.kind == "nccl-duplicate-gpu":
         says, remedies = "Two processes of a job use the same GPU", (_own_device(),)

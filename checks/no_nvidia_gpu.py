@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     INSUFFICIENT_DRIVER,
     NO_DEVICE,
     NVML_VERSION_MISMATCH,
@@ -15,12 +14,13 @@ from gpudoctor.conclusions.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.model import Cupy, Device, Driver, Finding, Remedy, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 
-# Messages of a kernel module that found a GPU and could not take it.
+# Symptoms of a kernel module that found a GPU and could not take it.
 THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release")
-# Messages of programs that looked for a GPU of NVIDIA, or for its driver, and found none.
+# Symptoms of programs that looked for a GPU of NVIDIA, or for its driver, and found none.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 INSERTING = "kernel-module-not-inserted"
 LOOK = Remedy(
@@ -60,7 +60,7 @@ def no_nvidia_gpu(
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """There is no NVIDIA GPU to use.
 
@@ -69,22 +69,22 @@ def no_nvidia_gpu(
     Exception: WSL and the boards of the Jetson family have no GPU on the PCI bus; macOS has none since 10.14.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu
     """
-    if system is None and not messages:
+    if system is None and not symptoms:
         raise Skip("system is unknown")
     system = system or System()
-    missed_on_mac = system.os == "darwin" and no_driver_reported(torch_runtime, messages)
+    missed_on_mac = system.os == "darwin" and no_driver_reported(torch_runtime, symptoms)
     skip_unless(system.os != "darwin" or missed_on_mac, "macOS has no NVIDIA GPUs")
     skip_unless("tegra" not in (system.kernel or ""), "the GPU of a Jetson is not on the PCI bus")
     skip_unless(torch is None or torch.build != "rocm", "PyTorch is built for AMD")
     # A build for the CPU does not look for a driver.
     asks = asks_for_cuda(torch, cupy)
     unavailable = torch_runtime is not None and torch_runtime.available is False
-    missed = _missed(torch_runtime, messages) or (unavailable and asks is not False)
-    asked = asks or missed or _fails(torch_runtime, messages)
+    missed = _missed(torch_runtime, symptoms) or (unavailable and asks is not False)
+    asked = asks or missed or _fails(torch_runtime, symptoms)
     available = torch_runtime is not None and torch_runtime.available
     if devices or works(driver, devices) or _module_answers(driver) or available:
         return
-    told = _told(missed, driver, messages) if not nvidia_gpus(system) else None
+    told = _told(missed, driver, symptoms) if not nvidia_gpus(system) else None
     if told is not None and system.pci_gpus is None:
         yield _as_told(told, asked is not False)
         return
@@ -121,39 +121,39 @@ def _on_mac(fact: str) -> Finding:
     )
 
 
-def _missed(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> bool:
+def _missed(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether a program looked for a GPU and found none."""
     codes = (NO_DEVICE, INSUFFICIENT_DRIVER)
-    seen = no_driver_reported(torch_runtime, messages) or any(
-        cuda_error(code, None, torch_runtime, messages=messages) for code in codes
+    seen = no_driver_reported(torch_runtime, symptoms) or any(
+        cuda_error(code, None, torch_runtime, symptoms=symptoms) for code in codes
     )
-    return bool(seen or reported(messages, *NOT_FOUND))
+    return bool(seen or reported(symptoms, *NOT_FOUND))
 
 
-def _fails(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> bool:
+def _fails(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether CUDA fails without a reason, as it also does on a driver that has no GPU."""
-    return cuda_error(UNKNOWN_ERROR, None, torch_runtime, messages=messages) is not None
+    return cuda_error(UNKNOWN_ERROR, None, torch_runtime, symptoms=symptoms) is not None
 
 
-def _told(missed: bool, driver: Driver | None, messages: tuple[Message, ...] | None) -> tuple[str, Message] | None:
+def _told(missed: bool, driver: Driver | None, symptoms: tuple[Symptom, ...] | None) -> tuple[str, Symptom] | None:
     """Return the words of the report that there is no NVIDIA GPU, or that there is another where a driver is missed."""
-    said = reported(messages, "no-nvidia-gpu-told")
+    said = reported(symptoms, "no-nvidia-gpu-told")
     if said:
         return said[0]
-    if reported(messages, "nvidia-gpu-named"):
+    if reported(symptoms, "nvidia-gpu-named"):
         return None
     driver_known = driver is not None and (driver.version is not None or driver.module_loaded)
-    not_found = reported(messages, "nvrm-no-gpu")
-    if not_found and not reported(messages, *THERE):
+    not_found = reported(symptoms, "nvrm-no-gpu")
+    if not_found and not reported(symptoms, *THERE):
         return not_found[0]
-    refused = [told for told in reported(messages, INSERTING) if told[1].names.get("reason") == "No such device"]
-    if refused and not reported(messages, *THERE):
+    refused = [told for told in reported(symptoms, INSERTING) if told[1].names.get("reason") == "No such device"]
+    if refused and not reported(symptoms, *THERE):
         return refused[0]
-    other = reported(messages, "other-gpu-named")
+    other = reported(symptoms, "other-gpu-named")
     return other[0] if other and missed and not driver_known else None
 
 
-def _as_told(told: tuple[str, Message], asked: bool) -> Finding:
+def _as_told(told: tuple[str, Symptom], asked: bool) -> Finding:
     fact, message = told
     by_kernel = message.kind in ("nvrm-no-gpu", INSERTING)
     summary = f'The report says that there is no NVIDIA GPU: "{message.text}"'

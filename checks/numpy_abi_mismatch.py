@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Python, Remedy, Severity, Torch
+from gpudoctor.model import Finding, Python, Remedy, Severity, Symptom, Torch
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import install_packages
 
@@ -13,7 +13,7 @@ FIRST_WITH_NUMPY_2 = (2, 3)  # Source: release notes of PyTorch 2.3
 
 @check(family="python")
 def numpy_abi_mismatch(
-    messages: tuple[Message, ...], python: Python | None = None, torch: Torch | None = None
+    symptoms: tuple[Symptom, ...], python: Python | None = None, torch: Torch | None = None
 ) -> Iterator[Finding]:
     """A compiled module was built for another NumPy than the installed one.
 
@@ -22,9 +22,9 @@ def numpy_abi_mismatch(
     Exception: of CuPy cupy-numpy-incompatible tells.
     Reference: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     """
-    told = [found for kind in KINDS for found in reported(messages, kind)]
+    told = [found for kind in KINDS for found in reported(symptoms, kind)]
     skip_unless(told, "no such message in the report")
-    skip_unless(not reported(messages, "cupy-*"), "the report is of CuPy")
+    skip_unless(not reported(symptoms, "cupy-*"), "the report is of CuPy")
     fact, message = told[0]
     old_torch = torch is not None and torch.version is not None and torch.version.release < FIRST_WITH_NUMPY_2
     yield Finding(
@@ -52,5 +52,5 @@ def _remedies(python: Python | None, *, old_torch: bool) -> tuple[Remedy, ...]:
     return older, newer
 
 
-def _version(message: Message) -> str:
+def _version(message: Symptom) -> str:
     return f" {message.names['numpy']}" if "numpy" in message.names else ""

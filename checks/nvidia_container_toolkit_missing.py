@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from gpudoctor.conclusions.container_lacks import CDI, NAMED, Lack, lacks_of_engine
 from gpudoctor.conclusions.container_setups import each, each_once, engine_of, failed_with, named
+from gpudoctor.conclusions.error_codes import in_container, nvidia_gpus, works
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import in_container, nvidia_gpus, works
 from gpudoctor.model import (
     Container,
     Containers,
@@ -14,9 +14,9 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Remedy,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.registry import check, known, skip_unless
@@ -61,7 +61,7 @@ def nvidia_container_toolkit_missing(
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container engine of this machine cannot hand the GPU to a container.
 
@@ -73,7 +73,7 @@ def nvidia_container_toolkit_missing(
     """
     seen = tuple(each_once(_of_setups(containers, container, system)))
     yield from seen
-    told = tuple(_told(container, system, driver, devices, messages))
+    told = tuple(_told(container, system, driver, devices, symptoms))
     yield from told[:1]
     if told or seen:
         return
@@ -112,39 +112,39 @@ def _told(
     system: System | None,
     driver: Driver | None,
     devices: tuple[Device, ...] | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> Iterator[Finding]:
     """Yield what the messages of a report tell, the plainest first."""
     on_host = works(driver, devices)
     host = f", although driver {driver.version} works" if on_host and driver and driver.version else ""
     for kind, text in (*MISSING.items(), *BROKEN.items()):
-        for fact, _ in reported(messages, kind):
+        for fact, _ in reported(symptoms, kind):
             yield _failure(f"{text}{host}", fact, _for_docker(kind, container, system))
     # Where nvidia-smi works and libcuda alone is missing, that is libcuda-not-on-linker-path.
-    yield from _not_restarted(container, system, messages)
-    for fact, message in reported(messages, *NO_LIBRARIES, *(() if on_host else (NO_LIBCUDA,))):
+    yield from _not_restarted(container, system, symptoms)
+    for fact, message in reported(symptoms, *NO_LIBRARIES, *(() if on_host else (NO_LIBCUDA,))):
         library = message.names.get("library")
         what = f"does not find {library}" if library else "gets no answer from the driver"
         where = "the engine runs where the driver is not" if on_host else "where the engine runs no driver is loaded"
         text = f"The container runtime {what}{host}: {where}"
         yield _failure(text, fact, _for_engine_without_driver(container, system, driver if on_host else None))
-    for fact, _ in reported(messages, CDI):
+    for fact, _ in reported(symptoms, CDI):
         podman = container is None or container.engine != "docker"
         first = configure_engine(system=system, container=container, engine="podman")
         then = install_container_toolkit(system=system)
         text = f"The engine finds no CDI specification of the GPU{host}"
         yield _failure(text, fact, (first, then) if podman else (then, first))
     for kind, text in KUBERNETES.items():
-        for fact, _ in reported(messages, kind):
+        for fact, _ in reported(symptoms, kind):
             yield _failure(f"{text}{host}", fact, _for_kubernetes(system))
 
 
 def _not_restarted(
-    container: Container | None, system: System | None, messages: tuple[Message, ...] | None
+    container: Container | None, system: System | None, symptoms: tuple[Symptom, ...] | None
 ) -> Iterator[Finding]:
     """Yield where the running engine does not know the runtime that its configuration names."""
-    running = reported(messages, "docker-runtimes-without-nvidia")
-    written = reported(messages, "docker-configuration-names-nvidia")
+    running = reported(symptoms, "docker-runtimes-without-nvidia")
+    written = reported(symptoms, "docker-configuration-names-nvidia")
     for fact, _ in running if written else ():
         yield _failure(
             "The running Docker does not know the runtime nvidia that daemon.json names: it was not restarted since, "

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import gpu_name, in_wsl, nvidia_gpus, works
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import gpu_name, in_wsl, nvidia_gpus, works
 from gpudoctor.data import capability_of
-from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Message, PciGpu, Remedy, Severity, System
+from gpudoctor.model import ComputeCapability, Device, Driver, Finding, PciGpu, Remedy, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, known, skip_unless
 
 # The open module needs the GPU System Processor, which came with Turing.
@@ -29,7 +29,7 @@ def open_kernel_module_unsupported_gpu(
     driver: Driver | None = None,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The open kernel module of the driver does not support this GPU.
 
@@ -39,11 +39,11 @@ def open_kernel_module_unsupported_gpu(
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/kernel_open.html
     """
     skip_unless(not in_wsl(system), "WSL has no kernel module of NVIDIA")
-    if driver is None and not messages:
+    if driver is None and not symptoms:
         raise Skip("driver is unknown")
     driver = driver or Driver()
-    message = _message(driver) or next((fact for fact, _ in reported(messages, KIND)), None)
-    none_found = reported(messages, "nvidia-smi-no-devices")
+    message = _message(driver) or next((fact for fact, _ in reported(symptoms, KIND)), None)
+    none_found = reported(symptoms, "nvidia-smi-no-devices")
     if message is None:
         known(driver.module_flavor, "driver.module_flavor")
     if message is None and driver.module_flavor != "open":

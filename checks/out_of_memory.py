@@ -6,7 +6,7 @@ from gpudoctor.conclusions.containers import told_of_container
 from gpudoctor.conclusions.memory_shortage import UNSURE, Shortage, shortage_of, shown_bytes
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import features
-from gpudoctor.model import Container, Device, Finding, Message, Remedy, Severity, System, Torch
+from gpudoctor.model import Container, Device, Finding, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import set_variable
 
@@ -52,7 +52,7 @@ TORCH = ("torch", "cuda", "vllm", "transformers")
     explains=("cudnn-missing-or-mismatch", "torch-import-failed", "torch-library-missing", "cupy-unusable"),
 )
 def out_of_memory(
-    messages: tuple[Message, ...],
+    symptoms: tuple[Symptom, ...],
     devices: tuple[Device, ...] | None = None,
     torch: Torch | None = None,
     system: System | None = None,
@@ -66,7 +66,7 @@ def out_of_memory(
     Exception: without such a message in a report nothing is said; `gpu-memory-held-by-others` looks at a live machine.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
     """
-    told = reported(messages, *KINDS)
+    told = reported(symptoms, *KINDS)
     skip_unless(told, "no such message in the report")
     shortage = shortage_of(told, devices)
     if shortage is None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpudoctor.conclusions.installed import Machine, matching_packages
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Device, Driver, Finding, Message, Package, Python, Remedy, Severity, System, Torch
+from gpudoctor.model import Device, Driver, Finding, Package, Python, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.model.record import record
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch
@@ -64,7 +64,7 @@ def package_twins(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
@@ -74,7 +74,7 @@ def package_twins(
     CuPy has cupy-multiple-packages, pynvml has pynvml-deprecated.
     Reference: https://packaging.python.org/en/latest/discussions/distribution-package-vs-import-package/
     """
-    told = tuple(_told(python, messages))
+    told = tuple(_told(python, symptoms))
     yield from told
     if told and (python is None or python.packages is None):
         return
@@ -87,10 +87,10 @@ def package_twins(
     yield from _torch_twice(packages, torch, machine)
 
 
-def _told(python: Python | None, messages: tuple[Message, ...] | None) -> Iterator[Finding]:
+def _told(python: Python | None, symptoms: tuple[Symptom, ...] | None) -> Iterator[Finding]:
     """Yield what a report says that names both packages of onnxruntime, and an onnxruntime without CUDA."""
-    without = reported(messages, "onnxruntime-without-cuda")[:1]
-    both = reported(messages, "onnxruntime-twins-told")[:1]
+    without = reported(symptoms, "onnxruntime-without-cuda")[:1]
+    both = reported(symptoms, "onnxruntime-twins-told")[:1]
     if without and both:
         yield Finding(
             severity=Severity.WARNING,

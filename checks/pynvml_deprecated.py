@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.installed import package
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import text_with
-from gpudoctor.model import Finding, Message, PackageVersion, Python, Remedy, Severity, TorchRuntime
+from gpudoctor.model import Finding, PackageVersion, Python, Remedy, Severity, Symptom, TorchRuntime
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages
 
@@ -19,7 +19,7 @@ PHRASE = "the pynvml package is deprecated"
 def pynvml_deprecated(
     python: Python | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The package pynvml is installed where nvidia-ml-py belongs, or a file pynvml.py hides it.
 
@@ -31,7 +31,7 @@ def pynvml_deprecated(
     found = package(python, "pynvml")
     hiding = _hiding(python)
     warned = text_with(PHRASE, torch_runtime=torch_runtime)
-    told = tuple(_told(found, python, messages))
+    told = tuple(_told(found, python, symptoms))
     yield from told
     if told:
         return
@@ -53,15 +53,15 @@ def pynvml_deprecated(
 
 
 def _told(
-    found: tuple[str, PackageVersion] | None, python: Python | None, messages: tuple[Message, ...] | None
+    found: tuple[str, PackageVersion] | None, python: Python | None, symptoms: tuple[Symptom, ...] | None
 ) -> Iterator[Finding]:
     """Yield what a report says of the module."""
-    for fact, message in reported(messages, "pynvml-deprecated", "pynvml-attribute-missing")[:1]:
+    for fact, message in reported(symptoms, "pynvml-deprecated", "pynvml-attribute-missing")[:1]:
         name = f"pynvml {found[1]}" if found else "pynvml"
         yield _finding(f"The module of {name} is not that of nvidia-ml-py: {message.text}", name, fact, python)
-    for fact, message in reported(messages, "pynvml-not-installed")[:1]:
+    for fact, message in reported(symptoms, "pynvml-not-installed")[:1]:
         yield _finding(f"The NVML binding is not installed: {message.text}", "pynvml", fact, python)
-    for fact, message in reported(messages, "pynvml-function-missing")[:1]:
+    for fact, message in reported(symptoms, "pynvml-function-missing")[:1]:
         yield Finding(
             severity=Severity.WARNING,
             summary=f"The NVML binding asks the driver for a function that it does not have: {message.text}",

@@ -20,13 +20,13 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     PackageVersion,
     Project,
     Python,
     Remedy,
     Requirement,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -48,7 +48,7 @@ def python_version_no_wheel(
     cupy: Cupy | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch has no wheel for this Python version or platform.
 
@@ -58,13 +58,13 @@ def python_version_no_wheel(
     it. A version that the index given lacks for every Python is wheel-index-wrong.
     Reference: https://pytorch.org/get-started/locally/
     """
-    request = failed_request(messages)
+    request = failed_request(symptoms)
     if request is not None:
         system = _of_intel(request, system)
         if is_about_python(request, python, system):
             yield _refused(request, python, system)
         return
-    other = reported(messages, "pip-unsupported-wheel-other")[:1]
+    other = reported(symptoms, "pip-unsupported-wheel-other")[:1]
     if other:
         yield _other_wheel(*other[0])
         return
@@ -170,7 +170,7 @@ def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str
     return f"py -{version} -m venv .venv" if windows else f"python{version} -m venv .venv", new
 
 
-def _other_wheel(fact: str, message: Message) -> Finding:
+def _other_wheel(fact: str, message: Symptom) -> Finding:
     """Return the finding on the wheel of a package beside PyTorch that was made for another Python than this one."""
     names = message.names
     version = f"{names['py']}.{names['py_minor']}"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Device, Driver, Finding, Message, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Device, Driver, Finding, Python, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import install_torch
 
@@ -18,7 +18,7 @@ def rocm_build_on_nvidia(
     driver: Driver | None = None,
     python: Python | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for AMD's ROCm, and the GPU is of NVIDIA.
 
@@ -36,9 +36,9 @@ def rocm_build_on_nvidia(
     amd = [gpu for gpu in (system.pci_gpus if system is not None else None) or () if gpu.vendor == "amd"]
     if gpus and any(not unseen or gfx_target_of(gpu.name) for gpu in amd):
         return
-    if reported(messages, "amd-gpu-named", "rocm-gfx-target"):
+    if reported(symptoms, "amd-gpu-named", "rocm-gfx-target"):
         return
-    named = reported(messages, "nvidia-gpu-named", "nvidia-gpu-owned")[:1]
+    named = reported(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned")[:1]
     if not gpus and not devices and not named:
         if system is None or system.pci_gpus is None:
             raise Skip("system.pci_gpus is unknown")

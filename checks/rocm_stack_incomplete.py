@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Remedy, Severity, System
+from gpudoctor.model import Finding, Remedy, Severity, Symptom, System
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies.commands import with_sudo
 
@@ -11,7 +11,7 @@ PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/i
 
 
 @check(family="vendor", explains=("torch-cuda-unavailable", "torch-import-failed", "torch-cpu-build"))
-def rocm_stack_incomplete(messages: tuple[Message, ...], system: System | None = None) -> Iterator[Finding]:
+def rocm_stack_incomplete(symptoms: tuple[Symptom, ...], system: System | None = None) -> Iterator[Finding]:
     """ROCm cannot reach the AMD GPU: no permission, no kernel driver, or a library of another version.
 
     Why: ROCm opens /dev/kfd and /dev/dri/renderD*, which belong to the groups render and video; a container gets them
@@ -19,10 +19,10 @@ def rocm_stack_incomplete(messages: tuple[Message, ...], system: System | None =
     Exception: only what a report says is found here; on this machine the device nodes are not read.
     Reference: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html
     """
-    denied = reported(messages, "rocm-kfd-denied")[:1]
-    unloaded = reported(messages, "rocm-module-not-loaded")[:1]
-    library = reported(messages, "rocm-library-missing")[:1]
-    unseen = reported(messages, "rocm-no-device")[:1]
+    denied = reported(symptoms, "rocm-kfd-denied")[:1]
+    unloaded = reported(symptoms, "rocm-module-not-loaded")[:1]
+    library = reported(symptoms, "rocm-library-missing")[:1]
+    unseen = reported(symptoms, "rocm-no-device")[:1]
     skip_unless(denied or unloaded or library or unseen, "no such message in the report")
     if unloaded:
         yield _finding(unloaded[0], "The kernel driver of ROCm is not loaded", (_driver(), _permissions(system)))
@@ -37,7 +37,7 @@ def rocm_stack_incomplete(messages: tuple[Message, ...], system: System | None =
         )
 
 
-def _finding(said: tuple[str, Message], summary: str, remedies: tuple[Remedy, ...]) -> Finding:
+def _finding(said: tuple[str, Symptom], summary: str, remedies: tuple[Remedy, ...]) -> Finding:
     fact, message = said
     return Finding(
         severity=Severity.ERROR,

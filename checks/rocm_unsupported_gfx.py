@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import text_with
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Environment, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Environment, Finding, Remedy, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, set_variable, unset_variable
 
@@ -35,7 +35,7 @@ def rocm_unsupported_gfx(
     system: System | None = None,
     environment: Environment | None = None,
     torch_runtime: TorchRuntime | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The ROCm build of PyTorch has no code for this AMD GPU.
 
@@ -44,11 +44,11 @@ def rocm_unsupported_gfx(
     Exception: one supported GPU is enough, and HSA_OVERRIDE_GFX_VERSION counts as the target that it names.
     Reference: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html
     """
-    said = _said(torch_runtime, messages)
+    said = _said(torch_runtime, symptoms)
     if not said:
         build = known(torch.build if torch is not None else None, "torch.build")
         skip_unless(build == "rocm", "PyTorch is not a ROCm build")
-    targets, target_fact = _targets(system, messages)
+    targets, target_fact = _targets(system, symptoms)
     override = environment.get(OVERRIDE) if environment is not None else None
     built = _built_for(torch)
     if not said:
@@ -60,14 +60,14 @@ def rocm_unsupported_gfx(
         if set(possible) & {*(targets or ()), _target_of(override)}:
             return
     name = targets[0] if targets else "this AMD GPU"
-    card = _card(messages)
-    fault = said is not None and said[0] in {fact for fact, _ in reported(messages, *FAULTS)}
+    card = _card(symptoms)
+    fault = said is not None and said[0] in {fact for fact, _ in reported(symptoms, *FAULTS)}
     yield Finding(
         severity=Severity.WARNING if fault else Severity.ERROR,
         summary=(
             f"A kernel fails on {name}{f' ({card})' if card else ''}, as code that was built for another GPU does"
             if fault
-            else f"{_program(torch, messages)} has no code for {name}{f' ({card})' if card else ''}"
+            else f"{_program(torch, symptoms)} has no code for {name}{f' ({card})' if card else ''}"
             f"{f', only for {_list(built)}' if built and not set(built) & set(targets or ()) else ''}"
         )
         + (f" ({OVERRIDE}={override})" if override else ""),
@@ -82,30 +82,30 @@ def rocm_unsupported_gfx(
     )
 
 
-def _said(torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+def _said(torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None) -> tuple[str, str] | None:
     """Return the fact and the text by which ROCm says that it has no code for the device."""
-    told = [*reported(messages, *KINDS), *reported(messages, *FAULTS)]
-    if not told and reported(messages, "rocm-in-use") and not reported(messages, "nvidia-gpu-named"):
-        told = [*reported(messages, OF_EITHER)]
+    told = [*reported(symptoms, *KINDS), *reported(symptoms, *FAULTS)]
+    if not told and reported(symptoms, "rocm-in-use") and not reported(symptoms, "nvidia-gpu-named"):
+        told = [*reported(symptoms, OF_EITHER)]
     if told:
         return told[0][0], told[0][1].text
     return text_with(*MESSAGES, torch_runtime=torch_runtime)
 
 
-def _targets(system: System | None, messages: tuple[Message, ...] | None) -> tuple[tuple[str, ...] | None, str | None]:
+def _targets(system: System | None, symptoms: tuple[Symptom, ...] | None) -> tuple[tuple[str, ...] | None, str | None]:
     """Return the gfx targets of this machine's GPUs and the fact that gives them: by ROCm, else by a product's name."""
     if system is not None and system.amd_gfx_targets is not None:
         return system.amd_gfx_targets, "system.amd_gfx_targets" if system.amd_gfx_targets else None
-    for fact, message in reported(messages, "amd-gpu-named"):
+    for fact, message in reported(symptoms, "amd-gpu-named"):
         target = gfx_target_of(message.text)
         if target is not None:
             return (target,), fact
     return None, None
 
 
-def _card(messages: tuple[Message, ...] | None) -> str:
+def _card(symptoms: tuple[Symptom, ...] | None) -> str:
     """Return the product name of the AMD GPU that a report names."""
-    named = [message for _, message in reported(messages, "amd-gpu-named") if gfx_target_of(message.text)]
+    named = [message for _, message in reported(symptoms, "amd-gpu-named") if gfx_target_of(message.text)]
     return next((message.names.get("pci") or message.names.get("device", "") for message in named), "")
 
 
@@ -135,9 +135,9 @@ def _later_targets(torch: Torch | None) -> tuple[str, ...] | None:
     return None
 
 
-def _program(torch: Torch | None, messages: tuple[Message, ...] | None) -> str:
+def _program(torch: Torch | None, symptoms: tuple[Symptom, ...] | None) -> str:
     """Return what has no code: PyTorch, unless the message is that of another program."""
-    other = reported(messages, *OF_OTHERS) and (torch is None or not torch.installed)
+    other = reported(symptoms, *OF_OTHERS) and (torch is None or not torch.installed)
     return "This program for ROCm" if other else "The ROCm build of PyTorch"
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.container_setups import each, each_once, failed_with, named
 from gpudoctor.conclusions.containers import told_of_container
+from gpudoctor.conclusions.error_codes import in_container
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import in_container
-from gpudoctor.model import Container, Containers, ContainerSetup, Finding, Message, Remedy, Severity, System, Torch
+from gpudoctor.model import Container, Containers, ContainerSetup, Finding, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import start_anew
 
@@ -22,7 +22,7 @@ def shm_too_small(
     torch: Torch | None = None,
     container: Container | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The shared memory is too small for the data loader's workers and NCCL.
 
@@ -35,13 +35,13 @@ def shm_too_small(
     yield from each_once(_of_setups(containers))
     if containers is not None and not in_container(system):
         return
-    told = reported(messages, "shm-*")
+    told = reported(symptoms, "shm-*")
     if told:
         yield _failure(told, system, container)
         return
     system = known(system, "system")
     skip_unless(known(system.container, "system.container"), "this is not a container")
-    if not reported(messages, "data-loader-workers"):
+    if not reported(symptoms, "data-loader-workers"):
         skip_unless(known(known(torch, "torch").installed, "torch.installed"), "PyTorch is not installed")
     total = known(system.shm_total_bytes, "system.shm_total_bytes")
     if total > DEFAULT_BYTES:
@@ -58,7 +58,7 @@ def shm_too_small(
     )
 
 
-def _failure(told: tuple[tuple[str, Message], ...], system: System | None, container: Container | None) -> Finding:
+def _failure(told: tuple[tuple[str, Symptom], ...], system: System | None, container: Container | None) -> Finding:
     """Return what the messages tell: memory that is full, files that may not be opened, or too few of them."""
     fact, message = told[0]
     reason = " ".join(message.names.get("reason", "").split()).rstrip()

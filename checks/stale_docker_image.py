@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.containers import told_of_container
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Container, Finding, Message, Project, Remedy, Severity, System
+from gpudoctor.model import Container, Finding, Project, Remedy, Severity, Symptom, System
 from gpudoctor.registry import check, skip_unless
 
 REFERENCE = "https://docs.docker.com/build/cache/invalidation/"
@@ -26,7 +26,7 @@ DISTRIBUTIONS = {
 
 @check(family="container", explains=("torch-not-installed", "cupy-missing", "torch-import-failed"))
 def stale_docker_image(
-    messages: tuple[Message, ...],
+    symptoms: tuple[Symptom, ...],
     container: Container | None = None,
     system: System | None = None,
     project: Project | None = None,
@@ -39,16 +39,16 @@ def stale_docker_image(
     Exception: a module that no requirement names is missing for another reason, and so it is outside a container.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """
-    stale = reported(messages, "docker-image-stale", "docker-not-rebuilt")
-    missing = reported(messages, "python-module-missing", "torch-module-missing")
+    stale = reported(symptoms, "docker-image-stale", "docker-not-rebuilt")
+    missing = reported(symptoms, "python-module-missing", "torch-module-missing")
     skip_unless(stale or missing, "no such message in the report")
-    inside = _in_container(container, system, messages)
+    inside = _in_container(container, system, symptoms)
     if missing and inside:
-        stale += reported(messages, *WITH_A_MODULE)
-    lacked = _lacked(missing, messages, project) if stale or inside else None
+        stale += reported(symptoms, *WITH_A_MODULE)
+    lacked = _lacked(missing, symptoms, project) if stale or inside else None
     if lacked is not None:
         fact, module, other = lacked
-        cached = _is_layer(other, messages)
+        cached = _is_layer(other, symptoms)
         why = "and the build took its packages from the cache" if cached else "which the requirements name"
         yield _finding(
             f"The program in the container finds no module {module}, {why}: the image is older than its source",
@@ -63,16 +63,16 @@ def stale_docker_image(
         )
 
 
-def _in_container(container: Container | None, system: System | None, messages: tuple[Message, ...] | None) -> bool:
-    return told_of_container(system, container) or bool(reported(messages, "docker-layer-cached"))
+def _in_container(container: Container | None, system: System | None, symptoms: tuple[Symptom, ...] | None) -> bool:
+    return told_of_container(system, container) or bool(reported(symptoms, "docker-layer-cached"))
 
 
 def _lacked(
-    missing: tuple[tuple[str, Message], ...], messages: tuple[Message, ...] | None, project: Project | None
+    missing: tuple[tuple[str, Symptom], ...], symptoms: tuple[Symptom, ...] | None, project: Project | None
 ) -> tuple[str, str, str] | None:
     """Return the fact and the name of a missing module that is required, and the fact that requires it."""
-    named = reported(messages, "docker-requirement-named")
-    cached = [(path, m) for path, m in reported(messages, "docker-layer-cached") if _installs(m.text)]
+    named = reported(symptoms, "docker-requirement-named")
+    cached = [(path, m) for path, m in reported(symptoms, "docker-layer-cached") if _installs(m.text)]
     for fact, message in missing:
         module = (message.names.get("module") or "torch").partition(".")[0]
         for path, other in named:
@@ -86,9 +86,9 @@ def _lacked(
     return None
 
 
-def _is_layer(fact: str, messages: tuple[Message, ...] | None) -> bool:
+def _is_layer(fact: str, symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether the fact is a layer that the build took from its cache."""
-    return any(path == fact for path, _ in reported(messages, "docker-layer-cached"))
+    return any(path == fact for path, _ in reported(symptoms, "docker-layer-cached"))
 
 
 def _installs(text: str) -> bool:

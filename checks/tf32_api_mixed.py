@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Remedy, Severity, Torch
+from gpudoctor.model import Finding, Remedy, Severity, Symptom, Torch
 from gpudoctor.registry import check, skip_unless
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
 
 
 @check(family="precision")
-def tf32_api_mixed(messages: tuple[Message, ...], torch: Torch | None = None) -> Iterator[Finding]:
+def tf32_api_mixed(symptoms: tuple[Symptom, ...], torch: Torch | None = None) -> Iterator[Finding]:
     """A program sets TF32 by PyTorch's newer switch and reads it by the older one.
 
     Why: from PyTorch 2.9 on, reading allow_tf32 after fp32_precision was set raises "mix of the legacy and new APIs".
     Exception: the warning that the older switch is deprecated is harmless, and is advice.
     Reference: https://github.com/pytorch/pytorch/issues/173731
     """
-    mixed = reported(messages, "tf32-mixed-api")[:1]
-    deprecated = reported(messages, "tf32-api-deprecated")[:1]
+    mixed = reported(symptoms, "tf32-mixed-api")[:1]
+    deprecated = reported(symptoms, "tf32-api-deprecated")[:1]
     skip_unless(mixed or deprecated, "no such message in the report")
     fact, message = (mixed or deprecated)[0]
     version = torch is not None and torch.version is not None

@@ -10,10 +10,10 @@ from gpudoctor.model import (
     Device,
     Environment,
     Finding,
-    Message,
     PackageVersion,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -41,7 +41,7 @@ def tf32_precision_surprise(
     devices: tuple[Device, ...] | None = None,
     environment: Environment | None = None,
     system: System | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """Float32 products run in TF32 without the program having asked for it.
 
@@ -53,7 +53,7 @@ def tf32_precision_surprise(
     """
     skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
     capabilities = _capabilities(torch_runtime, devices)
-    named = reported(messages, "gpu-named-ampere")
+    named = reported(symptoms, "gpu-named-ampere")
     if capabilities and not named and all(number < FIRST_WITH_TF32 for number in capabilities):
         return
     variables = [name for name in ALLOWING if environment is not None and environment.get(name) == "1"]
@@ -61,11 +61,11 @@ def tf32_precision_surprise(
     yield from measured
     if measured or (environment is not None and environment.get("NVIDIA_TF32_OVERRIDE") == "0"):
         return
-    differs = reported(messages, "float32-error-like-tf32", "numerical-difference")[:1]
+    differs = reported(symptoms, "float32-error-like-tf32", "numerical-difference")[:1]
     by_default = tuple(_by_default(torch_runtime, torch, differs=bool(differs), system=system))
     yield from by_default
     if differs and not by_default:
-        by_default = tuple(_told(differs[0][0], messages, known_devices=bool(capabilities), system=system))
+        by_default = tuple(_told(differs[0][0], symptoms, known_devices=bool(capabilities), system=system))
         yield from by_default
     if variables:
         users = " and ".join(ALLOWING[name] for name in variables)
@@ -132,17 +132,17 @@ def _by_default(
 
 
 def _told(
-    fact: str, messages: tuple[Message, ...] | None, *, known_devices: bool, system: System | None
+    fact: str, symptoms: tuple[Symptom, ...] | None, *, known_devices: bool, system: System | None
 ) -> Iterator[Finding]:
     """Yield a finding for a report of results that differ on a GPU that has TF32.
 
     It must speak of TF32 itself, or of float32 products and of a device without TF32 that it compares with.
     """
-    devices = reported(messages, "gpu-named-ampere")[:1]
-    product = reported(messages, "float32-product-told")[:1]
-    other = reported(messages, "compared-with-another-device")[:1]
-    measured = reported(messages, "float32-error-like-tf32")[:1]
-    spoken = reported(messages, "tf32-mentioned")[:1] or measured or (product + other if product and other else ())
+    devices = reported(symptoms, "gpu-named-ampere")[:1]
+    product = reported(symptoms, "float32-product-told")[:1]
+    other = reported(symptoms, "compared-with-another-device")[:1]
+    measured = reported(symptoms, "float32-error-like-tf32")[:1]
+    spoken = reported(symptoms, "tf32-mentioned")[:1] or measured or (product + other if product and other else ())
     if not spoken or not (devices or known_devices):
         return
     yield Finding(

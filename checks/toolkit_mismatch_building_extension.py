@@ -11,11 +11,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Project,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -76,7 +76,7 @@ def toolkit_mismatch_building_extension(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The CUDA toolkit that would compile extensions is missing, or of another major version than PyTorch's CUDA.
 
@@ -89,7 +89,7 @@ def toolkit_mismatch_building_extension(
     """
     whole = whole_torch(torch, torch_runtime)
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    told = reported(messages, *SUMMARIES)
+    told = reported(symptoms, *SUMMARIES)
     if told:
         first = min(told, key=lambda pair: list(SUMMARIES).index(pair[1].kind))
         yield _told_finding(first, whole, toolkit, machine)
@@ -116,7 +116,7 @@ def toolkit_mismatch_building_extension(
     )
 
 
-def _told_finding(told: tuple[str, Message], whole: Torch, toolkit: Toolkit | None, machine: Machine) -> Finding:
+def _told_finding(told: tuple[str, Symptom], whole: Torch, toolkit: Toolkit | None, machine: Machine) -> Finding:
     """Return the finding where a build ended with a message about the toolkit."""
     fact, message = told
     text = SUMMARIES[message.kind]
@@ -136,7 +136,7 @@ def _told_finding(told: tuple[str, Message], whole: Torch, toolkit: Toolkit | No
 
 
 def _told_remedies(
-    message: Message, nvcc: CudaVersion | None, whole: Torch, toolkit: Toolkit | None, machine: Machine
+    message: Symptom, nvcc: CudaVersion | None, whole: Torch, toolkit: Toolkit | None, machine: Machine
 ) -> Iterator[Remedy]:
     if message.kind in WITHOUT_DEVICE:
         yield _architectures(machine)

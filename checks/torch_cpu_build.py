@@ -24,11 +24,12 @@ from gpudoctor.model import (
     Driver,
     Environment,
     Finding,
-    Message,
+    Origin,
     PackageVersion,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -43,6 +44,7 @@ NO_CUDA_VERSION = "torch-version-cuda-none"
 
 @check(family="torch", explains=("torch-cuda-unavailable", "torchvision-mismatch", "extension-abi-mismatch"))
 def torch_cpu_build(
+    origin: Origin,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     devices: tuple[Device, ...] | None = None,
@@ -52,7 +54,7 @@ def torch_cpu_build(
     toolkit: Toolkit | None = None,
     environment: Environment | None = None,
     containers: Containers | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built without CUDA, on a machine with an NVIDIA GPU.
 
@@ -70,16 +72,16 @@ def torch_cpu_build(
     skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
     gpu = machine.gpu()
-    index = index_asked(messages, "cu")
-    wanted = cuda_wanted(messages, gpu) or gpu_named(messages) or _toolkit_fact(toolkit, messages)
-    wanted = wanted or (index[0] if index else None) or _extension_for_cuda(messages)
-    guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, machine, environment, messages)
+    index = index_asked(symptoms, "cu")
+    wanted = cuda_wanted(symptoms, gpu) or gpu_named(symptoms) or _toolkit_fact(toolkit, origin)
+    wanted = wanted or (index[0] if index else None) or _extension_for_cuda(symptoms)
+    guessed = whole.build is None and _looks_like_cpu_build(whole, torch_runtime, machine, environment, symptoms)
     if not guessed and known(whole.build, "torch.build") != "cpu":
         return
     skip_unless(system is None or system.os != "darwin", "macOS has no CUDA")
     if gpu is None and not wanted:
         known(gpu, "devices")
-    rocm = index_asked(messages, "rocm") if whole.build == "cpu" else None
+    rocm = index_asked(symptoms, "rocm") if whole.build == "cpu" else None
     if rocm:
         yield _instead_of_rocm(rocm, whole, machine)
         return
@@ -87,14 +89,14 @@ def torch_cpu_build(
         return
     default = _is_default(whole.version, system)
     built = "finds no CUDA and names no error, as a build without CUDA does" if guessed else "is built without CUDA"
-    none = reported(messages, NO_CUDA_VERSION)
+    none = reported(symptoms, NO_CUDA_VERSION)
     if guessed and none:
         built = "has no CUDA version, as a build without CUDA"
     yield Finding(
         severity=Severity.ERROR,
         summary=f"PyTorch{f' {whole.version}' if whole.version else ''} {built}"
         f"{', as the default wheel for Linux on aarch64 is' if default else ''}, and "
-        f"{f'the machine has {gpu}' if gpu else _wish(str(wanted), toolkit, messages)}",
+        f"{f'the machine has {gpu}' if gpu else _wish(str(wanted), toolkit, symptoms)}",
         subject=f"torch {whole.version}" if whole.version else "torch",
         facts=(
             (none[0][0] if none else "torch_runtime.available")
@@ -137,23 +139,23 @@ def _order_of_indexes(machine: Machine, variant: str) -> Remedy:
     )
 
 
-def _extension_for_cuda(messages: tuple[Message, ...] | None) -> str | None:
+def _extension_for_cuda(symptoms: tuple[Symptom, ...] | None) -> str | None:
     """Return the message of an extension that is built for CUDA, as it says of itself."""
-    told = reported(messages, "xformers-built-for")
+    told = reported(symptoms, "xformers-built-for")
     return next((fact for fact, message in told if "+cu" in message.names.get("built", "")), None)
 
 
-def _toolkit_fact(toolkit: Toolkit | None, messages: tuple[Message, ...] | None) -> str | None:
+def _toolkit_fact(toolkit: Toolkit | None, origin: Origin) -> str | None:
     """Return the fact that a report shows a CUDA toolkit: nobody installs one where there is no GPU to use."""
-    shown = messages is not None and toolkit is not None and toolkit.nvcc_version is not None
+    shown = origin.is_report and toolkit is not None and toolkit.nvcc_version is not None
     return "toolkit.nvcc_version" if shown else None
 
 
-def _wish(wanted: str, toolkit: Toolkit | None, messages: tuple[Message, ...] | None) -> str:
+def _wish(wanted: str, toolkit: Toolkit | None, symptoms: tuple[Symptom, ...] | None) -> str:
     """Return in words what stands for the GPU."""
     if wanted.startswith("toolkit") and toolkit is not None:
         return f"the CUDA toolkit {toolkit.nvcc_version} is installed"
-    return "the report names an NVIDIA GPU" if wanted == gpu_named(messages) else "a program asks for CUDA"
+    return "the report names an NVIDIA GPU" if wanted == gpu_named(symptoms) else "a program asks for CUDA"
 
 
 def _looks_like_cpu_build(
@@ -161,17 +163,17 @@ def _looks_like_cpu_build(
     torch_runtime: TorchRuntime | None,
     machine: Machine,
     environment: Environment | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> bool:
     """Return whether a report of which the build is not known reads like one of a CPU build.
 
     A CUDA build that cannot use the GPU says why: an error or a warning. The default wheels of Linux have CUDA, and
     those of Windows have none.
     """
-    if reported(messages, NO_CUDA_VERSION):
-        return not reported(messages, "rocm-*", "hip-*", "amd-gpu-*") and not (whole.version and whole.version.local)
+    if reported(symptoms, NO_CUDA_VERSION):
+        return not reported(symptoms, "rocm-*", "hip-*", "amd-gpu-*") and not (whole.version and whole.version.local)
     kinds = ("torch-gpu-wanted", *(("torch-on-cpu",) if machine.gpu() else ()))
-    if not reported(messages, *kinds) or torch_runtime is None or torch_runtime.available is not False:
+    if not reported(symptoms, *kinds) or torch_runtime is None or torch_runtime.available is not False:
         return False
     if torch_runtime.availability_error or torch_runtime.import_error or torch_runtime.hip_version:
         return False

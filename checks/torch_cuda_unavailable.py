@@ -2,11 +2,23 @@
 
 from collections.abc import Iterator
 
+from gpudoctor.conclusions.error_codes import NO_DEVICE, cuda_error, in_container
 from gpudoctor.conclusions.installed import Machine, whole_torch
-from gpudoctor.conclusions.symptoms import NO_DEVICE, cuda_error, in_container
 from gpudoctor.conclusions.torch_requests import cuda_wanted
 from gpudoctor.conclusions.usable_devices import present_gpu
-from gpudoctor.model import Device, Driver, Finding, Message, Python, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import (
+    Device,
+    Driver,
+    Finding,
+    Origin,
+    Python,
+    Remedy,
+    Severity,
+    Symptom,
+    System,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import python_command, set_variable, start_container_with_gpu
 
@@ -18,13 +30,14 @@ FIND_OUT = (
 
 @check(family="torch")
 def torch_cuda_unavailable(
+    origin: Origin,
     torch_runtime: TorchRuntime,
     torch: Torch | None = None,
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
     system: System | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for CUDA and a GPU is there, but torch.cuda.is_available() is false.
 
@@ -38,18 +51,18 @@ def torch_cuda_unavailable(
     error = torch_runtime.availability_error or ""
     whole = whole_torch(torch, torch_runtime)
     gpu = present_gpu(devices, driver, system)
-    wanted = cuda_wanted(messages, gpu)
+    wanted = cuda_wanted(symptoms, gpu)
     if whole.build is None and not wanted:
         known(torch.build if torch is not None else None, "torch.build")
     skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
     if available and not error:
         return
-    skip_unless(messages is None or system is None or system.os != "darwin", "macOS has no CUDA")
-    if gpu is None and not (messages and (wanted or error)):
+    skip_unless(not origin.is_report or system is None or system.os != "darwin", "macOS has no CUDA")
+    if gpu is None and not (origin.is_report and symptoms and (wanted or error)):
         known(gpu, "devices")
     skip_unless(gpu != "", "no NVIDIA GPU is there")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    no_device = cuda_error(NO_DEVICE, None, torch_runtime, messages=messages) is not None
+    no_device = cuda_error(NO_DEVICE, None, torch_runtime, symptoms=symptoms) is not None
     said = error or "torch.cuda.is_available() is False and names no error"
     yield Finding(
         severity=Severity.ERROR,
@@ -60,7 +73,7 @@ def torch_cuda_unavailable(
             *(("torch_runtime.availability_error",) if error else ()),
             *((wanted,) if wanted and not error else ()),
         ),
-        remedies=tuple(_remedies(whole, machine, no_device, is_report=messages is not None)),
+        remedies=tuple(_remedies(whole, machine, no_device, is_report=origin.is_report)),
     )
 
 

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
-from gpudoctor.conclusions.symptoms import in_container
+from gpudoctor.conclusions.error_codes import in_container
 from gpudoctor.model import Environment, Finding, Python, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.model.record import record
 from gpudoctor.registry import check, known, skip_unless

@@ -4,20 +4,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus, text_with
 from gpudoctor.conclusions.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
 from gpudoctor.conclusions.numerics import is_right
 from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
-from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus, text_with
 from gpudoctor.data import TorchBuild, capability_of, runs_on, torch_builds, torch_releases
 from gpudoctor.model import (
     ComputeCapability,
     Device,
     Driver,
     Finding,
-    Message,
+    Origin,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -81,13 +82,14 @@ class _Code:
 
 @check(family="torch", explains=("torch-wrong-results", "torch-cuda-unavailable", "fp16-nan"))
 def torch_no_kernel_for_device(
+    origin: Origin,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     devices: tuple[Device, ...] | None = None,
     system: System | None = None,
     driver: Driver | None = None,
     python: Python | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch's build has no machine code and no PTX that runs on the GPU.
 
@@ -99,17 +101,17 @@ def torch_no_kernel_for_device(
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html
     """
     whole = whole_torch(torch, torch_runtime)
-    refused = refused_outside_cupy(messages)
-    failed = text_with(*ERRORS, torch_runtime=torch_runtime) if messages is not None else None
+    refused = refused_outside_cupy(symptoms)
+    failed = text_with(*ERRORS, torch_runtime=torch_runtime) if origin.is_report else None
     skip_unless(refused or failed or known(whole.installed, "torch.installed"), "PyTorch is not installed")
     skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
     skip_unless(devices != () or (torch_runtime and torch_runtime.device_capabilities), "there is no NVIDIA GPU")
     code = _code(whole, torch, torch_runtime, system)
     gpus = known_gpus(devices, torch_runtime) or _reported_gpus(torch_runtime)
-    if not gpus and messages is not None:
+    if not gpus and origin.is_report:
         gpus = _named_gpus(system)
     if refused is not None:
-        gpus = gpus or gpu_named_beside(messages)
+        gpus = gpus or gpu_named_beside(symptoms)
         yield _refused_by_nvrtc(
             refused,
             gpus,
@@ -144,7 +146,7 @@ def torch_no_kernel_for_device(
             remedies=tuple(_remedies(runs, whole, machine)),
             details={"compute_capability": str(gpu.capability), **({"table": code.source} if code.source else {})},
         )
-    if messages is not None and all(runs.values()):
+    if origin.is_report and all(runs.values()):
         yield from _code_of_others(gpus[0], whole, torch_runtime, machine)
     if None in runs.values() and False not in runs.values():
         raise Skip("torch.cuda_version is unknown, and the builds of this release differ in what they run on")

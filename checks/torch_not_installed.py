@@ -9,11 +9,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Project,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -35,7 +35,7 @@ def torch_not_installed(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch is not installed in this environment.
 
@@ -51,7 +51,7 @@ def torch_not_installed(
     gpu = machine.gpu()
     requirement = required(project, "torch", "pytorch", "torchvision", "torchaudio")
     failed = tuple(
-        fact for fact, message in reported(messages, "torch-module-missing", "torch-said-missing") if _at_run(message)
+        fact for fact, message in reported(symptoms, "torch-module-missing", "torch-said-missing") if _at_run(message)
     )
     severity = Severity.ERROR if failed else severity_without_torch(project, gpu, cupy, python)
     where = f" in the environment {python.prefix}" if python is not None and python.prefix else ""
@@ -71,13 +71,13 @@ def torch_not_installed(
         ),
         remedies=(
             _install(machine),
-            *((_build_after(python),) if reported(messages, "torch-missing-in-setup") else ()),
+            *((_build_after(python),) if reported(symptoms, "torch-missing-in-setup") else ()),
             *((_other_environment(python),) if failed else ()),
         ),
     )
 
 
-def _at_run(message: Message) -> bool:
+def _at_run(message: Symptom) -> bool:
     """Return whether a program failed, not the build of a package."""
     return "build" not in message.names and "after" not in message.names
 

@@ -12,11 +12,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     PackageVersion,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -51,7 +51,7 @@ def torchvision_mismatch(
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """torchvision or torchaudio was built for another release or another CUDA than the installed PyTorch.
 
@@ -64,7 +64,7 @@ def torchvision_mismatch(
     whole = whole_torch(torch, torch_runtime)
     skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    said = reported(messages, "torchvision-*")
+    said = reported(symptoms, "torchvision-*")
     try:
         mismatches = _mismatches(python, whole, system)
     except Skip:
@@ -106,7 +106,7 @@ def _finding(mismatches: tuple[_Mismatch, ...], whole: Torch, machine: Machine, 
     )
 
 
-def _reported(said: tuple[str, Message], whole: Torch, machine: Machine) -> Finding:
+def _reported(said: tuple[str, Symptom], whole: Torch, machine: Machine) -> Finding:
     """Return the finding where a program says so, and the versions do not tell."""
     fact, message = said
     names = message.names

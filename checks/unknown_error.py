@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Message, Remedy, Severity
+from gpudoctor.model import Finding, Remedy, Severity, Symptom
 from gpudoctor.registry import check, skip_unless
 
 LONGEST = 200
 
 
 @check(family="tool")
-def unknown_error(messages: tuple[Message, ...]) -> Iterator[Finding]:
+def unknown_error(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """The report ends in an error that gpudoctor does not know.
 
     Why: what is not in the table of failure messages was not weighed, so a report without another finding is no proof
@@ -18,7 +18,7 @@ def unknown_error(messages: tuple[Message, ...]) -> Iterator[Finding]:
     Exception: only the error of the last traceback is looked at, and only where no known message is part of it.
     Reference: https://docs.python.org/3/tutorial/errors.html
     """
-    unknown = reported(messages, "unknown-error")
+    unknown = reported(symptoms, "unknown-error")
     skip_unless(unknown, "no such message in the report")
     for fact, message in unknown[:1]:
         yield Finding(

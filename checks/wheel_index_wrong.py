@@ -11,7 +11,7 @@ from gpudoctor.conclusions.torch_requests import (
     is_about_python,
     rocm_variants,
 )
-from gpudoctor.model import Device, Driver, Finding, Message, PackageVersion, Python, Remedy, Severity, System, Torch
+from gpudoctor.model import Device, Driver, Finding, PackageVersion, Python, Remedy, Severity, Symptom, System, Torch
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.torch_install import VERIFY, index_options
@@ -23,7 +23,7 @@ MOST_NAMED = 4
 
 @check(family="torch", explains=("torch-not-installed", "torch-import-failed"))
 def wheel_index_wrong(
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
     python: Python | None = None,
     system: System | None = None,
     driver: Driver | None = None,
@@ -36,7 +36,7 @@ def wheel_index_wrong(
     Exception: where the index has the version, and only not for this Python, that is python-version-no-wheel.
     Reference: https://pytorch.org/get-started/previous-versions/
     """
-    request = failed_request(messages)
+    request = failed_request(symptoms)
     skip_unless(request is not None, "no installer reports that it found no PyTorch")
     if request is None or is_about_python(request, python, system):
         return

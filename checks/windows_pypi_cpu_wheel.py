@@ -9,10 +9,10 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     PackageVersion,
     Python,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -28,7 +28,7 @@ def windows_pypi_cpu_wheel(
     torch_runtime: TorchRuntime | None = None,
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """PyTorch was installed on Windows from PyPI, which has only CPU builds for it.
 
@@ -42,20 +42,20 @@ def windows_pypi_cpu_wheel(
     whole = whole_torch(torch, torch_runtime)
     skip_unless(known(whole.installed, "torch.installed"), "PyTorch is not installed")
     build = whole.build
-    if build is None and torch_runtime is not None and torch_runtime.available is False and cuda_wanted(messages):
+    if build is None and torch_runtime is not None and torch_runtime.available is False and cuda_wanted(symptoms):
         build = "cpu"  # a CUDA build for Windows has a local version, which is looked at below
     if known(build, "torch.build") != "cpu":
         return
     skip_unless(not whole.conda_build, "conda installed PyTorch")
     skip_unless(
-        not _may_be_of_conda(python, messages),
+        not _may_be_of_conda(python, symptoms),
         "conda's packages are here, and nothing tells that pip installed PyTorch",
     )
-    fact, version = _wheel(python, whole, messages)
+    fact, version = _wheel(python, whole, symptoms)
     if version.local:
         return
     machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    gpu, wanted = machine.gpu(), cuda_wanted(messages)
+    gpu, wanted = machine.gpu(), cuda_wanted(symptoms)
     if gpu is None and not wanted:
         known(gpu, "devices")
     if gpu == "":
@@ -75,16 +75,16 @@ def windows_pypi_cpu_wheel(
     )
 
 
-def _may_be_of_conda(python: Python | None, messages: tuple[Message, ...] | None) -> bool:
+def _may_be_of_conda(python: Python | None, symptoms: tuple[Symptom, ...] | None) -> bool:
     """Return whether the report shows packages of conda, and leaves it open which installer PyTorch came from."""
     packages = (python.packages if python is not None else None) or ()
-    of_conda = reported(messages, "conda-cuda-asked") or any(found.installer == "conda" for found in packages)
+    of_conda = reported(symptoms, "conda-cuda-asked") or any(found.installer == "conda" for found in packages)
     return bool(of_conda) and any(found.name == "torch" and not found.installer for found in packages)
 
 
-def _wheel(python: Python | None, whole: Torch, messages: tuple[Message, ...] | None) -> tuple[str, PackageVersion]:
+def _wheel(python: Python | None, whole: Torch, symptoms: tuple[Symptom, ...] | None) -> tuple[str, PackageVersion]:
     """Return the fact and the version of the wheel that was installed: by its file, else by its metadata."""
-    downloads = reported(messages, "pip-windows-default-wheel")
+    downloads = reported(symptoms, "pip-windows-default-wheel")
     if downloads and whole.version is not None:
         return downloads[0][0], whole.version
     known(python.packages if python is not None else None, "python.packages")

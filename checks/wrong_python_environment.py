@@ -21,11 +21,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
-    Message,
     Project,
     Python,
     Remedy,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -50,7 +50,7 @@ def wrong_python_environment(
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     contradictions: tuple[Contradiction, ...] | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The program runs in another Python environment than the activated one, and PyTorch is not in it.
 
@@ -61,23 +61,23 @@ def wrong_python_environment(
     tells of two environments whatever their names.
     Reference: https://docs.python.org/3/library/venv.html#how-venvs-work
     """
-    elsewhere = _torch_elsewhere(python, torch, messages) or _cupy_elsewhere(cupy, messages)
+    elsewhere = _torch_elsewhere(python, torch, symptoms) or _cupy_elsewhere(cupy, symptoms)
     if elsewhere is not None:
         summary = f"{elsewhere.where[0].upper()}{elsewhere.where[1:]}, and the Python that ran the program has none"
         yield _two_environments(summary, (elsewhere.missing, elsewhere.shown), elsewhere.module, python, system)
         return
-    outside = reported(messages, "python-other-environment-told")[:1]
+    outside = reported(symptoms, "python-other-environment-told")[:1]
     if outside:
         summary = f'A program runs under the Python of another environment: "{outside[0][1].text[:120]}"'
         found = _two_environments(summary, (outside[0][0],), "torch", python, system)
         yield replace(found, remedies=(_through_python(), *found.remedies))
         return
-    told = _told(messages)
+    told = _told(symptoms)
     if told is not None:
         yield _two_environments(*told, "torch", python, system)
         return
     for number, other in enumerate(contradictions or ()):
-        own = reported(messages, "python-of-its-own")
+        own = reported(symptoms, "python-of-its-own")
         if own and other.fact == "torch.version" and "(pip in" in f"{other.taken}{other.other}":
             summary = f"The program brings its own Python, and pip lists another PyTorch: {other.taken}, {other.other}"
             yield _two_environments(summary, (f"contradictions[{number}].other", own[0][0]), "torch", python, system)
@@ -111,11 +111,11 @@ def wrong_python_environment(
     )
 
 
-def _told(messages: tuple[Message, ...] | None) -> tuple[str, tuple[str, ...]] | None:
+def _told(symptoms: tuple[Symptom, ...] | None) -> tuple[str, tuple[str, ...]] | None:
     """Return the summary and the facts of words that say that two programs of the machine run in two environments."""
-    for fact, _ in reported(messages, "torch-differs-by-program"):
+    for fact, _ in reported(symptoms, "torch-differs-by-program"):
         return "PyTorch sees the GPU in one program and not in another one on the same machine", (fact,)
-    for fact, message in reported(messages, "python-interpreters-told"):
+    for fact, message in reported(symptoms, "python-interpreters-told"):
         one, two = message.names.get("one", ""), message.names.get("two", "")
         if one and two and one != two:
             return f"Two programs run under two interpreters: {one} and {two}", (fact,)
@@ -133,27 +133,27 @@ class _Elsewhere:
 
 
 def _torch_elsewhere(
-    python: Python | None, torch: Torch | None, messages: tuple[Message, ...] | None
+    python: Python | None, torch: Torch | None, symptoms: tuple[Symptom, ...] | None
 ) -> _Elsewhere | None:
     """Return how a report shows that PyTorch is installed and that a program finds none; None where it does not.
 
     The build of a package looks into an environment of its own.
     """
-    missing = [fact for fact, message in reported(messages, "torch-module-missing") if "missing" in message.names]
-    if not missing or failed_request(messages) is not None or reported(messages, "build-lacks-torch-said"):
+    missing = [fact for fact, message in reported(symptoms, "torch-module-missing") if "missing" in message.names]
+    if not missing or failed_request(symptoms) is not None or reported(symptoms, "build-lacks-torch-said"):
         return None
-    shown = _torch_shown(python, torch, messages)
+    shown = _torch_shown(python, torch, symptoms)
     return _Elsewhere(missing=missing[0], shown=shown[0], where=shown[1], module="torch") if shown else None
 
 
 def _torch_shown(
-    python: Python | None, torch: Torch | None, messages: tuple[Message, ...] | None
+    python: Python | None, torch: Torch | None, symptoms: tuple[Symptom, ...] | None
 ) -> tuple[str, str] | None:
     """Return the fact that shows PyTorch installed, and that in words; None where there is none."""
     listed = package(python, "torch")
     if listed is not None:
         return listed[0], f"torch {listed[1]} is installed"
-    for fact, message in reported(messages, "torch-installed-there"):
+    for fact, message in reported(symptoms, "torch-installed-there"):
         names = message.names
         where = names.get("path") or names.get("location")
         version = names.get("version") or names.get("shown")
@@ -163,9 +163,9 @@ def _torch_shown(
     return None
 
 
-def _cupy_elsewhere(cupy: Cupy | None, messages: tuple[Message, ...] | None) -> _Elsewhere | None:
+def _cupy_elsewhere(cupy: Cupy | None, symptoms: tuple[Symptom, ...] | None) -> _Elsewhere | None:
     """Return how a report shows that CuPy is installed and that a program finds none; None where it does not."""
-    missing = reported(messages, "cupy-not-installed*")
+    missing = reported(symptoms, "cupy-not-installed*")
     found = cupy.distributions if cupy is not None else None
     if not missing or not found:
         return None

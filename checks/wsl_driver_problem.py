@@ -5,8 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NO_DEVICE,
     NVML_OPERATING_SYSTEM,
     asks_for_cuda,
@@ -16,7 +15,20 @@ from gpudoctor.conclusions.symptoms import (
     nvml_error,
     works,
 )
-from gpudoctor.model import Cupy, Device, Driver, Finding, Message, Remedy, Severity, System, Torch, TorchRuntime
+from gpudoctor.conclusions.messages import reported
+from gpudoctor.model import (
+    Cupy,
+    Device,
+    Driver,
+    Finding,
+    Origin,
+    Remedy,
+    Severity,
+    Symptom,
+    System,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import set_variable
 
@@ -61,13 +73,14 @@ class _Problem(NamedTuple):
     ),
 )
 def wsl_driver_problem(
+    origin: Origin,
     system: System | None = None,
     driver: Driver | None = None,
     devices: tuple[Device, ...] | None = None,
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
-    messages: tuple[Message, ...] | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The NVIDIA driver of Windows does not reach into WSL.
 
@@ -76,7 +89,7 @@ def wsl_driver_problem(
     Exception: a WSL in which CUDA or NVML works passes, whatever lies around.
     Reference: https://docs.nvidia.com/cuda/wsl-user-guide/
     """
-    blocked = nvml_error(NVML_OPERATING_SYSTEM, driver, messages)
+    blocked = nvml_error(NVML_OPERATING_SYSTEM, driver, symptoms)
     if not blocked:
         wsl = known(system.wsl if system is not None else None, "system.wsl")
         skip_unless(wsl, "this is not WSL")
@@ -84,14 +97,14 @@ def wsl_driver_problem(
     elif system is not None and system.wsl == 0:
         return
     # Of the driver of Windows a report often holds the table of nvidia-smi, which works there.
-    failed = blocked or _failed(driver, torch_runtime, messages)
+    failed = blocked or _failed(driver, torch_runtime, symptoms)
     if torch_runtime is not None and torch_runtime.available and not blocked:
         return
-    by_message = (failed or "").startswith("messages")
+    by_message = (failed or "").startswith("symptoms")
     # nvidia-smi works in an old WSL in which CUDA does not.
     if works(driver, devices) and not by_message and not (failed and _old_kernel(system)):
         return
-    problem = _problem(system, driver, blocked, failed, messages)
+    problem = _problem(system, driver, blocked, failed, symptoms)
     asked = asks_for_cuda(torch, cupy)
     if problem is None and asked and failed and not works(driver, devices):
         problem = _missed(failed)
@@ -104,20 +117,20 @@ def wsl_driver_problem(
         summary=problem.summary,
         subject="WSL",
         facts=problem.facts,
-        remedies=(problem.remedy, *(_others(problem.remedy, system) if messages else ())),
+        remedies=(problem.remedy, *(_others(problem.remedy, system) if origin.is_report and symptoms else ())),
     )
 
 
 def _failed(
-    driver: Driver | None, torch_runtime: TorchRuntime | None, messages: tuple[Message, ...] | None
+    driver: Driver | None, torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None
 ) -> str | None:
     """Return the name of the fact in which something misses the GPU or its driver, None where nothing does."""
     kinds = ("nvml-*", "nvidia-smi-*", "kernel-module-*", "torch-no-driver", "wsl-smi-without-cuda", NO_ADAPTERS)
-    seen = reported(messages, *kinds)
+    seen = reported(symptoms, *kinds)
     if seen:
         return seen[0][0]
-    said = cuda_error(NO_DEVICE, driver, torch_runtime, messages=messages)
-    said = said or no_driver_reported(torch_runtime, messages)
+    said = cuda_error(NO_DEVICE, driver, torch_runtime, symptoms=symptoms)
+    said = said or no_driver_reported(torch_runtime, symptoms)
     if said is None and torch_runtime is not None and torch_runtime.available is False:
         return "torch_runtime.available"
     return said
@@ -128,30 +141,30 @@ def _problem(
     driver: Driver | None,
     blocked: str | None,
     failed: str | None,
-    messages: tuple[Message, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
 ) -> _Problem | None:
     """Return the first thing that is wrong, the deepest first."""
-    windows = _old_windows(messages) if failed or (system is not None and system.wsl) else None
+    windows = _old_windows(symptoms) if failed or (system is not None and system.wsl) else None
     if windows:
         fact, name = windows
         text = f"{name} has no GPU support in WSL 2, which starts with build {MIN_BUILD} (Windows 10 21H2)"
         return _Problem(text, (fact,), _update("Update Windows, its NVIDIA driver and WSL's kernel"))
-    if system is not None and (system.wsl == 1 or reported(messages, "wsl-1")):
+    if system is not None and (system.wsl == 1 or reported(symptoms, "wsl-1")):
         return _Problem("WSL 1 gives its programs no GPU, only WSL 2 does", ("system.wsl",), _convert())
     kernel = _old_kernel(system)
     if kernel:
         text = f"The kernel of WSL is {kernel}, and CUDA needs {'.'.join(map(str, MIN_KERNEL))} or newer"
         return _Problem(text, ("system.kernel",), _update("Update Windows and WSL's kernel"))
-    told = _told(failed, messages)
+    told = _told(failed, symptoms)
     if told is not None:
         fact, text, remedy = told
         return _Problem(text, (fact, *((failed,) if failed else ())), remedy(system))
-    nix = reported(messages, "nix-named")
+    nix = reported(symptoms, "nix-named")
     if nix and failed:
         text = f"A program of Nix runs in WSL: its loader does not look into {WSL_LIBRARIES}lib, where libcuda is"
         return _Problem(text, (nix[0][0], failed), _library_path(system))
     if driver is None:
-        return _missed(failed) if (failed or "").startswith("messages") else None
+        return _missed(failed) if (failed or "").startswith("symptoms") else None
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
         text = "WSL has no device /dev/dxg: Windows shares no GPU with it"
         return _Problem(text, ("driver.device_files",), _update("Update Windows, its NVIDIA driver and WSL"))
@@ -169,7 +182,7 @@ def _problem(
         fact = "driver.nvml_error" if driver.nvml_error else "driver.nvml_code"
         text = f"NVML fails inside WSL: {driver.nvml_error or driver.nvml_code}"
         return _Problem(" ".join(text.split()), (fact,), _update("Update the NVIDIA driver of Windows, and WSL"))
-    return _missed(failed) if (failed or "").startswith("messages") else None
+    return _missed(failed) if (failed or "").startswith("symptoms") else None
 
 
 def _missed(failed: str | None) -> _Problem | None:
@@ -189,13 +202,13 @@ def _library_path(system: System | None) -> Remedy:
     )
 
 
-def _old_windows(messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+def _old_windows(symptoms: tuple[Symptom, ...] | None) -> tuple[str, str] | None:
     """Return the fact that shows a Windows without GPUs in WSL, and its name."""
-    for fact, message in reported(messages, "windows-build"):
+    for fact, message in reported(symptoms, "windows-build"):
         build = message.names.get("build", "")
         if build.isdecimal() and int(build) < MIN_BUILD:
             return fact, f"Windows of build {build}"
-    for fact, message in reported(messages, "windows-10-release"):
+    for fact, message in reported(symptoms, "windows-10-release"):
         release = message.names.get("release", "").upper()
         if release in OLD_RELEASES:
             return fact, f"Windows 10 {release}"
@@ -203,18 +216,18 @@ def _old_windows(messages: tuple[Message, ...] | None) -> tuple[str, str] | None
 
 
 def _told(
-    failed: str | None, messages: tuple[Message, ...] | None
+    failed: str | None, symptoms: tuple[Symptom, ...] | None
 ) -> tuple[str, str, Callable[[System | None], Remedy]] | None:
     """Return what the report tells of WSL besides its error: the fact, the sentence, and what helps."""
     if failed is None:
-        for fact, message in reported(messages, "wsl-libcuda-no-link"):
+        for fact, message in reported(symptoms, "wsl-libcuda-no-link"):
             folder = message.names.get("path", f"{WSL_LIBRARIES}lib/")
             return fact, f"{folder}libcuda.so.1 is a copy, where the loader wants a symbolic link", _link
         return None
-    for fact, message in reported(messages, "windows-tcc-mode"):
+    for fact, message in reported(symptoms, "windows-tcc-mode"):
         mode = message.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
         return fact, f"The driver of Windows runs the GPU in {mode} mode, which gives WSL no GPU", _wddm
-    for fact, message in reported(messages, "linux-driver-installed", "driver-packages-listed"):
+    for fact, message in reported(symptoms, "linux-driver-installed", "driver-packages-listed"):
         package = (
             message.names.get("package") or message.names.get("runfile") or message.names.get("command") or message.text
         )

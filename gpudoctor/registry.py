@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from gpudoctor.model import SECTIONS, Finding
+from gpudoctor.model import CONCLUSIONS, SECTIONS, Finding
 from gpudoctor.model.record import record
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunc
         check_id = function.__name__.replace("_", "-")
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
-        unknown = [name for name in parameters if name not in (*SECTIONS, *_NO_SECTIONS)]
+        unknown = [name for name in parameters if name not in (*SECTIONS, *CONCLUSIONS, *_NO_SECTIONS)]
         if unknown or family not in FAMILIES:
             raise ValueError(f"check {check_id}: no such section or family: {', '.join(unknown) or family}")
         taken = registered.get(check_id)

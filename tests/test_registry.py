@@ -30,10 +30,10 @@ def test_the_function_gives_id_sections_and_page() -> None:
 
 
 def test_a_parameter_that_is_no_section_is_refused() -> None:
-    def made_up(gpu: object) -> Iterator[Finding]:
+    def made_up(card: object) -> Iterator[Finding]:
         yield from ()
 
-    with pytest.raises(ValueError, match="made-up: no such section or family: gpu"):
+    with pytest.raises(ValueError, match="made-up: no such section or family: card"):
         registry.check(family="torch")(made_up)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import nvidia_gpus
-from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, CudaVersion, Device, Finding, Message, System
+from gpudoctor.conclusions.error_codes import nvidia_gpus
+from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, CudaVersion, Device, Finding, Symptom, System
+from gpudoctor.symptoms import of_kind
 
 CDI_KIND = "nvidia.com/"
 NO_DEVICES = ("", "void", "none")
@@ -101,11 +101,10 @@ def host_has_gpu(devices: tuple[Device, ...] | None, system: System | None, engi
     return False if devices == () or nvidia_gpus(system) == () else None
 
 
-def failed_with(path: str, setup: ContainerSetup, *kinds: str) -> tuple[tuple[str, Message], ...]:
-    """Return the fact and the message of each failure of these kinds, as `reported` does."""
-    return tuple(
-        (fact.replace("messages", f"{path}.failures", 1), message) for fact, message in reported(setup.failures, *kinds)
-    )
+def failed_with(path: str, setup: ContainerSetup, *kinds: str) -> tuple[tuple[str, Symptom], ...]:
+    """Return the fact and the symptom of each failure of these kinds."""
+    facts = {id(failure): f"{path}.failures[{number}].text" for number, failure in enumerate(setup.failures)}
+    return tuple((facts[id(failure)], failure) for failure in of_kind(setup.failures, *kinds))
 
 
 def named(setup: ContainerSetup) -> str:

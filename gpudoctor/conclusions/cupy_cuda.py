@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.conclusions.cupy_errors import DLL, error_with, is_for, named_distribution, wanted_library
-from gpudoctor.model import CudaVersion, Cupy, CupyRuntime, Message, Package, Python, Toolkit, Torch
+from gpudoctor.model import CudaVersion, Cupy, CupyRuntime, Package, Python, Symptom, Toolkit, Torch
 from gpudoctor.model.record import record
 
 
@@ -44,10 +44,10 @@ def library_of_another_toolkit(
 
 
 def named_for_another_toolkit(
-    cupy: Cupy, cupy_runtime: CupyRuntime | None, toolkit: Toolkit | None, messages: tuple[Message, ...] | None
+    cupy: Cupy, cupy_runtime: CupyRuntime | None, toolkit: Toolkit | None, symptoms: tuple[Symptom, ...] | None
 ) -> Mismatch | None:
     """Return that a CuPy of which the report tells only the name lacks a DLL, and is for another CUDA major version."""
-    named = named_distribution(messages)
+    named = named_distribution(symptoms)
     version = toolkit.nvcc_version if toolkit is not None else None
     if cupy.cuda_major is not None or named is None or version is None or not error_with(cupy_runtime, DLL):
         return None

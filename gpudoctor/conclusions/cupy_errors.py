@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import RemovedPart, removed_from_cupy
-from gpudoctor.model import CudaVersion, Cupy, CupyRuntime, Message, Package, PackageVersion
+from gpudoctor.model import CudaVersion, Cupy, CupyRuntime, Package, PackageVersion, Symptom
 from gpudoctor.remedies.cuda_libraries import cuda_major_of
 
 # Linux, Windows, and cuda-pathfinder, which CuPy 14 asks for libraries.
@@ -85,9 +85,9 @@ def is_for(library: str, cuda: CudaVersion) -> bool | None:
     return None if major is None else major == cuda.major
 
 
-def named_distribution(messages: tuple[Message, ...] | None) -> tuple[str, str, int] | None:
+def named_distribution(symptoms: tuple[Symptom, ...] | None) -> tuple[str, str, int] | None:
     """Return the fact, the name and the CUDA major version of the only CuPy distribution that a report names."""
-    named = {message.names["version"].lower(): fact for fact, message in reported(messages, "cupy-distribution-named")}
+    named = {message.names["version"].lower(): fact for fact, message in reported(symptoms, "cupy-distribution-named")}
     if len(named) != 1:
         return None
     version, fact = named.popitem()

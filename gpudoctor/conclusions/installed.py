@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.conclusions.symptoms import in_container, nvidia_gpus, text_with, works
+from gpudoctor.conclusions.error_codes import in_container, nvidia_gpus, text_with, works
 from gpudoctor.conclusions.usable_devices import present_gpu
 from gpudoctor.data import capability_of
 from gpudoctor.model import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gpudoctor.model import Device, Message
+from gpudoctor.model import Device, Symptom
 from gpudoctor.model.record import record
 
 GIB = 2**30
@@ -15,12 +15,12 @@ CONTEXT_BYTES = 1.5 * GIB
 SHARE = 0.1  # of the device: less than that is not what the job lacks
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-# Messages about main memory, and that of a process that the system killed.
+# Symptoms about main memory, and that of a process that the system killed.
 HOST = ("host-out-of-memory", "tensorflow-host-out-of-memory")
 KILLED = ("host-process-killed",)
-# Messages that have other causes too.
+# Symptoms that have other causes too.
 UNSURE = ("cublas-no-handle", "memory-short-in-words")
-# Messages that tell the cause by themselves.
+# Symptoms that tell the cause by themselves.
 HELD = ("vllm-memory-held",)
 LARGE = (
     *("vllm-no-cache-memory", "transformers-offloaded", "torch-memory-fraction", "torch-nvml-assert"),
@@ -39,7 +39,7 @@ class Shortage:
     """
 
     fact: str
-    message: Message
+    message: Symptom
     cause: str
     tried: int | None = None
     total: int | None = None
@@ -49,7 +49,7 @@ class Shortage:
     others: int | None = None
 
 
-def shortage_of(told: Iterable[tuple[str, Message]], devices: tuple[Device, ...] | None = None) -> Shortage | None:
+def shortage_of(told: Iterable[tuple[str, Symptom]], devices: tuple[Device, ...] | None = None) -> Shortage | None:
     """Return the shortage that the messages tell: the one with most numbers, of the device before that of the host."""
     found = [_shortage(fact, message, devices) for fact, message in told]
     return max(found, key=_weight, default=None)
@@ -62,7 +62,7 @@ def _weight(shortage: Shortage) -> tuple[int, int]:
     return rank, known
 
 
-def _shortage(fact: str, message: Message, devices: tuple[Device, ...] | None) -> Shortage:
+def _shortage(fact: str, message: Symptom, devices: tuple[Device, ...] | None) -> Shortage:
     names = message.names
     tried = _first(names, "tried", "asked", "size", "wanted", "buffer")
     if message.kind in KILLED:

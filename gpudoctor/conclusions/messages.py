@@ -1,17 +1,12 @@
-"""The failure messages of a pasted report, by their kind."""
+"""Symptoms by their kind, each with its fact."""
 
 from __future__ import annotations
 
-from gpudoctor.model import Message
+from gpudoctor.model import Symptom
+from gpudoctor.symptoms import of_kind
 
 
-def reported(messages: tuple[Message, ...] | None, *kinds: str) -> tuple[tuple[str, Message], ...]:
-    """Return the fact and the message of each message of these kinds: ("messages[0].text", Message(...)).
-
-    kinds: ids of the table of failure messages; one that ends with "*" names all that begin so.
-    """
-    return tuple(
-        (f"messages[{number}].text", message)
-        for number, message in enumerate(messages or ())
-        if any(message.kind == kind or (kind[-1] == "*" and message.kind.startswith(kind[:-1])) for kind in kinds)
-    )
+def reported(symptoms: tuple[Symptom, ...] | None, *kinds: str) -> tuple[tuple[str, Symptom], ...]:
+    """Return the fact and the symptom of each symptom of these kinds in a pasted text: ("symptoms[0].text", ...)."""
+    found = of_kind(symptoms, *kinds)
+    return tuple((symptom.fact, symptom) for symptom in found if symptom.fact.partition("[")[0] in ("", "symptoms"))

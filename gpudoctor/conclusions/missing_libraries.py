@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gpudoctor.conclusions.error_codes import runtime_texts
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.symptoms import runtime_texts
-from gpudoctor.model import CupyRuntime, Message, TorchRuntime
+from gpudoctor.model import CupyRuntime, Symptom, TorchRuntime
 
 # Those that name the library.
 NAMED = (
@@ -16,17 +16,17 @@ SUMMARY = "cuda-libraries-not-loaded-by-tensorflow"
 
 
 def missing_library(
-    messages: tuple[Message, ...] | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
-) -> tuple[str, Message] | None:
+    symptoms: tuple[Symptom, ...] | None, torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None
+) -> tuple[str, Symptom] | None:
     """Return the message that a CUDA library cannot be opened, unless another check is for it.
 
     A library that PyTorch or CuPy itself misses, or bitsandbytes looks for, is a question of that package.
     """
-    if reported(messages, "bitsandbytes*", "bnb-*"):
+    if reported(symptoms, "bitsandbytes*", "bnb-*"):
         return None
     own = " ".join(text for _, text in runtime_texts(torch_runtime, cupy_runtime))
-    for fact, message in reported(messages, *NAMED):
+    for fact, message in reported(symptoms, *NAMED):
         if message.names["library"] not in own:
             return fact, message
-    told = reported(messages, SUMMARY)
-    return told[0] if told and not reported(messages, "cudnn-*", "libcuda-*") else None
+    told = reported(symptoms, SUMMARY)
+    return told[0] if told and not reported(symptoms, "cudnn-*", "libcuda-*") else None

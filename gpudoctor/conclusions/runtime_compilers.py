@@ -5,29 +5,29 @@ from __future__ import annotations
 from gpudoctor.conclusions.installed import Gpu
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import capability_of, first_toolkit, last_toolkit
-from gpudoctor.model import ComputeCapability, Message
+from gpudoctor.model import ComputeCapability, Symptom
 
 
-def refused_outside_cupy(messages: tuple[Message, ...] | None) -> tuple[str, str] | None:
+def refused_outside_cupy(symptoms: tuple[Symptom, ...] | None) -> tuple[str, str] | None:
     """Return the fact and the text in which NVRTC refuses an architecture; None where the report speaks of CuPy.
 
     CuPy has an NVRTC of its own choice; of the others PyTorch is the one that people have.
     """
-    if reported(messages, "cupy-named"):
+    if reported(symptoms, "cupy-named"):
         return None
-    return next(((fact, message.text) for fact, message in reported(messages, "nvrtc-architecture-refused")), None)
+    return next(((fact, message.text) for fact, message in reported(symptoms, "nvrtc-architecture-refused")), None)
 
 
-def gpu_named_beside(messages: tuple[Message, ...] | None) -> tuple[Gpu, ...]:
+def gpu_named_beside(symptoms: tuple[Symptom, ...] | None) -> tuple[Gpu, ...]:
     """Return the GPU that the report names beside the error, else the one whose capability was asked for."""
-    for fact, message in reported(messages, "nvrtc-architecture-device*"):
+    for fact, message in reported(symptoms, "nvrtc-architecture-device*"):
         name = message.names.get("device")
         capability = capability_of(name)
         if name and capability is not None:
             return (Gpu(name=name, capability=capability, fact=fact),)
-    for fact, message in reported(messages, "nvrtc-architecture-option"):
+    for fact, message in reported(symptoms, "nvrtc-architecture-option"):
         return (Gpu(name="the GPU", capability=ComputeCapability.parse(message.names["capability"]), fact=fact),)
-    said = {message.text: fact for fact, message in reported(messages, "nvidia-gpu-named")}
+    said = {message.text: fact for fact, message in reported(symptoms, "nvidia-gpu-named")}
     found = [(name, capability_of(name), fact) for name, fact in said.items()]
     # Of several GPUs that a report names it is not known which one fails.
     return tuple(

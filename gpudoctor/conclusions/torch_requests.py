@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import TorchRelease, rocm_builds, torch_builds, torch_companions, torch_releases
-from gpudoctor.model import Message, PackageVersion, Python, System
+from gpudoctor.model import PackageVersion, Python, Symptom, System
 from gpudoctor.model.record import record
 
 PLATFORMS = {
@@ -73,40 +73,40 @@ class TorchRequest:
         return next((row for row in torch_releases() if row.release == self.version.minor_release), None)
 
 
-def cuda_wanted(messages: tuple[Message, ...] | None, gpu: str | None = None) -> str | None:
+def cuda_wanted(symptoms: tuple[Symptom, ...] | None, gpu: str | None = None) -> str | None:
     """Return the message in which a program asks for CUDA and does not get it, None where there is none.
 
     gpu: name of an NVIDIA GPU of the machine; only with one does a program that computes on the CPU miss something.
     """
     asked = ("torch-not-compiled-with-cuda", "torch-gpu-wanted", "cuda-not-available")
     kinds = (*asked, "gpu-expected", "cuda-build-asked-told")
-    found = reported(messages, *kinds, *(("torch-on-cpu",) if gpu else ()))
+    found = reported(symptoms, *kinds, *(("torch-on-cpu",) if gpu else ()))
     return found[0][0] if found else None
 
 
-def gpu_named(messages: tuple[Message, ...] | None) -> str | None:
+def gpu_named(symptoms: tuple[Symptom, ...] | None) -> str | None:
     """Return the message in which a report names an NVIDIA GPU, whoever says so and of whatever; None without one.
 
     Beside a build without CUDA that is enough to see what is missed.
     """
-    found = reported(messages, "nvidia-gpu-named")
+    found = reported(symptoms, "nvidia-gpu-named")
     return found[0][0] if found else None
 
 
-def index_asked(messages: tuple[Message, ...] | None, variant: str) -> tuple[str, str] | None:
+def index_asked(symptoms: tuple[Symptom, ...] | None, variant: str) -> tuple[str, str] | None:
     """Return the message that names one of PyTorch's indexes of this kind, "cu" or "rocm", and the variant's name."""
-    for fact, message in reported(messages, "pip-index"):
+    for fact, message in reported(symptoms, "pip-index"):
         last = message.names.get("variant", "").rstrip("/").rpartition("/")[2]
         if re.fullmatch(rf"{variant}\d[\d.]*", last):
             return fact, last
     return None
 
 
-def failed_request(messages: tuple[Message, ...] | None) -> TorchRequest | None:
+def failed_request(symptoms: tuple[Symptom, ...] | None) -> TorchRequest | None:
     """Return what an installer was asked for and did not find, None where no message tells of such."""
     for kind in _FAILURES:
-        for fact, message in reported(messages, kind):
-            return _request(fact, message, messages)
+        for fact, message in reported(symptoms, kind):
+            return _request(fact, message, symptoms)
     return None
 
 
@@ -218,7 +218,7 @@ def _any_has(releases: tuple[TorchRelease, ...], tag: str, system: System | None
     return any(tag in pythons_of(release, platform_of(system)) for release in releases)
 
 
-def _request(fact: str, message: Message, messages: tuple[Message, ...] | None) -> TorchRequest:
+def _request(fact: str, message: Symptom, symptoms: tuple[Symptom, ...] | None) -> TorchRequest:
     names = message.names
     package = next((names[name] for name in _PACKAGES if name in names), "torch")
     specifier = next((names[name] for name in _SPECIFIERS if name in names), "").strip().removeprefix(package)
@@ -232,15 +232,15 @@ def _request(fact: str, message: Message, messages: tuple[Message, ...] | None) 
         package=package,
         specifier=specifier.strip().rstrip(","),
         version=_of_torch(package, PackageVersion(pinned[1])) if pinned and package in PACKAGES else None,
-        available=_available(names.get("versions"), _newest(messages)),
-        gap=_gap(names.get("versions"), _newest(messages)),
-        index=_index(messages),
+        available=_available(names.get("versions"), _newest(symptoms)),
+        gap=_gap(names.get("versions"), _newest(symptoms)),
+        index=_index(symptoms),
         blames=_blames(message),
         platform=names.get("tag", "") if "platform" in names.get("what", "").lower() else "",
     )
 
 
-def _blames(message: Message) -> str:
+def _blames(message: Symptom) -> str:
     """Return what the tool itself names as the reason."""
     if message.kind in ("uv-no-wheel", "pip-unsupported-wheel", "poetry-no-candidate"):
         return "python"
@@ -264,13 +264,13 @@ def _gap(versions: str | None, newest: tuple[str, ...]) -> tuple[str, ...]:
     return (listed[-2], newest[0]) if len(listed) > 1 and newest and newest[-1] not in listed else ()
 
 
-def _newest(messages: tuple[Message, ...] | None) -> tuple[str, ...]:
-    found = [message.names.get("versions", "") for _, message in reported(messages, "pip-newest-versions")]
+def _newest(symptoms: tuple[Symptom, ...] | None) -> tuple[str, ...]:
+    found = [message.names.get("versions", "") for _, message in reported(symptoms, "pip-newest-versions")]
     return tuple(found[0].split(", ")) if len(found) == 1 else ()
 
 
-def _index(messages: tuple[Message, ...] | None) -> str | None:
-    named = [message.names.get("variant", "") for _, message in reported(messages, "pip-index")]
+def _index(symptoms: tuple[Symptom, ...] | None) -> str | None:
+    named = [message.names.get("variant", "") for _, message in reported(symptoms, "pip-index")]
     return next((name for name in named if name), named[0] if named else None)
 
 

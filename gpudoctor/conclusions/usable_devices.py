@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpudoctor.conclusions.devices import has_tensor_cores
+from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus
 from gpudoctor.conclusions.numerics import is_right, within
-from gpudoctor.conclusions.symptoms import gpu_name, nvidia_gpus
 from gpudoctor.data import features
 from gpudoctor.model import ComputeCapability, Device, Driver, PrecisionResult, System, TorchRuntime
 from gpudoctor.model.record import record

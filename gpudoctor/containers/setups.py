@@ -19,7 +19,7 @@ from gpudoctor.containers.engines.endpoint import Endpoint, find_endpoint
 from gpudoctor.containers.engines.objects import service_containers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.containers.packages.torch import FoundTorch, find_torch
-from gpudoctor.model import Message, PackageVersion, Torch
+from gpudoctor.model import PackageVersion, Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup
 from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, parse_service, plain
@@ -200,7 +200,7 @@ class _Look:
         except (APIError, ValueError):
             return None
 
-    def _failures(self, about: Mapping[str, Any]) -> tuple[Message, ...]:
+    def _failures(self, about: Mapping[str, Any]) -> tuple[Symptom, ...]:
         """Return what the engine said of the last start, and what the container wrote since then."""
         from docker.errors import APIError
 
@@ -222,15 +222,15 @@ class _Look:
         return read.decode("utf-8", "replace")
 
 
-def recognised(text: str) -> tuple[Message, ...]:
+def recognised(text: str) -> tuple[Symptom, ...]:
     """Return the failure messages in `text` that tell of a container's start or of its GPU."""
     if not text.strip():
         return ()
-    from gpudoctor.readers.messages import read
     from gpudoctor.readers.text import clean_text
+    from gpudoctor.symptoms.matching import recognise
 
-    messages: tuple[Message, ...] = read(clean_text(text, "container"))["messages"]
-    return tuple(message for message in messages if message.kind.startswith(KINDS))
+    found = recognise(clean_text(text, "container").flat, source="container")
+    return tuple(symptom for _, symptom in found if symptom.kind.startswith(KINDS))
 
 
 def torch_of(found: FoundTorch) -> Torch:

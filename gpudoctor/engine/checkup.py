@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
+from gpudoctor.conclusions import sections_of as sections_read
 from gpudoctor.configuration.requirements.parsing import UNMET, MachineRequirement, sections_of
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
@@ -17,6 +18,8 @@ from gpudoctor.probes.host import Host
 from gpudoctor.registry import Check
 
 ON_COMMAND_LINE = "ignored on the command line"
+FOR_FIXES = {"system", "python", "driver", "devices", "torch", "environment"}
+"""What the commands of fixes depend on, whatever the checks read."""
 
 
 @record
@@ -116,7 +119,8 @@ def _left_out(checks: Sequence[Check], ignored: Mapping[str, str], rules: Rules)
 
 
 def _sections(checks: Iterable[Check]) -> set[str]:
-    return {section for check in checks for section in (*check.sections, *check.optional)}
+    named = {name for check in checks for name in (*check.sections, *check.optional)}
+    return sections_read(named) | FOR_FIXES
 
 
 def exit_status(report: Report, fail_on: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor import __version__
+from gpudoctor.conclusions import Facts
 from gpudoctor.configuration.requirements.parsing import MachineRequirement
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
@@ -13,6 +14,7 @@ from gpudoctor.model.codec import to_json
 from gpudoctor.model.fact import fact_of
 from gpudoctor.model.report import Report
 from gpudoctor.registry import Check, NotApplicable, Skip
+from gpudoctor.remedies.fixes import remedies_of
 
 
 def run_checks(
@@ -28,9 +30,9 @@ def run_checks(
     requirements: what the user asks of the machine. severities: check id → severity that its findings have.
     """
     ignored = ignored or {}
+    facts = Facts(snapshot, requirements=tuple(requirements))
     results = tuple(
-        _skipped(check, ignored[check.id]) if check.id in ignored else run_one(check, snapshot, requirements)
-        for check in checks
+        _skipped(check, ignored[check.id]) if check.id in ignored else _run(check, facts) for check in checks
     )
     found = [finding for result in results for finding in result.findings]
     findings = diagnose(found, {check.id: check for check in checks}, severities)
@@ -39,17 +41,18 @@ def run_checks(
 
 def run_one(check: Check, snapshot: Snapshot, requirements: Sequence[MachineRequirement] = ()) -> CheckResult:
     """Return how `check` ends on `snapshot`. A check that raises is a crash of its own, never of the run."""
+    return _run(check, Facts(snapshot, requirements=tuple(requirements)))
+
+
+def _run(check: Check, facts: Facts) -> CheckResult:
     if check.broken:
         return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=check.broken)
-    whole = {"snapshot": snapshot, "requirements": tuple(requirements)}
-    for section in check.sections:
-        if section not in whole and getattr(snapshot, section) is None:
-            return _without(section, check, snapshot)
     findings: list[Finding] = []
     try:
-        names = (*check.sections, *check.optional)
-        sections = {name: whole[name] if name in whole else getattr(snapshot, name) for name in names}
-        findings.extend(_complete(finding, check, snapshot) for finding in check.function(**sections))
+        for section in check.sections:
+            if facts.get(section) is None:
+                return _without(section, check, facts.snapshot)
+        findings.extend(_complete(finding, check, facts) for finding in facts.call(check.function))
     except Skip as skip:
         if not findings:  # what was found before stays
             return _skipped(check, str(skip), applicable=not isinstance(skip, NotApplicable))
@@ -75,9 +78,11 @@ def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
     return _skipped(check, reason, applicable=report.state != "absent")
 
 
-def _complete(finding: Finding, check: Check, snapshot: Snapshot) -> Finding:
-    evidence = tuple(_evidence(fact, snapshot) for fact in finding.facts)
-    return replace(finding, check_id=check.id, evidence=evidence)
+def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:
+    """Return the finding with its evidence, and its fixes as remedies for this machine."""
+    evidence = tuple(_evidence(fact, facts.snapshot) for fact in finding.facts)
+    remedies = (*finding.remedies, *remedies_of(finding.fixes, facts))
+    return replace(finding, check_id=check.id, evidence=evidence, remedies=remedies)
 
 
 def _evidence(fact: str, snapshot: Snapshot) -> Evidence:
@@ -89,7 +94,7 @@ def _source(fact: str, snapshot: Snapshot) -> str:
     section, *steps = fact.replace("[", ".").split(".")
     field = next((step for step in steps if not step.endswith("]")), "")
     value = getattr(snapshot, section)
-    if section == "messages":
+    if section == "symptoms":
         return str(look_up(snapshot, f"{fact.partition('.')[0]}.source"))
     given = [report for report in snapshot.reports if report.section == section and report.source]
     if given:

@@ -1,11 +1,12 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
+from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, Gpu, Origin, Place, Pytorch
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
 from gpudoctor.model.fact import Fact
-from gpudoctor.model.finding import CheckResult, Evidence, Finding, Outcome, Remedy, Severity
+from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
 from gpudoctor.model.machine import CudaDevice, Device, DeviceFile, DeviceProcess, Driver, PciGpu, System, Xid
-from gpudoctor.model.pasted import Contradiction, Message
+from gpudoctor.model.pasted import Contradiction
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
@@ -26,12 +27,15 @@ from gpudoctor.model.software import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 __all__ = [
+    "CONCLUSIONS",
     "SECTIONS",
     "CheckResult",
     "ComputeCapability",
+    "Conclusions",
     "Container",
     "ContainerEngine",
     "ContainerSetup",
@@ -51,20 +55,24 @@ __all__ = [
     "Evidence",
     "Fact",
     "Finding",
+    "Fix",
     "FoundProfile",
+    "Gpu",
     "GpuRequest",
     "LibraryCall",
-    "Message",
     "Mounted",
+    "Origin",
     "Outcome",
     "Package",
     "PackageVersion",
     "PciGpu",
+    "Place",
     "PrecisionResult",
     "ProbeReport",
     "Project",
     "ProjectImage",
     "Python",
+    "Pytorch",
     "Remedy",
     "Report",
     "Requirement",
@@ -72,6 +80,7 @@ __all__ = [
     "Severity",
     "SharedLibrary",
     "Snapshot",
+    "Symptom",
     "System",
     "Toolkit",
     "ToolkitInstall",

@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Annotated
 
 from gpudoctor.model.fact import Fact
-from gpudoctor.model.pasted import Message
 from gpudoctor.model.record import record
 from gpudoctor.model.software import Torch
+from gpudoctor.model.symptom import Symptom
 
 
 @record
@@ -33,7 +33,7 @@ class ContainerSetup:
     base: Annotated[str | None, Fact("image of FROM in the Dockerfile of its image", source="Dockerfile")] = None
     state: Annotated[str | None, Fact('"created", "running", "exited"', source="inspect: State.Status")] = None
     failures: Annotated[
-        tuple[Message, ...],
+        tuple[Symptom, ...],
         Fact("failure messages of its last start and in its log since then", source="inspect: State.Error; its log"),
     ] = ()
     gpu_requests: Annotated[

@@ -53,13 +53,34 @@ class Remedy:
     reference: str | None = None
 
 
+class Fix:
+    """A way to fix a finding, by its name: the engine makes it into a `Remedy` for the machine diagnosed.
+
+    arguments: what the fix needs to know and the facts do not say: Fix("install-torch", at_most=CudaVersion(12, 8)).
+    """
+
+    def __init__(self, name: str, /, **arguments: Any) -> None:
+        self.name = name
+        self.arguments = arguments
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fix) and (self.name, self.arguments) == (other.name, other.arguments)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"Fix({', '.join([repr(self.name), *(f'{key}={value!r}' for key, value in self.arguments.items())])})"
+
+
 @record
 class Finding:
     """What a check found.
 
     summary: one sentence with both values in it, no line break, no advice.
     facts: dotted paths of the facts it rests on; the runner looks their values up and fills `evidence`.
-    remedies: best first.
+    certain: False if it rests on a conclusion that is only likely; its summary then says "probably".
+    fixes: best first; the engine makes them into `remedies` for this machine.
     caused_by: id of the check whose finding explains this one; set by the diagnosis.
     same_fault_as: ids of checks that find the same fault. They, and what explains them, explain this finding; it keeps
         its severity then, because the user asked for it.
@@ -69,6 +90,8 @@ class Finding:
     summary: str
     subject: str = ""
     facts: tuple[str, ...] = ()
+    certain: bool = True
+    fixes: tuple[Fix, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     check_id: str = ""

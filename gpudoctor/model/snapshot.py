@@ -14,7 +14,7 @@ from gpudoctor.model.containers import Containers
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.images import ProjectImage
 from gpudoctor.model.machine import Device, Driver, System
-from gpudoctor.model.pasted import Contradiction, Message
+from gpudoctor.model.pasted import Contradiction
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.model.record import record
 from gpudoctor.model.software import (
@@ -28,6 +28,7 @@ from gpudoctor.model.software import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.symptom import Symptom
 
 SCHEMA = "gpudoctor/snapshot/1"
 STATES = ("failed", "timed-out", "not-run", "absent", "ok")
@@ -68,7 +69,7 @@ class Snapshot:
     images: tuple[ProjectImage, ...] | None = None
     project: Project | None = None
     profile: FoundProfile | None = None
-    messages: tuple[Message, ...] | None = None
+    symptoms: tuple[Symptom, ...] | None = None
     contradictions: tuple[Contradiction, ...] | None = None
     reports: tuple[ProbeReport, ...] = ()
 

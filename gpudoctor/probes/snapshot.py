@@ -30,6 +30,7 @@ from gpudoctor.probes import (
 from gpudoctor.probes.asked_first import ASKED_FIRST
 from gpudoctor.probes.host import Answer, Host, Question, Setting
 from gpudoctor.probes.parts import first_known
+from gpudoctor.symptoms.facts import with_symptoms
 
 
 class Part(NamedTuple):
@@ -53,7 +54,7 @@ ASKED: tuple[Callable[[Setting], Question | None], ...] = (
     images.question,
     container_setups.question,
 )
-PASTED = ("messages", "contradictions")
+PASTED = ("contradictions",)
 NOT_HERE = "only a pasted report has it"
 IMPORTING = {"torch-runtime", "cupy-runtime"}
 
@@ -117,7 +118,7 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
     reports += [ProbeReport(section=section, state="absent", detail=NOT_HERE) for section in PASTED]
     variables = environment.known_variables(host.setting.environ)
     sections["environment"] = environment.parse_environment(mask(variables, host.setting))
-    return Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections)
+    return with_symptoms(Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections))
 
 
 def questions(setting: Setting, sections: Collection[str] = SECTIONS) -> tuple[Question, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.data import capability_of
-from gpudoctor.model import CudaVersion, Cupy, Device, Driver, Message, Package, PackageVersion, System, Torch
+from gpudoctor.model import CudaVersion, Cupy, Device, Driver, Package, PackageVersion, Symptom, System, Torch
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import cuda_major
 
@@ -82,7 +82,7 @@ def _torch(facts: Mapping[str, Any]) -> Facts:
 
 def _pinned(facts: Mapping[str, Any]) -> PackageVersion | None:
     """Return the version of PyTorch that a command of pip names without a variant, before a session that imports it."""
-    messages: tuple[Message, ...] = facts.get("messages") or ()
+    messages: tuple[Symptom, ...] = facts.get("symptoms") or ()
     kinds = {message.kind for message in messages}
     variants = [message.names.get("variant", "") for message in messages if message.kind == "pip-index"]
     if "pip-no-version" in kinds or "pip-no-match" in kinds or any(_VARIANT.search(variant) for variant in variants):
@@ -157,7 +157,7 @@ def _is_silent(facts: Mapping[str, Any]) -> bool:
             return True
     if runtime is not None and (runtime.available is False or runtime.device_count == 0):
         return True
-    return any(_NOT_ANSWERING.search(message.text) for message in facts.get("messages") or ())
+    return any(_NOT_ANSWERING.search(message.text) for message in facts.get("symptoms") or ())
 
 
 def _device(device: Device) -> Device:

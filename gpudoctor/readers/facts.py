@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.model import Device, Environment, Message
+from gpudoctor.model import Device, Environment, Symptom
 
 # Section → record (devices, messages: tuple of records; "taken_at": text). A section that is not there is not told.
 Facts = dict[str, Any]
@@ -54,7 +54,7 @@ def _gather(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _join_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    if all(isinstance(item, Message) for item in (*first, *second)):
+    if all(isinstance(item, Symptom) for item in (*first, *second)):
         return (*first, *(message for message in second if message not in first))
     if all(isinstance(item, Device) for item in (*first, *second)):
         return join_devices(first, second)

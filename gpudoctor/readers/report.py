@@ -37,6 +37,7 @@ from gpudoctor.readers.conclusions import concluded
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.text import Text, read_text
 from gpudoctor.snapshots.saved import read_snapshot
+from gpudoctor.symptoms.facts import with_symptoms
 
 # Most reliable first: where two texts tell a fact, the first here is believed.
 READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = (
@@ -141,10 +142,10 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
     facts, conclusions = concluded(gathered)
     reports += _reports(gathered, Reading("concluded from the report", conclusions))
     taken_at = facts.pop("taken_at", None)
-    facts.setdefault("messages", ())
+    facts.setdefault("symptoms", ())
     facts.setdefault("contradictions", tuple(contradictions))
     missing = [ProbeReport(section=s, state="not-run", detail="not in the report") for s in SECTIONS if s not in facts]
-    return Snapshot(taken_at=taken_at, reports=(*reports, *missing), **facts)
+    return with_symptoms(Snapshot(taken_at=taken_at, reports=(*reports, *missing), **facts))
 
 
 def _rank(reading: Reading, order: Sequence[str]) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model import Snapshot
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.snapshot import SCHEMA
+from gpudoctor.symptoms.facts import with_symptoms
 
 _NAME = "gpudoctor/snapshot/"
 
@@ -30,9 +32,21 @@ def read_snapshot(data: bytes, name: str) -> Snapshot | None:
     if schema != SCHEMA:
         raise UsageError(f"{name}: its schema is {_shown(schema)}, this gpudoctor reads {SCHEMA}")
     try:
-        return from_json(Snapshot, document, name)
+        return with_symptoms(from_json(Snapshot, _upgraded(document), name))
     except ValueError as error:
         raise UsageError(f"a damaged snapshot: {error}") from None
+
+
+def _upgraded(document: Any) -> Any:
+    """Return the document with the messages of older snapshots as symptoms."""
+    if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
+        return document
+    messages = [message for message in document["messages"] if isinstance(message, dict)]
+    symptoms = [
+        {**message, "code": f"cuda-{message['code']}" if "code" in message else "", "fact": f"symptoms[{number}].text"}
+        for number, message in enumerate(messages)
+    ]
+    return {"symptoms": symptoms, **document}
 
 
 def _shown(schema: object) -> str:

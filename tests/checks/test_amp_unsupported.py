@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import ComputeCapability, Device, Message, Outcome, Severity
+from gpudoctor.model import ComputeCapability, Device, Outcome, Severity, Symptom
 from gpudoctor.testing import run_check
 
 
@@ -47,8 +47,8 @@ def test_unknown_is_no_pass(unknown: Device, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,20 @@ def said(kind: str, text: str = "as printed", **names: str) -> Message:
         pytest.param(said("amp-fp16-gradients"), Severity.ERROR, "GradScaler", "torch.float32", id="fp16 weights"),
     ],
 )
-def test_what_a_report_says_of_a_failure(message: Message, severity: Severity, summary: str, advice: str) -> None:
-    finding = run_check("amp-unsupported", messages=(message,)).findings[0]
+def test_what_a_report_says_of_a_failure(message: Symptom, severity: Severity, summary: str, advice: str) -> None:
+    finding = run_check("amp-unsupported", symptoms=(message,)).findings[0]
     assert finding.severity is severity
     assert summary in finding.summary
     assert advice in finding.remedies[0].summary
 
 
 def test_no_gain_on_a_named_device_without_tensor_cores_is_a_warning() -> None:
-    messages = (said("amp-no-gain"), said("gpu-named-without-tensor-cores", "GTX 1080 Ti"))
-    (finding,) = run_check("amp-unsupported", messages=messages).findings
+    symptoms = (said("amp-no-gain"), said("gpu-named-without-tensor-cores", "GTX 1080 Ti"))
+    (finding,) = run_check("amp-unsupported", symptoms=symptoms).findings
     assert finding.severity is Severity.WARNING
     assert finding.summary == "GTX 1080 Ti has no tensor cores, and mixed precision brought no speed: as printed"
 
 
 def test_no_gain_alone_says_nothing_of_the_device() -> None:
-    result = run_check("amp-unsupported", messages=(said("amp-no-gain"),))
+    result = run_check("amp-unsupported", symptoms=(said("amp-no-gain"),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "devices is unknown")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, Device, Message, Outcome, Severity, TorchRuntime
+from gpudoctor.model import ComputeCapability, Device, Outcome, Severity, Symptom, TorchRuntime
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import GTX_1080, GTX_1660, L4, T4, with_result, working
 
@@ -86,14 +86,14 @@ def test_fp16_is_not_advised_where_it_is_slow_or_faulty(gpu: tuple[str, str]) ->
     ]
 
 
-def said(kind: str, text: str, **names: str) -> tuple[Message, ...]:
-    return (Message(kind=kind, text=text, names=names),)
+def said(kind: str, text: str, **names: str) -> tuple[Symptom, ...]:
+    return (Symptom(kind=kind, text=text, names=names),)
 
 
 def test_a_refusal_in_a_report_names_the_device() -> None:
     text = "Bfloat16 is only supported on GPUs with compute capability of at least 8.0"
     finding = run_check(
-        CHECK, messages=said("bf16-device-refused", text), devices=device(ComputeCapability(7, 0))
+        CHECK, symptoms=said("bf16-device-refused", text), devices=device(ComputeCapability(7, 0))
     ).findings[0]
     assert finding.severity is Severity.ERROR
     assert [evidence.value for evidence in finding.evidence] == [text, "7.0"]
@@ -101,21 +101,21 @@ def test_a_refusal_in_a_report_names_the_device() -> None:
 
 
 def test_a_refusal_on_a_device_with_bf16_is_of_pytorch() -> None:
-    messages = said("bf16-setup-refused", "Your setup doesn't support bf16/gpu")
-    finding = run_check(CHECK, messages=messages, devices=device(ComputeCapability(8, 6))).findings[0]
+    symptoms = said("bf16-setup-refused", "Your setup doesn't support bf16/gpu")
+    finding = run_check(CHECK, symptoms=symptoms, devices=device(ComputeCapability(8, 6))).findings[0]
     assert finding.severity is Severity.WARNING
     assert "although GPU (compute capability 8.6) has it" in finding.summary
     assert "torch.cuda.is_available()" in finding.remedies[0].commands[0]
 
 
 def test_an_operator_without_a_kernel_is_no_refusal_of_the_device() -> None:
-    messages = said("bf16-kernel-missing", "not implemented for 'BFloat16'", operator="triu_tril_cuda_template")
-    finding = run_check(CHECK, messages=messages, devices=device(ComputeCapability(8, 6))).findings[0]
+    symptoms = said("bf16-kernel-missing", "not implemented for 'BFloat16'", operator="triu_tril_cuda_template")
+    finding = run_check(CHECK, symptoms=symptoms, devices=device(ComputeCapability(8, 6))).findings[0]
     assert finding.summary == "This PyTorch has no bf16 kernel of triu_tril_cuda_template"
     assert finding.remedies[0].summary.startswith("Update PyTorch")
 
 
 def test_a_report_of_something_else_passes() -> None:
-    messages = said("tf32-mentioned", "TF32")
-    result = run_check(CHECK, messages=messages, devices=device(ComputeCapability(8, 0)))
+    symptoms = said("tf32-mentioned", "TF32")
+    result = run_check(CHECK, symptoms=symptoms, devices=device(ComputeCapability(8, 0)))
     assert result.outcome is Outcome.PASSED

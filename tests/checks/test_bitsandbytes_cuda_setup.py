@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Message, Outcome, Package, PackageVersion, Python, Severity, Torch
+from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Symptom, Torch
 from gpudoctor.testing import run_check
 
 
@@ -64,13 +64,13 @@ def test_skipped(there: Torch, python: Python, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 def test_a_failed_setup_gives_every_way_out() -> None:
-    messages = (said("bnb-setup-failed"), said("bnb-no-libcudart"), said("bnb-cuda-version", digits="117"))
-    (finding,) = run_check("bitsandbytes-cuda-setup", messages=messages).findings
+    symptoms = (said("bnb-setup-failed"), said("bnb-no-libcudart"), said("bnb-cuda-version", digits="117"))
+    (finding,) = run_check("bitsandbytes-cuda-setup", symptoms=symptoms).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "bitsandbytes finds no CUDA library that fits CUDA 11.7: as printed"
     commands = [command for remedy in finding.remedies for command in remedy.commands]
@@ -81,10 +81,10 @@ def test_a_failed_setup_gives_every_way_out() -> None:
 
 def test_a_cpu_build_of_pytorch_is_the_cause_and_stands_before_it() -> None:
     torch = Torch(installed=True, build="cpu", version=PackageVersion("2.1.0+cpu"))
-    (finding,) = run_check("bitsandbytes-cuda-setup", messages=(said("bnb-without-gpu"),), torch=torch).findings
+    (finding,) = run_check("bitsandbytes-cuda-setup", symptoms=(said("bnb-without-gpu"),), torch=torch).findings
     assert finding.severity is Severity.WARNING
 
 
 def test_a_report_of_something_else_needs_the_packages() -> None:
-    result = run_check("bitsandbytes-cuda-setup", messages=(said("bnb-cuda-version", digits="118"),))
+    result = run_check("bitsandbytes-cuda-setup", symptoms=(said("bnb-cuda-version", digits="118"),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python is unknown")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import Message, Outcome, Python, Severity, Torch
+from gpudoctor.model import Outcome, Python, Severity, Symptom, Torch
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
@@ -14,8 +14,8 @@ PIP = f"Collecting gsplat\n  Getting requirements to build wheel ... error\n  {M
 UV = f"Failed to build `causal-conv1d==1.4.0`\nThe build backend returned an error\n{MISSING}\n"
 
 
-def said(text: str) -> tuple[Message, ...]:
-    found: tuple[Message, ...] = reader.read(clean_text(text, "report"))["messages"]
+def said(text: str) -> tuple[Symptom, ...]:
+    found: tuple[Symptom, ...] = reader.read(clean_text(text, "report"))["symptoms"]
     return found
 
 
@@ -36,12 +36,12 @@ def said(text: str) -> tuple[Message, ...]:
     ],
 )
 def test_outcome(text: str, outcome: Outcome) -> None:
-    assert run_check("build-isolation-hides-torch", messages=said(text)).outcome is outcome
+    assert run_check("build-isolation-hides-torch", symptoms=said(text)).outcome is outcome
 
 
 def test_finding_and_commands() -> None:
     (finding,) = run_check(
-        "build-isolation-hides-torch", messages=said(PIP), torch=Torch(installed=True), python=Python(installer="uv")
+        "build-isolation-hides-torch", symptoms=said(PIP), torch=Torch(installed=True), python=Python(installer="uv")
     ).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "The isolated build of gsplat finds no torch, though it is installed"
@@ -51,13 +51,13 @@ def test_finding_and_commands() -> None:
 
 
 def test_pytorch_is_installed_first_where_it_is_not_known_to_be_there() -> None:
-    (finding,) = run_check("build-isolation-hides-torch", messages=said(UV)).findings
+    (finding,) = run_check("build-isolation-hides-torch", symptoms=said(UV)).findings
     assert finding.subject == "causal-conv1d"
     assert "after PyTorch is installed" in finding.remedies[0].summary
     assert "torch==" in finding.remedies[-1].commands[0]
 
 
-@pytest.mark.parametrize("messages", [None, ()])
-def test_not_applicable(messages: tuple[Message, ...] | None) -> None:
-    result = run_check("build-isolation-hides-torch", messages=messages)
+@pytest.mark.parametrize("symptoms", [None, ()])
+def test_not_applicable(symptoms: tuple[Symptom, ...] | None) -> None:
+    result = run_check("build-isolation-hides-torch", symptoms=symptoms)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no build reports that it lacks torch")

@@ -8,12 +8,12 @@ import pytest
 
 from gpudoctor.model import (
     Device,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
+    Symptom,
     System,
     Torch,
 )
@@ -77,19 +77,19 @@ def test_unknown(sections: dict[str, Any], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-ASKED = Message(kind="conda-cuda-asked", text="cudatoolkit=11.3", names={"package": "cudatoolkit"})
+ASKED = Symptom(kind="conda-cuda-asked", text="cudatoolkit=11.3", names={"package": "cudatoolkit"})
 
 
 @pytest.mark.parametrize(
     ("sections", "outcome"),
     [
-        pytest.param({"messages": (ASKED,)}, Outcome.FOUND, id="asked of conda"),
+        pytest.param({"symptoms": (ASKED,)}, Outcome.FOUND, id="asked of conda"),
         pytest.param(
             {"python": Python(packages=(Package(name="pytorch-cuda", version=PackageVersion("11.8")),))},
             Outcome.FOUND,
             id="installed",
         ),
-        pytest.param({"messages": ()}, Outcome.SKIPPED, id="neither"),
+        pytest.param({"symptoms": ()}, Outcome.SKIPPED, id="neither"),
     ],
 )
 def test_a_request_for_cuda_stands_for_the_gpu(sections: dict[str, Any], outcome: Outcome) -> None:
@@ -103,27 +103,27 @@ def test_a_request_for_cuda_stands_for_the_gpu(sections: dict[str, Any], outcome
         assert "pytorch-gpu" in finding.remedies[0].commands[1]
 
 
-CHOSEN = Message(kind="conda-cpu-chosen", text="conda install ... installs the CPU version", names={})
+CHOSEN = Symptom(kind="conda-cpu-chosen", text="conda install ... installs the CPU version", names={})
 
 
 def test_somebody_says_that_conda_chose_it() -> None:
     torch = Torch(installed=True, build="cpu", version=PackageVersion("1.9.0"))
-    (finding,) = run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED, CHOSEN)).findings
+    (finding,) = run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED, CHOSEN)).findings
     assert finding.summary == "conda chose the CPU build of PyTorch 1.9.0, and CUDA was asked for"
-    assert finding.facts == ("messages[1].text", "messages[0].text")
+    assert finding.facts == ("symptoms[1].text", "symptoms[0].text")
     assert "built for CUDA 10.2, 11.1" in finding.remedies[1].summary
     assert finding.remedies[1].commands[0].endswith("torch==1.9.0+cu111")
-    assert run_check("conda-cpuonly-solved", torch=torch, messages=(CHOSEN,)).outcome is Outcome.SKIPPED
+    assert run_check("conda-cpuonly-solved", torch=torch, symptoms=(CHOSEN,)).outcome is Outcome.SKIPPED
 
 
 def test_a_release_that_the_channel_never_had_is_not_kept() -> None:
     torch = Torch(installed=True, build="cpu", version=PackageVersion("2.7.0"), conda_build="cpu_mkl_py311_100")
-    (finding,) = run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED,)).findings
+    (finding,) = run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED,)).findings
     assert not any("Or keep" in remedy.summary for remedy in finding.remedies)
     assert finding.remedies[-1].commands == ('conda install "pytorch=*=*cuda*"',)
 
 
 def test_a_report_that_shows_a_working_environment_too() -> None:
     torch = Torch(installed=True, build="cuda", version=PackageVersion("1.3.1"), conda_build="py3.7_cpu_0")
-    assert run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED, CHOSEN)).outcome is Outcome.FOUND
-    assert run_check("conda-cpuonly-solved", torch=torch, messages=(ASKED,)).outcome is Outcome.PASSED
+    assert run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED, CHOSEN)).outcome is Outcome.FOUND
+    assert run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED,)).outcome is Outcome.PASSED

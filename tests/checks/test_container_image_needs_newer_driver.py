@@ -7,9 +7,9 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Environment,
-    Message,
     Outcome,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
 )
@@ -81,9 +81,9 @@ def test_skipped(environment: Environment, driver: Driver | None, reason: str) -
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def told(text: str) -> tuple[Message, ...]:
     ],
 )
 def test_a_message(text: str, summary: str, update: str) -> None:
-    (finding,) = run_check("container-image-needs-newer-driver", messages=told(text), driver=R535).findings
+    (finding,) = run_check("container-image-needs-newer-driver", symptoms=told(text), driver=R535).findings
     assert (finding.severity, finding.summary) == (Severity.ERROR, summary)
     assert update in finding.remedies[0].summary + " ".join(finding.remedies[0].commands)
 
@@ -120,7 +120,7 @@ def test_compatibility_mode_is_no_failure() -> None:
     text = (
         "This container was built for NVIDIA Driver Release 545.23 or later, but version 535.129.03 was detected and "
     )
-    result = run_check("container-image-needs-newer-driver", messages=told(text + "compatibility mode is ENABLED."))
+    result = run_check("container-image-needs-newer-driver", symptoms=told(text + "compatibility mode is ENABLED."))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "environment is unknown")
 
 
@@ -133,10 +133,10 @@ def test_what_computes_all_the_same_is_advice() -> None:
 
 
 def test_a_condition_that_is_cut_off() -> None:
-    told: tuple[Message, ...] = reader.read(clean_text("requirement error: unsatisfied condi", "log"))["messages"]
+    told: tuple[Symptom, ...] = reader.read(clean_text("requirement error: unsatisfied condi", "log"))["symptoms"]
     assert told == ()
-    told = reader.read(clean_text("or use an earlier cuda container", "log"))["messages"]
-    (finding,) = run_check("container-image-needs-newer-driver", messages=told, driver=R535).findings
+    told = reader.read(clean_text("or use an earlier cuda container", "log"))["symptoms"]
+    (finding,) = run_check("container-image-needs-newer-driver", symptoms=told, driver=R535).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "The image requires a newer driver than its host has: the host's driver is 535.129.03"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Container, DeviceFile, Driver, DriverVersion, Message, Outcome, Severity, System
+from gpudoctor.model import Container, DeviceFile, Driver, DriverVersion, Outcome, Severity, Symptom, System
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
@@ -82,16 +82,16 @@ def test_skipped(driver: Driver, system: System, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 @pytest.mark.parametrize("driver", [None, Driver(version=DriverVersion((550, 90, 7)))])
 def test_words_of_a_report(driver: Driver | None) -> None:
-    messages = told("After some days the container loses access to the GPU until it is restarted")
-    (finding,) = run_check("container-nvml-lost", messages=messages, driver=driver).findings
-    assert finding.facts == ("messages[0].text",)
+    symptoms = told("After some days the container loses access to the GPU until it is restarted")
+    (finding,) = run_check("container-nvml-lost", symptoms=symptoms, driver=driver).findings
+    assert finding.facts == ("symptoms[0].text",)
     assert finding.remedies[0].commands[0] == "docker restart CONTAINER"
 
 
@@ -116,12 +116,12 @@ def test_selinux_where_only_the_command_tells_of_a_container() -> None:
 
 
 def test_the_installation_of_the_toolkit_is_no_loss() -> None:
-    result = run_check("container-nvml-lost", messages=told("sudo systemctl daemon-reload"))
+    result = run_check("container-nvml-lost", symptoms=told("sudo systemctl daemon-reload"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver is unknown")
 
 
 def test_the_message_as_people_write_it() -> None:
     text = "NVML initialize failed: Unknow, and a restart of the pod helps"
     found = reader.read(clean_text(text, "log"))
-    (finding,) = run_check("container-nvml-lost", driver=found["driver"], messages=found["messages"]).findings
+    (finding,) = run_check("container-nvml-lost", driver=found["driver"], symptoms=found["symptoms"]).findings
     assert finding.summary.startswith("The container has lost the GPU")

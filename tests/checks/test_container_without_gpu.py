@@ -12,10 +12,10 @@ from gpudoctor.model import (
     DeviceFile,
     Driver,
     Environment,
-    Message,
     Outcome,
     PciGpu,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -101,9 +101,9 @@ def test_skipped(system: System, driver: Driver, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 BANNER = "WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available."
@@ -125,7 +125,7 @@ PLAIN = Container(engine="docker", image="pytorch/pytorch:2.6.0-cuda12.4-cudnn9-
 )
 def test_a_message_is_enough_even_where_the_host_works(text: str) -> None:
     host = {"driver": Driver(cuda_init_code=0), "devices": (Device(nvml_index=0),)}
-    (finding,) = run_check("container-without-gpu", messages=told(text), **host).findings
+    (finding,) = run_check("container-without-gpu", symptoms=told(text), **host).findings
     assert finding.severity is Severity.ERROR
     assert any("--gpus all" in command for remedy in finding.remedies for command in remedy.commands)
 
@@ -135,11 +135,11 @@ def test_a_message_is_enough_even_where_the_host_works(text: str) -> None:
     [
         pytest.param(NO_DRIVER, FOUND_NONE, "torch_runtime.availability_error", id="PyTorch finds no driver"),
         pytest.param(TorchRuntime(available=False), "", "torch_runtime.available", id="not available"),
-        pytest.param(None, "bash: nvidia-smi: command not found", "messages[0].text", id="no nvidia-smi"),
+        pytest.param(None, "bash: nvidia-smi: command not found", "symptoms[0].text", id="no nvidia-smi"),
     ],
 )
 def test_a_command_without_the_gpu(runtime: TorchRuntime | None, text: str, fact: str) -> None:
-    result = run_check("container-without-gpu", container=PLAIN, torch_runtime=runtime, messages=told(text))
+    result = run_check("container-without-gpu", container=PLAIN, torch_runtime=runtime, symptoms=told(text))
     (finding,) = result.findings
     assert finding.summary == f"The container of {PLAIN.image} was started without the GPU"
     assert finding.facts == (fact, "container.gpus_requested")
@@ -147,7 +147,7 @@ def test_a_command_without_the_gpu(runtime: TorchRuntime | None, text: str, fact
 
 def test_compose_is_told_of_its_reservation_first() -> None:
     container = Container(engine="docker", compose=True)
-    result = run_check("container-without-gpu", container=container, torch_runtime=NO_DRIVER, messages=told(FOUND_NONE))
+    result = run_check("container-without-gpu", container=container, torch_runtime=NO_DRIVER, symptoms=told(FOUND_NONE))
     remedy = result.findings[0].remedies[0]
     assert "capabilities: [gpu]" in remedy.summary
     assert "NVIDIA_DRIVER_CAPABILITIES: 'compute,utility'" in remedy.summary
@@ -165,20 +165,20 @@ def test_compose_is_told_of_its_reservation_first() -> None:
 def test_a_report_without_that_cause(container: Container, torch: Torch, text: str) -> None:
     runtime = NO_DRIVER if text == FOUND_NONE else TorchRuntime()
     result = run_check(
-        "container-without-gpu", container=container, torch=torch, torch_runtime=runtime, messages=told(text)
+        "container-without-gpu", container=container, torch=torch, torch_runtime=runtime, symptoms=told(text)
     )
     assert result.outcome is Outcome.SKIPPED
 
 
 def test_no_nvidia_smi_in_the_container() -> None:
-    messages = told("bash: nvidia-smi: command not found")
-    result = run_check("container-without-gpu", system=System(container="docker"), messages=messages)
-    assert result.findings[0].facts == ("system.container", "messages[0].text")
+    symptoms = told("bash: nvidia-smi: command not found")
+    result = run_check("container-without-gpu", system=System(container="docker"), symptoms=symptoms)
+    assert result.findings[0].facts == ("system.container", "symptoms[0].text")
 
 
 def from_report(text: str, **sections: Container) -> list[str]:
-    told: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    found = run_check("container-without-gpu", messages=told, **sections).findings
+    told: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    found = run_check("container-without-gpu", symptoms=told, **sections).findings
     return [command for finding in found for command in finding.remedies[0].commands]
 
 
@@ -202,5 +202,5 @@ def test_a_host_without_a_driver_for_singularity() -> None:
     ],
 )
 def test_what_a_program_in_a_container_says(text: str, container: Container, found: bool) -> None:
-    told: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    assert bool(run_check("container-without-gpu", messages=told, container=container).findings) is found
+    told: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    assert bool(run_check("container-without-gpu", symptoms=told, container=container).findings) is found

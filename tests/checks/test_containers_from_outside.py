@@ -16,10 +16,10 @@ from gpudoctor.model import (
     DriverVersion,
     Finding,
     GpuRequest,
-    Message,
     Outcome,
     PackageVersion,
     Severity,
+    Symptom,
     System,
     Torch,
 )
@@ -187,7 +187,7 @@ class TestToolkit:
         WITH_GPU,
         state="created",
         failures=(
-            Message(
+            Symptom(
                 kind="container-no-device-driver",
                 text='could not select device driver "" with capabilities: [[gpu]]',
             ),
@@ -352,7 +352,7 @@ class TestNeedsNewerDriver:
 
     def test_the_runtime_refused_it(self) -> None:
         said = "requirement error: unsatisfied condition: cuda>=13.0"
-        setup = replace(PLAIN, gpu_requests=ALL, failures=(Message(kind="container-requirement-unmet", text=said),))
+        setup = replace(PLAIN, gpu_requests=ALL, failures=(Symptom(kind="container-requirement-unmet", text=said),))
         assert said in only("container-image-needs-newer-driver", setup).summary
 
 
@@ -387,7 +387,7 @@ class TestSharedMemory:
         assert 'is none (ipc "none")' in only("shm-too-small", replace(PLAIN, torch=CUDA_TORCH, ipc="none")).summary
 
     def test_its_log_says_so(self) -> None:
-        failure = Message(kind="shm-bus-error", text="Unexpected bus error encountered in worker")
+        failure = Symptom(kind="shm-bus-error", text="Unexpected bus error encountered in worker")
         finding = only("shm-too-small", replace(PLAIN, failures=(failure,)))
         assert finding.severity is Severity.ERROR
         assert "was too small for what ran in it" in finding.summary
@@ -397,7 +397,7 @@ class TestNvmlLost:
     """container-nvml-lost."""
 
     def test_its_log_says_so(self) -> None:
-        failure = Message(kind="container-nvml-unknown-error", text="Failed to initialize NVML: Unknown Error")
+        failure = Symptom(kind="container-nvml-unknown-error", text="Failed to initialize NVML: Unknown Error")
         finding = only("container-nvml-lost", replace(WITH_GPU, failures=(failure,)))
         assert finding.severity is Severity.ERROR
         assert finding.remedies[0].commands[0] == "docker restart train"

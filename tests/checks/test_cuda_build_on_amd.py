@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Message, Outcome, PackageVersion, PciGpu, Python, Severity, System, Torch
+from gpudoctor.model import CudaVersion, Outcome, PackageVersion, PciGpu, Python, Severity, Symptom, System, Torch
 from gpudoctor.testing import run_check
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684")
@@ -51,23 +51,23 @@ def test_skipped(torch: Torch, system: System, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
-ASKS = Message(kind="asks-for-cuda", text="Found no NVIDIA driver")
-RADEON = Message(kind="amd-gpu-named", text="Radeon RX 6800", names={"device": "Radeon RX 6800"})
+ASKS = Symptom(kind="asks-for-cuda", text="Found no NVIDIA driver")
+RADEON = Symptom(kind="amd-gpu-named", text="Radeon RX 6800", names={"device": "Radeon RX 6800"})
 
 
 def test_a_report_of_an_amd_gpu_that_asks_for_cuda() -> None:
-    (finding,) = run_check("cuda-build-on-amd", messages=(ASKS, RADEON)).findings
+    (finding,) = run_check("cuda-build-on-amd", symptoms=(ASKS, RADEON)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "PyTorch asks for NVIDIA's CUDA, and the GPU is Radeon RX 6800 of AMD (gfx1030)"
     assert any("https://download.pytorch.org/whl/rocm" in command for command in finding.remedies[0].commands)
 
 
 @pytest.mark.parametrize(
-    "messages",
+    "symptoms",
     [
         pytest.param((ASKS,), id="no AMD GPU named"),
         pytest.param((ASKS, said("amd-gpu-named", "AMD Radeon Graphics")), id="graphics part of a processor"),
@@ -75,15 +75,15 @@ def test_a_report_of_an_amd_gpu_that_asks_for_cuda() -> None:
         pytest.param((RADEON,), id="nothing asks for CUDA"),
     ],
 )
-def test_other_reports_are_not_of_another_vendor(messages: tuple[Message, ...]) -> None:
-    assert run_check("cuda-build-on-amd", messages=messages).outcome is Outcome.SKIPPED
+def test_other_reports_are_not_of_another_vendor(symptoms: tuple[Symptom, ...]) -> None:
+    assert run_check("cuda-build-on-amd", symptoms=symptoms).outcome is Outcome.SKIPPED
 
 
 def test_the_words_amd_gpu_are_enough_where_nothing_names_another() -> None:
     told = said("amd-gpu-told", "I have an AMD GPU")
-    (finding,) = run_check("cuda-build-on-amd", messages=(ASKS, told)).findings
+    (finding,) = run_check("cuda-build-on-amd", symptoms=(ASKS, told)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "PyTorch asks for NVIDIA's CUDA, and the GPU is one of AMD"
     assert "https://download.pytorch.org/whl/rocm" in " ".join(finding.remedies[0].commands)
     nvidia = said("nvidia-gpu-named", "RTX 3060")
-    assert run_check("cuda-build-on-amd", messages=(ASKS, told, nvidia)).outcome is not Outcome.FOUND
+    assert run_check("cuda-build-on-amd", symptoms=(ASKS, told, nvidia)).outcome is not Outcome.FOUND

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import DeviceFile, Driver, Message, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import DeviceFile, Driver, Outcome, Severity, Symptom, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="")
@@ -70,15 +70,15 @@ def test_unknown() -> None:
 
 
 def test_a_message_of_any_program() -> None:
-    messages = (Message(kind="cuda-unknown-error", text="CUDA_ERROR_UNKNOWN", code=999),)
-    finding = run_check("cuda-init-unknown-error-999", messages=messages).findings[0]
-    assert finding.facts == ("messages[0].text",)
+    symptoms = (Symptom(kind="cuda-unknown-error", text="CUDA_ERROR_UNKNOWN", code="cuda-999"),)
+    finding = run_check("cuda-init-unknown-error-999", symptoms=symptoms).findings[0]
+    assert finding.facts == ("symptoms[0].text",)
     assert "sudo modprobe nvidia_uvm" in finding.remedies[0].commands
 
 
 def test_another_code_is_another_problem() -> None:
-    messages = (Message(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code=100),)
-    result = run_check("cuda-init-unknown-error-999", messages=messages)
+    symptoms = (Symptom(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code="cuda-100"),)
+    result = run_check("cuda-init-unknown-error-999", symptoms=symptoms)
     assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
 
 

@@ -13,13 +13,13 @@ from gpudoctor.model import (
     Driver,
     Environment,
     LibraryCall,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
     SharedLibrary,
+    Symptom,
     Toolkit,
     Torch,
     TorchRuntime,
@@ -162,12 +162,12 @@ def test_unknown(sections: dict[str, Any]) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit.library_path_libraries is unknown")
 
 
-MISSING = Message(kind="cuda-library-missing", text="x", library="loader", names={"library": "libcudart.so.11.0"})
+MISSING = Symptom(kind="cuda-library-missing", text="x", library="loader", names={"library": "libcudart.so.11.0"})
 
 
 def test_a_library_of_another_cuda_than_pytorch() -> None:
     torch = Torch(installed=True, version=PackageVersion("2.4.0+cu121"), build="cuda", cuda_version=CudaVersion(12, 1))
-    (finding,) = run_check("cuda-libs-conflict", messages=(MISSING,), torch=torch).findings
+    (finding,) = run_check("cuda-libs-conflict", symptoms=(MISSING,), torch=torch).findings
     assert finding.severity is Severity.ERROR
     assert "libcudart.so.11.0 of CUDA 11" in finding.summary
     assert "CUDA 12.1" in finding.summary
@@ -181,17 +181,17 @@ def test_a_library_of_another_cuda_than_pytorch() -> None:
     ],
 )
 def test_a_library_that_another_check_is_for(facts: dict[str, Any]) -> None:
-    assert run_check("cuda-libs-conflict", messages=(MISSING,), **facts).findings == ()
+    assert run_check("cuda-libs-conflict", symptoms=(MISSING,), **facts).findings == ()
 
 
 def test_wheels_of_two_cuda_versions_are_named_where_a_symbol_is_missing() -> None:
-    message = Message(kind="cuda-symbol-missing", text="x", names={"symbol": "ncclCommRegister"})
+    message = Symptom(kind="cuda-symbol-missing", text="x", names={"symbol": "ncclCommRegister"})
     torch = Torch(installed=True, version=PackageVersion("2.2.0+cu121"), build="cuda", cuda_version=CudaVersion(12, 1))
     packages = tuple(
         Package(name=name, version=PackageVersion("2.19.3")) for name in ("nvidia-nccl-cu11", "nvidia-nccl-cu12")
     )
     (finding,) = run_check(
-        "cuda-libs-conflict", messages=(message,), torch=torch, python=Python(packages=packages)
+        "cuda-libs-conflict", symptoms=(message,), torch=torch, python=Python(packages=packages)
     ).findings
     assert finding.summary == "ncclCommRegister is missing in libnccl: another version of it is loaded"
     assert finding.remedies[0].commands == ("python -m pip uninstall -y nvidia-nccl-cu11",)

@@ -10,11 +10,11 @@ from gpudoctor.model import (
     Device,
     Driver,
     Environment,
-    Message,
     Outcome,
     PackageVersion,
     PciGpu,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -147,13 +147,13 @@ def test_amd(variables: dict[str, str], outcome: Outcome) -> None:
     assert result.outcome is outcome
 
 
-NO_DEVICE = Message(kind="torch-no-gpus", text="No CUDA GPUs are available", code=100)
-INVALID = Message(kind="cuda-invalid-device", text="invalid device ordinal", code=101)
+NO_DEVICE = Symptom(kind="torch-no-gpus", text="No CUDA GPUs are available", code="cuda-100")
+INVALID = Symptom(kind="cuda-invalid-device", text="invalid device ordinal", code="cuda-101")
 
 
-def reported(value: str, *messages: Message, **sections: Any) -> Any:
+def reported(value: str, *symptoms: Symptom, **sections: Any) -> Any:
     environment = Environment(variables={"CUDA_VISIBLE_DEVICES": value})
-    return run_check("cuda-visible-devices-hides-gpu", environment=environment, messages=messages, **sections)
+    return run_check("cuda-visible-devices-hides-gpu", environment=environment, symptoms=symptoms, **sections)
 
 
 def test_a_number_that_leaves_no_device() -> None:
@@ -169,7 +169,7 @@ def test_the_first_gpu_is_where_any_is() -> None:
 
 
 def test_a_missing_driver_leaves_no_device_either() -> None:
-    missing = Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
+    missing = Symptom(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
     assert reported("1", NO_DEVICE, missing).outcome is Outcome.PASSED
 
 
@@ -186,7 +186,7 @@ def test_a_build_for_the_cpu_looks_for_no_gpu() -> None:
 
 
 def test_a_device_number_that_is_not_visible() -> None:
-    finding = run_check("cuda-visible-devices-hides-gpu", messages=(INVALID,), devices=FOUR[:1]).findings[0]
+    finding = run_check("cuda-visible-devices-hides-gpu", symptoms=(INVALID,), devices=FOUR[:1]).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary.endswith("; the machine has 1 GPU, 0 to 0")
     assert "CUDA_VISIBLE_DEVICES" in finding.remedies[0].summary
@@ -194,5 +194,5 @@ def test_a_device_number_that_is_not_visible() -> None:
 
 def test_numbers_of_mig_devices_are_for_another_check() -> None:
     mig = (Device(nvml_index=0, name="NVIDIA A100", mig_enabled=True),)
-    result = run_check("cuda-visible-devices-hides-gpu", messages=(INVALID,), devices=mig)
+    result = run_check("cuda-visible-devices-hides-gpu", symptoms=(INVALID,), devices=mig)
     assert result.outcome is Outcome.SKIPPED

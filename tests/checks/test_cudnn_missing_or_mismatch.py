@@ -8,7 +8,6 @@ import pytest
 
 from gpudoctor.model import (
     CudaVersion,
-    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -16,6 +15,7 @@ from gpudoctor.model import (
     Python,
     Severity,
     SharedLibrary,
+    Symptom,
     Toolkit,
     Torch,
     TorchRuntime,
@@ -151,23 +151,23 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def told(kind: str, who: str = "torch", **names: str) -> Message:
-    return Message(kind=kind, text="cuDNN", library=who, source="report.txt", names=names)
+def told(kind: str, who: str = "torch", **names: str) -> Symptom:
+    return Symptom(kind=kind, text="cuDNN", library=who, source="report.txt", names=names)
 
 
 def test_a_message_is_enough_without_pytorch() -> None:
     message = told("cudnn-older-than-built", "tensorflow", built_with="8.9.4", loaded="8.2.4")
-    (finding,) = run_check("cudnn-missing-or-mismatch", messages=(message,), torch=Torch(installed=False)).findings
+    (finding,) = run_check("cudnn-missing-or-mismatch", symptoms=(message,), torch=Torch(installed=False)).findings
     assert finding.summary == "The framework was built with cuDNN 8.9.4, and cuDNN 8.2.4 is loaded"
     assert finding.evidence[0].source == "report.txt"
 
 
 def test_the_message_that_names_versions_comes_first() -> None:
-    messages = (
+    symptoms = (
         told("cudnn-not-loaded-by-jax", "jax"),
         told("cudnn-outdated-for-jax", "jax", built_with="91001", loaded="8907"),
     )
-    (finding,) = run_check("cudnn-missing-or-mismatch", messages=messages).findings
+    (finding,) = run_check("cudnn-missing-or-mismatch", symptoms=symptoms).findings
     assert finding.summary == "JAX was built with cuDNN 9.10.1, and cuDNN 8.9.7 is loaded"
 
 
@@ -183,11 +183,11 @@ def test_cudnn_8_is_installed_where_pytorch_needs_it_too(torch: str, command: st
         installed=True, version=PackageVersion(torch), build="cuda", cuda_version=CudaVersion(12, 1), conda_build=""
     )
     message = told("cudnn-not-found", "loader", library="libcudnn_ops_infer.so.8", major="8")
-    (finding,) = run_check("cudnn-missing-or-mismatch", messages=(message,), torch=installed).findings
+    (finding,) = run_check("cudnn-missing-or-mismatch", symptoms=(message,), torch=installed).findings
     assert command in finding.remedies[0].commands[0]
 
 
 def test_a_status_that_a_full_memory_explains_is_no_finding() -> None:
-    messages = (told("cudnn-failed-status", status="NOT_INITIALIZED"), told("torch-out-of-memory"))
-    assert run_check("cudnn-missing-or-mismatch", messages=messages[:1]).findings[0].severity is Severity.WARNING
-    assert run_check("cudnn-missing-or-mismatch", messages=messages).findings == ()
+    symptoms = (told("cudnn-failed-status", status="NOT_INITIALIZED"), told("torch-out-of-memory"))
+    assert run_check("cudnn-missing-or-mismatch", symptoms=symptoms[:1]).findings[0].severity is Severity.WARNING
+    assert run_check("cudnn-missing-or-mismatch", symptoms=symptoms).findings == ()

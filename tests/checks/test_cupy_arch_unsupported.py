@@ -13,12 +13,12 @@ from gpudoctor.model import (
     CupyRuntime,
     Device,
     LibraryCall,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
+    Symptom,
 )
 from gpudoctor.testing import run_check
 
@@ -140,9 +140,9 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
 
 def test_the_gpu_that_the_report_names_decides() -> None:
     error = "nvrtc: error: invalid value for --gpu-architecture (-arch)"
-    message = Message(kind="nvrtc-architecture-device", text="GTX 1080", names={"device": "GTX 1080"})
+    message = Symptom(kind="nvrtc-architecture-device", text="GTX 1080", names={"device": "GTX 1080"})
     runtime = CupyRuntime(import_error="", device_error=error)
-    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=(message,)).findings
+    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, symptoms=(message,)).findings
     assert "for which CUDA 12.9 was the last" in finding.summary
     assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)
 
@@ -156,16 +156,16 @@ def test_the_gpu_that_the_report_names_decides() -> None:
     ],
 )
 def test_a_gpu_that_the_report_only_names(names: tuple[str, ...], which: str) -> None:
-    messages = tuple(Message(kind="nvidia-gpu-named", text=name, library="") for name in names)
+    symptoms = tuple(Symptom(kind="nvidia-gpu-named", text=name, library="") for name in names)
     runtime = CupyRuntime(import_error="", device_error="CUDA_ERROR_INVALID_SOURCE: device kernel image is invalid")
-    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=messages).findings
+    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, symptoms=symptoms).findings
     assert finding.summary == f"CuPy cannot compile{which}: device kernel image is invalid"
 
 
 def test_the_architecture_that_cupy_asked_for() -> None:
-    option = Message(
+    option = Symptom(
         kind="nvrtc-architecture-option", text="-arch=compute_52", library="nvrtc", names={"capability": "5.2"}
     )
     runtime = CupyRuntime(import_error="", device_error="nvrtc: error: invalid value for --gpu-architecture (-arch)")
-    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, messages=(option,)).findings
+    (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, symptoms=(option,)).findings
     assert finding.summary.startswith("CuPy cannot compile for the GPU (sm_52), for which CUDA 12.9 was the last")

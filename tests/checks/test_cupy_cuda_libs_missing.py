@@ -10,10 +10,10 @@ from gpudoctor.model import (
     CupyRuntime,
     Device,
     LibraryCall,
-    Message,
     Outcome,
     PackageVersion,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.testing import run_check
@@ -122,12 +122,12 @@ def test_a_dll_that_windows_does_not_name() -> None:
     ],
 )
 def test_a_warning_about_the_path(calls: tuple[LibraryCall, ...] | None, outcome: Outcome) -> None:
-    message = Message(kind="cupy-cuda-path-unknown", text="CUDA path could not be detected", library="cupy")
+    message = Symptom(kind="cupy-cuda-path-unknown", text="CUDA path could not be detected", library="cupy")
     runtime = CupyRuntime(import_error="", calls=calls)
-    assert run_check("cupy-cuda-libs-missing", cupy_runtime=runtime, messages=(message,)).outcome is outcome
+    assert run_check("cupy-cuda-libs-missing", cupy_runtime=runtime, symptoms=(message,)).outcome is outcome
 
 
 def test_a_build_from_source_that_fails() -> None:
-    message = Message(kind="cupy-source-build", text="Failed building wheel for cupy", library="pip")
-    (finding,) = run_check("cupy-cuda-libs-missing", messages=(message,)).findings
+    message = Symptom(kind="cupy-source-build", text="Failed building wheel for cupy", library="pip")
+    (finding,) = run_check("cupy-cuda-libs-missing", symptoms=(message,)).findings
     assert "'cupy-cuda12x[ctk]'" in " ".join(finding.remedies[0].commands)

@@ -13,13 +13,13 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Project,
     Requirement,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.testing import run_check
@@ -88,7 +88,7 @@ def test_outcome(sections: dict[str, Any], outcome: Outcome, reason: str) -> Non
 
 def test_a_program_that_failed_without_it_is_an_error() -> None:
     missing = CupyRuntime(import_error="ModuleNotFoundError: No module named 'cupy'")
-    message = Message(kind="cupy-not-installed", text="No module named 'cupy'", library="cupy")
+    message = Symptom(kind="cupy-not-installed", text="No module named 'cupy'", library="cupy")
     assert run_check("cupy-missing", cupy_runtime=missing).findings[0].severity is Severity.INFO
-    (finding,) = run_check("cupy-missing", cupy_runtime=missing, messages=(message,)).findings
+    (finding,) = run_check("cupy-missing", cupy_runtime=missing, symptoms=(message,)).findings
     assert finding.severity is Severity.ERROR

@@ -9,11 +9,11 @@ import pytest
 from gpudoctor.model import (
     Cupy,
     CupyRuntime,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Severity,
+    Symptom,
 )
 from gpudoctor.testing import run_check
 
@@ -106,15 +106,15 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
     ],
 )
 def test_a_function_that_numpy_removed(version: str, outcome: Outcome) -> None:
-    message = Message(kind="numpy-function-removed", text="`np.compat` was removed", names={"function": "compat"})
+    message = Symptom(kind="numpy-function-removed", text="`np.compat` was removed", names={"function": "compat"})
     cupy = Cupy(version=PackageVersion(version), numpy_version=PackageVersion("2.0.1"))
-    result = run_check("cupy-numpy-incompatible", cupy=cupy, messages=(message,))
+    result = run_check("cupy-numpy-incompatible", cupy=cupy, symptoms=(message,))
     assert result.outcome is outcome
     if result.findings:
         assert "numpy<2" in result.findings[0].remedies[0].commands[0]
 
 
 def test_a_module_that_python_removed() -> None:
-    message = Message(kind="cupy-python-too-new", text="x", library="cupy", names={"module": "distutils"})
-    (finding,) = run_check("cupy-numpy-incompatible", messages=(message,)).findings
+    message = Symptom(kind="cupy-python-too-new", text="x", library="cupy", names={"module": "distutils"})
+    (finding,) = run_check("cupy-numpy-incompatible", symptoms=(message,)).findings
     assert finding.summary == "CuPy needs the module distutils, which this Python no longer has"

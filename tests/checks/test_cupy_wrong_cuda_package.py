@@ -14,13 +14,13 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     LibraryCall,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
     SharedLibrary,
+    Symptom,
     Toolkit,
     ToolkitInstall,
     Torch,
@@ -172,9 +172,9 @@ def test_nvcc_of_another_major(error: str, outcome: Outcome) -> None:
 
 
 def test_cupy_says_that_the_driver_does_not_fit() -> None:
-    message = Message(kind="cupy-driver-mismatch", text="x", library="cupy")
+    message = Symptom(kind="cupy-driver-mismatch", text="x", library="cupy")
     driver = Driver(version=DriverVersion.parse("573.91"), cuda_version=CudaVersion(12, 8))
-    (finding,) = run_check("cupy-wrong-cuda-package", messages=(message,), driver=driver).findings
+    (finding,) = run_check("cupy-wrong-cuda-package", symptoms=(message,), driver=driver).findings
     assert "CUDA 12.8" in finding.summary
     assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)
 
@@ -206,7 +206,7 @@ def test_a_missing_library_against_nvcc(library: str, nvcc: str, outcome: Outcom
 
 @pytest.mark.parametrize(("nvcc", "outcome"), [("12.1", Outcome.FOUND), ("11.7", Outcome.SKIPPED)])
 def test_a_distribution_known_by_its_name_alone(nvcc: str, outcome: Outcome) -> None:
-    named = Message(
+    named = Symptom(
         kind="cupy-distribution-named",
         text="cupy-cuda11x",
         library="cupy",
@@ -216,7 +216,7 @@ def test_a_distribution_known_by_its_name_alone(nvcc: str, outcome: Outcome) -> 
         "cupy-wrong-cuda-package",
         cupy_runtime=CupyRuntime(import_error="ImportError: DLL load failed while importing cublas: not found"),
         toolkit=Toolkit(nvcc_version=CudaVersion.parse(nvcc)),
-        messages=(named,),
+        symptoms=(named,),
     )
     assert result.outcome is outcome
 
@@ -280,12 +280,12 @@ def test_everything_else_is_of_another_cuda(torch_cuda: str, wheels: tuple[str, 
     ],
 )
 def test_a_symbol_that_the_loaded_library_lacks(symbol: str, library: str, what: str, command: str) -> None:
-    message = Message(
+    message = Symptom(
         kind="cupy-symbol-missing",
         text="cupy_backends/cuda/api/runtime.so: undefined symbol",
         library="cupy",
         names={"symbol": symbol, "library": library},
     )
-    (finding,) = run_check("cupy-wrong-cuda-package", messages=(message,)).findings
+    (finding,) = run_check("cupy-wrong-cuda-package", symptoms=(message,)).findings
     assert finding.summary == f"CuPy was built for another {what} version: it finds no {symbol} in {library}"
     assert command in " ".join(finding.remedies[0].commands)

@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import Environment, Message, Outcome, Severity, System, Torch
+from gpudoctor.model import Environment, Outcome, Severity, Symptom, System, Torch
 from gpudoctor.testing import run_check
 
 EIGHT_PROCESSORS = System(os="linux", cpu_count=8)
@@ -70,7 +70,7 @@ def test_an_unknown_environment_is_no_pass() -> None:
 
 def test_who_reports_a_failure_sets_it_on_purpose() -> None:
     environment = Environment(variables={"CUDA_LAUNCH_BLOCKING": "1"})
-    failed = (Message(kind="torch-no-kernel-image", text="no kernel image is available"),)
-    for messages, severity in ((failed, Severity.INFO), ((), Severity.WARNING)):
-        (finding,) = run_check("debug-environment-left-on", environment=environment, messages=messages).findings
+    failed = (Symptom(kind="torch-no-kernel-image", text="no kernel image is available"),)
+    for symptoms, severity in ((failed, Severity.INFO), ((), Severity.WARNING)):
+        (finding,) = run_check("debug-environment-left-on", environment=environment, symptoms=symptoms).findings
         assert finding.severity is severity

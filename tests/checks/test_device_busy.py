@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpudoctor.model import Device, Message, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import Device, Outcome, Severity, Symptom, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 BUSY = "CUDA error: CUDA-capable device(s) is/are busy or unavailable"
-SAID = (Message(kind="cuda-devices-busy", text="busy or unavailable", code=46),)
+SAID = (Symptom(kind="cuda-devices-busy", text="busy or unavailable", code="cuda-46"),)
 LINUX = System(os="linux", wsl=0, container="")
 
 
@@ -22,10 +22,10 @@ def device(mode: str | None, **facts: object) -> Device:
     ],
 )
 def test_the_compute_mode_is_named_and_set_back(mode: str, words: str) -> None:
-    (finding,) = run_check("device-busy", devices=(device(mode),), messages=SAID, system=LINUX).findings
+    (finding,) = run_check("device-busy", devices=(device(mode),), symptoms=SAID, system=LINUX).findings
     assert finding.severity is Severity.ERROR
     assert words in finding.summary
-    assert finding.facts == ("messages[0].text", "devices[0].compute_mode")
+    assert finding.facts == ("symptoms[0].text", "devices[0].compute_mode")
     assert "sudo nvidia-smi -c 0" in finding.remedies[0].commands
 
 
@@ -47,7 +47,7 @@ def test_every_device_is_prohibited_and_nothing_failed_yet() -> None:
     [
         pytest.param({"devices": (device("exclusive-process"),)}, id="exclusive by choice"),
         pytest.param({"devices": (device("prohibited"), device("default"))}, id="one is kept for the desktop"),
-        pytest.param({"devices": (device("default", mig_enabled=True),), "messages": SAID}, id="MIG"),
+        pytest.param({"devices": (device("default", mig_enabled=True),), "symptoms": SAID}, id="MIG"),
     ],
 )
 def test_passes(sections: dict[str, object]) -> None:
@@ -55,7 +55,7 @@ def test_passes(sections: dict[str, object]) -> None:
 
 
 def test_windows_has_no_sudo() -> None:
-    (finding,) = run_check("device-busy", messages=SAID, system=System(os="windows")).findings
+    (finding,) = run_check("device-busy", symptoms=SAID, system=System(os="windows")).findings
     assert not any("sudo" in command for remedy in finding.remedies for command in remedy.commands)
 
 
@@ -65,6 +65,6 @@ def test_unknown() -> None:
 
 
 def test_another_message() -> None:
-    other = (Message(kind="cuda-no-device", text="no CUDA-capable device", code=100),)
-    result = run_check("device-busy", messages=other)
+    other = (Symptom(kind="cuda-no-device", text="no CUDA-capable device", code="cuda-100"),)
+    result = run_check("device-busy", symptoms=other)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")

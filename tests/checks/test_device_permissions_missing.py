@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import DeviceFile, Driver, Message, Outcome, Severity, System
+from gpudoctor.model import DeviceFile, Driver, Outcome, Severity, Symptom, System
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="")
@@ -66,7 +66,7 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
 
 
 def test_nvml_says_so() -> None:
-    messages = (Message(kind="nvml-no-permission", text="NVML: Insufficient Permissions"),)
-    finding = run_check("device-permissions-missing", messages=messages).findings[0]
-    assert finding.facts == ("messages[0].text",)
+    symptoms = (Symptom(kind="nvml-no-permission", text="NVML: Insufficient Permissions"),)
+    finding = run_check("device-permissions-missing", symptoms=symptoms).findings[0]
+    assert finding.facts == ("symptoms[0].text",)
     assert "usermod -aG" in finding.remedies[0].commands[0]

@@ -9,9 +9,9 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Environment,
-    Message,
     Outcome,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
 )
@@ -93,9 +93,9 @@ def test_skipped(system: System, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 @pytest.mark.parametrize(
@@ -107,15 +107,15 @@ def told(text: str) -> tuple[Message, ...]:
     ],
 )
 def test_words_of_a_report(text: str) -> None:
-    (finding,) = run_check("driver-capabilities-missing", messages=told(text)).findings
+    (finding,) = run_check("driver-capabilities-missing", symptoms=told(text)).findings
     assert finding.severity is Severity.ERROR
     assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in finding.remedies[0].commands[0]
 
 
 def test_compose_gets_the_variable_first() -> None:
-    messages = told("nvidia-smi works in the container. Found no NVIDIA driver on your system.")
+    symptoms = told("nvidia-smi works in the container. Found no NVIDIA driver on your system.")
     container = Container(engine="docker", compose=True)
-    (finding,) = run_check("driver-capabilities-missing", messages=messages, container=container).findings
+    (finding,) = run_check("driver-capabilities-missing", symptoms=symptoms, container=container).findings
     assert "NVIDIA_DRIVER_CAPABILITIES: 'compute,utility'" in finding.remedies[0].summary
 
 
@@ -124,7 +124,7 @@ def test_a_device_without_libcuda_in_a_report() -> None:
         "driver-capabilities-missing",
         system=DOCKER,
         devices=(Device(nvml_index=0),),
-        messages=told("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
+        symptoms=told("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
     )
     assert result.outcome is Outcome.FOUND
 
@@ -138,7 +138,7 @@ def test_a_device_without_libcuda_in_a_report() -> None:
     ],
 )
 def test_other_words(text: str) -> None:
-    assert run_check("driver-capabilities-missing", messages=told(text)).outcome is Outcome.SKIPPED
+    assert run_check("driver-capabilities-missing", symptoms=told(text)).outcome is Outcome.SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,6 @@ def test_other_words(text: str) -> None:
     ],
 )
 def test_no_library_for_video(container: Container | None, found: bool) -> None:
-    told: tuple[Message, ...] = reader.read(clean_text("Cannot load libnvcuvid.so.1", "log"))["messages"]
-    findings = run_check("driver-capabilities-missing", messages=told, container=container).findings
+    told: tuple[Symptom, ...] = reader.read(clean_text("Cannot load libnvcuvid.so.1", "log"))["symptoms"]
+    findings = run_check("driver-capabilities-missing", symptoms=told, container=container).findings
     assert ["video" in finding.remedies[0].commands[0] for finding in findings] == ([True] if found else [])

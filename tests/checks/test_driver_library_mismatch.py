@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import CupyRuntime, Driver, DriverVersion, Message, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import CupyRuntime, Driver, DriverVersion, Outcome, Severity, Symptom, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="", user_is_root=False)
@@ -95,8 +95,8 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
 
 @pytest.mark.parametrize("kind", ["nvml-version-mismatch", "nvrm-api-mismatch", "tensorflow-version-mismatch"])
 def test_a_message_alone(kind: str) -> None:
-    finding = run_check("driver-library-mismatch", messages=(Message(kind=kind, text="as printed"),)).findings[0]
-    assert finding.facts == ("messages[0].text",)
+    finding = run_check("driver-library-mismatch", symptoms=(Symptom(kind=kind, text="as printed"),)).findings[0]
+    assert finding.facts == ("symptoms[0].text",)
     assert "sudo reboot" in finding.remedies[0].commands
 
 

@@ -6,10 +6,10 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
-    Message,
     Outcome,
     PciGpu,
     Severity,
+    Symptom,
     System,
     TorchRuntime,
 )
@@ -91,27 +91,27 @@ def test_a_message_may_come_from_a_container() -> None:
     "kind", ["torch-no-driver", "nvidia-smi-not-found", "nvml-library-not-found", "libcuda-not-found"]
 )
 def test_a_message_alone(kind: str) -> None:
-    finding = run_check("driver-missing", messages=(Message(kind=kind, text="as printed"),)).findings[0]
+    finding = run_check("driver-missing", symptoms=(Symptom(kind=kind, text="as printed"),)).findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.facts == ("messages[0].text",)
+    assert finding.facts == ("symptoms[0].text",)
     assert "ubuntu-drivers install" in finding.remedies[0].summary
 
 
 @pytest.mark.parametrize("kind", ["nvml-driver-not-loaded", "nvml-version-mismatch", "torch-no-gpus"])
 def test_what_only_a_driver_prints(kind: str) -> None:
-    messages = (Message(kind="torch-no-driver", text=""), Message(kind=kind, text=""))
-    assert run_check("driver-missing", messages=messages).outcome is Outcome.PASSED
+    symptoms = (Symptom(kind="torch-no-driver", text=""), Symptom(kind=kind, text=""))
+    assert run_check("driver-missing", symptoms=symptoms).outcome is Outcome.PASSED
 
 
 def test_a_gpu_that_is_only_named_proves_no_driver() -> None:
-    messages = (Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system"),)
+    symptoms = (Symptom(kind="torch-no-driver", text="Found no NVIDIA driver on your system"),)
     named = (Device(nvml_index=0, name="NVIDIA GeForce RTX 3060"),)
     seen = (Device(nvml_index=0, name="NVIDIA GeForce RTX 3060", memory_total_bytes=2**33),)
-    assert run_check("driver-missing", messages=messages, devices=named).outcome is Outcome.FOUND
-    assert run_check("driver-missing", messages=messages, devices=seen).outcome is Outcome.PASSED
+    assert run_check("driver-missing", symptoms=symptoms, devices=named).outcome is Outcome.FOUND
+    assert run_check("driver-missing", symptoms=symptoms, devices=seen).outcome is Outcome.PASSED
 
 
 def test_no_nvidia_smi_where_pytorch_computes_is_no_error() -> None:
-    messages = (Message(kind="nvidia-smi-not-found", text="nvidia-smi: command not found"),)
-    result = run_check("driver-missing", messages=messages, torch_runtime=TorchRuntime(available=True))
+    symptoms = (Symptom(kind="nvidia-smi-not-found", text="nvidia-smi: command not found"),)
+    result = run_check("driver-missing", symptoms=symptoms, torch_runtime=TorchRuntime(available=True))
     assert result.findings[0].severity is Severity.INFO

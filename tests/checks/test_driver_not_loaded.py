@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, PciGpu, Severity, System
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, Symptom, System
 from gpudoctor.testing import run_check
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="GeForce RTX 4090")
@@ -118,34 +118,34 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
     ],
 )
 def test_a_message_of_the_kernel(kind: str, reason: str, word: str) -> None:
-    finding = run_check("driver-not-loaded", messages=(Message(kind=kind, text="as printed"),)).findings[0]
+    finding = run_check("driver-not-loaded", symptoms=(Symptom(kind=kind, text="as printed"),)).findings[0]
     assert reason in finding.summary
     assert word in str(finding.remedies)
 
 
 def test_every_usual_reason_is_answered_where_none_is_told() -> None:
-    messages = (Message(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
-    remedies = str(run_check("driver-not-loaded", messages=messages).findings[0].remedies)
+    symptoms = (Symptom(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
+    remedies = str(run_check("driver-not-loaded", symptoms=symptoms).findings[0].remedies)
     assert all(word in remedies for word in ("modprobe nvidia", "dkms", "nouveau", "Secure Boot", "Reinstall"))
 
 
 def test_windows_has_no_modprobe() -> None:
-    messages = (Message(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
-    finding = run_check("driver-not-loaded", messages=messages, system=System(os="windows")).findings[0]
+    symptoms = (Symptom(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
+    finding = run_check("driver-not-loaded", symptoms=symptoms, system=System(os="windows")).findings[0]
     assert finding.remedies[0].summary.startswith("Reinstall the NVIDIA driver (a clean installation)")
     assert "modprobe" not in str(finding.remedies)
 
 
 def test_tensorflow_sees_no_module_but_libcuda() -> None:
-    running = Message(kind="kernel-driver-not-running", text="kernel driver does not appear to be running on this host")
-    missing = Message(kind="libcuda-not-found", text="Could not load dynamic library 'libcuda.so.1'")
-    assert run_check("driver-not-loaded", messages=(running,)).outcome is Outcome.FOUND
-    assert run_check("driver-not-loaded", messages=(running, missing)).outcome is Outcome.SKIPPED
+    running = Symptom(kind="kernel-driver-not-running", text="kernel driver does not appear to be running on this host")
+    missing = Symptom(kind="libcuda-not-found", text="Could not load dynamic library 'libcuda.so.1'")
+    assert run_check("driver-not-loaded", symptoms=(running,)).outcome is Outcome.FOUND
+    assert run_check("driver-not-loaded", symptoms=(running, missing)).outcome is Outcome.SKIPPED
 
 
 def test_a_driver_that_dropped_the_gpu() -> None:
-    legacy = Message(kind="nvrm-legacy-gpu", text="", names={"branch": "470"})
-    finding = run_check("driver-not-loaded", messages=(legacy,), system=UBUNTU).findings[0]
+    legacy = Symptom(kind="nvrm-legacy-gpu", text="", names={"branch": "470"})
+    finding = run_check("driver-not-loaded", symptoms=(legacy,), system=UBUNTU).findings[0]
     assert "branch R470" in finding.summary
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-470"
 
@@ -164,14 +164,14 @@ def test_a_driver_that_dropped_the_gpu() -> None:
     ],
 )
 def test_a_message_that_names_the_reason(kind: str, names: dict[str, str], reason: str, command: str) -> None:
-    said = (Message(kind=kind, text="the kernel says", names=names),)
-    (finding,) = run_check("driver-not-loaded", messages=said).findings
+    said = (Symptom(kind=kind, text="the kernel says", names=names),)
+    (finding,) = run_check("driver-not-loaded", symptoms=said).findings
     assert reason in finding.summary
     assert command in finding.remedies[0].commands
 
 
 def test_a_release_that_does_not_know_the_gpu() -> None:
-    said = (Message(kind="nvrm-gpu-not-in-release", text="not supported", names={"driver": "470.57.02"}),)
-    (finding,) = run_check("driver-not-loaded", messages=said).findings
+    said = (Symptom(kind="nvrm-gpu-not-in-release", text="not supported", names={"driver": "470.57.02"}),)
+    (finding,) = run_check("driver-not-loaded", symptoms=said).findings
     assert "470.57.02 does not support this GPU" in finding.summary
     assert "Update the NVIDIA driver" in finding.remedies[0].summary

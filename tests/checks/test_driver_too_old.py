@@ -12,12 +12,12 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -220,15 +220,15 @@ def test_a_pasted_version_stands_for_the_default_build() -> None:
 
 
 def test_a_program_whose_versions_are_not_told() -> None:
-    messages = (Message(kind="cuda-insufficient-driver", text="CUDA driver version is insufficient", code=35),)
-    finding = run_check("driver-too-old", messages=messages).findings[0]
-    assert finding.facts == ("messages[0].text",)
+    symptoms = (Symptom(kind="cuda-insufficient-driver", text="CUDA driver version is insufficient", code="cuda-35"),)
+    finding = run_check("driver-too-old", symptoms=symptoms).findings[0]
+    assert finding.facts == ("symptoms[0].text",)
     assert "CUDA 12 525.60.13" in finding.remedies[0].summary
 
 
 def test_a_program_that_names_the_driver_it_needs() -> None:
-    messages = (Message(kind="nvenc-driver-too-old", text="", code=35, names={"driver": "530.41.03"}),)
-    remedy = run_check("driver-too-old", messages=messages).findings[0].remedies[0]
+    symptoms = (Symptom(kind="nvenc-driver-too-old", text="", code="cuda-35", names={"driver": "530.41.03"}),)
+    remedy = run_check("driver-too-old", symptoms=symptoms).findings[0].remedies[0]
     assert "to 530.41.03 or newer" in remedy.summary
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Message, Outcome, Package, PackageVersion, Python, Severity, Torch
+from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Symptom, Torch
 from gpudoctor.testing import run_check
 
 PYG_PAGE = "https://data.pyg.org/whl/torch-2.4.0+cu121.html"
@@ -107,8 +107,8 @@ def test_unknown(sections: dict[str, Any], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 SYMBOL = "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
@@ -155,7 +155,7 @@ SYMBOL = "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11cha
 def test_an_undefined_symbol_names_the_extension(file: str, name: str, command: str) -> None:
     torch = Torch(installed=True, build="cuda", version=PackageVersion("2.3.0"), cuda_version=CudaVersion(12, 1))
     message = said("extension-undefined-symbol", file=file, symbol=SYMBOL)
-    (finding,) = run_check("extension-abi-mismatch", messages=(message,), torch=torch).findings
+    (finding,) = run_check("extension-abi-mismatch", symptoms=(message,), torch=torch).findings
     assert finding.severity is Severity.ERROR
     assert finding.subject == name
     assert "PyTorch 2.3.0 (CUDA 12.1) (it asks for the C++11 ABI)" in finding.summary
@@ -167,13 +167,13 @@ def test_an_undefined_symbol_names_the_extension(file: str, name: str, command: 
 )
 def test_other_checks_tell_of_these(file: str) -> None:
     message = said("extension-undefined-symbol", file=file, symbol=SYMBOL)
-    result = run_check("extension-abi-mismatch", messages=(message,))
+    result = run_check("extension-abi-mismatch", symptoms=(message,))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python is unknown")
 
 
 def test_an_extension_without_a_name_is_rebuilt_by_its_user() -> None:
     (finding,) = run_check(
-        "extension-abi-mismatch", messages=(said("extension-undefined-symbol", symbol="_ZN5torch3jit1fERKSs"),)
+        "extension-abi-mismatch", symptoms=(said("extension-undefined-symbol", symbol="_ZN5torch3jit1fERKSs"),)
     ).findings
     assert finding.summary.startswith(
         "A compiled extension was not built for the installed PyTorch (it asks for the ABI"

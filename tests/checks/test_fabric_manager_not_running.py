@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, Severity, Symptom, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 VERSION = DriverVersion((580, 95, 5))
@@ -91,14 +91,14 @@ def test_unknown() -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver.nvswitches is unknown")
 
 
-READY = Message(kind="cuda-system-not-ready", text="system not yet initialized", code=802)
-FAILED = Message(kind="fabric-manager-failed", text="nvidia-fabricmanager.service: Failed with result")
-NO_SWITCH = Message(kind="nvswitch-not-found", text="NV_WARN_NOTHING_TO_DO")
-NAMED = Message(kind="nvswitch-named", text="HGX")
+READY = Symptom(kind="cuda-system-not-ready", text="system not yet initialized", code="cuda-802")
+FAILED = Symptom(kind="fabric-manager-failed", text="nvidia-fabricmanager.service: Failed with result")
+NO_SWITCH = Symptom(kind="nvswitch-not-found", text="NV_WARN_NOTHING_TO_DO")
+NAMED = Symptom(kind="nvswitch-named", text="HGX")
 
 
 @pytest.mark.parametrize(
-    ("messages", "severity"),
+    ("symptoms", "severity"),
     [
         pytest.param((READY,), Severity.ERROR, id="802"),
         pytest.param((FAILED,), Severity.ERROR, id="the service failed"),
@@ -107,8 +107,8 @@ NAMED = Message(kind="nvswitch-named", text="HGX")
         pytest.param((FAILED, NO_SWITCH, READY), Severity.ERROR, id="no NVSwitch found, and CUDA waits"),
     ],
 )
-def test_what_a_report_says(messages: tuple[Message, ...], severity: Severity) -> None:
-    (finding,) = run_check("fabric-manager-not-running", messages=messages).findings
+def test_what_a_report_says(symptoms: tuple[Symptom, ...], severity: Severity) -> None:
+    (finding,) = run_check("fabric-manager-not-running", symptoms=symptoms).findings
     assert finding.severity is severity
     assert "fabricmanager" in finding.remedies[0].commands[-2 if severity is Severity.ERROR else 0]
 
@@ -119,7 +119,7 @@ def test_a_report_of_another_version_names_both() -> None:
         fabric_manager="not-running",
         fabric_manager_version=DriverVersion((550, 127, 5)),
     )
-    messages = (Message(kind="fabric-manager-of-another-version", text="do not match"),)
-    (finding,) = run_check("fabric-manager-not-running", driver=driver, messages=messages).findings
+    symptoms = (Symptom(kind="fabric-manager-of-another-version", text="do not match"),)
+    (finding,) = run_check("fabric-manager-not-running", driver=driver, symptoms=symptoms).findings
     assert "550.127.05" in finding.summary
     assert "550.120" in finding.summary

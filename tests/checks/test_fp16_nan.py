@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Message, Outcome, Severity, TorchRuntime
+from gpudoctor.model import Device, Outcome, Severity, Symptom, TorchRuntime
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import GTX_1660, L4, T4, with_result, working
 
@@ -75,8 +75,8 @@ def test_a_device_of_the_series_that_gives_nan_has_one_finding() -> None:
     assert finding.severity is Severity.WARNING
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def said(kind: str, text: str = "as printed", **names: str) -> Message:
     ["fp16-nan-tensor", "fp16-no-half-hint", "fp16-overflow-constant", "fp16-loss-scale-exhausted", "fp16-image-cast"],
 )
 def test_a_conclusive_message_is_an_error(kind: str) -> None:
-    finding = run_check(CHECK, messages=(said(kind),)).findings[0]
+    finding = run_check(CHECK, symptoms=(said(kind),)).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == "Results are NaN or infinite in fp16: as printed"
     assert finding.remedies[-1].summary.startswith("Switch mixed precision off and use float32: amp=False")
@@ -92,7 +92,7 @@ def test_a_conclusive_message_is_an_error(kind: str) -> None:
 
 def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
     devices = (Device(nvml_index=0, name="NVIDIA GeForce GTX 1660Ti"),)
-    finding = run_check(CHECK, messages=(said("loss-nan", "loss is NaN"),), devices=devices).findings[0]
+    finding = run_check(CHECK, symptoms=(said("loss-nan", "loss is NaN"),), devices=devices).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
         "Results are NaN or infinite on NVIDIA GeForce GTX 1660Ti, whose fp16 convolutions are known for it: "
@@ -102,33 +102,33 @@ def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
 
 
 def test_a_nan_loss_with_half_precision_is_a_warning_and_bf16_is_advised_where_it_is() -> None:
-    messages = (said("loss-nan"), said("half-precision-in-use", "fp16"))
-    finding = run_check(CHECK, messages=messages, devices=(Device(nvml_index=0, name="Tesla V100"),)).findings[0]
+    symptoms = (said("loss-nan"), said("half-precision-in-use", "fp16"))
+    finding = run_check(CHECK, symptoms=symptoms, devices=(Device(nvml_index=0, name="Tesla V100"),)).findings[0]
     assert finding.severity is Severity.WARNING
     assert not any("bf16" in remedy.summary for remedy in finding.remedies)
-    finding = run_check(CHECK, messages=messages, devices=(Device(nvml_index=0, name="NVIDIA A100"),)).findings[0]
+    finding = run_check(CHECK, symptoms=symptoms, devices=(Device(nvml_index=0, name="NVIDIA A100"),)).findings[0]
     assert "bf16" in finding.remedies[0].summary
 
 
 def test_a_detector_that_finds_nothing_counts_on_such_a_device_alone() -> None:
     nothing = said("no-detections", "mAP 0")
-    assert run_check(CHECK, messages=(nothing, said("gpu-named-gtx-16", "GTX 1650"))).outcome is Outcome.FOUND
-    assert run_check(CHECK, messages=(nothing, said("amp-by-default", "YOLOv8"))).outcome is Outcome.SKIPPED
+    assert run_check(CHECK, symptoms=(nothing, said("gpu-named-gtx-16", "GTX 1650"))).outcome is Outcome.FOUND
+    assert run_check(CHECK, symptoms=(nothing, said("amp-by-default", "YOLOv8"))).outcome is Outcome.SKIPPED
 
 
 def test_a_nan_loss_alone_has_other_causes() -> None:
-    result = run_check(CHECK, messages=(said("loss-nan"),))
+    result = run_check(CHECK, symptoms=(said("loss-nan"),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "torch_runtime.precision_results is unknown")
 
 
 def test_an_overflow_of_the_gradients_counts_with_a_nan_alone() -> None:
     overflow = said("fp16-gradient-overflow", "Gradient overflow")
-    (finding,) = run_check("fp16-nan", messages=(overflow, said("nan-in-tensor", "NaN or Inf found"))).findings
+    (finding,) = run_check("fp16-nan", symptoms=(overflow, said("nan-in-tensor", "NaN or Inf found"))).findings
     assert finding.severity is Severity.WARNING
-    assert run_check("fp16-nan", messages=(overflow,)).outcome is Outcome.SKIPPED
+    assert run_check("fp16-nan", symptoms=(overflow,)).outcome is Outcome.SKIPPED
 
 
 def test_exclamation_marks_count_on_such_a_device_alone() -> None:
     marks, device = said("exclamation-marks", "!" * 20), said("gpu-named-gtx-16", "GTX 1660")
-    assert run_check("fp16-nan", messages=(marks, device)).outcome is Outcome.FOUND
-    assert run_check("fp16-nan", messages=(marks,)).outcome is Outcome.SKIPPED
+    assert run_check("fp16-nan", symptoms=(marks, device)).outcome is Outcome.FOUND
+    assert run_check("fp16-nan", symptoms=(marks,)).outcome is Outcome.SKIPPED

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CheckResult, Device, Driver, Message, Outcome, Severity, System, TorchRuntime, Xid
+from gpudoctor.model import CheckResult, Device, Driver, Outcome, Severity, Symptom, System, TorchRuntime, Xid
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="")
@@ -190,39 +190,39 @@ def test_between_two_lost_devices_an_xid_is_not_guessed() -> None:
     ],
 )
 def test_a_message_is_about_the_only_device(kind: str, first: str) -> None:
-    told = (Message(kind=kind, text="what was printed"),)
+    told = (Symptom(kind=kind, text="what was printed"),)
     only = Device(nvml_index=0, name="A100")
-    (finding,) = run_check("gpu-hardware-xid-ecc", devices=(only,), messages=told, system=LINUX).findings
+    (finding,) = run_check("gpu-hardware-xid-ecc", devices=(only,), symptoms=told, system=LINUX).findings
     assert (finding.severity, finding.summary) == (Severity.ERROR, 'GPU 0 (A100) shows the error "what was printed"')
     assert finding.remedies[0].commands[0] == first
 
 
 def test_a_message_alone_tells_how_to_find_the_device() -> None:
-    told = (Message(kind="gpu-ecc-uncorrectable", text="uncorrectable ECC error encountered"),)
-    (finding,) = run_check("gpu-hardware-xid-ecc", messages=told).findings
-    assert finding.facts == ("messages[0].text",)
+    told = (Symptom(kind="gpu-ecc-uncorrectable", text="uncorrectable ECC error encountered"),)
+    (finding,) = run_check("gpu-hardware-xid-ecc", symptoms=told).findings
+    assert finding.facts == ("symptoms[0].text",)
     assert finding.remedies[0].commands[0] == "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER"
 
 
 def test_an_xid_says_more_than_a_message() -> None:
-    told = (Message(kind="gpu-fallen-off-bus", text="GPU has fallen off the bus"),)
+    told = (Symptom(kind="gpu-fallen-off-bus", text="GPU has fallen off the bus"),)
     driver = Driver(xids=(xid(79),))
-    (finding,) = run_check("gpu-hardware-xid-ecc", driver=driver, messages=told).findings
+    (finding,) = run_check("gpu-hardware-xid-ecc", driver=driver, symptoms=told).findings
     assert finding.facts == ("driver.xids[0]",)
 
 
 def test_a_gpu_whose_name_is_told_is_no_fault() -> None:
-    told = (Message(kind="gpu-named-ampere", text="RTX 4090"),)
-    assert run_check("gpu-hardware-xid-ecc", driver=Driver(xids=()), messages=told).outcome is Outcome.PASSED
+    told = (Symptom(kind="gpu-named-ampere", text="RTX 4090"),)
+    assert run_check("gpu-hardware-xid-ecc", driver=Driver(xids=()), symptoms=told).outcome is Outcome.PASSED
 
 
-NO_DEVICES = (Message(kind="nvidia-smi-no-devices", text="No devices were found"),)
+NO_DEVICES = (Symptom(kind="nvidia-smi-no-devices", text="No devices were found"),)
 
 
 @pytest.mark.parametrize("devices", [None, ()])
 def test_a_driver_that_shows_no_device_could_not_initialise_it(devices: tuple[Device, ...] | None) -> None:
-    (finding,) = run_check("gpu-hardware-xid-ecc", devices=devices, messages=NO_DEVICES).findings
-    assert (finding.severity, finding.facts) == (Severity.WARNING, ("messages[0].text",))
+    (finding,) = run_check("gpu-hardware-xid-ecc", devices=devices, symptoms=NO_DEVICES).findings
+    assert (finding.severity, finding.facts) == (Severity.WARNING, ("symptoms[0].text",))
     assert "dmesg" in finding.remedies[0].commands[0]
 
 
@@ -235,7 +235,7 @@ def test_a_driver_that_shows_no_device_could_not_initialise_it(devices: tuple[De
 )
 def test_no_devices_for_another_reason(devices: tuple[Device, ...] | None, system: System) -> None:
     driver = Driver(xids=())
-    result = run_check("gpu-hardware-xid-ecc", driver=driver, devices=devices, messages=NO_DEVICES, system=system)
+    result = run_check("gpu-hardware-xid-ecc", driver=driver, devices=devices, symptoms=NO_DEVICES, system=system)
     assert result.outcome is Outcome.PASSED
 
 

@@ -79,5 +79,5 @@ def test_the_sizes_of_processes_suffice() -> None:
 
 def test_in_a_report_it_is_advice() -> None:
     """The programs may be the job that the report is about."""
-    (finding,) = run_check("gpu-memory-held-by-others", devices=(device(20 * GIB),), messages=()).findings
+    (finding,) = run_check("gpu-memory-held-by-others", devices=(device(20 * GIB),), symptoms=()).findings
     assert finding.severity is Severity.INFO

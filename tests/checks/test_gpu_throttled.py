@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import Device, Message, Outcome, Severity
+from gpudoctor.model import Device, Outcome, Severity, Symptom
 from gpudoctor.testing import run_check
 
 
@@ -73,16 +73,16 @@ def test_without_devices_the_question_does_not_arise() -> None:
     [({"reason": "HW Power Brake Slowdown"}, "Look at the power supply"), ({}, "Cool the GPU")],
 )
 def test_what_a_report_says_of_a_device_that_it_does_not_show(names: dict[str, str], summary: str) -> None:
-    message = Message(kind="gpu-slowdown-active", text="HW Slowdown: Active", names=names)
-    (finding,) = run_check("gpu-throttled", messages=(message,)).findings
+    message = Symptom(kind="gpu-slowdown-active", text="HW Slowdown: Active", names=names)
+    (finding,) = run_check("gpu-throttled", symptoms=(message,)).findings
     assert finding.severity is Severity.WARNING
     assert finding.remedies[0].summary.startswith(summary)
 
 
 def test_what_a_report_shows_counts_more_than_what_it_says() -> None:
-    message = Message(kind="gpu-throttling-told", text="GPU throttled")
+    message = Symptom(kind="gpu-throttling-told", text="GPU throttled")
     devices = (Device(nvml_index=0, throttle_reasons=("gpu_idle",)),)
-    assert run_check("gpu-throttled", messages=(message,), devices=devices).outcome is Outcome.PASSED
+    assert run_check("gpu-throttled", symptoms=(message,), devices=devices).outcome is Outcome.PASSED
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 
 from gpudoctor.model import (
     CudaVersion,
-    Message,
     Outcome,
     Project,
     Python,
     Requirement,
     Severity,
+    Symptom,
     System,
     Toolkit,
 )
@@ -94,7 +94,7 @@ def test_skipped(there: Toolkit, reason: str) -> None:
 )
 def test_a_build_that_failed(kind: str, names: dict[str, str], nvcc: tuple[int, int] | None, gcc: int) -> None:
     toolkit = Toolkit(nvcc_version=CudaVersion(*nvcc)) if nvcc else None
-    message = Message(kind=kind, text="error", library="nvcc", names=names)
-    (finding,) = run_check("host-compiler-too-new", messages=(message,), toolkit=toolkit).findings
+    message = Symptom(kind=kind, text="error", library="nvcc", names=names)
+    (finding,) = run_check("host-compiler-too-new", symptoms=(message,), toolkit=toolkit).findings
     assert finding.severity is Severity.ERROR
     assert f"CXX=g++-{gcc} " in finding.remedies[0].commands[0]

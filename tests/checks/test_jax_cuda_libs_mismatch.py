@@ -1,12 +1,12 @@
 import pytest
 
-from gpudoctor.model import Message, Outcome, Severity
+from gpudoctor.model import Outcome, Severity, Symptom
 from gpudoctor.testing import run_check
 
 
-def outdated(name: str, loaded: str, built_with: str) -> tuple[Message, ...]:
+def outdated(name: str, loaded: str, built_with: str) -> tuple[Symptom, ...]:
     names = {"name": name, "loaded": loaded, "built_with": built_with}
-    return (Message(kind="jax-library-outdated", text=f"{name} is older", library="jax", names=names),)
+    return (Symptom(kind="jax-library-outdated", text=f"{name} is older", library="jax", names=names),)
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ def outdated(name: str, loaded: str, built_with: str) -> tuple[Message, ...]:
         pytest.param(outdated("cuSOLVER", "11700", "12000"), "jax[cuda13]", id="cuSOLVER of CUDA 13"),
     ],
 )
-def test_an_older_library_is_named_with_what_replaces_it(message: tuple[Message, ...], wheel: str) -> None:
-    (finding,) = run_check("jax-cuda-libs-mismatch", messages=message).findings
+def test_an_older_library_is_named_with_what_replaces_it(message: tuple[Symptom, ...], wheel: str) -> None:
+    (finding,) = run_check("jax-cuda-libs-mismatch", symptoms=message).findings
     names = message[0].names
     assert finding.severity is Severity.ERROR
     assert finding.summary == f"JAX was built with {names['name']} {names['built_with']} and finds {names['loaded']}"
@@ -28,5 +28,5 @@ def test_an_older_library_is_named_with_what_replaces_it(message: tuple[Message,
 
 
 def test_a_report_without_such_a_message_is_not_its_case() -> None:
-    result = run_check("jax-cuda-libs-mismatch", messages=())
+    result = run_check("jax-cuda-libs-mismatch", symptoms=())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "JAX reports no CUDA library that is too old")

@@ -8,9 +8,9 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
-    Message,
     Outcome,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.testing import run_check
@@ -63,12 +63,12 @@ def test_skipped(driver: Driver, system: System | None, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-LOADER = Message(kind="libcuda-not-opened", text="x", names={"library": "libcuda.so.1"})
+LOADER = Symptom(kind="libcuda-not-opened", text="x", names={"library": "libcuda.so.1"})
 WORKS = {"driver": Driver(version=DriverVersion.parse("550.54.14")), "devices": (Device(nvml_index=0),)}
 
 
 def test_a_loader_that_finds_none_beside_a_driver_that_answers() -> None:
-    (finding,) = run_check("libcuda-not-on-linker-path", messages=(LOADER,), **WORKS).findings
+    (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(LOADER,), **WORKS).findings
     assert finding.summary == "The loader finds no libcuda.so.1, although driver 550.54.14 works"
 
 
@@ -80,11 +80,11 @@ def test_a_loader_that_finds_none_beside_a_driver_that_answers() -> None:
     ],
 )
 def test_a_loader_alone_proves_nothing(facts: dict[str, Any]) -> None:
-    assert run_check("libcuda-not-on-linker-path", messages=(LOADER,), **facts).outcome is Outcome.SKIPPED
+    assert run_check("libcuda-not-on-linker-path", symptoms=(LOADER,), **facts).outcome is Outcome.SKIPPED
 
 
 def test_the_linker_in_wsl_is_told_the_folder_of_wsl() -> None:
-    message = Message(kind="libcuda-not-linked", text="cannot find -lcuda", library="ld")
-    (finding,) = run_check("libcuda-not-on-linker-path", messages=(message,), system=System(wsl=2)).findings
+    message = Symptom(kind="libcuda-not-linked", text="cannot find -lcuda", library="ld")
+    (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(message,), system=System(wsl=2)).findings
     assert finding.severity is Severity.ERROR
     assert "/usr/lib/wsl/lib/libcuda.so.1" in " ".join(finding.remedies[0].commands)

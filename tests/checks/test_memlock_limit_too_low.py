@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Containers, ContainerSetup, Message, Outcome, Severity, System
+from gpudoctor.model import Containers, ContainerSetup, Outcome, Severity, Symptom, System
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
@@ -18,9 +18,9 @@ def seen(**about: object) -> Containers:
     return Containers(setups=(replace(WITH_INFINIBAND, **about),))  # type: ignore[arg-type]
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 def test_a_limit() -> None:
@@ -37,7 +37,7 @@ def test_the_engines_default_is_advice() -> None:
 
 
 def test_its_log_says_that_it_was_too_little() -> None:
-    failure = Message(kind="memlock-exceeded", text="ibv_reg_mr failed with error Cannot allocate memory")
+    failure = Symptom(kind="memlock-exceeded", text="ibv_reg_mr failed with error Cannot allocate memory")
     (finding,) = run_check("memlock-limit-too-low", containers=seen(device_files=(), failures=(failure,))).findings
     assert finding.severity is Severity.ERROR
 
@@ -64,15 +64,15 @@ def test_without_infiniband_none_is_needed(device_files: tuple[str, ...]) -> Non
 )
 def test_a_report_that_says_so(text: str) -> None:
     system = System(memlock_limit_bytes=8 << 20)
-    (finding,) = run_check("memlock-limit-too-low", messages=told(text), system=system).findings
+    (finding,) = run_check("memlock-limit-too-low", symptoms=told(text), system=system).findings
     assert finding.severity is Severity.ERROR
     assert "up to 8 MiB" in finding.summary
     assert any("limits.conf" in remedy.summary for remedy in finding.remedies)
 
 
 def test_another_failure_of_infiniband() -> None:
-    messages = told("NCCL WARN Call to ibv_open_device failed")
-    assert run_check("memlock-limit-too-low", messages=messages).outcome is Outcome.SKIPPED
+    symptoms = told("NCCL WARN Call to ibv_open_device failed")
+    assert run_check("memlock-limit-too-low", symptoms=symptoms).outcome is Outcome.SKIPPED
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from gpudoctor.model import (
     DriverVersion,
     Environment,
     Finding,
-    Message,
     Outcome,
     Severity,
+    Symptom,
     TorchRuntime,
 )
 from gpudoctor.testing import run_check
@@ -105,8 +105,8 @@ def test_unknown() -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "devices is unknown")
 
 
-NAMED = Message(kind="mig-device-named", text="MIG-3g.40gb")
-COUNTED = Message(kind="torch-too-many-devices", text="device < num_gpus INTERNAL ASSERT FAILED")
+NAMED = Symptom(kind="mig-device-named", text="MIG-3g.40gb")
+COUNTED = Symptom(kind="torch-too-many-devices", text="device < num_gpus INTERNAL ASSERT FAILED")
 INSTANCE = "MIG-5a0c1f9e-11aa-22bb-33cc-0123456789ac"
 
 
@@ -116,26 +116,26 @@ def only_finding(**sections: Any) -> Finding:
 
 
 @pytest.mark.parametrize(
-    ("messages", "devices"),
+    ("symptoms", "devices"),
     [
         pytest.param((COUNTED, NAMED), None, id="a MIG device is named"),
         pytest.param((COUNTED,), (Device(nvml_index=0, mig_enabled=True, mig_uuids=(INSTANCE,)),), id="MIG is on"),
     ],
 )
-def test_more_devices_than_a_process_may_use(messages: tuple[Message, ...], devices: tuple[Device, ...] | None) -> None:
-    finding = only_finding(messages=messages, devices=devices)
+def test_more_devices_than_a_process_may_use(symptoms: tuple[Symptom, ...], devices: tuple[Device, ...] | None) -> None:
+    finding = only_finding(symptoms=symptoms, devices=devices)
     assert finding.severity is Severity.ERROR
     assert finding.summary == "PyTorch counts several MIG instances, and a process may use one only"
 
 
 def test_the_assertion_without_a_word_of_mig_passes() -> None:
     devices = (Device(nvml_index=0, mig_enabled=False, mig_uuids=()),)
-    assert run_check("mig-misconfigured", messages=(COUNTED,), devices=devices).outcome is Outcome.PASSED
+    assert run_check("mig-misconfigured", symptoms=(COUNTED,), devices=devices).outcome is Outcome.PASSED
 
 
 def test_a_uuid_taken_for_a_number() -> None:
-    message = Message(kind="mig-uuid-as-number", text="...", names={"uuid": INSTANCE})
-    assert INSTANCE in only_finding(messages=(message,)).summary
+    message = Symptom(kind="mig-uuid-as-number", text="...", names={"uuid": INSTANCE})
+    assert INSTANCE in only_finding(symptoms=(message,)).summary
 
 
 def test_a_mig_device_that_cuda_does_not_find() -> None:
@@ -154,31 +154,31 @@ def test_a_mig_device_that_cuda_does_not_find() -> None:
     ],
 )
 def test_what_nvidia_smi_says(kind: str, command: str) -> None:
-    finding = only_finding(messages=(Message(kind=kind, text="what was printed"),))
+    finding = only_finding(symptoms=(Symptom(kind=kind, text="what was printed"),))
     assert finding.severity is Severity.ERROR
     assert command in [line for remedy in finding.remedies for line in remedy.commands]
 
 
 def test_no_mig_devices_where_the_devices_are_shown_counts_once() -> None:
     devices = (Device(nvml_index=0, mig_enabled=True, mig_uuids=()),)
-    finding = only_finding(messages=(Message(kind="mig-no-devices", text="No MIG devices found"),), devices=devices)
+    finding = only_finding(symptoms=(Symptom(kind="mig-no-devices", text="No MIG devices found"),), devices=devices)
     assert finding.facts == ("devices[0].mig_enabled", "devices[0].mig_uuids")
 
 
-IN_USE = Message(kind="mig-in-use-told", text="MIG mode is enabled")
+IN_USE = Symptom(kind="mig-in-use-told", text="MIG mode is enabled")
 
 
 @pytest.mark.parametrize(
     "missing",
     [
-        pytest.param(Message(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code=100), id="CUDA"),
-        pytest.param(Message(kind="device-missing-told", text="no devices found"), id="in words"),
+        pytest.param(Symptom(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code="cuda-100"), id="CUDA"),
+        pytest.param(Symptom(kind="device-missing-told", text="no devices found"), id="in words"),
     ],
 )
-def test_a_report_that_speaks_of_mig_and_of_a_device_that_is_missing(missing: Message) -> None:
-    finding = only_finding(messages=(IN_USE, missing))
+def test_a_report_that_speaks_of_mig_and_of_a_device_that_is_missing(missing: Symptom) -> None:
+    finding = only_finding(symptoms=(IN_USE, missing))
     assert finding.severity is Severity.ERROR
-    assert finding.facts == ("messages[0].text", "messages[1].text")
+    assert finding.facts == ("symptoms[0].text", "symptoms[1].text")
     assert "nvidia-smi -L" in finding.remedies[0].commands
-    assert run_check("mig-misconfigured", messages=(missing,)).outcome is Outcome.SKIPPED
-    assert run_check("mig-misconfigured", messages=(IN_USE,)).outcome is Outcome.SKIPPED
+    assert run_check("mig-misconfigured", symptoms=(missing,)).outcome is Outcome.SKIPPED
+    assert run_check("mig-misconfigured", symptoms=(IN_USE,)).outcome is Outcome.SKIPPED

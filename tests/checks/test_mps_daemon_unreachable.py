@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Driver, Environment, Message, Outcome, Severity, System, TorchRuntime
+from gpudoctor.model import Driver, Environment, Outcome, Severity, Symptom, System, TorchRuntime
 from gpudoctor.testing import run_check
 
 
@@ -40,8 +40,8 @@ def test_the_text_of_pytorch_is_enough() -> None:
 
 
 def test_a_container_gets_the_folder_of_its_host() -> None:
-    said = (Message(kind="cuda-mps-connection-failed", text="MPS client failed to connect", code=805),)
-    (finding,) = run_check("mps-daemon-unreachable", messages=said, system=System(container="docker")).findings
+    said = (Symptom(kind="cuda-mps-connection-failed", text="MPS client failed to connect", code="cuda-805"),)
+    (finding,) = run_check("mps-daemon-unreachable", symptoms=said, system=System(container="docker")).findings
     assert "mount that folder of the host" in finding.remedies[0].summary
 
 
@@ -58,6 +58,6 @@ def test_unknown() -> None:
 
 
 def test_another_message() -> None:
-    other = (Message(kind="cuda-no-device", text="no CUDA-capable device", code=100),)
-    result = run_check("mps-daemon-unreachable", messages=other)
+    other = (Symptom(kind="cuda-no-device", text="no CUDA-capable device", code="cuda-100"),)
+    result = run_check("mps-daemon-unreachable", symptoms=other)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Environment, Message, Outcome, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Environment, Outcome, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.testing import run_check
 
 MAC = System(os="darwin", machine="arm64")
@@ -36,25 +36,25 @@ def test_not_available(*, built: bool, summary: str) -> None:
     ],
 )
 def test_a_report_says_what_mps_lacks(kind: str, advice: str) -> None:
-    finding = run_check("mps-issues", messages=(Message(kind=kind, text="what was printed"),)).findings[0]
+    finding = run_check("mps-issues", symptoms=(Symptom(kind=kind, text="what was printed"),)).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary.endswith(": what was printed")
     assert advice in finding.remedies[0].summary
 
 
-NO_CUDA = Message(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled")
+NO_CUDA = Symptom(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled")
 
 
 def test_cuda_is_asked_for_on_a_mac() -> None:
-    finding = run_check("mps-issues", messages=(NO_CUDA,), system=MAC).findings[0]
-    assert finding.facts == ("messages[0].text", "system.os")
+    finding = run_check("mps-issues", symptoms=(NO_CUDA,), system=MAC).findings[0]
+    assert finding.facts == ("symptoms[0].text", "system.os")
     assert "torch.device('mps')" in finding.remedies[0].summary
 
 
 def test_a_mac_that_the_report_names_counts_where_the_system_is_unknown() -> None:
-    named = Message(kind="apple-mac-named", text="MacBook")
-    assert run_check("mps-issues", messages=(NO_CUDA, named)).outcome is Outcome.FOUND
-    linux = run_check("mps-issues", messages=(NO_CUDA, named), system=System(os="linux"))
+    named = Symptom(kind="apple-mac-named", text="MacBook")
+    assert run_check("mps-issues", symptoms=(NO_CUDA, named)).outcome is Outcome.FOUND
+    linux = run_check("mps-issues", symptoms=(NO_CUDA, named), system=System(os="linux"))
     assert (linux.outcome, linux.reason) == (Outcome.SKIPPED, "torch_runtime is unknown")
 
 
@@ -92,6 +92,6 @@ def test_skipped(system: System, reason: str) -> None:
 
 
 def test_a_container_on_a_mac_reaches_no_gpu() -> None:
-    told = (Message(kind="apple-mac-named", text="MacBook"), Message(kind="asks-for-cuda", text="no NVIDIA driver"))
-    (finding,) = run_check("mps-issues", messages=told, torch=Torch(installed=True, build="cuda")).findings
+    told = (Symptom(kind="apple-mac-named", text="MacBook"), Symptom(kind="asks-for-cuda", text="no NVIDIA driver"))
+    (finding,) = run_check("mps-issues", symptoms=told, torch=Torch(installed=True, build="cuda")).findings
     assert "outside of the container mps works" in finding.remedies[0].summary

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Message, Outcome, PrecisionResult, Severity, TorchRuntime
+from gpudoctor.model import Outcome, PrecisionResult, Severity, Symptom, TorchRuntime
 from gpudoctor.testing import run_check
 
 CHECK = "mps-op-not-implemented"
@@ -16,7 +16,7 @@ LIVE = PrecisionResult(device="mps", precision="fp32", error=OPERATOR)
         pytest.param({"torch_runtime": TorchRuntime(availability_error=OPERATOR)}, id="error of PyTorch"),
         pytest.param({"torch_runtime": TorchRuntime(precision_results=(LIVE,))}, id="live"),
         pytest.param(
-            {"messages": (Message(kind="mps-operator-missing", text=OPERATOR, names={"operator": "aten::_fft_r2c"}),)},
+            {"symptoms": (Symptom(kind="mps-operator-missing", text=OPERATOR, names={"operator": "aten::_fft_r2c"}),)},
             id="report",
         ),
     ],
@@ -31,13 +31,13 @@ def test_a_missing_operator_is_named(sections: dict[str, object]) -> None:
 
 
 def test_each_operator_once() -> None:
-    messages = tuple(
-        Message(kind="mps-operator-missing", text=OPERATOR, names={"operator": name})
+    symptoms = tuple(
+        Symptom(kind="mps-operator-missing", text=OPERATOR, names={"operator": name})
         for name in ("aten::a", "aten::b", "aten::a")
     )
-    assert [finding.subject for finding in run_check(CHECK, messages=messages).findings] == ["aten::a", "aten::b"]
+    assert [finding.subject for finding in run_check(CHECK, symptoms=symptoms).findings] == ["aten::a", "aten::b"]
 
 
 def test_another_message_is_not_its_question() -> None:
-    result = run_check(CHECK, messages=(Message(kind="mps-float64", text="no float64"),))
+    result = run_check(CHECK, symptoms=(Symptom(kind="mps-float64", text="no float64"),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no operator was missing")

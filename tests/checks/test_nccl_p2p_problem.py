@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Environment, Message, Outcome, Severity, System
+from gpudoctor.model import Device, Environment, Outcome, Severity, Symptom, System
 from gpudoctor.testing import run_check
 
 TWO = (Device(nvml_index=0), Device(nvml_index=1))
@@ -47,8 +47,8 @@ def test_skipped(devices: tuple[Device, ...] | None, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def message(kind: str, text: str = "what was printed", code: int | None = None) -> Message:
-    return Message(kind=kind, text=text, code=code)
+def message(kind: str, text: str = "what was printed", code: str = "") -> Symptom:
+    return Symptom(kind=kind, text=text, code=code)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def message(kind: str, text: str = "what was printed", code: int | None = None) 
     ],
 )
 def test_a_failure_that_nccl_reports(kind: str, command: str) -> None:
-    (finding,) = run_check("nccl-p2p-problem", messages=(message(kind),)).findings
+    (finding,) = run_check("nccl-p2p-problem", symptoms=(message(kind),)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary.endswith(': "what was printed"')
     assert command in [line for remedy in finding.remedies for line in remedy.commands]
 
 
 def test_acs_and_the_iommu_are_named_where_a_job_hangs() -> None:
-    (finding,) = run_check("nccl-p2p-problem", messages=(message("nccl-hang"),)).findings
+    (finding,) = run_check("nccl-p2p-problem", symptoms=(message("nccl-hang"),)).findings
     assert any("iommu=pt" in remedy.summary and "(ACS)" in remedy.summary for remedy in finding.remedies)
 
 
@@ -82,43 +82,43 @@ def test_acs_and_the_iommu_are_named_where_a_job_hangs() -> None:
     [
         pytest.param(message("torch-out-of-memory"), id="memory"),
         pytest.param(message("shm-nccl"), id="shared memory"),
-        pytest.param(message("torch-no-kernel", code=209), id="an error of CUDA with a name"),
+        pytest.param(message("torch-no-kernel", code="cuda-209"), id="an error of CUDA with a name"),
         pytest.param(message("gpu-is-lost"), id="a lost GPU"),
     ],
 )
-def test_a_consequence_of_another_cause_passes(cause: Message) -> None:
-    messages = (message("nccl-timeout"), message("nccl-system-error"), message("nccl-cuda-error"), cause)
-    assert run_check("nccl-p2p-problem", devices=TWO, messages=messages).outcome is Outcome.PASSED
+def test_a_consequence_of_another_cause_passes(cause: Symptom) -> None:
+    symptoms = (message("nccl-timeout"), message("nccl-system-error"), message("nccl-cuda-error"), cause)
+    assert run_check("nccl-p2p-problem", devices=TWO, symptoms=symptoms).outcome is Outcome.PASSED
 
 
 def test_what_names_the_path_itself_counts_beside_another_error() -> None:
-    messages = (message("cuda-peer-access", code=217), message("nccl-p2p-failed"))
-    assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.FOUND
+    symptoms = (message("cuda-peer-access", code="cuda-217"), message("nccl-p2p-failed"))
+    assert run_check("nccl-p2p-problem", symptoms=symptoms).outcome is Outcome.FOUND
 
 
 def test_a_gpu_whose_name_is_told_is_no_other_cause() -> None:
-    messages = (message("gpu-named-ampere"), message("nccl-hang"))
-    assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.FOUND
+    symptoms = (message("gpu-named-ampere"), message("nccl-hang"))
+    assert run_check("nccl-p2p-problem", symptoms=symptoms).outcome is Outcome.FOUND
 
 
 def test_a_job_on_several_gpus_that_is_said_to_hang_is_a_warning() -> None:
     hangs, job = message("job-hangs-told", "it freezes"), message("nccl-job-named", "NCCL INFO")
-    (finding,) = run_check("nccl-p2p-problem", messages=(job, hangs)).findings
+    (finding,) = run_check("nccl-p2p-problem", symptoms=(job, hangs)).findings
     assert finding.severity is Severity.WARNING
     assert finding.summary == 'A job on several GPUs does not go on: "it freezes"'
     assert finding.remedies[0].commands[0] == "export NCCL_P2P_DISABLE=1"
 
 
 @pytest.mark.parametrize(
-    "messages",
+    "symptoms",
     [
         pytest.param((message("job-hangs-told"),), id="on one GPU"),
         pytest.param((message("nccl-job-named"),), id="it goes on"),
         pytest.param(
-            (message("nccl-job-named"), message("job-hangs-told"), message("cuda-unknown-error", code=999)),
+            (message("nccl-job-named"), message("job-hangs-told"), message("cuda-unknown-error", code="cuda-999")),
             id="an error with a name of its own",
         ),
     ],
 )
-def test_a_hang_alone_has_other_causes(messages: tuple[Message, ...]) -> None:
-    assert run_check("nccl-p2p-problem", messages=messages).outcome is Outcome.SKIPPED
+def test_a_hang_alone_has_other_causes(symptoms: tuple[Symptom, ...]) -> None:
+    assert run_check("nccl-p2p-problem", symptoms=symptoms).outcome is Outcome.SKIPPED

@@ -7,12 +7,12 @@ from gpudoctor.model import (
     Cupy,
     Device,
     Driver,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     PciGpu,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -97,32 +97,32 @@ def test_a_kernel_module_that_answers_has_found_a_gpu(driver: Driver) -> None:
     assert run_check("no-nvidia-gpu", system=system, driver=driver).outcome is Outcome.PASSED
 
 
-TOLD = Message(kind="no-nvidia-gpu-told", text="don't have an NVIDIA GPU")
+TOLD = Symptom(kind="no-nvidia-gpu-told", text="don't have an NVIDIA GPU")
 L4 = Device(nvml_index=0, name="NVIDIA L4")
-OTHER = Message(kind="other-gpu-named", text="Intel UHD Graphics 620")
-MISSED = Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
+OTHER = Symptom(kind="other-gpu-named", text="Intel UHD Graphics 620")
+MISSED = Symptom(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
 
 
 def test_the_report_says_so() -> None:
-    finding = run_check("no-nvidia-gpu", messages=(MISSED, TOLD)).findings[0]
+    finding = run_check("no-nvidia-gpu", symptoms=(MISSED, TOLD)).findings[0]
     assert finding.severity is Severity.WARNING
     assert "don't have an NVIDIA GPU" in finding.summary
     assert "CPU" in str(finding.remedies)
 
 
 def test_another_gpu_is_named_where_a_driver_is_missed() -> None:
-    finding = run_check("no-nvidia-gpu", messages=(MISSED, OTHER)).findings[0]
+    finding = run_check("no-nvidia-gpu", symptoms=(MISSED, OTHER)).findings[0]
     assert "only Intel UHD Graphics 620" in finding.summary
 
 
 @pytest.mark.parametrize(
     "sections",
     [
-        pytest.param({"messages": (OTHER,)}, id="nothing is missed"),
-        pytest.param({"messages": (MISSED,)}, id="nothing is named"),
-        pytest.param({"messages": (MISSED, OTHER), "driver": Driver(module_loaded=True)}, id="a driver is loaded"),
+        pytest.param({"symptoms": (OTHER,)}, id="nothing is missed"),
+        pytest.param({"symptoms": (MISSED,)}, id="nothing is named"),
+        pytest.param({"symptoms": (MISSED, OTHER), "driver": Driver(module_loaded=True)}, id="a driver is loaded"),
         pytest.param(
-            {"messages": (MISSED, TOLD), "devices": (Device(nvml_index=0, name="NVIDIA L4"),)}, id="one is there"
+            {"symptoms": (MISSED, TOLD), "devices": (Device(nvml_index=0, name="NVIDIA L4"),)}, id="one is there"
         ),
     ],
 )
@@ -130,12 +130,12 @@ def test_words_that_prove_nothing(sections: dict[str, object]) -> None:
     assert not run_check("no-nvidia-gpu", **sections).findings
 
 
-NO_GPU = Message(kind="nvrm-no-gpu", text="NVRM: No NVIDIA GPU found")
-RADEON = Message(kind="other-gpu-named", text="using AMD on", names={"gpu": "AMD"})
+NO_GPU = Symptom(kind="nvrm-no-gpu", text="NVRM: No NVIDIA GPU found")
+RADEON = Symptom(kind="other-gpu-named", text="using AMD on", names={"gpu": "AMD"})
 
 
 def test_the_kernel_module_finds_none() -> None:
-    (finding,) = run_check("no-nvidia-gpu", messages=(NO_GPU,)).findings
+    (finding,) = run_check("no-nvidia-gpu", symptoms=(NO_GPU,)).findings
     assert finding.severity is Severity.WARNING
     assert "No NVIDIA GPU found" in finding.summary
     assert "lspci -nnk | grep -iA3 nvidia" in finding.remedies[0].commands
@@ -143,13 +143,13 @@ def test_the_kernel_module_finds_none() -> None:
 
 @pytest.mark.parametrize("kind", ["nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-unsupported"])
 def test_the_kernel_module_finds_one_that_it_cannot_take(kind: str) -> None:
-    result = run_check("no-nvidia-gpu", messages=(NO_GPU, Message(kind=kind, text="NVRM")))
+    result = run_check("no-nvidia-gpu", symptoms=(NO_GPU, Symptom(kind=kind, text="NVRM")))
     assert result.findings == ()
 
 
 def test_an_old_driver_beside_another_gpu_is_no_driver_at_all() -> None:
-    old = Message(kind="cuda-insufficient-driver", text="driver version is insufficient", code=35)
-    (finding,) = run_check("no-nvidia-gpu", messages=(old, RADEON)).findings
+    old = Symptom(kind="cuda-insufficient-driver", text="driver version is insufficient", code="cuda-35")
+    (finding,) = run_check("no-nvidia-gpu", symptoms=(old, RADEON)).findings
     assert finding.summary.endswith("the report names only AMD")
 
 
@@ -163,5 +163,5 @@ def test_an_old_driver_beside_another_gpu_is_no_driver_at_all() -> None:
 )
 def test_another_gpu_counts_where_one_is_missed(torch: Torch, available: bool, outcome: Outcome) -> None:
     runtime = TorchRuntime(available=available)
-    result = run_check("no-nvidia-gpu", messages=(RADEON,), torch=torch, torch_runtime=runtime)
+    result = run_check("no-nvidia-gpu", symptoms=(RADEON,), torch=torch, torch_runtime=runtime)
     assert result.outcome is outcome

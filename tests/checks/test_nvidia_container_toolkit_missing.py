@@ -9,10 +9,10 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
-    Message,
     Outcome,
     PciGpu,
     Severity,
+    Symptom,
     System,
 )
 from gpudoctor.readers import messages as reader
@@ -102,9 +102,9 @@ def test_devices_count_where_the_bus_is_unknown() -> None:
     assert result.outcome is Outcome.FOUND
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 WORKS = {"driver": Driver(version=DriverVersion((550, 90, 7))), "devices": (Device(nvml_index=0),)}
@@ -151,14 +151,14 @@ HOOK = "error running hook: exit status 1, stderr: Auto-detected mode as 'legacy
     ],
 )
 def test_a_message_is_an_error(text: str, summary: str) -> None:
-    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(text)).findings
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(text)).findings
     assert finding.severity is Severity.ERROR
     assert summary in finding.summary
     assert finding.remedies
 
 
 def remedies(text: str, **sections: object) -> str:
-    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(text), **sections).findings
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(text), **sections).findings
     return " ".join(f"{remedy.summary} {' '.join(remedy.commands)}" for remedy in finding.remedies[:1])
 
 
@@ -186,12 +186,12 @@ def test_the_remedy_is_that_of_the_engine(text: str, sections: dict[str, object]
 
 
 def test_the_host_driver_is_named() -> None:
-    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(NO_DRIVER), **WORKS).findings
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(NO_DRIVER), **WORKS).findings
     assert finding.summary == "Docker has no driver for GPUs, although driver 550.90.07 works"
 
 
 def test_a_report_without_such_a_message() -> None:
-    result = run_check("nvidia-container-toolkit-missing", messages=told("docker run hello-world works"))
+    result = run_check("nvidia-container-toolkit-missing", symptoms=told("docker run hello-world works"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "container is unknown")
 
 
@@ -201,27 +201,27 @@ ANSWERING = (Device(nvml_index=0, name="NVIDIA L4", temperature_celsius=40),)
 
 def test_libcuda_alone_that_is_missing_on_the_host_is_another_cause() -> None:
     driver = Driver(installed=True, version=DriverVersion((550, 54, 14)))
-    result = run_check("nvidia-container-toolkit-missing", messages=NO_LIBCUDA, driver=driver, devices=ANSWERING)
+    result = run_check("nvidia-container-toolkit-missing", symptoms=NO_LIBCUDA, driver=driver, devices=ANSWERING)
     assert result.findings == ()
 
 
 def test_libcuda_that_is_missing_where_nothing_is_known_of_the_host() -> None:
-    (finding,) = run_check("nvidia-container-toolkit-missing", messages=NO_LIBCUDA).findings
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=NO_LIBCUDA).findings
     assert finding.severity is Severity.ERROR
     assert "libcuda.so.1" in finding.summary
 
 
 def test_an_image_with_driver_libraries_of_its_own() -> None:
     text = "nvidia-container-cli: mount error: file creation failed: /m/usr/lib/libnvidia-ml.so.1: file exists: unknown"
-    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(text)).findings
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(text)).findings
     assert "brings driver libraries of its own" in finding.summary
     assert finding.remedies[0].commands[0].startswith("rm -f ")
 
 
 def test_docker_that_was_not_restarted() -> None:
     running, written = " Runtimes: io.containerd.runc.v2 runc\n Default Runtime: runc", '{"runtimes": {"nvidia": {}}}'
-    (finding,) = run_check("nvidia-container-toolkit-missing", messages=told(f"{running}\n{written}")).findings
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(f"{running}\n{written}")).findings
     assert finding.severity is Severity.ERROR
     assert "sudo systemctl restart docker" in finding.remedies[0].commands
     for text in (running, written):
-        assert run_check("nvidia-container-toolkit-missing", messages=told(text)).findings == ()
+        assert run_check("nvidia-container-toolkit-missing", symptoms=told(text)).findings == ()

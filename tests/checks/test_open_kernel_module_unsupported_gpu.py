@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, PciGpu, Severity, System
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, Symptom, System
 from gpudoctor.testing import run_check
 
 PASCAL = PciGpu(address="0000:02:00.0", vendor="nvidia", device_id="1B82", name="GeForce GTX 1070 Ti")
@@ -66,13 +66,13 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
 
 
 def test_the_message_of_the_module_alone() -> None:
-    messages = (Message(kind="nvrm-open-module-unsupported", text="does not include the required GPU"),)
-    finding = run_check("open-kernel-module-unsupported-gpu", messages=messages).findings[0]
+    symptoms = (Symptom(kind="nvrm-open-module-unsupported", text="does not include the required GPU"),)
+    finding = run_check("open-kernel-module-unsupported-gpu", symptoms=symptoms).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580"
 
 
 def test_no_devices_were_found_stands_for_an_empty_list() -> None:
-    messages = (Message(kind="nvidia-smi-no-devices", text="No devices were found"),)
-    result = run_check("open-kernel-module-unsupported-gpu", driver=OPEN, system=linux(PASCAL), messages=messages)
+    symptoms = (Symptom(kind="nvidia-smi-no-devices", text="No devices were found"),)
+    result = run_check("open-kernel-module-unsupported-gpu", driver=OPEN, system=linux(PASCAL), symptoms=symptoms)
     assert result.outcome is Outcome.FOUND

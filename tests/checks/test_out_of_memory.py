@@ -12,12 +12,12 @@ from gpudoctor.model import (
     Container,
     Device,
     Finding,
-    Message,
     Outcome,
     PackageVersion,
     ProbeReport,
     Severity,
     Snapshot,
+    Symptom,
     System,
     Torch,
 )
@@ -46,13 +46,13 @@ OLD = (
 )
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 def run(text: str, **sections: Any) -> CheckResult:
-    return run_check("out-of-memory", messages=told(text), **sections)
+    return run_check("out-of-memory", symptoms=told(text), **sections)
 
 
 def finding(text: str, **sections: Any) -> Finding:
@@ -225,10 +225,10 @@ def test_what_is_no_failure(text: str) -> None:
 
 
 def test_a_live_machine_has_no_messages() -> None:
-    live = Snapshot(reports=(ProbeReport(section="messages", state="absent", detail="only a pasted report has it"),))
+    live = Snapshot(reports=(ProbeReport(section="symptoms", state="absent", detail="only a pasted report has it"),))
     (check,) = (check for check in load_checks() if check.id == "out-of-memory")
     result = run_one(check, live)
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "messages: absent (only a pasted report has it)")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "symptoms: absent (only a pasted report has it)")
 
 
 @pytest.mark.parametrize(

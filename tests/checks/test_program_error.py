@@ -2,17 +2,17 @@
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
-from gpudoctor.model import Message, Outcome, Severity
+from gpudoctor.model import Outcome, Severity, Symptom
 from gpudoctor.readers import messages
 from gpudoctor.readers.text import clean_text
+from gpudoctor.symptoms.tables import failure_messages
 from gpudoctor.testing import run_check
 
 OURS = [row for row in failure_messages() if row.id.startswith("program-")]
 
 
 def kinds(text: str) -> list[str]:
-    found = messages.read(clean_text(text, "log"))["messages"]
+    found = messages.read(clean_text(text, "log"))["symptoms"]
     return [message.kind for message in found if message.kind.startswith("program-")]
 
 
@@ -51,15 +51,17 @@ def test_each_row_says_what_helps() -> None:
 
 
 def test_it_is_advice_with_a_remedy() -> None:
-    message = Message(kind="program-device-assert", text="device-side assert triggered", library="cuda", code=710)
-    result = run_check("program-error", messages=(message, message))
+    message = Symptom(
+        kind="program-device-assert", text="device-side assert triggered", library="cuda", code="cuda-710"
+    )
+    result = run_check("program-error", symptoms=(message, message))
     (finding,) = result.findings
     assert finding.severity is Severity.INFO
-    assert "CUDA error 710" in finding.summary
+    assert "error cuda-710" in finding.summary
     assert len(finding.facts) == 2
     assert "CUDA_LAUNCH_BLOCKING=1" in finding.remedies[0].summary
 
 
 def test_without_such_a_message_the_question_does_not_arise() -> None:
-    result = run_check("program-error", messages=())
+    result = run_check("program-error", symptoms=())
     assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)

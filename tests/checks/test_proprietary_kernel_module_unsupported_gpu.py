@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Message, Outcome, PciGpu, Severity, System
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, Symptom, System
 from gpudoctor.testing import run_check
 
 BLACKWELL = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2B85", name="GeForce RTX 5090")
@@ -58,14 +58,14 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
 
 
 def test_the_message_of_the_module_alone() -> None:
-    messages = (Message(kind="nvrm-open-module-required", text="requires use of the NVIDIA open kernel modules"),)
-    finding = run_check("proprietary-kernel-module-unsupported-gpu", messages=messages).findings[0]
+    symptoms = (Symptom(kind="nvrm-open-module-required", text="requires use of the NVIDIA open kernel modules"),)
+    finding = run_check("proprietary-kernel-module-unsupported-gpu", symptoms=symptoms).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580-open"
 
 
 def test_no_devices_were_found_stands_for_an_empty_list() -> None:
-    messages = (Message(kind="nvidia-smi-no-devices", text="No devices were found"),)
+    symptoms = (Symptom(kind="nvidia-smi-no-devices", text="No devices were found"),)
     check = "proprietary-kernel-module-unsupported-gpu"
-    assert run_check(check, driver=CLOSED, system=linux(BLACKWELL), messages=messages).outcome is Outcome.FOUND
-    assert run_check(check, driver=CLOSED, system=linux(ADA), messages=messages).outcome is Outcome.PASSED
+    assert run_check(check, driver=CLOSED, system=linux(BLACKWELL), symptoms=symptoms).outcome is Outcome.FOUND
+    assert run_check(check, driver=CLOSED, system=linux(ADA), symptoms=symptoms).outcome is Outcome.PASSED

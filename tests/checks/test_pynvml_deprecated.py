@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import Message, Outcome, Package, PackageVersion, Python, Severity, TorchRuntime
+from gpudoctor.model import Outcome, Package, PackageVersion, Python, Severity, Symptom, TorchRuntime
 from gpudoctor.testing import run_check
 
 WARNING = "The pynvml package is deprecated. Please install nvidia-ml-py instead."
@@ -60,19 +60,19 @@ def test_outcome(sections: dict[str, Any], outcome: Outcome, reason: str) -> Non
     assert (result.outcome, result.reason) == (outcome, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 @pytest.mark.parametrize("kind", ["pynvml-deprecated", "pynvml-attribute-missing", "pynvml-not-installed"])
 def test_a_message_leads_to_nvidia_ml_py(kind: str) -> None:
-    (finding,) = run_check("pynvml-deprecated", messages=(said(kind),)).findings
+    (finding,) = run_check("pynvml-deprecated", symptoms=(said(kind),)).findings
     assert finding.severity is Severity.WARNING
     assert finding.summary.endswith(": as printed")
     assert "python -m pip install --force-reinstall nvidia-ml-py" in finding.remedies[0].commands
 
 
 def test_a_binding_that_is_newer_than_the_driver() -> None:
-    messages = (said("pynvml-function-missing", function="nvmlDeviceGetComputeRunningProcesses_v3"),)
-    (finding,) = run_check("pynvml-deprecated", messages=messages).findings
+    symptoms = (said("pynvml-function-missing", function="nvmlDeviceGetComputeRunningProcesses_v3"),)
+    (finding,) = run_check("pynvml-deprecated", symptoms=symptoms).findings
     assert "Update the driver" in finding.remedies[0].summary

@@ -8,13 +8,13 @@ import pytest
 
 from gpudoctor.model import (
     Device,
-    Message,
     Outcome,
     PackageVersion,
     Project,
     Python,
     Requirement,
     Severity,
+    Symptom,
     System,
     Torch,
 )
@@ -121,13 +121,13 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def refused(text: str, **names: str) -> tuple[Message, ...]:
-    return (Message(kind="pip-no-version", text=text, library="pip", names={"package": "torch", **names}),)
+def refused(text: str, **names: str) -> tuple[Symptom, ...]:
+    return (Symptom(kind="pip-no-version", text=text, library="pip", names={"package": "torch", **names}),)
 
 
 def test_an_installer_that_found_nothing() -> None:
     (finding,) = run_check(
-        "python-version-no-wheel", messages=refused("x", specifier="==1.11.0+cu113", versions="none")
+        "python-version-no-wheel", symptoms=refused("x", specifier="==1.11.0+cu113", versions="none")
     ).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
@@ -145,7 +145,7 @@ def test_an_installer_with_a_known_python_names_the_releases_for_it() -> None:
         "python-version-no-wheel",
         python=python("3.12.3"),
         system=X86,
-        messages=refused("x", specifier="==1.13.1", versions="2.2.0, 2.2.1"),
+        symptoms=refused("x", specifier="==1.13.1", versions="2.2.0, 2.2.1"),
     ).findings
     assert finding.summary.startswith("torch==1.13.1 has no wheel for Python 3.12: ")
     assert finding.remedies[0].commands[0] == "python3.11 -m venv .venv"
@@ -153,5 +153,5 @@ def test_an_installer_with_a_known_python_names_the_releases_for_it() -> None:
 
 
 def test_an_index_without_the_version_is_another_finding() -> None:
-    messages = refused("x", specifier="==2.1.0+cu118", versions="2.0.0, 2.1.0, 2.2.0")
-    assert run_check("python-version-no-wheel", messages=messages).outcome is Outcome.PASSED
+    symptoms = refused("x", specifier="==2.1.0+cu118", versions="2.0.0, 2.1.0, 2.2.0")
+    assert run_check("python-version-no-wheel", symptoms=symptoms).outcome is Outcome.PASSED

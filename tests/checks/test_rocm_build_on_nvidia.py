@@ -7,12 +7,12 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
-    Message,
     Outcome,
     PackageVersion,
     PciGpu,
     Python,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -72,16 +72,16 @@ def test_skipped(torch: Torch, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 def test_a_report_that_names_an_nvidia_gpu() -> None:
     torch = Torch(installed=True, build="rocm")
-    (finding,) = run_check("rocm-build-on-nvidia", torch=torch, messages=(said("nvidia-gpu-named"),)).findings
-    assert finding.facts == ("torch.build", "messages[0].text")
+    (finding,) = run_check("rocm-build-on-nvidia", torch=torch, symptoms=(said("nvidia-gpu-named"),)).findings
+    assert finding.facts == ("torch.build", "symptoms[0].text")
     both = (said("nvidia-gpu-named"), said("amd-gpu-named"))
-    assert run_check("rocm-build-on-nvidia", torch=torch, messages=both).outcome is Outcome.PASSED
+    assert run_check("rocm-build-on-nvidia", torch=torch, symptoms=both).outcome is Outcome.PASSED
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 import pytest
 
-from gpudoctor.model import Message, Outcome, Severity
+from gpudoctor.model import Outcome, Severity, Symptom
 from gpudoctor.testing import run_check
 
 CHECK = "rocm-stack-incomplete"
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 @pytest.mark.parametrize(
@@ -28,19 +28,19 @@ def said(kind: str, text: str = "as printed", **names: str) -> Message:
         pytest.param(said("rocm-no-device"), "PyTorch for ROCm sees no GPU: as printed", "/dev/kfd", id="no device"),
     ],
 )
-def test_found(message: Message, summary: str, advice: str) -> None:
-    (finding,) = run_check(CHECK, messages=(message,)).findings
+def test_found(message: Symptom, summary: str, advice: str) -> None:
+    (finding,) = run_check(CHECK, symptoms=(message,)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == summary
     assert advice in finding.remedies[0].summary
 
 
 def test_a_device_that_cannot_be_opened_is_the_reason_that_none_is_seen() -> None:
-    (finding,) = run_check(CHECK, messages=(said("rocm-no-device"), said("rocm-kfd-denied"))).findings
-    assert finding.facts == ("messages[1].text",)
+    (finding,) = run_check(CHECK, symptoms=(said("rocm-no-device"), said("rocm-kfd-denied"))).findings
+    assert finding.facts == ("symptoms[1].text",)
     assert 'sudo usermod -aG render,video "$USER"' in finding.remedies[0].commands
 
 
 def test_another_message_is_not_its_question() -> None:
-    result = run_check(CHECK, messages=(said("hip-no-binary"),))
+    result = run_check(CHECK, symptoms=(said("hip-no-binary"),))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")

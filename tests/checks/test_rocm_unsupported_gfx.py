@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Environment, Message, Outcome, PackageVersion, Severity, System, Torch, TorchRuntime
+from gpudoctor.model import Environment, Outcome, PackageVersion, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.testing import run_check
 
 BY_BINARY = Torch(
@@ -89,16 +89,16 @@ def test_skipped(torch: Torch | None, system: System, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
 def test_a_message_is_enough_and_a_product_names_its_target() -> None:
-    messages = (
+    symptoms = (
         said("hip-invalid-device-function"),
         said("amd-gpu-named", "Radeon RX 5700 XT", device="Radeon RX 5700 XT"),
     )
-    (finding,) = run_check("rocm-unsupported-gfx", messages=messages).findings
+    (finding,) = run_check("rocm-unsupported-gfx", symptoms=symptoms).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "The ROCm build of PyTorch has no code for gfx1010 (Radeon RX 5700 XT)"
     assert "PYTORCH_ROCM_ARCH=gfx1010" in finding.remedies[0].summary
@@ -106,20 +106,20 @@ def test_a_message_is_enough_and_a_product_names_its_target() -> None:
 
 def test_a_target_of_a_family_that_the_build_has_gets_the_override_first() -> None:
     system = System(os="linux", amd_gfx_targets=("gfx1032",))
-    (finding,) = run_check("rocm-unsupported-gfx", messages=(said("rocblas-no-tensile"),), system=system).findings
+    (finding,) = run_check("rocm-unsupported-gfx", symptoms=(said("rocblas-no-tensile"),), system=system).findings
     assert finding.remedies[0].commands[0] == "export HSA_OVERRIDE_GFX_VERSION=10.3.0"
 
 
 def test_a_newer_release_with_the_target_is_named() -> None:
     system = System(os="linux", amd_gfx_targets=("gfx1201",))
-    (finding,) = run_check("rocm-unsupported-gfx", messages=(said("hip-no-binary"),), system=system).findings
+    (finding,) = run_check("rocm-unsupported-gfx", symptoms=(said("hip-no-binary"),), system=system).findings
     assert "PyTorch 2.8 or newer, rocm6.4" in finding.remedies[0].summary
 
 
 def test_an_override_of_another_family_goes_first_after_a_memory_fault() -> None:
     (finding,) = run_check(
         "rocm-unsupported-gfx",
-        messages=(said("rocm-memory-access-fault"),),
+        symptoms=(said("rocm-memory-access-fault"),),
         system=System(amd_gfx_targets=("gfx1103",)),
         environment=Environment(variables={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
     ).findings
@@ -153,7 +153,7 @@ def test_a_release_whose_targets_are_not_verified_is_no_fault(torch: Torch, targ
 
 
 def test_another_program_is_not_called_pytorch() -> None:
-    (finding,) = run_check("rocm-unsupported-gfx", messages=(said("ggml-invalid-device-function"),)).findings
+    (finding,) = run_check("rocm-unsupported-gfx", symptoms=(said("ggml-invalid-device-function"),)).findings
     assert finding.summary == "This program for ROCm has no code for this AMD GPU"
 
 
@@ -166,5 +166,5 @@ def test_another_program_is_not_called_pytorch() -> None:
     ],
 )
 def test_cudas_name_of_the_error_counts_in_a_program_for_rocm(kinds: tuple[str, ...], outcome: Outcome) -> None:
-    messages = tuple(said(kind) for kind in kinds)
-    assert run_check("rocm-unsupported-gfx", messages=messages).outcome is outcome
+    symptoms = tuple(said(kind) for kind in kinds)
+    assert run_check("rocm-unsupported-gfx", symptoms=symptoms).outcome is outcome

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Container, Message, Outcome, Severity, System, Torch
+from gpudoctor.model import Container, Outcome, Severity, Symptom, System, Torch
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
@@ -47,9 +47,9 @@ def test_skipped(system: System, torch: Torch, reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def told(text: str) -> tuple[Message, ...]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return messages
+def told(text: str) -> tuple[Symptom, ...]:
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return symptoms
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def told(text: str) -> tuple[Message, ...]:
     ],
 )
 def test_a_message(text: str, words: str) -> None:
-    (finding,) = run_check("shm-too-small", messages=told(text)).findings
+    (finding,) = run_check("shm-too-small", symptoms=told(text)).findings
     assert finding.severity is Severity.ERROR
     assert f"is too small for {words}" in finding.summary
     assert "--shm-size=8g" in finding.remedies[0].commands[0]
@@ -83,7 +83,7 @@ def test_a_message(text: str, words: str) -> None:
 
 def test_too_many_files_is_another_cause() -> None:
     text = "unable to open shared memory object </torch_9_1> in read-write mode: Too many open files (24)"
-    (finding,) = run_check("shm-too-small", messages=told(text)).findings
+    (finding,) = run_check("shm-too-small", symptoms=told(text)).findings
     assert "too few files" in finding.summary
     assert finding.remedies[0].commands[0] == "ulimit -n 65535"
     assert "file_system" in finding.remedies[0].summary
@@ -91,7 +91,7 @@ def test_too_many_files_is_another_cause() -> None:
 
 def test_no_permission_is_another_cause() -> None:
     text = "unable to open shared memory object </torch_9_1> in read-write mode: Permission denied (13)"
-    (finding,) = run_check("shm-too-small", messages=told(text)).findings
+    (finding,) = run_check("shm-too-small", symptoms=told(text)).findings
     assert finding.remedies[0].commands[0] == "sudo chmod 1777 /dev/shm"
 
 
@@ -105,22 +105,22 @@ def test_no_permission_is_another_cause() -> None:
 )
 def test_the_remedy_is_that_of_the_place(sections: dict[str, object], remedy: str) -> None:
     text = "Unexpected bus error encountered in worker."
-    (finding,) = run_check("shm-too-small", messages=told(text), **sections).findings
+    (finding,) = run_check("shm-too-small", symptoms=told(text), **sections).findings
     assert remedy in f"{finding.remedies[0].summary} {' '.join(finding.remedies[0].commands)}"
 
 
 def test_a_full_disk_is_not_shared_memory() -> None:
-    result = run_check("shm-too-small", messages=told("OSError: [Errno 28] No space left on device: '/home/u/a.bin'"))
+    result = run_check("shm-too-small", symptoms=told("OSError: [Errno 28] No space left on device: '/home/u/a.bin'"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "system is unknown")
 
 
 def test_a_data_loader_in_the_report_stands_for_pytorch() -> None:
-    told: tuple[Message, ...] = reader.read(clean_text("train.py --num-workers 8", "log"))["messages"]
-    (finding,) = run_check("shm-too-small", system=container(64), messages=told).findings
+    told: tuple[Symptom, ...] = reader.read(clean_text("train.py --num-workers 8", "log"))["symptoms"]
+    (finding,) = run_check("shm-too-small", system=container(64), symptoms=told).findings
     assert finding.severity is Severity.WARNING
 
 
 def test_a_bus_error_by_its_signal() -> None:
-    told: tuple[Message, ...] = reader.read(clean_text("rank 0 (exitcode: -7) of binary python", "log"))["messages"]
-    (finding,) = run_check("shm-too-small", messages=told).findings
+    told: tuple[Symptom, ...] = reader.read(clean_text("rank 0 (exitcode: -7) of binary python", "log"))["symptoms"]
+    (finding,) = run_check("shm-too-small", symptoms=told).findings
     assert "is too small" in finding.summary

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CheckResult, Container, Message, Outcome, Project, Requirement, Severity, System
+from gpudoctor.model import CheckResult, Container, Outcome, Project, Requirement, Severity, Symptom, System
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
@@ -14,8 +14,8 @@ MISSING = "ModuleNotFoundError: No module named 'einops'"
 
 
 def run(text: str, **sections: Any) -> CheckResult:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
-    return run_check("stale-docker-image", messages=messages, **sections)
+    symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
+    return run_check("stale-docker-image", symptoms=symptoms, **sections)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from gpudoctor.model import (
     CudaVersion,
     Device,
     Environment,
-    Message,
     Outcome,
     PackageVersion,
     Severity,
+    Symptom,
     Torch,
     TorchRuntime,
 )
@@ -96,7 +96,7 @@ def test_releases_that_allow_it_by_default(torch: Torch, devices: tuple[Device, 
 def test_the_default_is_advice_as_long_as_no_results_differ() -> None:
     (healthy,) = run_check(CHECK, torch=release("1.10.1+cu111"), devices=device(8)).findings
     (unknown,) = run_check(CHECK, torch=release("1.10.1+cu111")).findings
-    (differs,) = run_check(CHECK, torch=release("1.10.1+cu111"), devices=device(8), messages=(DIFFERS,)).findings
+    (differs,) = run_check(CHECK, torch=release("1.10.1+cu111"), devices=device(8), symptoms=(DIFFERS,)).findings
     assert [finding.severity for finding in (healthy, unknown, differs)] == [
         Severity.INFO,
         Severity.INFO,
@@ -127,17 +127,17 @@ def test_what_cannot_be_told_is_skipped(runtime: TorchRuntime | None, reason: st
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def said(kind: str, text: str = "as printed", **names: str) -> Message:
-    return Message(kind=kind, text=text, names=names)
+def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
+    return Symptom(kind=kind, text=text, names=names)
 
 
-DIFFERS = Message(kind="numerical-difference", text="numerical errors")
+DIFFERS = Symptom(kind="numerical-difference", text="numerical errors")
 
 
 def test_results_that_differ_make_the_default_of_an_old_release_a_warning() -> None:
     torch = Torch(installed=True, build="cuda", version=PackageVersion("1.10.1"))
-    (advice,) = run_check(CHECK, torch=torch, messages=()).findings
-    (finding,) = run_check(CHECK, torch=torch, messages=(DIFFERS,)).findings
+    (advice,) = run_check(CHECK, torch=torch, symptoms=()).findings
+    (finding,) = run_check(CHECK, torch=torch, symptoms=(DIFFERS,)).findings
     assert (advice.severity, finding.severity) == (Severity.INFO, Severity.WARNING)
     assert "allow_tf32 = False" in finding.remedies[0].summary
 
@@ -145,17 +145,17 @@ def test_results_that_differ_make_the_default_of_an_old_release_a_warning() -> N
 def test_a_newer_release_is_found_where_the_report_speaks_of_tf32() -> None:
     named = said("gpu-named-ampere", "RTX 3090")
     spoken = said("tf32-mentioned", "TF32")
-    (finding,) = run_check(CHECK, messages=(DIFFERS, named, spoken)).findings
+    (finding,) = run_check(CHECK, symptoms=(DIFFERS, named, spoken)).findings
     assert finding.severity is Severity.WARNING
     assert finding.summary.endswith(": RTX 3090")
-    assert run_check(CHECK, messages=(DIFFERS, named)).outcome is Outcome.SKIPPED
+    assert run_check(CHECK, symptoms=(DIFFERS, named)).outcome is Outcome.SKIPPED
 
 
 def test_a_comparison_with_a_device_without_tf32_is_enough() -> None:
     named, product = said("gpu-named-ampere", "RTX 3090"), said("float32-product-told", "matmul")
     other = said("compared-with-another-device", "GTX 1080 Ti")
-    (finding,) = run_check(CHECK, messages=(DIFFERS, named, product, other)).findings
+    (finding,) = run_check(CHECK, symptoms=(DIFFERS, named, product, other)).findings
     assert finding.severity is Severity.WARNING
-    assert finding.facts == ("messages[0].text", "messages[1].text", "messages[2].text", "messages[3].text")
-    assert run_check(CHECK, messages=(DIFFERS, named, product)).outcome is Outcome.SKIPPED
-    assert run_check(CHECK, messages=(DIFFERS, product, other)).outcome is Outcome.SKIPPED
+    assert finding.facts == ("symptoms[0].text", "symptoms[1].text", "symptoms[2].text", "symptoms[3].text")
+    assert run_check(CHECK, symptoms=(DIFFERS, named, product)).outcome is Outcome.SKIPPED
+    assert run_check(CHECK, symptoms=(DIFFERS, product, other)).outcome is Outcome.SKIPPED

@@ -10,7 +10,6 @@ from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
     Device,
-    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -18,6 +17,7 @@ from gpudoctor.model import (
     Python,
     Requirement,
     Severity,
+    Symptom,
     Toolkit,
     ToolkitInstall,
     Torch,
@@ -99,7 +99,7 @@ def test_skipped(toolkit: Toolkit, torch: Torch, reason: str) -> None:
 
 
 def test_a_build_that_failed_is_an_error() -> None:
-    message = Message(
+    message = Symptom(
         kind="toolkit-other-than-torch", text="x", library="torch", names={"nvcc": "12.2", "built_with": "11.3"}
     )
     toolkit = Toolkit(
@@ -108,7 +108,7 @@ def test_a_build_that_failed_is_an_error() -> None:
     )
     torch = Torch(installed=True, build="cuda", cuda_version=CudaVersion(11, 3))
     (finding,) = run_check(
-        "toolkit-mismatch-building-extension", messages=(message,), toolkit=toolkit, torch=torch
+        "toolkit-mismatch-building-extension", symptoms=(message,), toolkit=toolkit, torch=torch
     ).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "nvcc is of CUDA 12.2, PyTorch was built with CUDA 11.3"
@@ -116,12 +116,12 @@ def test_a_build_that_failed_is_an_error() -> None:
 
 
 def test_without_toolkit_and_message_nothing_is_known() -> None:
-    result = run_check("toolkit-mismatch-building-extension", torch=CU128, messages=())
+    result = run_check("toolkit-mismatch-building-extension", torch=CU128, symptoms=())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit is unknown")
 
 
 def test_a_build_without_a_gpu_is_told_that_of_the_machine() -> None:
-    message = Message(kind="toolkit-no-device-to-build-for", text="x", library="torch")
+    message = Symptom(kind="toolkit-no-device-to-build-for", text="x", library="torch")
     devices = (Device(nvml_index=0, compute_capability=ComputeCapability(8, 9)),)
-    (finding,) = run_check("toolkit-mismatch-building-extension", messages=(message,), devices=devices).findings
+    (finding,) = run_check("toolkit-mismatch-building-extension", symptoms=(message,), devices=devices).findings
     assert finding.remedies[0].commands == ('export TORCH_CUDA_ARCH_LIST="8.9"',)

@@ -13,11 +13,11 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Environment,
-    Message,
     Outcome,
     PackageVersion,
     PciGpu,
     Severity,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -130,14 +130,14 @@ def test_the_command_fits_the_driver() -> None:
     assert result.findings[0].remedies[0].commands[0].endswith("whl/cu118 torch==2.6.0+cu118")
 
 
-ASKED = (Message(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled"),)
-WANTED = (Message(kind="torch-gpu-wanted", text="torch.cuda.is_available() False"),)
+ASKED = (Symptom(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled"),)
+WANTED = (Symptom(kind="torch-gpu-wanted", text="torch.cuda.is_available() False"),)
 UNAVAILABLE = TorchRuntime(available=False)
 
 
 def test_a_program_that_asks_for_cuda_stands_for_the_gpu() -> None:
     torch = Torch(installed=True, build="cpu")
-    (finding,) = run_check("torch-cpu-build", torch=torch, messages=ASKED).findings
+    (finding,) = run_check("torch-cpu-build", torch=torch, symptoms=ASKED).findings
     assert finding.summary == "PyTorch is built without CUDA, and a program asks for CUDA"
     assert "--index-url" in finding.remedies[0].commands[0]
 
@@ -150,7 +150,7 @@ def test_a_program_that_asks_for_cuda_stands_for_the_gpu() -> None:
             {"torch_runtime": TorchRuntime(available=False, availability_error="x")}, Outcome.SKIPPED, id="why"
         ),
         pytest.param({"driver": Driver(nvml_error="Driver Not Loaded")}, Outcome.SKIPPED, id="the driver fails"),
-        pytest.param({"messages": ()}, Outcome.SKIPPED, id="nobody asked"),
+        pytest.param({"symptoms": ()}, Outcome.SKIPPED, id="nobody asked"),
         pytest.param({"system": System(os="linux")}, Outcome.SKIPPED, id="the wheels of Linux have CUDA"),
         pytest.param(
             {"environment": Environment(variables={"CUDA_VISIBLE_DEVICES": "-1"})}, Outcome.SKIPPED, id="hidden"
@@ -178,22 +178,22 @@ def test_a_program_that_asks_for_cuda_stands_for_the_gpu() -> None:
     ],
 )
 def test_no_cuda_and_no_error(sections: dict[str, Any], outcome: Outcome) -> None:
-    known = {"torch": Torch(installed=True), "torch_runtime": UNAVAILABLE, "messages": WANTED}
+    known = {"torch": Torch(installed=True), "torch_runtime": UNAVAILABLE, "symptoms": WANTED}
     assert run_check("torch-cpu-build", **{**known, **sections}).outcome is outcome
 
 
 def test_macos_has_no_cuda() -> None:
     torch = Torch(installed=True, build="cpu")
-    result = run_check("torch-cpu-build", torch=torch, messages=ASKED, system=System(os="darwin"))
+    result = run_check("torch-cpu-build", torch=torch, symptoms=ASKED, system=System(os="darwin"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "macOS has no CUDA")
 
 
 @pytest.mark.parametrize(
-    ("messages", "outcome"), [((), Outcome.FOUND), (None, Outcome.SKIPPED)], ids=["in a report", "on a machine"]
+    ("symptoms", "outcome"), [((), Outcome.FOUND), (None, Outcome.SKIPPED)], ids=["in a report", "on a machine"]
 )
-def test_a_toolkit_stands_for_the_gpu(messages: tuple[Message, ...] | None, outcome: Outcome) -> None:
+def test_a_toolkit_stands_for_the_gpu(symptoms: tuple[Symptom, ...] | None, outcome: Outcome) -> None:
     toolkit = Toolkit(nvcc_version=CudaVersion(11, 8))
-    result = run_check("torch-cpu-build", torch=CPU, toolkit=toolkit, messages=messages)
+    result = run_check("torch-cpu-build", torch=CPU, toolkit=toolkit, symptoms=symptoms)
     assert result.outcome is outcome
     if result.findings:
         assert result.findings[0].summary.endswith("the CUDA toolkit 11.8 is installed")

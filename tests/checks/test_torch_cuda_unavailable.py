@@ -7,12 +7,12 @@ import pytest
 from gpudoctor.model import (
     CudaVersion,
     Device,
-    Message,
     Outcome,
     PackageVersion,
     PciGpu,
     Python,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -79,18 +79,18 @@ def test_a_gpu_on_the_bus_is_enough() -> None:
     assert "PCI device nvidia:2684" in finding.summary
 
 
-WANTED = (Message(kind="torch-gpu-wanted", text="torch.cuda.is_available() is False"),)
+WANTED = (Symptom(kind="torch-gpu-wanted", text="torch.cuda.is_available() is False"),)
 
 
 @pytest.mark.parametrize(
     ("sections", "outcome"),
     [
-        pytest.param({"torch": CUDA_BUILD, "messages": WANTED}, Outcome.FOUND, id="GPU unknown"),
-        pytest.param({"messages": WANTED}, Outcome.FOUND, id="build unknown too"),
-        pytest.param({"torch": CUDA_BUILD, "messages": ()}, Outcome.SKIPPED, id="nobody asks for CUDA"),
-        pytest.param({"torch": Torch(build="cpu"), "messages": WANTED}, Outcome.SKIPPED, id="CPU build"),
-        pytest.param({"messages": WANTED, "devices": ()}, Outcome.SKIPPED, id="no GPU"),
-        pytest.param({"messages": WANTED, "system": System(os="darwin")}, Outcome.SKIPPED, id="macOS"),
+        pytest.param({"torch": CUDA_BUILD, "symptoms": WANTED}, Outcome.FOUND, id="GPU unknown"),
+        pytest.param({"symptoms": WANTED}, Outcome.FOUND, id="build unknown too"),
+        pytest.param({"torch": CUDA_BUILD, "symptoms": ()}, Outcome.SKIPPED, id="nobody asks for CUDA"),
+        pytest.param({"torch": Torch(build="cpu"), "symptoms": WANTED}, Outcome.SKIPPED, id="CPU build"),
+        pytest.param({"symptoms": WANTED, "devices": ()}, Outcome.SKIPPED, id="no GPU"),
+        pytest.param({"symptoms": WANTED, "system": System(os="darwin")}, Outcome.SKIPPED, id="macOS"),
     ],
 )
 def test_a_report_in_which_a_program_gets_no_gpu(sections: dict[str, Any], outcome: Outcome) -> None:
@@ -99,15 +99,15 @@ def test_a_report_in_which_a_program_gets_no_gpu(sections: dict[str, Any], outco
 
 
 def test_a_program_on_the_cpu_misses_only_a_gpu_that_is_there() -> None:
-    on_cpu = (Message(kind="torch-on-cpu", text="FP16 is not supported on CPU; using FP32"),)
+    on_cpu = (Symptom(kind="torch-on-cpu", text="FP16 is not supported on CPU; using FP32"),)
     runtime = TorchRuntime(available=False)
-    assert run_check(CHECK, torch_runtime=runtime, messages=on_cpu).outcome is Outcome.SKIPPED
-    assert run_check(CHECK, torch_runtime=runtime, messages=on_cpu, devices=GPU).outcome is Outcome.FOUND
+    assert run_check(CHECK, torch_runtime=runtime, symptoms=on_cpu).outcome is Outcome.SKIPPED
+    assert run_check(CHECK, torch_runtime=runtime, symptoms=on_cpu, devices=GPU).outcome is Outcome.FOUND
 
 
 def test_what_a_report_leaves_open_is_found_out_first() -> None:
     runtime = TorchRuntime(available=False, availability_error="No CUDA GPUs are available")
-    finding = run_check(CHECK, torch_runtime=runtime, messages=WANTED).findings[0]
+    finding = run_check(CHECK, torch_runtime=runtime, symptoms=WANTED).findings[0]
     assert finding.summary == "PyTorch cannot use a GPU: No CUDA GPUs are available"
     first, install, visible, driver = finding.remedies
     assert first.commands[0] == "nvidia-smi"
@@ -119,5 +119,5 @@ def test_what_a_report_leaves_open_is_found_out_first() -> None:
 def test_in_a_container_the_option_is_named() -> None:
     system = System(os="linux", container="docker")
     runtime = TorchRuntime(available=False)
-    finding = run_check(CHECK, torch_runtime=runtime, torch=CUDA_BUILD, messages=WANTED, system=system).findings[0]
+    finding = run_check(CHECK, torch_runtime=runtime, torch=CUDA_BUILD, symptoms=WANTED, system=system).findings[0]
     assert any("--gpus all" in f"{remedy.summary} {remedy.commands}" for remedy in finding.remedies)

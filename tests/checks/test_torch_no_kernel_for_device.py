@@ -10,11 +10,11 @@ from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
     Device,
-    Message,
     Outcome,
     PackageVersion,
     PrecisionResult,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -214,12 +214,12 @@ def test_no_build_for_driver_and_device_has_no_command() -> None:
 
 NO_KERNEL = TorchRuntime(warnings=("UserWarning: CUDA error: no kernel image is available",))
 PTXAS = TorchRuntime(warnings=("UserWarning: ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'",))
-REPORTED = (Message(kind="torch-no-kernel-image", text="no kernel image is available"),)
+REPORTED = (Symptom(kind="torch-no-kernel-image", text="no kernel image is available"),)
 
 
 def test_a_report_without_a_gpu_says_how_to_find_out() -> None:
     (finding,) = run_check(
-        "torch-no-kernel-for-device", torch=Torch(installed=True), torch_runtime=NO_KERNEL, messages=REPORTED
+        "torch-no-kernel-for-device", torch=Torch(installed=True), torch_runtime=NO_KERNEL, symptoms=REPORTED
     ).findings
     assert finding.severity is Severity.ERROR
     assert "compute_cap" in finding.remedies[0].commands[0]
@@ -235,7 +235,7 @@ def test_a_report_without_a_gpu_says_how_to_find_out() -> None:
 )
 def test_code_is_missing_and_not_that_of_pytorch(runtime: TorchRuntime, summary: str, name: str) -> None:
     sections = {"torch": CU130, "torch_runtime": runtime, "devices": (device("8.6"),)}
-    (finding,) = run_check("torch-no-kernel-for-device", **sections, messages=REPORTED).findings
+    (finding,) = run_check("torch-no-kernel-for-device", **sections, symptoms=REPORTED).findings
     assert finding.summary.endswith(summary)
     assert any(name in command for command in finding.remedies[0].commands)
     assert run_check("torch-no-kernel-for-device", **sections).outcome is Outcome.PASSED
@@ -247,7 +247,7 @@ def test_a_release_of_which_one_build_fails_failed_in_that_build() -> None:
         torch=Torch(installed=True, version=PackageVersion("1.10.1")),
         torch_runtime=NO_KERNEL,
         devices=(device("8.6"),),
-        messages=REPORTED,
+        symptoms=REPORTED,
     ).findings
     assert "torch==1.10.1+cu111" in finding.remedies[0].commands[0]
 

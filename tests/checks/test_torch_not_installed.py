@@ -9,7 +9,6 @@ import pytest
 from gpudoctor.model import (
     Cupy,
     Device,
-    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -18,6 +17,7 @@ from gpudoctor.model import (
     Python,
     Requirement,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -123,18 +123,18 @@ def test_no_command_for_a_gpu_of_amd() -> None:
     assert result.findings[0].remedies[0].commands == ()
 
 
-MISSING = Message(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
-IN_BUILD = Message(kind="torch-module-missing", text="build: No module named 'torch'", names={"build": "x"})
+MISSING = Symptom(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
+IN_BUILD = Symptom(kind="torch-module-missing", text="build: No module named 'torch'", names={"build": "x"})
 
 
 def test_a_program_that_imports_it_needs_it() -> None:
     torch = Torch(installed=False)
-    (finding,) = run_check("torch-not-installed", torch=torch, messages=(MISSING,)).findings
+    (finding,) = run_check("torch-not-installed", torch=torch, symptoms=(MISSING,)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "PyTorch is not installed, and a program imports it"
     assert "activate" in finding.remedies[1].summary
 
 
 def test_a_build_that_imports_it_says_nothing_of_the_environment() -> None:
-    (finding,) = run_check("torch-not-installed", torch=Torch(installed=False), messages=(IN_BUILD,)).findings
+    (finding,) = run_check("torch-not-installed", torch=Torch(installed=False), symptoms=(IN_BUILD,)).findings
     assert finding.severity is Severity.INFO

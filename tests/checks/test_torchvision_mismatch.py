@@ -8,12 +8,12 @@ import pytest
 
 from gpudoctor.model import (
     CudaVersion,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -144,9 +144,9 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
 
 def test_by_the_message_alone() -> None:
     names = {"companion": "torchvision", "torch_cuda": "12.1", "companion_cuda": "11.8"}
-    message = Message(kind="torchvision-cuda-differs", text="Detected that PyTorch and torchvision", names=names)
+    message = Symptom(kind="torchvision-cuda-differs", text="Detected that PyTorch and torchvision", names=names)
     torch = Torch(installed=True, build="cuda", cuda_version=CudaVersion(12, 1))
-    (finding,) = run_check("torchvision-mismatch", torch=torch, messages=(message,)).findings
+    (finding,) = run_check("torchvision-mismatch", torch=torch, symptoms=(message,)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "torchvision is built with CUDA 11.8, and PyTorch with 12.1"
     assert finding.remedies[0].commands[:2] == (
@@ -156,18 +156,18 @@ def test_by_the_message_alone() -> None:
 
 
 def test_a_message_and_a_known_version_give_both_pinned() -> None:
-    message = Message(kind="torchvision-operator-missing", text="operator torchvision::nms does not exist")
-    (finding,) = run_check("torchvision-mismatch", torch=cuda_build("2.4.0", 12, 1), messages=(message,)).findings
+    message = Symptom(kind="torchvision-operator-missing", text="operator torchvision::nms does not exist")
+    (finding,) = run_check("torchvision-mismatch", torch=cuda_build("2.4.0", 12, 1), symptoms=(message,)).findings
     assert finding.remedies[0].commands[1].endswith("torch==2.4.0+cu121 torchvision==0.19.0+cu121")
 
 
 def test_the_versions_say_more_than_the_message() -> None:
-    message = Message(kind="torchvision-operator-missing", text="operator torchvision::nms does not exist")
+    message = Symptom(kind="torchvision-operator-missing", text="operator torchvision::nms does not exist")
     (finding,) = run_check(
         "torchvision-mismatch",
         torch=cuda_build("2.4.0", 12, 1),
         python=installed(torchvision="0.20.1"),
-        messages=(message,),
+        symptoms=(message,),
     ).findings
     assert finding.summary.startswith("torchvision 0.20.1 does not belong to PyTorch 2.4.0")
 

@@ -8,12 +8,12 @@ import pytest
 
 from gpudoctor.model import (
     Device,
-    Message,
     Outcome,
     Package,
     PackageVersion,
     Python,
     Severity,
+    Symptom,
     System,
     Torch,
 )
@@ -48,7 +48,7 @@ def test_the_wheel_of_pypi() -> None:
         pytest.param({"python": installed("2.9.1+cpu")}, Outcome.PASSED, id="of the index whl/cpu"),
         pytest.param({"system": System(os="linux", wsl=2)}, Outcome.SKIPPED, id="WSL"),
         pytest.param(
-            {"messages": (Message(kind="conda-cuda-asked", text="cudatoolkit 11.3"),)}, Outcome.SKIPPED, id="conda's?"
+            {"symptoms": (Symptom(kind="conda-cuda-asked", text="cudatoolkit 11.3"),)}, Outcome.SKIPPED, id="conda's?"
         ),
         pytest.param({"devices": None}, Outcome.SKIPPED, id="GPU unknown"),
         pytest.param({"devices": (), "system": System(os="windows", pci_gpus=())}, Outcome.PASSED, id="no GPU"),
@@ -76,13 +76,13 @@ def test_unknown(sections: dict[str, Any], reason: str) -> None:
 
 
 def test_the_file_that_pip_downloaded() -> None:
-    messages = (
-        Message(kind="pip-windows-default-wheel", text="Downloading torch-2.3.1-cp310-cp310-win_amd64.whl"),
-        Message(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled"),
+    symptoms = (
+        Symptom(kind="pip-windows-default-wheel", text="Downloading torch-2.3.1-cp310-cp310-win_amd64.whl"),
+        Symptom(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled"),
     )
     torch = Torch(installed=True, version=PackageVersion("2.3.1"), build="cpu")
     windows = System(os="windows")
-    (finding,) = run_check("windows-pypi-cpu-wheel", system=windows, torch=torch, messages=messages).findings
+    (finding,) = run_check("windows-pypi-cpu-wheel", system=windows, torch=torch, symptoms=symptoms).findings
     assert finding.summary == "PyTorch 2.3.1 is the CPU build that PyPI has for Windows, and a program asks for CUDA"
     assert "torch==2.3.1+cu" in finding.remedies[0].commands[0]
     without = run_check("windows-pypi-cpu-wheel", system=windows, torch=torch)

@@ -10,7 +10,6 @@ from gpudoctor.model import (
     Contradiction,
     Cupy,
     Device,
-    Message,
     Outcome,
     Package,
     PackageVersion,
@@ -18,6 +17,7 @@ from gpudoctor.model import (
     Python,
     Requirement,
     Severity,
+    Symptom,
     System,
     Torch,
 )
@@ -107,14 +107,14 @@ def test_unknown(sections: dict[str, Any], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-MISSING = Message(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
-ELSEWHERE = Message(
+MISSING = Symptom(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
+ELSEWHERE = Symptom(
     kind="torch-installed-there", text="Requirement already satisfied: torch", names={"path": "/usr/lib/python3/dist"}
 )
 
 
 def test_a_report_of_two_environments() -> None:
-    (finding,) = run_check("wrong-python-environment", messages=(MISSING, ELSEWHERE)).findings
+    (finding,) = run_check("wrong-python-environment", symptoms=(MISSING, ELSEWHERE)).findings
     assert finding.severity is Severity.ERROR
     assert (
         finding.summary == "Torch is installed in /usr/lib/python3/dist, and the Python that ran the program has none"
@@ -124,47 +124,47 @@ def test_a_report_of_two_environments() -> None:
 
 def test_a_list_of_packages_with_torch_and_an_import_without() -> None:
     python = Python(packages=(Package(name="torch", version=PackageVersion("2.1.0")),))
-    assert run_check("wrong-python-environment", python=python, messages=(MISSING,)).outcome is Outcome.FOUND
-    in_build = Message(kind="torch-module-missing", text="x", names={"build": "y"})
-    assert run_check("wrong-python-environment", python=python, messages=(in_build,)).outcome is Outcome.SKIPPED
+    assert run_check("wrong-python-environment", python=python, symptoms=(MISSING,)).outcome is Outcome.FOUND
+    in_build = Symptom(kind="torch-module-missing", text="x", names={"build": "y"})
+    assert run_check("wrong-python-environment", python=python, symptoms=(in_build,)).outcome is Outcome.SKIPPED
 
 
-NO_CUPY = Message(kind="cupy-not-installed", text="No module named 'cupy'")
+NO_CUPY = Symptom(kind="cupy-not-installed", text="No module named 'cupy'")
 
 
 def test_cupy_in_another_environment() -> None:
     cupy = Cupy(distributions=(Package(name="cupy-cuda11x", version=PackageVersion("12.2.0"), location="/usr/lib"),))
-    (finding,) = run_check("wrong-python-environment", cupy=cupy, messages=(NO_CUPY,)).findings
+    (finding,) = run_check("wrong-python-environment", cupy=cupy, symptoms=(NO_CUPY,)).findings
     assert finding.summary == (
         "Cupy-cuda11x 12.2.0 is installed in /usr/lib, and the Python that ran the program has none"
     )
     assert "python -m pip show cupy-cuda11x" in finding.remedies[0].commands
     none = Cupy(distributions=())
-    assert run_check("wrong-python-environment", cupy=none, messages=(NO_CUPY,)).outcome is Outcome.SKIPPED
+    assert run_check("wrong-python-environment", cupy=none, symptoms=(NO_CUPY,)).outcome is Outcome.SKIPPED
 
 
 def test_one_interpreter_shows_a_version_and_another_finds_none() -> None:
     torch = Torch(installed=True, version=PackageVersion("2.1.0"))
-    (finding,) = run_check("wrong-python-environment", torch=torch, messages=(MISSING,)).findings
-    assert finding.facts == ("messages[0].text", "torch.version")
+    (finding,) = run_check("wrong-python-environment", torch=torch, symptoms=(MISSING,)).findings
+    assert finding.facts == ("symptoms[0].text", "torch.version")
 
 
 def test_an_installer_that_failed_explains_it() -> None:
     torch = Torch(installed=True, version=PackageVersion("2.1.0"))
-    refused = Message(kind="pip-no-match", text="x", library="pip", names={"package": "torch"})
-    result = run_check("wrong-python-environment", torch=torch, messages=(MISSING, refused))
+    refused = Symptom(kind="pip-no-match", text="x", library="pip", names={"package": "torch"})
+    result = run_check("wrong-python-environment", torch=torch, symptoms=(MISSING, refused))
     assert result.outcome is Outcome.SKIPPED
 
 
 @pytest.mark.parametrize(
-    ("messages", "outcome"),
+    ("symptoms", "outcome"),
     [
-        ((Message(kind="python-of-its-own", text="python_embeded/python.exe"),), Outcome.FOUND),
+        ((Symptom(kind="python-of-its-own", text="python_embeded/python.exe"),), Outcome.FOUND),
         ((), Outcome.SKIPPED),
     ],
     ids=["its own Python", "one Python"],
 )
-def test_pip_lists_another_version_than_the_program_has(messages: tuple[Message, ...], outcome: Outcome) -> None:
+def test_pip_lists_another_version_than_the_program_has(symptoms: tuple[Symptom, ...], outcome: Outcome) -> None:
     both = Contradiction(fact="torch.version", taken="2.3.1+cu121 (log in a.txt)", other="2.3.0+cu121 (pip in b.txt)")
-    result = run_check("wrong-python-environment", contradictions=(both,), messages=messages)
+    result = run_check("wrong-python-environment", contradictions=(both,), symptoms=symptoms)
     assert result.outcome is outcome

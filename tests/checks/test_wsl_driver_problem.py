@@ -10,9 +10,9 @@ from gpudoctor.model import (
     Device,
     DeviceFile,
     Driver,
-    Message,
     Outcome,
     Severity,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
@@ -148,15 +148,15 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-MISSED = Message(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
+MISSED = Symptom(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
 
 
-def told(kind: str, **names: str) -> Message:
-    return Message(kind=kind, text="as printed", names=names)
+def told(kind: str, **names: str) -> Symptom:
+    return Symptom(kind=kind, text="as printed", names=names)
 
 
 @pytest.mark.parametrize(
-    ("messages", "summary", "command"),
+    ("symptoms", "summary", "command"),
     [
         pytest.param((MISSED, told("windows-build", build="19042")), "build 19042", "wsl --update", id="old build"),
         pytest.param(
@@ -172,8 +172,8 @@ def told(kind: str, **names: str) -> Message:
         pytest.param((MISSED,), "finds no NVIDIA driver", "wsl --update", id="nothing more is told"),
     ],
 )
-def test_what_a_report_tells(messages: tuple[Message, ...], summary: str, command: str) -> None:
-    finding = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).findings[0]
+def test_what_a_report_tells(symptoms: tuple[Symptom, ...], summary: str, command: str) -> None:
+    finding = run_check("wsl-driver-problem", system=System(wsl=2), symptoms=symptoms).findings[0]
     assert finding.severity is Severity.ERROR
     assert summary in finding.summary
     assert any(command in line for line in finding.remedies[0].commands)
@@ -182,23 +182,23 @@ def test_what_a_report_tells(messages: tuple[Message, ...], summary: str, comman
 
 @pytest.mark.parametrize("build", ["19044", "22631"])
 def test_a_windows_that_has_gpus_in_wsl(build: str) -> None:
-    messages = (MISSED, told("windows-build", build=build))
-    finding = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).findings[0]
+    symptoms = (MISSED, told("windows-build", build=build))
+    finding = run_check("wsl-driver-problem", system=System(wsl=2), symptoms=symptoms).findings[0]
     assert build not in finding.summary
 
 
 def test_windows_blocks_although_its_own_nvidia_smi_works() -> None:
-    messages = (told("nvml-blocked-by-os"),)
+    symptoms = (told("nvml-blocked-by-os"),)
     devices = (Device(nvml_index=0, name="NVIDIA L4", memory_total_bytes=2**34),)
-    result = run_check("wsl-driver-problem", driver=Driver(nvml_code=0), devices=devices, messages=messages)
+    result = run_check("wsl-driver-problem", driver=Driver(nvml_code=0), devices=devices, symptoms=symptoms)
     assert "blocked by the operating system" in result.findings[0].summary
 
 
 def test_a_copied_libcuda_is_no_problem_where_the_driver_answers() -> None:
-    messages = (told("wsl-libcuda-no-link"),)
+    symptoms = (told("wsl-libcuda-no-link"),)
     devices = (Device(nvml_index=0, name="NVIDIA L4", memory_total_bytes=2**34),)
-    assert run_check("wsl-driver-problem", system=System(wsl=2), messages=messages).outcome is Outcome.FOUND
-    result = run_check("wsl-driver-problem", system=System(wsl=2), messages=messages, devices=devices)
+    assert run_check("wsl-driver-problem", system=System(wsl=2), symptoms=symptoms).outcome is Outcome.FOUND
+    result = run_check("wsl-driver-problem", system=System(wsl=2), symptoms=symptoms, devices=devices)
     assert result.outcome is Outcome.PASSED
 
 
@@ -209,7 +209,7 @@ def test_an_old_kernel_under_an_nvidia_smi_that_works() -> None:
     system = System(os="linux", wsl=2, kernel="5.10.16.3-microsoft-standard-WSL2")
     runtime = TorchRuntime(available=False)
     (finding,) = run_check(
-        "wsl-driver-problem", system=system, torch=CUDA, torch_runtime=runtime, messages=(), **WORKING
+        "wsl-driver-problem", system=system, torch=CUDA, torch_runtime=runtime, symptoms=(), **WORKING
     ).findings
     assert "5.10.16.3" in finding.summary
 
@@ -221,7 +221,7 @@ def test_pytorch_works_whatever_the_mode_of_another_gpu(mode: str) -> None:
         system=System(os="linux", wsl=2),
         torch=CUDA,
         torch_runtime=TorchRuntime(available=True),
-        messages=(told("windows-tcc-mode", mode=mode), told("nvidia-smi-fails-told")),
+        symptoms=(told("windows-tcc-mode", mode=mode), told("nvidia-smi-fails-told")),
     )
     assert result.outcome is Outcome.PASSED
 
@@ -239,6 +239,6 @@ def test_a_cuda_build_that_sees_nothing(torch: Torch, outcome: Outcome) -> None:
         system=System(os="linux", wsl=2),
         torch=torch,
         torch_runtime=TorchRuntime(available=False),
-        messages=(),
+        symptoms=(),
     )
     assert result.outcome is outcome

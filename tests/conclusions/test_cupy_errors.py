@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.conclusions.cupy_errors import exact_cuda, is_for, is_incomplete, named_distribution, removed_part
-from gpudoctor.model import CudaVersion, Message, PackageVersion
+from gpudoctor.model import CudaVersion, PackageVersion, Symptom
 
 
 @pytest.mark.parametrize(
@@ -71,17 +71,17 @@ def test_a_folder_that_is_not_whole(error: str, answer: bool) -> None:
     assert is_incomplete(error) is answer
 
 
-def named(*versions: str) -> tuple[Message, ...]:
+def named(*versions: str) -> tuple[Symptom, ...]:
     kind = "cupy-distribution-named"
-    return tuple(Message(kind=kind, text=f"cupy-cuda{v}", library="cupy", names={"version": v}) for v in versions)
+    return tuple(Symptom(kind=kind, text=f"cupy-cuda{v}", library="cupy", names={"version": v}) for v in versions)
 
 
 @pytest.mark.parametrize(
     ("versions", "answer"),
     [
-        (("12x",), ("messages[0].text", "cupy-cuda12x", 12)),
-        (("115",), ("messages[0].text", "cupy-cuda115", 11)),
-        (("90",), ("messages[0].text", "cupy-cuda90", 9)),
+        (("12x",), ("symptoms[0].text", "cupy-cuda12x", 12)),
+        (("115",), ("symptoms[0].text", "cupy-cuda115", 11)),
+        (("90",), ("symptoms[0].text", "cupy-cuda90", 9)),
         (("12x", "11x"), None),
         ((), None),
     ],

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
-from gpudoctor.model import ComputeCapability, Message
+from gpudoctor.model import ComputeCapability, Symptom
 
-REFUSED = Message(kind="nvrtc-architecture-refused", text="nvrtc: error: invalid value for --gpu-architecture")
-CUPY = Message(kind="cupy-named", text="cupy")
-L4 = Message(kind="nvrtc-architecture-device", text="L4 ... --gpu-architecture", names={"device": "L4"})
+REFUSED = Symptom(
+    kind="nvrtc-architecture-refused",
+    text="nvrtc: error: invalid value for --gpu-architecture",
+    fact="symptoms[0].text",
+)
+CUPY = Symptom(kind="cupy-named", text="cupy")
+L4 = Symptom(kind="nvrtc-architecture-device", text="L4 ... --gpu-architecture", names={"device": "L4"})
 
 
 def test_who_refuses() -> None:
-    assert refused_outside_cupy((REFUSED,)) == ("messages[0].text", REFUSED.text)
+    assert refused_outside_cupy((REFUSED,)) == ("symptoms[0].text", REFUSED.text)
     assert refused_outside_cupy((REFUSED, CUPY)) is None
     assert refused_outside_cupy(None) is None
 
@@ -22,7 +26,7 @@ def test_the_gpu_beside_the_error() -> None:
 
 
 def test_of_several_gpus_none_is_chosen() -> None:
-    said = tuple(Message(kind="nvidia-gpu-named", text=name) for name in ("RTX 3090", "RTX 4090"))
+    said = tuple(Symptom(kind="nvidia-gpu-named", text=name) for name in ("RTX 3090", "RTX 4090"))
     assert gpu_named_beside(said) == ()
     assert [gpu.name for gpu in gpu_named_beside(said[:1])] == ["RTX 3090"]
 

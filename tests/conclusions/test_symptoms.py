@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.conclusions.symptoms import (
+from gpudoctor.conclusions.error_codes import (
     NVML_UNKNOWN,
     NVML_VERSION_MISMATCH,
     SYSTEM_NOT_READY,

@@ -276,7 +276,7 @@ def test_no_gpu_may_be_what_is_required() -> None:
 
 
 def test_a_report_counts_the_gpus_that_nvidia_smi_lists() -> None:
-    pasted = Snapshot(devices=(gpu("NVIDIA L4"), gpu("NVIDIA L4", 1, error="GPU is lost")), messages=())
+    pasted = Snapshot(devices=(gpu("NVIDIA L4"), gpu("NVIDIA L4", 1, error="GPU is lost")), contradictions=())
     assert met(pasted, "gpu==1", "vram>=20GiB") == [True, True]
 
 
@@ -393,7 +393,7 @@ def test_without_an_import_nothing_is_known_of_torch_cuda() -> None:
 
 def test_a_report_says_whether_torch_finds_a_gpu() -> None:
     said = TorchRuntime(available=True)
-    assert met(Snapshot(torch_runtime=said, messages=()), "torch.cuda") == [True]
+    assert met(Snapshot(torch_runtime=said, contradictions=()), "torch.cuda") == [True]
 
 
 # The rest.
@@ -427,7 +427,7 @@ def test_a_profile_that_does_not() -> None:
 @pytest.mark.parametrize("text", [name if entry.bare else f"{name}>=0MiB" for name, entry in NAMES.items()])
 def test_what_could_not_be_read_meets_no_requirement(text: str) -> None:
     text = text.replace("0MiB", "0") if NAMES[text.partition(">")[0]].value in ("count", "version") else text
-    for snapshot in (Snapshot(), Snapshot(messages=())):
+    for snapshot in (Snapshot(), Snapshot(contradictions=())):
         (judgement,) = judged(snapshot, text)
         assert judgement.met is None
         assert "not known" in judgement.found

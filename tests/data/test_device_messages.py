@@ -13,7 +13,7 @@ OURS = (
 
 
 def kinds(text: str) -> set[str]:
-    found = messages.read(clean_text(text, "report.txt"))["messages"]
+    found = messages.read(clean_text(text, "report.txt"))["symptoms"]
     return {message.kind for message in found if message.kind.startswith(OURS)}
 
 

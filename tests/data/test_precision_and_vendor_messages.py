@@ -7,7 +7,7 @@ from gpudoctor.readers.text import clean_text
 
 
 def kinds(text: str) -> set[str]:
-    return {message.kind for message in messages.read(clean_text(text, "report.txt"))["messages"]}
+    return {message.kind for message in messages.read(clean_text(text, "report.txt"))["symptoms"]}
 
 
 @pytest.mark.parametrize(

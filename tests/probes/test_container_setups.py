@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, GpuRequest, Message, Torch
+from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, GpuRequest, Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.probes.container_setups import parse_containers, question, why_unknown
 from gpudoctor.probes.host import ImageRequest, Setting
@@ -34,7 +34,7 @@ def test_the_answer() -> None:
         kind="container",
         gpu_requests=(GpuRequest(count=-1, capabilities=("gpu",)),),
         environment={"CUDA_VERSION": "13.0.1"},
-        failures=(Message(kind="shm-bus-error", text="Bus error"),),
+        failures=(Symptom(kind="shm-bus-error", text="Bus error"),),
         torch=Torch(installed=True, build="cpu"),
     )
     containers = Containers(setups=(setup,), engine=ContainerEngine(name="docker", cdi_folders=()))

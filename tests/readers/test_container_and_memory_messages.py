@@ -1,23 +1,30 @@
 """Messages of container engines and about memory that is full: how they are told apart, cut off and in other words."""
 
+import json
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
-from gpudoctor.data.tables import load_table
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Message, Severity
+from gpudoctor.model import Severity, Symptom
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
+from gpudoctor.symptoms.tables import FOLDER, failure_messages
 
 MOUNT = "nvidia-container-cli: mount error:"
 
 
+def table_of(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(Path(FOLDER, f"{name}.json").read_text(encoding="utf-8"))["messages"]
+    return rows
+
+
 def kinds(text: str) -> set[str]:
-    messages: tuple[Message, ...] = reader.read(clean_text(text, "log"))["messages"]
+    messages: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
     return {message.kind for message in messages}
 
 
@@ -212,7 +219,7 @@ PHRASES = (
 
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_patterns_stay_fast_on_hostile_texts(phrase: str) -> None:
-    mine = {row["id"] for table in ("container", "memory") for row in load_table(f"messages/{table}")["messages"]}
+    mine = {row["id"] for table in ("container", "memory") for row in table_of(table)}
     text = clean_text(phrase * (200_000 // len(phrase)), "log")
     for row in failure_messages():
         if row.id in mine and any(words in text.lowered for words in row.contains):

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity
 from gpudoctor.readers import messages
 from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
+from gpudoctor.symptoms.tables import failure_messages
 
 LIBRARIES, NVRTC, WRONG = "cupy-cuda-libs-missing", "cupy-nvrtc-missing", "cupy-wrong-cuda-package"
 UNUSABLE, MISSING, NUMPY, ARCHITECTURE = (
@@ -182,5 +182,5 @@ def test_patterns_stay_fast(phrase: str) -> None:
 
 
 def test_a_name_that_numpy_gave_up_is_no_broken_cupy() -> None:
-    found = messages.read(clean_text("AttributeError: module 'cupy' has no attribute 'bool'", "log"))["messages"]
+    found = messages.read(clean_text("AttributeError: module 'cupy' has no attribute 'bool'", "log"))["symptoms"]
     assert "cupy-attribute-missing" not in [message.kind for message in found]

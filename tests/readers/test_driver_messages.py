@@ -13,7 +13,7 @@ def read(text: str) -> Snapshot:
 
 
 def kinds(text: str) -> set[str]:
-    return {message.kind for message in read(text).messages or ()}
+    return {message.kind for message in read(text).symptoms or ()}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ TRACEBACK = """Traceback (most recent call last):
 
 def test_an_unknown_error_is_one_message() -> None:
     text = f"{TRACEBACK}KeyError: 'first'\n{TRACEBACK}my.package.StrangeError: the flux is inverted\n"
-    found = [message for message in read(text).messages or () if message.kind == "unknown-error"]
+    found = [message for message in read(text).symptoms or () if message.kind == "unknown-error"]
     assert [(message.text, message.names["error"]) for message in found] == [
         ("my.package.StrangeError: the flux is inverted", "my.package.StrangeError")
     ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import DriverVersion, Report
 from gpudoctor.readers.report import read_texts
+from gpudoctor.symptoms.tables import failure_messages
 
 
 def diagnosed(*texts: str) -> Report:

@@ -6,10 +6,10 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Environment,
-    Message,
     Package,
     PackageVersion,
     Python,
+    Symptom,
 )
 from gpudoctor.readers.facts import joined, same_product
 
@@ -43,8 +43,8 @@ def test_variables_are_gathered() -> None:
 
 
 def test_messages_are_gathered_once() -> None:
-    one, two = Message(kind="a", text="x"), Message(kind="b", text="y")
-    assert joined({"messages": (one,)}, {"messages": (one, two)})["messages"] == (one, two)
+    one, two = Symptom(kind="a", text="x"), Symptom(kind="b", text="y")
+    assert joined({"symptoms": (one,)}, {"symptoms": (one, two)})["symptoms"] == (one, two)
 
 
 def test_a_cut_name_of_a_device_is_completed() -> None:

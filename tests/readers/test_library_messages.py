@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Severity
 from gpudoctor.model.codec import to_json
 from gpudoctor.readers.report import read_texts
+from gpudoctor.symptoms.tables import failure_messages
 
 
 def causes(text: str) -> list[Finding]:

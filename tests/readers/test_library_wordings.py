@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Severity
 from gpudoctor.model.codec import to_json
 from gpudoctor.readers.report import read_texts
+from gpudoctor.symptoms.tables import failure_messages
 
 
 def causes(text: str) -> list[Finding]:

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpudoctor.data.failure_messages import FailureMessage, failure_message, failure_messages
 from gpudoctor.model import SECTIONS, CudaVersion, Device, Snapshot
 from gpudoctor.readers import messages
 from gpudoctor.readers.text import clean_text
+from gpudoctor.symptoms.matching import rows_in_question
+from gpudoctor.symptoms.tables import FailureMessage, failure_message, failure_messages
 from tests.readers import pasted
 
 ROWS = failure_messages()
@@ -73,13 +74,13 @@ def test_each_wording_holds_a_phrase(row: FailureMessage) -> None:
 def test_the_rows_in_question_are_those_with_a_phrase_in_the_text(text: str) -> None:
     lowered = clean_text(text, "log").lowered
     expected = [row for row in ROWS if any(phrase in lowered for phrase in row.contains)]
-    assert messages.rows_in_question(lowered) == expected
+    assert rows_in_question(lowered) == expected
 
 
 def test_a_message_names_what_it_names() -> None:
     text = clean_text("The NVIDIA driver on your system is too old (found version 11040). Please", "log")
     facts = messages.read(text)
-    (message,) = facts["messages"]
+    (message,) = facts["symptoms"]
     assert (message.kind, message.names, message.source) == ("torch-driver-too-old", {"cuda": "11.4"}, "log")
     assert facts["driver"].cuda_version == CudaVersion(11, 4)
     assert facts["torch_runtime"].available is False
@@ -87,12 +88,12 @@ def test_a_message_names_what_it_names() -> None:
 
 def test_a_message_twice_is_one() -> None:
     text = clean_text("Torch not compiled with CUDA enabled\n" * 50, "log")
-    kinds = [message.kind for message in messages.read(text)["messages"]]
+    kinds = [message.kind for message in messages.read(text)["symptoms"]]
     assert kinds.count("torch-not-compiled-with-cuda") == 1
 
 
 def test_a_text_without_messages() -> None:
-    assert messages.read(clean_text("all is well", "log")) == {"messages": ()}
+    assert messages.read(clean_text("all is well", "log")) == {"symptoms": ()}
 
 
 def test_a_row_is_found_by_its_id() -> None:

@@ -1,23 +1,30 @@
 """Messages on precision, other vendors, extensions and Python packages: recognised in several wordings."""
 
+import json
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpudoctor.data.failure_messages import failure_messages
-from gpudoctor.data.tables import load_table
-from gpudoctor.model import ComputeCapability, Device, Message, System
+from gpudoctor.model import ComputeCapability, Device, Symptom, System
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.messages import read
 from gpudoctor.readers.text import clean_text
+from gpudoctor.symptoms.tables import FOLDER, failure_messages
+
+
+def table_of(name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(Path(FOLDER, f"{name}.json").read_text(encoding="utf-8"))["messages"]
+    return rows
 
 
 def facts(text: str) -> Facts:
     return read(clean_text(text, "report.txt"))
 
 
-def messages(text: str, kind: str) -> list[Message]:
-    return [message for message in facts(text).get("messages", ()) if message.kind == kind]
+def messages(text: str, kind: str) -> list[Symptom]:
+    return [message for message in facts(text).get("symptoms", ()) if message.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +119,7 @@ def test_the_target_of_an_amd_gpu_is_a_fact() -> None:
 def test_a_long_word_costs_no_time_that_grows_with_its_square() -> None:
     text = "undefined symbol: _Z" + "a/" * 200_000 + " not implemented for 'Half' nan tf32 gfx libc.so.6: version"
     tables = ("precision", "vendor", "extensions", "python", "words")
-    mine = {row["id"] for table in tables for row in load_table(f"messages/{table}")["messages"]}
+    mine = {row["id"] for table in tables for row in table_of(table)}
     began = time.perf_counter()
     found = [row.id for row in failure_messages() if row.id in mine and row.expression().search(text)]
     assert "tf32-mentioned" in found

@@ -87,7 +87,7 @@ def _by_report(snapshot: Snapshot) -> Gpus | None:
     """Of a machine that can be asked CUDA must answer: NVML also lists what a program cannot use."""
     if snapshot.devices == ():
         return Gpus(count=0, why="NVML lists none", facts=("devices",))
-    if not snapshot.devices or snapshot.messages is None:
+    if not snapshot.devices or snapshot.contradictions is None:
         return None
     answering = [device for device in snapshot.devices if not device.error]
     return _counted(len(answering), "devices", snapshot)

@@ -98,7 +98,7 @@ def _torch_cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgemen
         said = runtime.availability_error or "torch.cuda.is_available() is False"
         fact = "torch_runtime.availability_error" if runtime.availability_error else "torch_runtime.available"
         return _lacking(requirement, f"PyTorch can use no GPU: {said}", fact, NO_TORCH_CUDA)
-    if runtime.precision_results is None and snapshot.messages is None:
+    if runtime.precision_results is None and snapshot.contradictions is None:
         return _unknown(requirement, "whether PyTorch computes on the GPU", "no product was tried", NO_TORCH_CUDA)
     if runtime.precision_results is not None and not _computes(runtime):
         found = "no float32 product of PyTorch came out right on a GPU"
@@ -167,7 +167,7 @@ def _profile(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     profile = snapshot.profile
     if profile is None:
         report = snapshot.report("profile")
-        if report is not None and report.state == "absent" and snapshot.messages is None:
+        if report is not None and report.state == "absent" and snapshot.contradictions is None:
             return _lacking(requirement, "there is no profile", "", BAD_PROFILE)
         return _unknown(requirement, "the profile", why_unknown(snapshot, "profile"))
     if profile.problem:

@@ -16,7 +16,7 @@ def why_unknown(snapshot: Snapshot, section: str, probe: str = "") -> str:
     report = next((report for report in reports if report.probe == probe), None) or snapshot.report(section)
     if report is None or report.state in ("ok", "absent"):
         return f"{section} does not tell it"
-    if report.state == "not-run" and snapshot.messages is None and section in _IMPORTING:
+    if report.state == "not-run" and snapshot.contradictions is None and section in _IMPORTING:
         return f"{_IMPORTING[section]} was not imported (--fast)"
     detail = report.detail.strip().partition("\n")[0].strip()
     return f"{section}: {report.state}{f' ({detail})' if detail else ''}"

@@ -2,7 +2,7 @@
 
 Pure functions on the names of the exception's types and its message, so that every wording has a test without the
 library that writes it. The wordings are those of PyTorch 1.13 to 2.13, CuPy 13 and 14, and of CUDA's own libraries;
-gpudoctor/data/messages has them with their sources.
+gpudoctor/symptoms/tables has them with their sources.
 """
 
 from __future__ import annotations

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.data.tables import source_of
 from gpudoctor.model.record import record
+
+FOLDER = os.path.join(os.path.dirname(__file__), "tables")
 
 
 @record
@@ -19,8 +22,10 @@ class FailureMessage:
     contains: phrases in lower case, one of which every such message holds: looked for first, for that is fast.
     pattern: regular expression (no case) of the message with white space folded; its groups are what it names.
     says: what the message means, in a sentence.
-    code: the CUDA error code that it reports.
+    code: the error code that it reports: "cuda-803", "nvml-18"; empty for none.
     fix: what helps, where the program that printed it is at fault and no check tells; "" for none.
+    answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
+        a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
     """
 
@@ -29,10 +34,11 @@ class FailureMessage:
     contains: Sequence[str]
     pattern: str
     says: str
-    code: int | None
+    code: str
     gives: Mapping[str, Any]
     source: str
     fix: str = ""
+    answers: Sequence[Mapping[str, Any]] = ()
 
     def expression(self) -> re.Pattern[str]:
         """Return the compiled pattern. A word of English ends where Chinese letters follow it: hence ASCII."""
@@ -42,7 +48,12 @@ class FailureMessage:
 @functools.cache
 def failure_messages() -> tuple[FailureMessage, ...]:
     """Return every row, table by table."""
-    return tuple(_row(table, row) for table in map(load_table, _tables()) for row in table["messages"])
+    return tuple(_row(table, row) for table in map(_load, _tables()) for row in table["messages"])
+
+
+@functools.cache
+def _rows_by_id() -> Mapping[str, FailureMessage]:
+    return {row.id: row for row in failure_messages()}
 
 
 def failure_message(kind: str) -> FailureMessage:
@@ -51,12 +62,22 @@ def failure_message(kind: str) -> FailureMessage:
     Raises:
         KeyError: there is none.
     """
-    return {row.id: row for row in failure_messages()}[kind]
+    return _rows_by_id()[kind]
+
+
+def row_of(kind: str) -> FailureMessage | None:
+    """Return the row with this id; None if the tables have none, as for return codes."""
+    return _rows_by_id().get(kind)
 
 
 def _tables() -> list[str]:
-    folder = os.path.join(os.path.dirname(__file__), "messages")
-    return [f"messages/{name.removesuffix('.json')}" for name in sorted(os.listdir(folder)) if name.endswith(".json")]
+    return sorted(name for name in os.listdir(FOLDER) if name.endswith(".json"))
+
+
+def _load(name: str) -> Mapping[str, Any]:
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        table: dict[str, Any] = json.load(file)
+    return table
 
 
 def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
@@ -67,8 +88,9 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         contains=contains,
         pattern=row.get("pattern") or "|".join(re.escape(phrase) for phrase in contains),
         says=row["says"],
-        code=row.get("code"),
+        code=row.get("code", ""),
         gives=row.get("gives", {}),
         source=source_of(table, row),
         fix=row.get("fix", ""),
+        answers=row.get("answers", ()),
     )

@@ -16,12 +16,13 @@ from gpudoctor.model import (
     Device,
     DeviceFile,
     Driver,
-    Message,
     PciGpu,
+    Symptom,
     System,
     Torch,
     TorchRuntime,
 )
+from gpudoctor.symptoms import with_code
 
 # Codes of the CUDA driver API, each with the texts by which CUDA, PyTorch and CuPy report it (lower case).
 # Source: cuda.h and cudaGetErrorString of CUDA 13.5; c10/cuda/CUDAFunctions.cpp of PyTorch 2.14.
@@ -83,7 +84,7 @@ _NVML_KINDS = {
     NVML_VERSION_MISMATCH: ("nvml-version-mismatch",),
 }
 NO_DRIVER_KINDS = ("torch-no-driver", "libcuda-not-found", "cuda-driver-version-zero")
-Messages = tuple[Message, ...] | None
+Symptoms = tuple[Symptom, ...] | None
 
 
 def runtime_texts(
@@ -121,7 +122,7 @@ def cuda_error(
     driver: Driver | None,
     torch_runtime: TorchRuntime | None = None,
     cupy_runtime: CupyRuntime | None = None,
-    messages: Messages = None,
+    symptoms: Symptoms = None,
 ) -> str | None:
     """Return the name of the fact that reports the CUDA error `code`, None where none does."""
     if driver is not None:
@@ -132,13 +133,12 @@ def cuda_error(
     found = text_with(*_CUDA_TEXTS[code], torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
     if found:
         return found[0]
-    numbers = (number for number, message in enumerate(messages or ()) if message.code == code)
-    return next((f"messages[{number}].text" for number in numbers), None)
+    return next((symptom.fact for symptom in with_code(symptoms, f"cuda-{code}")), None)
 
 
-def nvml_error(code: int, driver: Driver | None, messages: Messages = None) -> str | None:
+def nvml_error(code: int, driver: Driver | None, symptoms: Symptoms = None) -> str | None:
     """Return the name of the fact that reports the NVML error `code`, None where none does."""
-    for fact, _ in reported(messages, *_NVML_KINDS.get(code, ())):
+    for fact, _ in reported(symptoms, *_NVML_KINDS.get(code, ())):
         return fact
     if driver is None:
         return None
@@ -147,7 +147,7 @@ def nvml_error(code: int, driver: Driver | None, messages: Messages = None) -> s
     return "driver.nvml_error" if _says(driver.nvml_error, _NVML_TEXTS[code]) else None
 
 
-def no_driver_reported(torch_runtime: TorchRuntime | None, messages: Messages = None) -> str | None:
+def no_driver_reported(torch_runtime: TorchRuntime | None, symptoms: Symptoms = None) -> str | None:
     """Return the name of the fact in which a library says that it can load no libcuda at all, None where none does.
 
     PyTorch says so where cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
@@ -155,11 +155,11 @@ def no_driver_reported(torch_runtime: TorchRuntime | None, messages: Messages = 
     found = text_with("found no nvidia driver", torch_runtime=torch_runtime)
     if found:
         return found[0]
-    return next((fact for fact, _ in reported(messages, *NO_DRIVER_KINDS)), None)
+    return next((fact for fact, _ in reported(symptoms, *NO_DRIVER_KINDS)), None)
 
 
 def too_old_reported(
-    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None = None, messages: Messages = None
+    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None = None, symptoms: Symptoms = None
 ) -> tuple[str, CudaVersion | None] | None:
     """Return the fact in which a library calls the driver too old, and the driver's CUDA version if it names that.
 
@@ -167,8 +167,8 @@ def too_old_reported(
     """
     found = text_with(*_CUDA_TEXTS[INSUFFICIENT_DRIVER], torch_runtime=torch_runtime, cupy_runtime=cupy_runtime)
     if found is None:
-        fact = cuda_error(INSUFFICIENT_DRIVER, None, messages=messages)
-        without_library = reported(messages, "container-video-library") and reported(messages, "nvenc-driver-too-old")
+        fact = cuda_error(INSUFFICIENT_DRIVER, None, symptoms=symptoms)
+        without_library = reported(symptoms, "container-video-library") and reported(symptoms, "nvenc-driver-too-old")
         return (fact, None) if fact and (not without_library or fact != without_library[0][0]) else None
     number = re.search(r"found version (\d{4,6})", found[1])
     return found[0], CudaVersion.from_number(int(number[1])) if number else None

@@ -1,0 +1,11 @@
+"""Where the facts come from: this machine, or pasted texts of another one."""
+
+from __future__ import annotations
+
+from gpudoctor.model import Contradiction
+from gpudoctor.model.conclusions import Origin
+
+
+def origin(contradictions: tuple[Contradiction, ...] | None) -> Origin:
+    """Return where the facts come from. Only texts can contradict each other, so only there the section is known."""
+    return Origin(is_report=contradictions is not None)

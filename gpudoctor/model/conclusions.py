@@ -1,0 +1,80 @@
+"""The sections that nobody read: each is concluded from the facts and symptoms by gpudoctor/conclusions/<name>.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated
+
+from gpudoctor.model.fact import Fact
+from gpudoctor.model.record import record
+from gpudoctor.model.versions import CudaVersion, PackageVersion
+
+
+@record
+class Origin:
+    """Where the facts come from."""
+
+    is_report: Annotated[bool, Fact("pasted texts of another machine: what they do not show is unknown, not absent")]
+
+
+@record
+class Place:
+    """Where programs run. An answer is False if nothing shows it."""
+
+    in_container: bool = False
+    in_wsl: bool = False
+    is_mac: bool = False
+    is_windows: bool = False
+    is_tegra: Annotated[bool, Fact("a board of the Jetson family: its GPU is not on the PCI bus")] = False
+
+
+@record
+class Gpu:
+    """The NVIDIA GPU that programs here are meant to use."""
+
+    name: Annotated[str | None, Fact('"" if there is none, None if that is unknown')] = None
+    fact: Annotated[str, Fact("path of the fact that shows it")] = ""
+
+
+@record
+class Pytorch:
+    """PyTorch, merged from its files and from its import.
+
+    facts: field → path of the fact that gave it. likely: field → the reason why its value was inferred, not read.
+    """
+
+    installed: bool | None = None
+    version: PackageVersion | None = None
+    build: Annotated[str | None, Fact('"cuda", "cpu", "rocm", "mps", "xpu"')] = None
+    cuda_version: CudaVersion | None = None
+    hip_version: str | None = None
+    architectures: tuple[str, ...] | None = None
+    conda_build: str | None = None
+    conda_cpuonly: bool | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    likely: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """PyTorch with its version, for a sentence: "PyTorch 2.13.0+cpu"."""
+        return f"PyTorch {self.version}" if self.version else "PyTorch"
+
+    @property
+    def subject(self) -> str:
+        """The distribution with its version: "torch 2.13.0+cpu"."""
+        return f"torch {self.version}" if self.version else "torch"
+
+
+@record
+class Conclusions:
+    """Every concluded section. Its name is a parameter of checks, of other conclusions and of fixes."""
+
+    origin: Origin
+    place: Place
+    gpu: Gpu
+    pytorch: Pytorch
+
+
+CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -1,0 +1,56 @@
+"""Fixes by their names: a check names one, the engine has it made into a remedy for the machine diagnosed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol, TypeVar
+
+import gpudoctor.remedies
+from gpudoctor.model import Fix, Remedy
+
+Builder = TypeVar("Builder", bound=Callable[..., "Remedy | tuple[Remedy, ...]"])
+_builders: dict[str, Callable[..., Remedy | tuple[Remedy, ...]]] = {}
+
+
+class Machine(Protocol):
+    """The machine diagnosed: calls a function with the sections that its parameters name."""
+
+    def call(self, function: Callable[..., Any], **arguments: Any) -> Any: ...
+
+
+def fix(builder: Builder) -> Builder:
+    """Register what makes a fix: its name is the function's, with hyphens.
+
+    Parameters that are named like sections of the snapshot, or like conclusions, get those of the machine diagnosed
+    (None if unknown); the others are the arguments that the check gives.
+
+    Raises:
+        ValueError: another function has that name.
+    """
+    name = builder.__name__.replace("_", "-")
+    if name in _builders and _builders[name].__module__ != builder.__module__:
+        raise ValueError(f"fix {name} is in {_builders[name].__module__} and in {builder.__module__}")
+    _builders[name] = builder
+    return builder
+
+
+def remedies_of(fixes: tuple[Fix, ...], machine: Machine) -> tuple[Remedy, ...]:
+    """Return what to do on this machine, in the order of the fixes.
+
+    Raises:
+        KeyError: no fix has that name.
+    """
+    found: list[Remedy] = []
+    for named in fixes:
+        made = machine.call(_builder(named.name), **named.arguments)
+        found += made if isinstance(made, tuple) else (made,)
+    return tuple(found)
+
+
+def _builder(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
+    if name not in _builders:
+        for module in iter_modules(gpudoctor.remedies.__path__, "gpudoctor.remedies."):
+            import_module(module.name)
+    return _builders[name]

@@ -1,0 +1,29 @@
+"""Failure messages and error codes: the tables, the one matcher, and how checks look symptoms up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gpudoctor.model import Symptom
+
+Symptoms = Iterable[Symptom] | None
+
+
+def of_kind(symptoms: Symptoms, *kinds: str) -> tuple[Symptom, ...]:
+    """Return the symptoms of these kinds, in the order of the report.
+
+    kinds: ids of rows of the message tables; one that ends with "*" stands for all that begin so.
+    """
+    exact = {kind for kind in kinds if not kind.endswith("*")}
+    beginnings = tuple(kind[:-1] for kind in kinds if kind.endswith("*"))
+    return tuple(s for s in symptoms or () if s.kind in exact or (beginnings and s.kind.startswith(beginnings)))
+
+
+def with_code(symptoms: Symptoms, *codes: str) -> tuple[Symptom, ...]:
+    """Return the symptoms that report one of these error codes: "cuda-803", "nvml-18"."""
+    return tuple(symptom for symptom in symptoms or () if symptom.code in codes)
+
+
+def first(*found: Sequence[Symptom]) -> Symptom | None:
+    """Return the first symptom of the first of `found` that has one."""
+    return next((symptoms[0] for symptoms in found if symptoms), None)

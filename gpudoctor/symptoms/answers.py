@@ -1,0 +1,55 @@
+"""Symptoms that are the whole answer: their rows name the check, the summary and the fix, and this renders them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpudoctor.model import Finding, Fix, Severity, Symptom
+from gpudoctor.symptoms import Symptoms
+from gpudoctor.symptoms.tables import row_of
+
+LONGEST_QUOTE = 200
+
+
+def answers(symptoms: Symptoms, check_id: str) -> tuple[Finding, ...]:
+    """Return what the rows of the message tables answer for this check, one finding for each kind of symptom.
+
+    In a row's texts "{name}" is what the message names, "{text}" is the message; of alternatives such as
+    "[ of CUDA {version}]" the part in brackets is left out if the message does not name it.
+    """
+    found: dict[str, Finding] = {}
+    for symptom in symptoms or ():
+        row = row_of(symptom.kind)
+        for answer in row.answers if row is not None else ():
+            if answer["check"] == check_id:
+                found.setdefault(f"{symptom.kind} {answer['summary']}", _finding(answer, symptom))
+    return tuple(found.values())
+
+
+def _finding(answer: Mapping[str, Any], symptom: Symptom) -> Finding:
+    names = {**symptom.names, "text": symptom.text[:LONGEST_QUOTE]}
+    return Finding(
+        severity=Severity[answer.get("severity", "error").upper()],
+        summary=filled(answer["summary"], names),
+        subject=filled(answer.get("subject", ""), names),
+        facts=(symptom.fact,),
+        certain=answer.get("certain", True),
+        fixes=tuple(_fix(fix, names) for fix in answer.get("fixes", ())),
+    )
+
+
+def _fix(fix: Mapping[str, Any], names: Mapping[str, str]) -> Fix:
+    arguments = {key: filled(value, names) if isinstance(value, str) else value for key, value in fix.items()}
+    return Fix(arguments.pop("fix"), **arguments)
+
+
+def filled(template: str, names: Mapping[str, str]) -> str:
+    """Return the text with what the message names: "no kernel[ for {gpu}]" is "no kernel" if it names no GPU."""
+
+    def optional(match: re.Match[str]) -> str:
+        return match[1] if all(name in names for name in re.findall(r"\{(\w+)\}", match[1])) else ""
+
+    text = re.sub(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]", optional, template)
+    return re.sub(r"\{(\w+)\}", lambda match: names.get(match[1], ""), text)

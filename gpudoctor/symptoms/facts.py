@@ -1,0 +1,101 @@
+"""Symptoms in the facts of a snapshot: what libraries, drivers and kernels said, and the codes they returned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpudoctor.model import CupyRuntime, Driver, Snapshot, Symptom, TorchRuntime
+from gpudoctor.symptoms.matching import recognise
+
+CUDA_RETURN_CODE = "cuinit-failed"
+NVML_RETURN_CODE = "nvmlinit-failed"
+# The texts of nvmlErrorString, in lower case. Source: nvml.h and pynvml.py of nvidia-ml-py 13.
+_NVML_TEXTS = {
+    "insufficient permissions": 4,
+    "driver not loaded": 9,
+    "nvml shared library not found": 12,
+    "libnvidia-ml.so": 12,
+    "blocked by the operating system": 17,
+    "driver/library version mismatch": 18,
+    "nvml/rm version mismatch": 18,
+    "unknown error": 999,
+}
+
+
+def with_symptoms(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with the symptoms in its facts; one that a pasted text shows already is not repeated."""
+    shown = snapshot.symptoms or ()
+    kinds = {symptom.kind for symptom in shown}
+    codes = {symptom.code for symptom in shown}
+    found = [s for s in _symptoms(snapshot) if s.kind not in kinds and not (_is_return_code(s) and s.code in codes)]
+    return replace(snapshot, symptoms=(*map(_with_path, range(len(shown)), shown), *found))
+
+
+def _with_path(number: int, symptom: Symptom) -> Symptom:
+    """Return the symptom, with its own path as its fact if it was read from a pasted text."""
+    pasted = symptom.fact.partition("[")[0] in ("", "symptoms")
+    return replace(symptom, fact=f"symptoms[{number}].text") if pasted else symptom
+
+
+def _is_return_code(symptom: Symptom) -> bool:
+    return symptom.kind in (CUDA_RETURN_CODE, NVML_RETURN_CODE)
+
+
+def _symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
+    yield from _return_codes(snapshot.driver or Driver())
+    for fact, text in _texts(snapshot):
+        if text and not _is_not_installed(fact, text):
+            yield from (found.symptom for found in recognise(" ".join(text.split()), fact=fact))
+
+
+def _is_not_installed(fact: str, text: str) -> bool:
+    """Return whether an import failed because nobody installed the library: that is a fact, no failure."""
+    return fact.endswith("_runtime.import_error") and re.search(r"No module named '?(torch|cupy)'?$", text) is not None
+
+
+def _return_codes(driver: Driver) -> Iterator[Symptom]:
+    """Yield what cuInit and nvmlInit returned; 0 is success."""
+    if driver.cuda_init_code:
+        yield _return_code(CUDA_RETURN_CODE, "cuda", driver.cuda_init_code, "driver.cuda_init_code")
+    text = (driver.nvml_error or "").lower()
+    if driver.nvml_code:
+        yield _return_code(NVML_RETURN_CODE, "nvml", driver.nvml_code, "driver.nvml_code")
+    elif driver.nvml_code is None and text:
+        code = next((code for phrase, code in _NVML_TEXTS.items() if phrase in text), None)
+        if code is not None:
+            yield _return_code(NVML_RETURN_CODE, "nvml", code, "driver.nvml_error")
+
+
+def _return_code(kind: str, library: str, code: int, fact: str) -> Symptom:
+    return Symptom(kind=kind, text=str(code), library=library, code=f"{library}-{code}", fact=fact)
+
+
+def _texts(snapshot: Snapshot) -> Iterator[tuple[str, str | None]]:
+    """Yield the path and the text of every fact in which a program may report a failure."""
+    torch, cupy, driver = snapshot.torch_runtime, snapshot.cupy_runtime, snapshot.driver
+    yield from _of_torch(torch) if torch is not None else ()
+    yield from _of_cupy(cupy) if cupy is not None else ()
+    if driver is not None:
+        yield "driver.cuda_init_error", driver.cuda_init_error if driver.cuda_init_code is None else None
+        for number, line in enumerate(driver.kernel_messages or ()):
+            yield f"driver.kernel_messages[{number}]", line
+
+
+def _of_torch(runtime: TorchRuntime) -> Iterator[tuple[str, str | None]]:
+    for name in ("import_error", "availability_error", "cudnn_error"):
+        yield f"torch_runtime.{name}", getattr(runtime, name)
+    for number, text in enumerate(runtime.warnings or ()):
+        yield f"torch_runtime.warnings[{number}]", text
+    for number, result in enumerate(runtime.precision_results or ()):
+        yield f"torch_runtime.precision_results[{number}].error", result.error
+
+
+def _of_cupy(runtime: CupyRuntime) -> Iterator[tuple[str, str | None]]:
+    for name in ("import_error", "device_error"):
+        yield f"cupy_runtime.{name}", getattr(runtime, name)
+    for number, call in enumerate(runtime.calls or ()):
+        yield f"cupy_runtime.calls[{number}].error", call.error
+    for number, text in enumerate(runtime.warnings or ()):
+        yield f"cupy_runtime.warnings[{number}]", text

@@ -1,0 +1,85 @@
+"""The one matcher of failure messages: a text in, the symptoms in it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpudoctor.data import windows_driver
+from gpudoctor.model import ComputeCapability, CudaVersion, Symptom
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+
+MOST_OF_A_KIND = 4
+LONGEST_TEXT = 500
+LONGEST_NAME = 200
+BEGINNING = 6  # characters of a phrase
+
+
+class Recognised(NamedTuple):
+    """A symptom, and the row of the message tables by which it is known."""
+
+    row: FailureMessage
+    symptom: Symptom
+
+
+def recognise(text: str, *, fact: str = "", source: str = "") -> list[Recognised]:
+    """Return the failure messages in `text`, whose white space is folded, in the order of the tables.
+
+    fact: dotted path of the fact that holds the text. source: name of the pasted text.
+    """
+    rows = rows_in_question(text.lower())
+    return [Recognised(row, symptom) for row in rows for symptom in _found(row, text, fact, source)]
+
+
+def rows_in_question(lowered: str) -> list[FailureMessage]:
+    """Return the rows of which a phrase stands in the text, which is in lower case.
+
+    One pass tells which beginnings of phrases are there, and only their phrases are looked for: to look for all 1800
+    in 200 kB took 95 to 115 ms, this takes 40 ms (CPython 3.11, 2026-11).
+    """
+    rows = failure_messages()
+    beginnings = {phrase[:BEGINNING] for row in rows for phrase in row.contains}
+    there = beginnings.intersection(lowered[n : n + BEGINNING] for n in range(len(lowered)))
+
+    def stands(phrase: str) -> bool:
+        return (len(phrase) < BEGINNING or phrase[:BEGINNING] in there) and phrase in lowered
+
+    return [row for row in rows if any(map(stands, row.contains))]
+
+
+def _found(row: FailureMessage, text: str, fact: str, source: str) -> Iterator[Symptom]:
+    """Yield the messages of one kind, equal ones once."""
+    seen: set[str] = set()
+    for match in row.expression().finditer(text):
+        shown = match[0][:LONGEST_TEXT].strip()
+        if shown not in seen:
+            seen.add(shown)
+            yield Symptom(
+                kind=row.id,
+                text=shown,
+                library=row.library,
+                code=row.code,
+                names=_names(match),
+                fact=fact,
+                source=source,
+            )
+        if len(seen) >= MOST_OF_A_KIND:
+            return
+
+
+def _names(match: re.Match[str]) -> dict[str, str]:
+    """Return what the message names, with numbers that code a version written as one.
+
+    Where several ways of putting it name one thing, the groups of the others are called "kernel2", "kernel3".
+    """
+    names = {
+        name.rstrip("0123456789"): value.strip()[:LONGEST_NAME] for name, value in match.groupdict().items() if value
+    }
+    if "sm" in names:
+        names["capability"] = str(ComputeCapability.parse(f"sm_{names.pop('sm').lower().removeprefix('sm_')}"))
+    if "cuda_number" in names:
+        names["cuda"] = str(CudaVersion.from_number(int(names.pop("cuda_number"))))
+    if "wddm" in names:
+        names["driver"] = str(windows_driver(names.pop("wddm")))
+    return names
