@@ -31,7 +31,7 @@ def cuda_init_unknown_error_999(
     unknown = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, symptoms)
     reported = unknown or cuda_error(OPERATING_SYSTEM, driver, torch_runtime, cupy_runtime, symptoms)
     if not reported:
-        skip_unless(not told_messages(symptoms, "*"), "no such message in the report")
+        skip_unless(not told(symptoms, "*"), "no such message in the report")
         if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
             raise Skip("driver.cuda_init_code is unknown")
         return
