@@ -13,10 +13,17 @@ from gpudoctor.model.record import record
 MAXIMUM_CHARACTERS = 1 << 20
 """A longer Dockerfile is refused: BuildKit's own limit for one is about the same."""
 
-_DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.*?)\s*$")
-_HEREDOC = re.compile(r"<<(-?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\2$")
-_FLAG = re.compile(r"--([a-z-]+)(?:=(.*))?$")
+MAXIMUM_LINE_BYTES = 65_535
+"""BuildKit reads no longer line either."""
+
+_DIRECTIVE = re.compile(r"#\s*(syntax|escape|check)\s*=\s*(.+?)\s*$", re.IGNORECASE)
+_QUOTED = r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\""""
+_PART = re.compile(_QUOTED, re.DOTALL)
+_FLAG = re.compile(rf"--(?:{_QUOTED}|[^\s\\'\"])*", re.DOTALL)
+_SHELL_WORD = re.compile(rf"(?:\d*<<-?[ \t]*)?(?:{_QUOTED}|[^\s\\'\"])+", re.DOTALL)
+_HEREDOC = re.compile(r"\d*<<(-?)\s*([^<]*)", re.DOTALL)
 _WITH_HEREDOCS = ("ADD", "COPY", "RUN")
+_MAYBE_JSON = ("ADD", "CMD", "COPY", "ENTRYPOINT", "HEALTHCHECK", "RUN", "SHELL", "VOLUME")
 
 
 @record
@@ -73,6 +80,11 @@ def parse_dockerfile(text: str) -> Dockerfile:
     if len(text) > MAXIMUM_CHARACTERS:
         raise ValueError(f"longer than {MAXIMUM_CHARACTERS:,} characters")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    too_long = next(
+        (n for n, line in enumerate(lines, 1) if len(line.encode(errors="replace")) > MAXIMUM_LINE_BYTES), 0
+    )
+    if too_long:
+        raise ValueError(f"line {too_long}: longer than {MAXIMUM_LINE_BYTES:,} bytes")
     escape = _directives(lines).get("escape", "\\")
     if escape not in ("\\", "`"):
         raise ValueError(f"line 1: escape={escape!r}, which must be \\ or `")
@@ -90,12 +102,18 @@ def parse_dockerfile(text: str) -> Dockerfile:
 
 
 def _directives(lines: list[str]) -> dict[str, str]:
-    """Return the parser directives: comments of the form `# name=value` before anything else."""
+    """Return the parser directives: comments of the form `# name=value` before anything else.
+
+    Raises:
+        ValueError: one is given twice.
+    """
     found: dict[str, str] = {}
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         match = _DIRECTIVE.match(line.strip())
-        if match is None or match[1].lower() in found:
+        if match is None:
             break
+        if match[1].lower() in found:
+            raise ValueError(f"line {number}: {match[1]}= is given twice")
         found[match[1].lower()] = match[2]
     return found
 
@@ -103,7 +121,8 @@ def _directives(lines: list[str]) -> dict[str, str]:
 def _logical_line(lines: list[str], start: int, escape: str) -> tuple[str, int]:
     """Return the line that begins at `start` with its continuations, and the index after it.
 
-    Comments and empty lines inside a continued line are left out.
+    Comments and empty lines inside a continued line are left out. An escape character behind another one continues
+    no line.
     """
     parts: list[str] = []
     index = start
@@ -116,7 +135,7 @@ def _logical_line(lines: list[str], start: int, escape: str) -> tuple[str, int]:
                 continue
             return "", index
         shortened = line.rstrip(" \t")
-        if not shortened.endswith(escape):
+        if not shortened.endswith(escape) or shortened.endswith(escape * 2):
             parts.append(line)
             break
         parts.append(shortened[:-1])
@@ -124,19 +143,25 @@ def _logical_line(lines: list[str], start: int, escape: str) -> tuple[str, int]:
 
 
 def _instruction(logical: str, lines: list[str], index: int, after: int) -> tuple[Instruction, int]:
-    """Return the instruction of the logical line, and the index after its here-documents."""
-    name, _, rest = logical.partition(" ") if " " in logical else logical.partition("\t")
+    """Return the instruction of the logical line, and the index after its here-documents.
+
+    Raises:
+        ValueError: it is none; the message names the line.
+    """
+    name, rest = _first_word(logical)
     onbuild = name.upper() == "ONBUILD"
     if onbuild:
-        name, _, rest = rest.strip().partition(" ")
+        name, rest = _first_word(rest)
     name = name.upper()
     if not name.isalpha():
         raise ValueError(f"line {index + 1}: {name[:40]!r} is no instruction")
-    flags, rest = _split_flags(rest.strip())
+    flags, rest = _split_flags(rest)
+    words = _json_words(_first_word(rest)[1] if name == "HEALTHCHECK" else rest, index) if name in _MAYBE_JSON else None
     heredocs: tuple[Heredoc, ...] = ()
-    if name in _WITH_HEREDOCS and "<<" in rest:
+    if name in _WITH_HEREDOCS and words is None:
         heredocs, after = _heredocs(rest, lines, after)
-    words = _json_words(rest)
+    if words is not None and name == "HEALTHCHECK":
+        words = (_first_word(rest)[0], *words)
     return (
         Instruction(
             name=name,
@@ -153,28 +178,55 @@ def _instruction(logical: str, lines: list[str], index: int, after: int) -> tupl
     )
 
 
+def _first_word(text: str) -> tuple[str, str]:
+    """Return the first word, and what follows the white space after it."""
+    word, *rest = text.split(maxsplit=1) or [""]
+    return word, rest[0] if rest else ""
+
+
 def _split_flags(rest: str) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Return the flags before the arguments, and the arguments."""
+    """Return the flags before the arguments, without their quotes, and the arguments. `--` alone ends the flags."""
     flags = []
-    while rest.startswith("--"):
-        word, _, others = rest.partition(" ")
-        match = _FLAG.match(word)
-        if match is None:
+    while match := _FLAG.match(rest):
+        rest = rest[match.end() :].lstrip()
+        if match[0] == "--":
             break
-        flags.append((match[1], match[2] or ""))
-        rest = others.lstrip()
+        name, _, value = _without_quotes(match[0][2:]).partition("=")
+        flags.append((name, value))
     return tuple(flags), rest
 
 
-def _json_words(rest: str) -> tuple[str, ...] | None:
-    """Return the strings of the JSON form; None where it is the shell form, as anything that is no list of strings."""
+def _without_quotes(word: str) -> str:
+    """Return the word without its quotes, and without the backslash in front of another character."""
+    return _PART.sub(lambda part: _without_quotes_inside(part[0]), word)
+
+
+def _without_quotes_inside(part: str) -> str:
+    if part[0] == "\\":
+        return part[1:]
+    return part[1:-1] if part[0] == "'" else re.sub(r"\\(.)", r"\1", part[1:-1], flags=re.DOTALL)
+
+
+def _json_words(rest: str, index: int) -> tuple[str, ...] | None:
+    """Return the strings of the JSON form; None if it is the shell form, as anything that is no list.
+
+    Raises:
+        ValueError: the list holds something else.
+    """
     if not rest.startswith("["):
         return None
     try:
-        words = json.loads(rest)
+        words = json.loads(rest, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return tuple(words) if isinstance(words, list) and all(isinstance(word, str) for word in words) else None
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"line {index + 1}: a JSON list of an instruction holds strings only")
+    return tuple(words)
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and JSON has not."""
+    raise ValueError(constant)
 
 
 def _heredocs(rest: str, lines: list[str], start: int) -> tuple[tuple[Heredoc, ...], int]:
@@ -185,11 +237,11 @@ def _heredocs(rest: str, lines: list[str], start: int) -> tuple[tuple[Heredoc, .
     """
     heredocs = []
     index = start
-    for word in rest.split():
-        match = _HEREDOC.match(word.lstrip("0123456789"))
-        if match is None:
+    for match in map(_HEREDOC.fullmatch, _SHELL_WORD.findall(rest) if "<<" in rest else ()):
+        if match is None or not match[2]:
             continue
-        strips_tabs, quote, name = match.groups()
+        strips_tabs, written = match.groups()
+        name = _without_quotes(written)
         content: list[str] = []
         while index < len(lines):
             line = lines[index].lstrip("\t") if strips_tabs else lines[index]
@@ -199,5 +251,6 @@ def _heredocs(rest: str, lines: list[str], start: int) -> tuple[tuple[Heredoc, .
             content.append(f"{line}\n")
         else:
             raise ValueError(f"line {start}: the here-document {name} is not closed")
-        heredocs.append(Heredoc(name=name, content="".join(content), expands=not quote))
+        is_quoted = any(part[0] != "\\" for part in _PART.findall(written))
+        heredocs.append(Heredoc(name=name, content="".join(content), expands=not is_quoted))
     return tuple(heredocs), index

@@ -76,7 +76,7 @@ def parse_dockerignore(text: str) -> DockerIgnore:
     Raises:
         ValueError: a pattern is wrong, as docker build would say too; the message names the line.
     """
-    lines = text.removeprefix("\ufeff").splitlines()
+    lines = text.removeprefix("\ufeff").split("\n")
     if len(lines) > MAXIMUM_PATTERNS:
         raise ValueError(f"more than {MAXIMUM_PATTERNS:,} lines")
     parsed = (_pattern(line, number) for number, line in enumerate(lines, 1) if not line.startswith("#"))

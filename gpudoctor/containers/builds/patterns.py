@@ -11,7 +11,9 @@ MAXIMUM_DEEP = 8
 """How often `**` may stand in a pattern: each multiplies the time that a match may take by the depth of the path."""
 
 _STARS = re.compile(r"(?:\*\*/?)+|\*")
-_ATOM = re.compile(r"\\.?|\[\^?\]?[^\]]*\]|.", re.DOTALL)
+_MEMBER = r"(?:\\.|[^\\\]-])"
+_CLASS = rf"\[\^?(?:{_MEMBER}(?:-{_MEMBER})?)+\]"
+_ATOM = re.compile(rf"\\.|{_CLASS}|[^\\\[]", re.DOTALL)
 
 
 def path_expression(pattern: str) -> str:
@@ -21,7 +23,7 @@ def path_expression(pattern: str) -> str:
     (a lookahead is never entered twice): many of them would take exponential time.
 
     Raises:
-        ValueError: it holds too many `**`.
+        ValueError: it is no pattern, or holds too many `**`.
     """
     pieces = _pieces(pattern)
     if pieces.count("**") > MAXIMUM_DEEP:
@@ -62,7 +64,10 @@ def _pieces(pattern: str) -> list[str]:
             at = star.end()
             continue
         atom = _ATOM.match(pattern, at)
-        assert atom is not None
+        if atom is None:
+            raise ValueError(
+                "[ is not closed, or - or ] in a class needs a backslash" if pattern[at] == "[" else "\\ at the end"
+            )
         if not pieces or pieces[-1] in ("*", "**"):
             pieces.append("")
         pieces[-1] += _atom(atom[0])
@@ -74,8 +79,8 @@ def _atom(text: str) -> str:
     """Return the expression of one character, escaped character or class."""
     if text == "?":
         return "[^/]"
-    if text.startswith("[") and len(text) > 1:
-        return text.replace("[", r"\[").replace(r"\[", "[", 1)
-    if text == "[":
-        raise ValueError("[ is not closed")
-    return re.escape(text[1:] or text) if text.startswith("\\") else re.escape(text)
+    if text.startswith("["):
+        start = "[^" if text.startswith("[^") else "["
+        members = re.sub(r"\\(.)|([^-\\])", lambda member: re.escape(member[1] or member[2]), text[len(start) : -1])
+        return f"{start}{members}]"
+    return re.escape(text.removeprefix("\\") or text)

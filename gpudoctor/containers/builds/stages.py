@@ -189,7 +189,7 @@ class _Reader:
         if instruction.name == "LABEL":
             words = tuple(f"{name}={value}" for name, value in self._assignments(instruction).items())
         else:
-            plain = instruction.words if instruction.is_json else _shell_words(instruction.rest)
+            plain = instruction.words if instruction.is_json else self._words(instruction.rest)
             words = tuple(self._expand(instruction, word, variables) for word in plain)
         names_unset = not {*_names_in(instruction.rest)} <= {*variables}
         return Step(instruction=instruction, words=words, names_unset=names_unset)
@@ -222,7 +222,7 @@ class _Reader:
 
     def _declare(self, instruction: Instruction, arguments: dict[str, str], variables: Mapping[str, str]) -> None:
         """Take in an ARG: the argument given for it, else its default, else the value from before the first FROM."""
-        for word in _shell_words(instruction.rest):
+        for word in self._words(instruction.rest):
             name, equals, default = word.partition("=")
             if name in self._given:
                 arguments[name] = self._given[name]
@@ -233,13 +233,19 @@ class _Reader:
 
     def _assignments(self, instruction: Instruction) -> dict[str, str]:
         """Return what an ENV sets: NAME=value pairs, or the older form `ENV NAME the rest is the value`."""
-        words = _shell_words(instruction.rest)
+        words = self._words(instruction.rest)
         variables = self._variables()
-        if words and "=" not in words[0]:
-            name, _, value = instruction.rest.partition(" ")
-            return {name: self._expand(instruction, value.strip(), variables)}
+        if len(words) > 1 and "=" not in words[0]:
+            name, value = instruction.rest.split(maxsplit=1)
+            return {name: self._expand(instruction, value, variables)}
+        if bad := next((word for word in words if "=" not in word), None):
+            raise ValueError(f"line {instruction.line}: {instruction.name}: no = in {bad[:80]!r}")
         pairs = (word.partition("=") for word in words)
         return {name: self._expand(instruction, value, variables) for name, _, value in pairs}
+
+    def _words(self, text: str) -> list[str]:
+        """Return `text` split at white space outside quotes; the quotes stay, for `expand` to take away."""
+        return _shell_words(text, self._dockerfile.escape)
 
     def _variables(self) -> dict[str, str]:
         return {**self._arguments, **self._environment}  # ENV wins over ARG
@@ -270,14 +276,13 @@ def _predefined(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name.upper() in PREDEFINED}
 
 
-def _shell_words(text: str) -> list[str]:
-    """Return `text` split at white space outside quotes; the quotes stay, for `expand` to take away."""
+def _shell_words(text: str, escape: str) -> list[str]:
     words: list[str] = []
     word, quote, escaped = "", "", False
     for character in text:
         if escaped:
             escaped = False
-        elif character == "\\" and quote != "'":
+        elif character == escape and quote != "'":
             escaped = True
         elif quote:
             quote = "" if character == quote else quote
