@@ -202,25 +202,17 @@ def asks_for_cuda(torch: Torch | None, cupy: Cupy | None) -> bool | None:
 
 def nvidia_gpus(system: System | None) -> tuple[PciGpu, ...] | None:
     """Return the NVIDIA GPUs on the PCI bus, None where the bus is not known."""
-    if system is None or system.pci_gpus is None:
-        return None
-    return tuple(gpu for gpu in system.pci_gpus if gpu.vendor == "nvidia")
+    return system.nvidia_gpus if system is not None else None
 
 
 def gpu_name(gpu: PciGpu) -> str:
     """Return the name of `gpu` for a sentence: its product name, else its PCI id."""
-    return gpu.name or f"PCI device {gpu.vendor}:{gpu.device_id}"
+    return gpu.label
 
 
 def gpu_nodes(driver: Driver | None) -> tuple[DeviceFile, ...] | None:
-    """Return the device nodes that CUDA opens, None where they are not known.
-
-    /dev/nvidia-caps and /dev/nvidia-modeset are for other programs, /dev/nvidia-uvm-tools for debuggers.
-    """
-    if driver is None or driver.device_files is None:
-        return None
-    pattern = re.compile(r"/dev/(nvidia\d+|nvidiactl|nvidia-uvm|dxg|nvhost-gpu|nvgpu/.*)")
-    return tuple(node for node in driver.device_files if pattern.fullmatch(node.path))
+    """Return the device nodes that CUDA opens, None where they are not known."""
+    return driver.gpu_nodes if driver is not None else None
 
 
 def in_container(system: System | None) -> bool:

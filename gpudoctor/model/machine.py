@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion
+
+_GPU_NODE = r"/dev/(nvidia\d+|nvidiactl|nvidia-uvm|dxg|nvhost-gpu|nvgpu/.*)"
 
 
 @record
@@ -20,6 +23,11 @@ class PciGpu:
     bound_driver: Annotated[str, Fact('kernel driver bound to it: "nvidia", "nouveau", "vfio-pci"; empty for none')] = (
         ""
     )
+
+    @property
+    def label(self) -> str:
+        """Its name for a sentence: the product, else the PCI id."""
+        return self.name or f"PCI device {self.vendor}:{self.device_id}"
 
 
 @record
@@ -66,6 +74,11 @@ class System:
     amd_gfx_targets: Annotated[
         tuple[str, ...] | None, Fact('gfx targets of AMD GPUs: "gfx1100"', source="/sys/class/kfd")
     ] = None
+
+    @property
+    def nvidia_gpus(self) -> tuple[PciGpu, ...] | None:
+        """The NVIDIA GPUs on the PCI bus, None if the bus is not known."""
+        return None if self.pci_gpus is None else tuple(gpu for gpu in self.pci_gpus if gpu.vendor == "nvidia")
 
 
 @record
@@ -153,6 +166,21 @@ class Driver:
         None
     )
     kernel_messages: Annotated[tuple[str, ...] | None, Fact("last lines of the driver (NVRM) in the kernel log")] = None
+
+    @property
+    def gpu_nodes(self) -> tuple[DeviceFile, ...] | None:
+        """The device nodes that CUDA opens, None if the nodes are not known.
+
+        /dev/nvidia-caps and /dev/nvidia-modeset are for other programs, /dev/nvidia-uvm-tools for debuggers.
+        """
+        if self.device_files is None:
+            return None
+        return tuple(node for node in self.device_files if re.fullmatch(_GPU_NODE, node.path))
+
+    @property
+    def label(self) -> str:
+        """Its name for a finding's subject: "driver 580.65.06"."""
+        return f"driver {self.version}" if self.version else "NVIDIA driver"
 
 
 @record

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpudoctor.data import last_driver_branch, minimum_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
+from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_choice import capabilities_of
 
 DOWNLOAD = "https://www.nvidia.com/Download/index.aspx"
@@ -32,11 +33,13 @@ REPOSITORIES = {
 FIRST_OPEN = ComputeCapability(7, 5)
 
 
+@fix
 def install_driver(*, system: System | None, devices: Sequence[Device] | None = None) -> Remedy:
     """Return how to install the NVIDIA driver where there is none."""
     return _with_packages("Install the NVIDIA driver", system or System(), capabilities_of(devices), None)
 
 
+@fix
 def reinstall_driver(*, system: System | None) -> Remedy:
     """Return how to install the driver anew where it is there and does not run."""
     system = system or System()
@@ -55,10 +58,11 @@ def reinstall_driver(*, system: System | None) -> Remedy:
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
 
 
+@fix
 def update_driver(
     *,
     system: System | None,
-    needed: DriverVersion | CudaVersion | None,
+    needed: DriverVersion | CudaVersion | None = None,
     devices: Sequence[Device] | None = None,
     driver: Driver | None = None,
 ) -> Remedy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpudoctor.model import Driver, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.driver_install import GUIDE, VERIFY, WSL
+from gpudoctor.remedies.fixes import fix
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 # Where DKMS keeps the key that it signs modules with: Debian's and Ubuntu's packages, and DKMS itself elsewhere.
@@ -13,6 +14,7 @@ DEBIAN_KEY = "/var/lib/shim-signed/mok/MOK.der"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
 
 
+@fix
 def load_driver(*, system: System | None, driver: Driver | None) -> Remedy:
     """Return how to load the kernel module of an installed driver.
 
@@ -97,6 +99,7 @@ def _enrol_key(system: System) -> Remedy:
     )
 
 
+@fix
 def reboot(*, system: System | None, summary: str) -> Remedy:
     """Return a restart of the machine, or of WSL, after which the driver is asked again."""
     system = system or System()

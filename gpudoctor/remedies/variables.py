@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from gpudoctor.model import Remedy, System
 from gpudoctor.remedies.commands import quote
+from gpudoctor.remedies.fixes import fix
 
 
+@fix
 def unset_variable(*, system: System | None, name: str, summary: str = "") -> Remedy:
     """Return how to remove a variable from the environment of this shell; what sets it must be changed too."""
     if _is_windows(system):
@@ -17,6 +19,7 @@ def unset_variable(*, system: System | None, name: str, summary: str = "") -> Re
     return Remedy(summary=summary or f"Remove {name} from the environment", commands=commands, needs=("restart",))
 
 
+@fix
 def set_variable(*, system: System | None, name: str, value: str, summary: str = "") -> Remedy:
     """Return how to set a variable in the environment of this shell, before the program starts."""
     if _is_windows(system):
@@ -27,6 +30,7 @@ def set_variable(*, system: System | None, name: str, value: str, summary: str =
     return Remedy(summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",))
 
 
+@fix
 def show_devices(*, system: System | None, nvml_indices: Sequence[int], summary: str) -> Remedy:
     """Return how to let CUDA see only these devices, by the numbers of nvidia-smi, which follow the PCI bus.
 

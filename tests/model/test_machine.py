@@ -1,0 +1,49 @@
+"""What the records of the machine say of themselves."""
+
+import pytest
+
+from gpudoctor.model import DeviceFile, Driver, DriverVersion, PciGpu, System
+
+NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="NVIDIA GeForce RTX 4090")
+AMD = PciGpu(address="0000:02:00.0", vendor="amd", device_id="744C")
+
+
+def test_nvidia_gpus_leaves_the_other_vendors_out() -> None:
+    assert System(pci_gpus=(AMD, NVIDIA)).nvidia_gpus == (NVIDIA,)
+
+
+def test_none_on_the_bus_is_not_an_unknown_bus() -> None:
+    assert System(pci_gpus=(AMD,)).nvidia_gpus == ()
+    assert System().nvidia_gpus is None
+
+
+def test_a_gpu_without_a_name_is_called_by_its_id() -> None:
+    assert [NVIDIA.label, AMD.label] == ["NVIDIA GeForce RTX 4090", "PCI device amd:744C"]
+
+
+@pytest.mark.parametrize(
+    ("path", "opened"),
+    [
+        pytest.param("/dev/nvidia0", True, id="device"),
+        pytest.param("/dev/nvidia10", True, id="two digits"),
+        pytest.param("/dev/nvidiactl", True, id="control"),
+        pytest.param("/dev/nvidia-uvm", True, id="memory"),
+        pytest.param("/dev/nvidia-uvm-tools", False, id="for debuggers"),
+        pytest.param("/dev/nvidia-modeset", False, id="for displays"),
+        pytest.param("/dev/nvidia-caps/nvidia-cap1", False, id="capabilities"),
+        pytest.param("/dev/dxg", True, id="WSL"),
+        pytest.param("/dev/nvgpu/igpu0/as", True, id="Jetson"),
+    ],
+)
+def test_nodes_that_cuda_opens(path: str, opened: bool) -> None:
+    node = DeviceFile(path=path)
+    assert Driver(device_files=(node,)).gpu_nodes == ((node,) if opened else ())
+
+
+def test_unknown_nodes() -> None:
+    assert Driver().gpu_nodes is None
+
+
+def test_the_driver_is_called_by_its_version() -> None:
+    assert Driver(version=DriverVersion.parse("580.65.06")).label == "driver 580.65.06"
+    assert Driver().label == "NVIDIA driver"
