@@ -9,7 +9,7 @@ from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
 from gpudoctor.configuration.requirements.parsing import MachineRequirement
 from gpudoctor.engine.diagnosis import diagnose
-from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
+from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.fact import fact_of
 from gpudoctor.model.report import Report
@@ -80,13 +80,19 @@ def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
 
 def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:
     """Return the finding with its evidence, and its fixes as remedies for this machine."""
-    evidence = tuple(_evidence(fact, facts.snapshot) for fact in finding.facts)
+    evidence = tuple(_evidence(fact, facts) for fact in finding.facts)
     remedies = (*finding.remedies, *remedies_of(finding.fixes, facts))
     return replace(finding, check_id=check.id, evidence=evidence, remedies=remedies)
 
 
-def _evidence(fact: str, snapshot: Snapshot) -> Evidence:
-    return Evidence(fact=fact, value=to_json(look_up(snapshot, fact)), source=_source(fact, snapshot))
+def _evidence(fact: str, facts: Facts) -> Evidence:
+    section, _, field = fact.partition(".")
+    if section in CONCLUSIONS:
+        concluded = facts.get(section)
+        reason = getattr(concluded, "likely", {}).get(field, "")
+        source = f"concluded: {reason}" if reason else "concluded"
+        return Evidence(fact=fact, value=to_json(getattr(concluded, field)), source=source)
+    return Evidence(fact=fact, value=to_json(look_up(facts.snapshot, fact)), source=_source(fact, facts.snapshot))
 
 
 def _source(fact: str, snapshot: Snapshot) -> str:

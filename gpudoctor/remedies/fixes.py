@@ -44,12 +44,17 @@ def remedies_of(fixes: tuple[Fix, ...], machine: Machine) -> tuple[Remedy, ...]:
     """
     found: list[Remedy] = []
     for named in fixes:
-        made = machine.call(_builder(named.name), **named.arguments)
+        made = machine.call(builder_of(named.name), **named.arguments)
         found += made if isinstance(made, tuple) else (made,)
     return tuple(found)
 
 
-def _builder(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
+def builder_of(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
+    """Return what makes the fix of this name.
+
+    Raises:
+        KeyError: there is none.
+    """
     if name not in _builders:
         for module in iter_modules(gpudoctor.remedies.__path__, "gpudoctor.remedies."):
             import_module(module.name)

@@ -46,4 +46,5 @@ def _finding(finding: Finding) -> dict[str, Any]:
             for remedy in finding.remedies
         ],
         "details": to_json(finding.details),
+        **({} if finding.certain else {"certain": False}),
     }

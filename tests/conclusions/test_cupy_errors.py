@@ -73,7 +73,10 @@ def test_a_folder_that_is_not_whole(error: str, answer: bool) -> None:
 
 def named(*versions: str) -> tuple[Symptom, ...]:
     kind = "cupy-distribution-named"
-    return tuple(Symptom(kind=kind, text=f"cupy-cuda{v}", library="cupy", names={"version": v}) for v in versions)
+    return tuple(
+        Symptom(kind=kind, fact="symptoms[0].text", text=f"cupy-cuda{v}", library="cupy", names={"version": v})
+        for v in versions
+    )
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_other_facts_of_which_one_may_say_less(section: str, one: Any, other: An
 
 
 def test_a_saved_snapshot_comes_back_as_it_was(tmp_path: Path) -> None:
-    snapshot = Snapshot(taken_at="2026-01-01T00:00:00Z", driver=Driver(cuda_version=CudaVersion(12, 2)))
+    snapshot = Snapshot(taken_at="2026-01-01T00:00:00Z", driver=Driver(cuda_version=CudaVersion(12, 2)), symptoms=())
     file = tmp_path / "snapshot.json"
     file.write_text(snapshot_json.render(snapshot))
     assert read_files([str(file)]) == snapshot
@@ -93,7 +93,14 @@ def test_a_saved_snapshot_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_the_snapshot_in_a_report_is_read(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(json.dumps({"schema": "gpudoctor/report/1", "snapshot": {"schema": "gpudoctor/snapshot/1"}}))
-    assert read_files([str(file)]) == Snapshot()
+    assert read_files([str(file)]) == Snapshot(symptoms=())
+
+
+def test_messages_of_an_older_snapshot_are_symptoms() -> None:
+    messages = [{"kind": "cuda-driver-mismatch", "text": "error 803", "code": 803, "source": "log.txt"}]
+    older = {"schema": "gpudoctor/snapshot/1", "messages": messages}
+    (symptom,) = read_texts([("old.json", json.dumps(older).encode())]).symptoms or ()
+    assert (symptom.kind, symptom.code, symptom.fact) == ("cuda-driver-mismatch", "cuda-803", "symptoms[0].text")
 
 
 def test_a_snapshot_and_a_text_are_one_machine(tmp_path: Path) -> None:

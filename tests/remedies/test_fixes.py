@@ -1,0 +1,47 @@
+"""A check names a fix; what makes it gets the sections of the machine diagnosed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.model import Fix, Remedy, Snapshot, System
+from gpudoctor.remedies import fixes
+from gpudoctor.remedies.fixes import fix, remedies_of
+
+
+@pytest.fixture(autouse=True)
+def _own_builders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fixes, "_builders", dict(fixes._builders))
+
+
+def test_a_fix_gets_sections_and_arguments() -> None:
+    @fix
+    def made_up_fix(system: System | None, *, name: str) -> tuple[Remedy, ...]:
+        return (Remedy(summary=f"{name} on {system.os if system is not None else 'any system'}"), Remedy(summary="or"))
+
+    machine = Facts(Snapshot(system=System(os="linux")))
+    assert [r.summary for r in remedies_of((Fix("made-up-fix", name="x"),), machine)] == ["x on linux", "or"]
+    assert remedies_of((Fix("made-up-fix", name="x"),), Facts(Snapshot()))[0].summary == "x on any system"
+
+
+def test_a_name_that_no_fix_has_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        remedies_of((Fix("made-up-nowhere"),), Facts(Snapshot()))
+
+
+def test_two_functions_do_not_share_a_name() -> None:
+    @fix
+    def made_up_twice() -> Remedy:
+        return Remedy(summary="")
+
+    made_up_twice.__module__ = "elsewhere"
+    with pytest.raises(ValueError, match="made-up-twice is in"):
+        fix(_same_name())
+
+
+def _same_name() -> Callable[[], Remedy]:
+    def made_up_twice() -> Remedy:
+        return Remedy(summary="")
+
+    return made_up_twice

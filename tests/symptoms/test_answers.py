@@ -1,0 +1,37 @@
+"""Rows that are the whole answer: sound, and rendered with what the message names."""
+
+import pytest
+
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.model import Severity
+from gpudoctor.remedies.fixes import builder_of
+from gpudoctor.symptoms.answers import filled
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+
+ANSWERS = [(row, answer) for row in failure_messages() for answer in row.answers]
+IDS = {check.id for check in load_checks()}
+
+
+@pytest.mark.parametrize(
+    ("template", "names", "text"),
+    [
+        ("no kernel[ for {gpu}]", {"gpu": "L4"}, "no kernel for L4"),
+        ("no kernel[ for {gpu}]", {}, "no kernel"),
+        ("{library} is missing", {"library": "libcudnn.so.9"}, "libcudnn.so.9 is missing"),
+        ("[{a} and {b}]x", {"a": "1"}, "x"),
+        ("list[0]", {}, "list[0]"),
+    ],
+)
+def test_the_parts_that_a_message_does_not_name_are_left_out(template: str, names: dict[str, str], text: str) -> None:
+    assert filled(template, names) == text
+
+
+@pytest.mark.parametrize(("row", "answer"), ANSWERS, ids=[f"{row.id}-{answer['check']}" for row, answer in ANSWERS])
+def test_an_answer_names_what_exists(row: FailureMessage, answer: dict[str, object]) -> None:
+    assert answer["check"] in IDS
+    assert str(answer.get("severity", "error")).upper() in Severity.__members__
+    assert set(answer) <= {"check", "severity", "summary", "subject", "certain", "fixes"}
+    fixes = answer.get("fixes", [])
+    assert isinstance(fixes, list)
+    for fix in fixes:
+        builder_of(fix["fix"])
