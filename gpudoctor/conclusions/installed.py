@@ -208,30 +208,17 @@ def as_devices(gpus: tuple[Gpu, ...], devices: tuple[Device, ...] | None) -> tup
 
 def package(python: Python | None, name: str) -> tuple[str, PackageVersion] | None:
     """Return the dotted path and version of an installed distribution, None where it is not there or not known."""
-    for number, found in enumerate((python.packages if python is not None else None) or ()):
-        if found.name == name:
-            return f"python.packages[{number}].version", found.version
-    return None
+    return python.package(name) if python is not None else None
 
 
 def matching_packages(python: Python | None, *names: str) -> list[Package]:
     """Return the installed distributions of these names; a name may end with "*"."""
-    exact = {name for name in names if not name.endswith("*")}
-    starts = tuple(name[:-1] for name in names if name.endswith("*"))
-    packages = (python.packages if python is not None else None) or ()
-    return [found for found in packages if found.name in exact or (starts and found.name.startswith(starts))]
+    return list(python.matching(*names)) if python is not None else []
 
 
 def required(project: Project | None, *names: str) -> Requirement | None:
     """Return the project's requirement on one of `names`; what it asks for in an extra or a group is optional."""
-    if project is None:
-        return None
-    always = tuple(
-        requirement
-        for requirement in project.requirements or ()
-        if not re.search(r" (extra|group) ", requirement.source)
-    )
-    return Project(requirements=always).requires(*names)
+    return project.always_requires(*names) if project is not None else None
 
 
 def extension_to_build(project: Project | None, python: Python | None) -> Requirement | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
@@ -88,6 +89,17 @@ class Python:
     shadowed_modules: Annotated[
         tuple[str, ...] | None, Fact('files that hide an installed module of the same name: "/work/torch.py"')
     ] = None
+
+    def package(self, name: str) -> tuple[str, PackageVersion] | None:
+        """Return the dotted path and the version of an installed distribution; None if it is absent or unknown."""
+        for number, found in enumerate(self.packages or ()):
+            if found.name == name:
+                return f"python.packages[{number}].version", found.version
+        return None
+
+    def matching(self, *names: str) -> tuple[Package, ...]:
+        """Return the installed distributions of these names; a name may end with "*"."""
+        return tuple(found for found in self.packages or () if _matches(found.name, names))
 
 
 @record
@@ -229,6 +241,14 @@ class CupyRuntime:
     calls: Annotated[tuple[LibraryCall, ...] | None, Fact("library calls compared with NumPy")] = None
     warnings: tuple[str, ...] | None = None
 
+    @property
+    def first_error(self) -> str | None:
+        """The dotted path of the first error, the import's first; None if there is none."""
+        if self.import_error or self.device_error:
+            return f"cupy_runtime.{'import' if self.import_error else 'device'}_error"
+        failed = (f"cupy_runtime.calls[{number}].error" for number, call in enumerate(self.calls or ()) if call.error)
+        return next(failed, None)
+
 
 @record
 class Container:
@@ -301,8 +321,13 @@ class Project:
 
     def requires(self, *names: str) -> Requirement | None:
         """Return the first requirement on one of `names`; a name may end with "*"."""
-        for requirement in self.requirements or ():
-            for name in names:
-                if requirement.name == name or (name.endswith("*") and requirement.name.startswith(name[:-1])):
-                    return requirement
-        return None
+        return next((found for found in self.requirements or () if _matches(found.name, names)), None)
+
+    def always_requires(self, *names: str) -> Requirement | None:
+        """Return the first requirement on one of `names` that is in no optional extra or group."""
+        always = (found for found in self.requirements or () if not re.search(r" (extra|group) ", found.source))
+        return next((found for found in always if _matches(found.name, names)), None)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in patterns)

@@ -8,6 +8,7 @@ from gpudoctor.data import cupy_package, last_toolkit, minimum_driver
 from gpudoctor.model import CudaVersion, Cupy, Device, Driver, PackageVersion, Python, Remedy, System
 from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
+from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import removals
 from gpudoctor.remedies.torch_choice import Machine, machine_of
 
@@ -32,6 +33,7 @@ class Requirement:
         return self.name + self.rest
 
 
+@fix
 def install_cupy(  # noqa: PLR0913
     *,
     python: Python | None,
@@ -72,7 +74,8 @@ def install_cupy(  # noqa: PLR0913
     return Remedy(summary=_summary(requirement, major, machine), commands=commands, reference=REFERENCE)
 
 
-def install_cupy_for_rocm(cupy: Cupy | None) -> Remedy:
+@fix
+def install_cupy_for_rocm(cupy: Cupy | None = None) -> Remedy:
     """Return how to install the CuPy for the ROCm that is there, each of which has a distribution of its own."""
     installed = [package.name for package in (cupy.distributions if cupy is not None else None) or ()]
     return Remedy(
@@ -87,6 +90,7 @@ def install_cupy_for_rocm(cupy: Cupy | None) -> Remedy:
     )
 
 
+@fix
 def one_cuda_for_all(*, major: int, python: Python | None) -> Remedy:
     """Return how to give CuPy and the other packages the libraries of one CUDA major version."""
     return Remedy(

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from gpudoctor.model import Python, Remedy
 from gpudoctor.remedies.commands import Environment, environment_of
+from gpudoctor.remedies.fixes import fix
 
 
+@fix
 def install_packages(  # noqa: PLR0913
     *,
     python: Python | None,

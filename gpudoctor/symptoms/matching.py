@@ -28,7 +28,7 @@ def recognise(text: str, *, fact: str = "", source: str = "") -> list[Recognised
 
     fact: dotted path of the fact that holds the text. source: name of the pasted text.
     """
-    rows = rows_in_question(text.lower())
+    rows = (row for row in rows_in_question(text.lower()) if not row.facts or fact.startswith(tuple(row.facts)))
     return [Recognised(row, symptom) for row in rows for symptom in _found(row, text, fact, source)]
 
 

@@ -27,6 +27,8 @@ class FailureMessage:
     answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
+    facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
+        A table may name them for all of its rows.
     """
 
     id: str
@@ -39,6 +41,7 @@ class FailureMessage:
     source: str
     fix: str = ""
     answers: Sequence[Mapping[str, Any]] = ()
+    facts: Sequence[str] = ()
 
     def expression(self) -> re.Pattern[str]:
         """Return the compiled pattern. A word of English ends where Chinese letters follow it: hence ASCII."""
@@ -93,4 +96,5 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         source=source_of(table, row),
         fix=row.get("fix", ""),
         answers=row.get("answers", ()),
+        facts=row.get("facts", table.get("facts", ())),
     )
