@@ -2,14 +2,22 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.usable_devices import TorchDevice, described, is_minor_turing, usable_devices
-from gpudoctor.data import features
-from gpudoctor.model import Finding, PackageVersion, Remedy, Severity, TorchRuntime
-from gpudoctor.registry import Skip, check, skip_unless
+from gpudoctor.data import features, is_minor_turing
+from gpudoctor.model import (
+    Finding,
+    PackageVersion,
+    Remedy,
+    Severity,
+    TorchDevice,
+    TorchDevices,
+    TorchRuntime,
+    described,
+)
+from gpudoctor.registry import Skip, check, skip_unless, usable_devices
 
 
 @check(family="precision")
-def amp_unused(torch_runtime: TorchRuntime) -> Iterator[Finding]:
+def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iterator[Finding]:
     """The device multiplies half precision on tensor cores, which float32 programs leave idle.
 
     Why: autocast runs products and convolutions in bf16 or fp16, several times faster than float32, and halves the
@@ -18,7 +26,7 @@ def amp_unused(torch_runtime: TorchRuntime) -> Iterator[Finding]:
     cores gain little or nothing and pass, the GeForce GTX 16 series among them.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
-    devices = usable_devices(torch_runtime)
+    devices = usable_devices(torch_devices)
     version = torch_runtime.version
     skip_unless(version is None or version.release >= (1, 10), f"PyTorch {version} has no torch.autocast")
     best = {device.cuda_index: _best_precision(device) for device in devices}
@@ -49,7 +57,7 @@ def _best_precision(device: TorchDevice) -> str | None:
 
 
 def _facts(device: TorchDevice, precision: str) -> tuple[str, str]:
-    return device.capability_fact, device.error_fact(precision)
+    return device.capability_fact, device.error_facts[precision]
 
 
 def _autocast(precision: str, version: PackageVersion | None) -> Remedy:

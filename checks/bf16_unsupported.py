@@ -5,9 +5,18 @@ from collections.abc import Iterable, Iterator
 from gpudoctor.conclusions.devices import capability as capability_by_product
 from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.usable_devices import described, is_minor_turing
-from gpudoctor.data import features
-from gpudoctor.model import ComputeCapability, Device, Finding, Python, Remedy, Severity, Symptom, TorchRuntime
+from gpudoctor.data import features, is_minor_turing
+from gpudoctor.model import (
+    ComputeCapability,
+    Device,
+    Finding,
+    Python,
+    Remedy,
+    Severity,
+    Symptom,
+    TorchRuntime,
+    described,
+)
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.remedies import python_command
 

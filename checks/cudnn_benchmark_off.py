@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.usable_devices import usable_devices
-from gpudoctor.model import Finding, Remedy, Severity, TorchRuntime
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.model import Finding, Remedy, Severity, TorchDevices, TorchRuntime
+from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 
 @check(family="precision")
-def cudnn_benchmark_off(torch_runtime: TorchRuntime) -> Iterator[Finding]:
+def cudnn_benchmark_off(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iterator[Finding]:
     """cuDNN chooses convolution algorithms by a heuristic, not by trying them.
 
     Why: with torch.backends.cudnn.benchmark the first call of each convolution tries the algorithms on the real shapes
@@ -17,7 +16,7 @@ def cudnn_benchmark_off(torch_runtime: TorchRuntime) -> Iterator[Finding]:
     convolutions gain nothing, and the algorithm chosen, with its rounding, may differ from run to run.
     Reference: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark
     """
-    usable_devices(torch_runtime)
+    usable_devices(torch_devices)
     skip_unless(known(torch_runtime.cudnn_version, "torch_runtime.cudnn_version"), "PyTorch has no cuDNN")
     if known(torch_runtime.cudnn_benchmark, "torch_runtime.cudnn_benchmark"):
         return

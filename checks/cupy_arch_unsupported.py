@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.cupy_errors import cupy_works, error_with
-from gpudoctor.conclusions.installed import Gpu, Machine, cupy_installed, known_gpus
+from gpudoctor.conclusions.installed import Machine, cupy_installed, known_gpus
 from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, toolkit_span
 from gpudoctor.data import runs_on, toolkit_architectures
 from gpudoctor.model import (
@@ -15,6 +15,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     Finding,
+    KnownGpu,
     Python,
     Remedy,
     Severity,
@@ -95,7 +96,7 @@ def cupy_arch_unsupported(
         known(compiler, "cupy_runtime.nvrtc_architectures")
 
 
-def _devices(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | None:
+def _devices(gpus: tuple[KnownGpu, ...]) -> tuple[Device, ...] | None:
     """Return the GPUs as devices, for remedies; None for unknown."""
     return (
         tuple(
@@ -106,7 +107,7 @@ def _devices(gpus: tuple[Gpu, ...]) -> tuple[Device, ...] | None:
     )
 
 
-def _remedies(gpus: tuple[Gpu, ...], cupy: Cupy | None, machine: Machine) -> Iterator[Remedy]:
+def _remedies(gpus: tuple[KnownGpu, ...], cupy: Cupy | None, machine: Machine) -> Iterator[Remedy]:
     yield machine.install_cupy(cupy)
     if gpus:
         yield Remedy(

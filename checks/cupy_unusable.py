@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.conclusions.cupy_errors import is_incomplete, removed_part
-from gpudoctor.conclusions.usable_devices import present_gpu
+from gpudoctor.conclusions.gpu import gpu as present_gpu
 from gpudoctor.data import RemovedPart
 from gpudoctor.model import (
     Cupy,
@@ -77,7 +77,7 @@ def cupy_unusable(
     error = known(cupy_runtime.import_error, "cupy_runtime.import_error")
     skip_unless(not error.endswith("No module named 'cupy'"), "CuPy is not installed")
     device_error = cupy_runtime.device_error or ""
-    gpu = present_gpu(devices, driver, system)
+    gpu = present_gpu(devices, driver, system).present
     if not error and not re.match(STATUS, device_error):
         known(gpu, "devices")
     skip_unless(gpu != "", "no NVIDIA GPU is there")

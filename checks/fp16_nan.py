@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.devices import capability
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.numerics import NOT_FINITE, within
-from gpudoctor.conclusions.usable_devices import described, is_minor_turing
-from gpudoctor.data import features
-from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom, TorchRuntime
+from gpudoctor.data import features, is_minor_turing
+from gpudoctor.data.numerics import NOT_FINITE, within
+from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless
 
 # What says that fp16 overflowed, whatever the device is; and what says so only beside a device that is known for it, or

@@ -2,9 +2,19 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.usable_devices import TorchDevice, described, usable_devices
-from gpudoctor.model import Environment, Finding, PackageVersion, Remedy, Severity, System, TorchRuntime
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.model import (
+    Environment,
+    Finding,
+    PackageVersion,
+    Remedy,
+    Severity,
+    System,
+    TorchDevice,
+    TorchDevices,
+    TorchRuntime,
+    described,
+)
+from gpudoctor.registry import check, known, skip_unless, usable_devices
 from gpudoctor.remedies import unset_variable
 
 REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
@@ -12,7 +22,10 @@ REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32
 
 @check(family="precision")
 def tf32_off(
-    torch_runtime: TorchRuntime, environment: Environment | None = None, system: System | None = None
+    torch_devices: TorchDevices,
+    torch_runtime: TorchRuntime,
+    environment: Environment | None = None,
+    system: System | None = None,
 ) -> Iterator[Finding]:
     """Float32 products do not use TF32 on a device that has it.
 
@@ -22,7 +35,7 @@ def tf32_off(
     Exception: this is advice and never changes the verdict. Devices below compute capability 8.0 have no TF32.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
-    usable = usable_devices(torch_runtime)
+    usable = usable_devices(torch_devices)
     devices = [device for device in usable if device.computes("tf32")]
     skip_unless(devices, f"{described(usable)}: no TF32")
     if known(torch_runtime.matmul_tf32, "torch_runtime.matmul_tf32"):
@@ -35,14 +48,14 @@ def tf32_off(
         facts=(
             "torch_runtime.matmul_tf32",
             *(device.capability_fact for device in devices),
-            *(devices[0].error_fact(precision) for precision in ("tf32", "fp32")),
+            *(devices[0].error_facts[precision] for precision in ("tf32", "fp32")),
         ),
         remedies=tuple(_remedies(torch_runtime.version, environment, system)),
     )
 
 
 def _error(device: TorchDevice, precision: str) -> str:
-    return f"{device.results[precision][1].relative_error:.1e}"
+    return f"{device.errors[precision]:.1e}"
 
 
 def _remedies(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.devices import capability
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.conclusions.numerics import error_bound, has_tf32_error
+from gpudoctor.data.numerics import error_bound, has_tf32_error
 from gpudoctor.model import (
     ComputeCapability,
     Device,

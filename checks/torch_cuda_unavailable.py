@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.error_codes import NO_DEVICE, cuda_error, in_container
+from gpudoctor.conclusions.gpu import gpu as present_gpu
 from gpudoctor.conclusions.installed import Machine, whole_torch
 from gpudoctor.conclusions.torch_requests import cuda_wanted
-from gpudoctor.conclusions.usable_devices import present_gpu
 from gpudoctor.model import (
     Device,
     Driver,
@@ -50,7 +50,7 @@ def torch_cuda_unavailable(
     available = known(torch_runtime.available, "torch_runtime.available")
     error = torch_runtime.availability_error or ""
     whole = whole_torch(torch, torch_runtime)
-    gpu = present_gpu(devices, driver, system)
+    gpu = present_gpu(devices, driver, system).present
     wanted = cuda_wanted(symptoms, gpu)
     if whole.build is None and not wanted:
         known(torch.build if torch is not None else None, "torch.build")

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus, text_with
-from gpudoctor.conclusions.installed import Gpu, Machine, as_devices, known_gpus, torch_fact, whole_torch
-from gpudoctor.conclusions.numerics import is_right
+from gpudoctor.conclusions.installed import Machine, as_devices, known_gpus, torch_fact, whole_torch
 from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
 from gpudoctor.data import TorchBuild, capability_of, runs_on, torch_builds, torch_releases
+from gpudoctor.data.numerics import is_right
 from gpudoctor.model import (
     ComputeCapability,
     Device,
     Driver,
     Finding,
+    KnownGpu,
     Origin,
     Python,
     Remedy,
@@ -178,7 +179,7 @@ def _unknown_gpu(message: tuple[str, str], whole: Torch, machine: Machine) -> Fi
     )
 
 
-def _refused_by_nvrtc(message: tuple[str, str], gpus: tuple[Gpu, ...], whole: Torch, machine: Machine) -> Finding:
+def _refused_by_nvrtc(message: tuple[str, str], gpus: tuple[KnownGpu, ...], whole: Torch, machine: Machine) -> Finding:
     """Return the finding where the NVRTC that PyTorch brings does not compile for the GPU.
 
     PyTorch's own machine code may run there, of an older device of the same major version: the release is not kept.
@@ -206,7 +207,9 @@ def _refused_by_nvrtc(message: tuple[str, str], gpus: tuple[Gpu, ...], whole: To
     )
 
 
-def _code_of_others(gpu: Gpu, whole: Torch, torch_runtime: TorchRuntime | None, machine: Machine) -> Iterator[Finding]:
+def _code_of_others(
+    gpu: KnownGpu, whole: Torch, torch_runtime: TorchRuntime | None, machine: Machine
+) -> Iterator[Finding]:
     """Yield the finding where code is missing, and not that of PyTorch: of an extension or of Triton's ptxas."""
     failed = text_with(*ERRORS, torch_runtime=torch_runtime)
     ptxas = text_with(*PTXAS, torch_runtime=torch_runtime)
@@ -224,7 +227,7 @@ def _code_of_others(gpu: Gpu, whole: Torch, torch_runtime: TorchRuntime | None, 
     )
 
 
-def _compile_for(gpu: Gpu | None, machine: Machine) -> Remedy:
+def _compile_for(gpu: KnownGpu | None, machine: Machine) -> Remedy:
     """Return how to compile an extension for the GPU; of one that is not known the number is to be looked up."""
     return replace(
         set_variable(
@@ -277,7 +280,7 @@ def _builds(whole: Torch) -> tuple[TorchBuild, ...]:
     return of_release
 
 
-def _computes(gpu: Gpu, torch_runtime: TorchRuntime | None) -> bool | None:
+def _computes(gpu: KnownGpu, torch_runtime: TorchRuntime | None) -> bool | None:
     """Return True where a product of PyTorch on the device came out right, else None."""
     index = re.search(r"device_capabilities\[(\d+)\]", gpu.fact)
     results = (torch_runtime.precision_results if torch_runtime is not None else None) or ()
@@ -286,7 +289,7 @@ def _computes(gpu: Gpu, torch_runtime: TorchRuntime | None) -> bool | None:
     return None
 
 
-def _reported_gpus(torch_runtime: TorchRuntime | None) -> tuple[Gpu, ...]:
+def _reported_gpus(torch_runtime: TorchRuntime | None) -> tuple[KnownGpu, ...]:
     """Return the GPU that a message of PyTorch names, with its compute capability."""
     found = text_with(*MESSAGES, torch_runtime=torch_runtime)
     if found is None:
@@ -298,16 +301,16 @@ def _reported_gpus(torch_runtime: TorchRuntime | None) -> tuple[Gpu, ...]:
     named = re.search(
         r"(?:^|Found GPU\d+ )\s*((?:NVIDIA|GeForce|Tesla|Quadro)[\w .-]*?) (?:with CUDA|which is)", found[1]
     )
-    return (Gpu(name=named[1] if named else "the GPU", capability=capability, fact=found[0]),)
+    return (KnownGpu(name=named[1] if named else "the GPU", capability=capability, fact=found[0]),)
 
 
-def _named_gpus(system: System | None) -> tuple[Gpu, ...]:
+def _named_gpus(system: System | None) -> tuple[KnownGpu, ...]:
     """Return the GPU that a report names; of several nothing tells which is meant."""
     found = nvidia_gpus(system) or ()
     capability = capability_of(found[0].name, found[0].device_id or None) if len(found) == 1 else None
     if capability is None:
         return ()
-    return (Gpu(name=gpu_name(found[0]), capability=capability, fact="system.pci_gpus"),)
+    return (KnownGpu(name=gpu_name(found[0]), capability=capability, fact="system.pci_gpus"),)
 
 
 def _reported_code(torch_runtime: TorchRuntime | None) -> _Code | None:
@@ -317,7 +320,7 @@ def _reported_code(torch_runtime: TorchRuntime | None) -> _Code | None:
     return _Code(lists=(tuple(match[1].split()),), fact=found[0]) if match and found else None
 
 
-def _reported_finding(message: tuple[str, str], gpu: Gpu, whole: Torch, machine: Machine) -> Finding:
+def _reported_finding(message: tuple[str, str], gpu: KnownGpu, whole: Torch, machine: Machine) -> Finding:
     """Return the finding where PyTorch says so itself, and what its build holds is not known."""
     return Finding(
         severity=Severity.ERROR,
@@ -349,7 +352,7 @@ def _version_fact(whole: Torch, torch: Torch | None, torch_runtime: TorchRuntime
     return (torch_fact("version", torch, torch_runtime),) if whole.version else ()
 
 
-def _remedies(runs: dict[Gpu, bool | None], whole: Torch, machine: Machine) -> Iterator[Remedy]:
+def _remedies(runs: dict[KnownGpu, bool | None], whole: Torch, machine: Machine) -> Iterator[Remedy]:
     install = machine.install_torch(whole)
     works = any(runs.values())
     if install.commands or not works:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
+from gpudoctor.data.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
 from gpudoctor.model import Finding, PrecisionResult, Python, Remedy, Severity, System, Torch, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.remedies import python_command, reinstall_torch

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from gpudoctor.model import CONCLUSIONS, SECTIONS, Finding
+from gpudoctor.model import CONCLUSIONS, SECTIONS, Finding, TorchDevice, TorchDevices
 from gpudoctor.model.record import record
 
 T = TypeVar("T")
@@ -131,3 +131,15 @@ def skip_unless(condition: Any, reason: str) -> None:
     """
     if not condition:
         raise NotApplicable(reason)
+
+
+def usable_devices(torch_devices: TorchDevices) -> tuple[TorchDevice, ...]:
+    """Return the NVIDIA devices on which PyTorch computes, at least one, or skip the check with the reason.
+
+    Raises:
+        Skip: there is none, or that is unknown.
+    """
+    if torch_devices.unknown:
+        raise Skip(f"{torch_devices.unknown} is unknown")
+    skip_unless(torch_devices.usable, torch_devices.reason)
+    return torch_devices.usable

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpudoctor.data import Features, capability_of
+from gpudoctor.data import Features, capability_of, is_minor_turing
 from gpudoctor.model import ComputeCapability, CudaDevice, Device, Finding
 from gpudoctor.registry import known, skip_unless
-
-# Turing without tensor cores (TU116, TU117): capability 7.5 as the RTX 20 series, and half the expectations with it.
-# Source: https://en.wikipedia.org/wiki/GeForce_16_series; NVIDIA's data sheets of the T series name no tensor cores.
-_NO_TENSOR_CORES = r"\b(GTX ?16\d\d(?:Ti|S)?|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b"
 
 
 def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:
@@ -66,7 +61,7 @@ def has_tensor_cores(device: Device, table: Features | None) -> bool | None:
 
 
 def _lacks_tensor_cores(table: Features, device: Device) -> bool:
-    return table.capability == ComputeCapability(7, 5) and re.search(_NO_TENSOR_CORES, device.name or "") is not None
+    return table.capability == ComputeCapability(7, 5) and is_minor_turing(device.name)
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -1,10 +1,13 @@
-"""The GPU that counts."""
+"""The NVIDIA GPU that counts, and the compute capabilities that are known."""
 
 from __future__ import annotations
 
-from gpudoctor.conclusions.installed import Machine
+from collections.abc import Iterator
+
+from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus, works
+from gpudoctor.data import capability_of
 from gpudoctor.model import Device, Driver, System
-from gpudoctor.model.conclusions import Gpu
+from gpudoctor.model.conclusions import Gpu, KnownGpu
 
 
 def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> Gpu:
@@ -12,6 +15,42 @@ def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: Syste
 
     The PCI bus shows more: GPUs passed to a virtual machine, and those of the host that a container did not get.
     """
-    machine = Machine(system=system, driver=driver, devices=devices)
-    name = machine.gpu()
-    return Gpu(name=name, fact=machine.gpu_fact() if name else "")
+    present = _present(devices, driver, system)
+    name = "" if _is_of_others(devices, driver, system) else present
+    return Gpu(name=name, fact=_fact(devices, system) if name else "", present=present, known=tuple(_known(devices)))
+
+
+def _is_of_others(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> bool:
+    """Return whether the GPUs on the bus belong to a virtual machine, or to the host of this container."""
+    gpus = nvidia_gpus(system)
+    if not gpus or devices or works(driver):
+        return False
+    return all(gpu.bound_driver == "vfio-pci" for gpu in gpus) or bool(system and system.container)
+
+
+def _present(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> str | None:
+    """Return the name of an NVIDIA GPU of this machine, "" if there is none, None if that is unknown."""
+    on_bus = nvidia_gpus(system)
+    if devices:  # NVML cannot name a GPU that it cannot reach
+        alone = on_bus is not None and len(on_bus) == len(devices) == 1
+        return devices[0].name or (gpu_name(on_bus[0]) if on_bus and alone else "an NVIDIA GPU")
+    if on_bus:
+        return gpu_name(on_bus[0])
+    if driver is not None and driver.cuda_device_count:
+        return "a CUDA device"
+    return None if devices is None and on_bus is None else ""
+
+
+def _fact(devices: tuple[Device, ...] | None, system: System | None) -> str:
+    if devices:
+        return "devices[0].nvml_index" if devices[0].name is None else "devices[0].name"
+    return "system.pci_gpus" if nvidia_gpus(system) else "driver.cuda_device_count"
+
+
+def _known(devices: tuple[Device, ...] | None) -> Iterator[KnownGpu]:
+    for number, device in enumerate(devices or ()):
+        capability = device.compute_capability or capability_of(device.name, device.pci_device_id)
+        if capability is not None:
+            fact = "name" if device.compute_capability is None and device.name else "compute_capability"
+            name = device.name or f"GPU {device.nvml_index}"
+            yield KnownGpu(name=name, capability=capability, fact=f"devices[{number}].{fact}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.conclusions.error_codes import in_container, nvidia_gpus, text_with, works
-from gpudoctor.conclusions.usable_devices import present_gpu
-from gpudoctor.data import capability_of
+from gpudoctor.conclusions.error_codes import text_with
+from gpudoctor.conclusions.gpu import gpu
+from gpudoctor.conclusions.torch_devices import torch_devices
 from gpudoctor.model import (
-    ComputeCapability,
     CudaVersion,
     Cupy,
     CupyRuntime,
@@ -27,6 +25,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.conclusions import KnownGpu
 from gpudoctor.model.record import record
 from gpudoctor.remedies import install_cupy, install_torch
 
@@ -66,30 +65,11 @@ class Machine:
 
         The PCI bus shows more: GPUs handed on to a virtual machine, and those of the host that a container did not get.
         """
-        gpus = nvidia_gpus(self.system)
-        if gpus and not self.devices and not works(self.driver):
-            handed_on = all(gpu.bound_driver == "vfio-pci" for gpu in gpus)
-            if handed_on or in_container(self.system):
-                return ""
-        return present_gpu(self.devices, self.driver, self.system)
+        return gpu(self.devices, self.driver, self.system).name
 
     def gpu_fact(self) -> str:
         """Return the dotted path of the fact that names that GPU."""
-        if self.devices:
-            return "devices[0].nvml_index" if self.devices[0].name is None else "devices[0].name"
-        return "system.pci_gpus" if nvidia_gpus(self.system) else "driver.cuda_device_count"
-
-
-@record
-class Gpu:
-    """A GPU whose compute capability is known, with the name of the fact that tells it."""
-
-    name: str
-    capability: ComputeCapability
-    fact: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.capability.sm})"
+        return gpu(self.devices, self.driver, self.system).fact
 
 
 def whole_torch(torch: Torch | None, torch_runtime: TorchRuntime | None = None) -> Torch:
@@ -172,32 +152,14 @@ def cupy_installed(cupy: Cupy | None, cupy_runtime: CupyRuntime | None = None) -
     return False if cupy is not None and cupy.distributions == () else None
 
 
-def known_gpus(devices: tuple[Device, ...] | None, torch_runtime: TorchRuntime | None = None) -> tuple[Gpu, ...]:
+def known_gpus(devices: tuple[Device, ...] | None, torch_runtime: TorchRuntime | None = None) -> tuple[KnownGpu, ...]:
     """Return the NVIDIA GPUs of known compute capability: those that PyTorch sees, else all."""
-    runtime = torch_runtime or TorchRuntime()
-    if runtime.device_capabilities and not runtime.hip_version:
-        names = runtime.device_names or ()
-        return tuple(
-            Gpu(
-                name=names[index] if index < len(names) else f"cuda:{index}",
-                capability=capability,
-                fact=f"torch_runtime.device_capabilities[{index}]",
-            )
-            for index, capability in enumerate(runtime.device_capabilities)
-        )
-    return tuple(_gpus(devices or ()))
+    listed = torch_devices(torch_runtime).listed
+    known = tuple(KnownGpu(name=one.name, capability=one.capability, fact=one.capability_fact) for one in listed)
+    return known or gpu(devices, None, None).known
 
 
-def _gpus(devices: tuple[Device, ...]) -> Iterator[Gpu]:
-    for number, device in enumerate(devices):
-        capability = device.compute_capability or capability_of(device.name, device.pci_device_id)
-        if capability is not None:
-            fact = "name" if device.compute_capability is None and device.name else "compute_capability"
-            name = device.name or f"GPU {device.nvml_index}"
-            yield Gpu(name=name, capability=capability, fact=f"devices[{number}].{fact}")
-
-
-def as_devices(gpus: tuple[Gpu, ...], devices: tuple[Device, ...] | None) -> tuple[Device, ...]:
+def as_devices(gpus: tuple[KnownGpu, ...], devices: tuple[Device, ...] | None) -> tuple[Device, ...]:
     """Return the devices, made up from `gpus` where only PyTorch named them: for remedies."""
     if devices:
         return devices

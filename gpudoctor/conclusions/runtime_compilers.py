@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.conclusions.installed import Gpu
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import capability_of, first_toolkit, last_toolkit
-from gpudoctor.model import ComputeCapability, Symptom
+from gpudoctor.model import ComputeCapability, KnownGpu, Symptom
 
 
 def refused_outside_cupy(symptoms: tuple[Symptom, ...] | None) -> tuple[str, str] | None:
@@ -18,20 +17,20 @@ def refused_outside_cupy(symptoms: tuple[Symptom, ...] | None) -> tuple[str, str
     return next(((fact, message.text) for fact, message in reported(symptoms, "nvrtc-architecture-refused")), None)
 
 
-def gpu_named_beside(symptoms: tuple[Symptom, ...] | None) -> tuple[Gpu, ...]:
+def gpu_named_beside(symptoms: tuple[Symptom, ...] | None) -> tuple[KnownGpu, ...]:
     """Return the GPU that the report names beside the error, else the one whose capability was asked for."""
     for fact, message in reported(symptoms, "nvrtc-architecture-device*"):
         name = message.names.get("device")
         capability = capability_of(name)
         if name and capability is not None:
-            return (Gpu(name=name, capability=capability, fact=fact),)
+            return (KnownGpu(name=name, capability=capability, fact=fact),)
     for fact, message in reported(symptoms, "nvrtc-architecture-option"):
-        return (Gpu(name="the GPU", capability=ComputeCapability.parse(message.names["capability"]), fact=fact),)
+        return (KnownGpu(name="the GPU", capability=ComputeCapability.parse(message.names["capability"]), fact=fact),)
     said = {message.text: fact for fact, message in reported(symptoms, "nvidia-gpu-named")}
     found = [(name, capability_of(name), fact) for name, fact in said.items()]
     # Of several GPUs that a report names it is not known which one fails.
     return tuple(
-        Gpu(name=name, capability=known_one, fact=fact)
+        KnownGpu(name=name, capability=known_one, fact=fact)
         for name, known_one, fact in found[:1]
         if known_one and len(found) == 1
     )

@@ -19,6 +19,11 @@ TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
 _ORIN_RUNS_DESKTOP_CODE = CudaVersion(13, 2)
 
 
+# Turing without tensor cores (TU116, TU117): capability 7.5 like the RTX 20 series, without half of what that has.
+# Source: https://en.wikipedia.org/wiki/GeForce_16_series; NVIDIA's data sheets of the T series name no tensor cores.
+_MINOR_TURING = r"\b(GTX ?16\d\d(?:Ti|S)?|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b"
+
+
 @record
 class Features:
     """What devices of one compute capability do natively.
@@ -72,6 +77,11 @@ def _runs_on(architecture: str, device: ComputeCapability, cuda: CudaVersion | N
 def is_tegra(capability: ComputeCapability) -> bool:
     """Return whether devices of `capability` are Jetson or DRIVE."""
     return (capability.major, capability.minor) in TEGRA
+
+
+def is_minor_turing(name: str | None) -> bool:
+    """Return whether the device is a TU116 or TU117, Turing without tensor cores: GTX 16 series, T600, ..."""
+    return re.search(_MINOR_TURING, name or "") is not None
 
 
 def features(capability: ComputeCapability) -> Features | None:

@@ -1,6 +1,6 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
-from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, Gpu, Origin, Place, Pytorch
+from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, Gpu, KnownGpu, Origin, Place, Pytorch
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
@@ -28,6 +28,7 @@ from gpudoctor.model.software import (
     TorchRuntime,
 )
 from gpudoctor.model.symptom import Symptom
+from gpudoctor.model.torch_devices import TorchDevice, TorchDevices, described
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "FoundProfile",
     "Gpu",
     "GpuRequest",
+    "KnownGpu",
     "LibraryCall",
     "Mounted",
     "Origin",
@@ -85,8 +87,11 @@ __all__ = [
     "Toolkit",
     "ToolkitInstall",
     "Torch",
+    "TorchDevice",
+    "TorchDevices",
     "TorchRuntime",
     "UnmetRequirement",
     "Xid",
+    "described",
     "look_up",
 ]

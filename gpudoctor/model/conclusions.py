@@ -9,7 +9,8 @@ from typing import Annotated
 
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.record import record
-from gpudoctor.model.versions import CudaVersion, PackageVersion
+from gpudoctor.model.torch_devices import TorchDevices
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
 
 
 @record
@@ -31,11 +32,25 @@ class Place:
 
 
 @record
+class KnownGpu:
+    """A GPU whose compute capability is known."""
+
+    name: str
+    capability: ComputeCapability
+    fact: Annotated[str, Fact("path of the fact that shows its compute capability")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.capability.sm})"
+
+
+@record
 class Gpu:
     """The NVIDIA GPU that programs here are meant to use."""
 
     name: Annotated[str | None, Fact('"" if there is none, None if that is unknown')] = None
     fact: Annotated[str, Fact("path of the fact that shows it")] = ""
+    present: Annotated[str | None, Fact("the same, GPUs of other containers and virtual machines included")] = None
+    known: Annotated[tuple[KnownGpu, ...], Fact("those of NVML whose compute capability is known")] = ()
 
 
 @record
@@ -75,6 +90,7 @@ class Conclusions:
     place: Place
     gpu: Gpu
     pytorch: Pytorch
+    torch_devices: TorchDevices
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

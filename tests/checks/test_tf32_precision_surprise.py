@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.conclusions.numerics import error_bound
+from gpudoctor.data.numerics import error_bound
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,

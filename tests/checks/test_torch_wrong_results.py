@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.conclusions.numerics import error_bound
+from gpudoctor.data.numerics import error_bound
 from gpudoctor.model import Outcome, PackageVersion, PrecisionResult, Python, Severity, System, Torch, TorchRuntime
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import L4, T4, with_result, working

@@ -5,6 +5,7 @@ import pytest
 from gpudoctor.data import (
     features,
     first_toolkit,
+    is_minor_turing,
     last_driver_branch,
     last_toolkit,
     runs_on,
@@ -124,3 +125,22 @@ def test_what_is_not_verified_is_unknown() -> None:
     assert xavier is not None
     assert xavier.tensor_cores is None
     assert features(capability("13.0")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "minor"),
+    [
+        ("NVIDIA GeForce GTX 1660 Ti", True),
+        ("GeForce GTX 1650", True),
+        ("Quadro T1000", True),
+        ("NVIDIA T600 Laptop GPU", True),
+        ("NVIDIA T1000 8GB", True),
+        ("NVIDIA GeForce GTX 1080 Ti", False),
+        ("NVIDIA GeForce RTX 2060", False),
+        ("Tesla T4", False),
+        ("Quadro RTX 4000", False),
+        ("NVIDIA T4G", False),
+    ],
+)
+def test_turing_chips_without_tensor_cores(name: str, minor: bool) -> None:
+    assert is_minor_turing(name) is minor

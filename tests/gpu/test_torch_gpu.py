@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.conclusions.numerics import error_bound, is_right
-from gpudoctor.conclusions.usable_devices import usable_devices
+from gpudoctor.conclusions.torch_devices import torch_devices
+from gpudoctor.data.numerics import error_bound, is_right
 from gpudoctor.model import ComputeCapability, Outcome, TorchRuntime
 from gpudoctor.probes import isolate
 from gpudoctor.probes.torch_runtime import parse_torch_runtime
@@ -56,11 +56,11 @@ def test_every_product_is_right(runtime: TorchRuntime) -> None:
 
 
 def test_tf32_lies_between_bf16_and_float32(runtime: TorchRuntime) -> None:
-    for device in usable_devices(runtime):
+    for device in torch_devices(runtime).usable:
         if device.capability < ComputeCapability(8, 0):
-            assert "tf32" not in device.results
+            assert "tf32" not in device.errors
             continue
-        errors = {precision: result.relative_error or 0.0 for precision, (_, result) in device.results.items()}
+        errors = {precision: error or 0.0 for precision, error in device.errors.items()}
         assert 5 * errors["fp32"] < error_bound("fp32") < errors["tf32"] < errors["bf16"]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from gpudoctor.conclusions.numerics import INNER_SIZE, error_bound
+from gpudoctor.data.numerics import INNER_SIZE, error_bound
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
 from gpudoctor.probes import isolate
 from gpudoctor.probes.host import Answer, Setting

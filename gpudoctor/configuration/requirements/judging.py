@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpudoctor.conclusions.installed import cupy_installed, torch_fact, whole_torch
-from gpudoctor.conclusions.numerics import within
 from gpudoctor.configuration.requirements.gpu_judging import PROPERTIES, judge_count, judge_property, least_count
 from gpudoctor.configuration.requirements.gpus import usable_gpus
 from gpudoctor.configuration.requirements.judgement import (
@@ -23,6 +22,7 @@ from gpudoctor.configuration.requirements.judgement import (
 )
 from gpudoctor.configuration.requirements.parsing import MachineRequirement
 from gpudoctor.configuration.requirements.unknown import why_unknown
+from gpudoctor.data.numerics import within
 from gpudoctor.model import Cupy, CupyRuntime, Driver, Python, Snapshot, System, TorchRuntime
 from gpudoctor.profiles.fingerprint import FITS, STALE, compare, fit
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.conclusions.numerics import error_bound, has_tf32_error, is_right
+from gpudoctor.data.numerics import error_bound, has_tf32_error, is_right
 from gpudoctor.model import PrecisionResult
 from tests.torch_runtimes import TYPICAL_ERRORS
 
