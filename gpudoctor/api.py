@@ -19,11 +19,14 @@ from gpudoctor.model.tuning import Tuning
 from gpudoctor.probes.host import ImageRequest, executable, setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.profiles.application import LoadedProfile, load_profile
+from gpudoctor.reporters import notebook
 
 __all__ = ["LoadedProfile", "check", "load_profile", "take_snapshot", "tune"]
 
 COMPARISON_SHARE = 0.08
 """Of the budget, for comparing the numbers of one precision with the reference."""
+
+notebook.enable()
 
 
 def check(

@@ -83,7 +83,7 @@ def test_a_pasted_report(tmp_path: Path) -> None:
 def test_a_report_shows_itself_in_a_notebook(tmp_path: Path) -> None:
     file = tmp_path / "report.txt"
     file.write_text(TOO_OLD)
-    shown = gpudoctor.check(files=[file])._repr_html_()
+    shown = gpudoctor.check(files=[file])._repr_html_()  # type: ignore[attr-defined]
     assert shown.startswith('<iframe srcdoc="')
     assert shown.count("<") == 2  # the page is in the attribute, whole and quoted
     page = unescape(shown)
@@ -156,4 +156,4 @@ def test_tune_measures_and_writes_the_profile(tmp_path: Path) -> None:
     assert read_profile(tmp_path / "gpudoctor.env").own == {"GPU_BATCH_SIZE": str(tuning.recommendation.batch_size)}
     assert json.loads(tuning_json.render(tuning))["schema"] == "gpudoctor/tuning/1"
     assert any("fp32" in text for text in told)
-    assert tuning._repr_html_().startswith("<iframe ")
+    assert tuning._repr_html_().startswith("<iframe ")  # type: ignore[attr-defined]

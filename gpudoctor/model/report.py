@@ -44,10 +44,3 @@ class Report:
         if all(result.outcome in (Outcome.SKIPPED, Outcome.CRASHED) for result in self.results):
             return None
         return "healthy" if self.severity is Severity.INFO else str(self.severity)
-
-    def _repr_html_(self) -> str:
-        """Return the report as a notebook shows it, UUIDs numbered: notebooks get published."""
-        from gpudoctor.privacy import mask_uuids
-        from gpudoctor.reporters import html_report, notebook
-
-        return notebook.frame(mask_uuids(html_report.render(self)))

@@ -91,37 +91,10 @@ class Measurement:
         return statistics.median(self.step_seconds) if self.step_seconds else None
 
     @property
-    def step_spread_seconds(self) -> float | None:
-        """Return the interquartile range of the timed steps; None for fewer than four."""
-        quartiles = self._step_quartiles_seconds
-        return None if quartiles is None else quartiles[1] - quartiles[0]
-
-    @property
-    def _step_quartiles_seconds(self) -> tuple[float, float] | None:
-        if len(self.step_seconds) < 4:
-            return None
-        low, _, high = statistics.quantiles(self.step_seconds, n=4, method="inclusive")
-        return low, high
-
-    @property
-    def noise(self) -> float | None:
-        """Return the interquartile range as a share of the median."""
-        spread, median = self.step_spread_seconds, self.step_median_seconds
-        return None if spread is None or not median else spread / median
-
-    @property
     def throughput(self) -> float | None:
         """Return samples per second of the median step; None where it did not run."""
         median = self.step_median_seconds
         return self.samples_per_step / median if median and self.status == OK else None
-
-    @property
-    def throughput_quartiles(self) -> tuple[float, float] | None:
-        """Return the throughput of the slower and of the faster quartile of the steps; None for fewer than four."""
-        quartiles = self._step_quartiles_seconds
-        if quartiles is None or not quartiles[0] or self.status != OK:
-            return None
-        return self.samples_per_step / quartiles[1], self.samples_per_step / quartiles[0]
 
     @property
     def tflops(self) -> float | None:
@@ -295,82 +268,3 @@ class Tuning:
     profile: Annotated[str | None, Fact("path of the profile written")] = None
     interrupted: Annotated[bool, Fact("ended early: by the user or by the budget")] = False
     warnings: tuple[str, ...] = ()
-
-    @property
-    def precisions(self) -> tuple[str, ...]:
-        """Return every precision that was measured or compared, in the order in which they came."""
-        measured, compared = (m.precision for m in self.measurements), (n.precision for n in self.numerics)
-        return tuple(dict.fromkeys((*measured, *compared)))
-
-    def curve(self, precision: str) -> tuple[Measurement, ...]:
-        """Return one measurement for each batch size, in rising order, under the settings that were searched with.
-
-        Of several at one batch size, one that failed stands for all (what failed once may fail again), then the one
-        with the most timed steps.
-        """
-        found = [m for m in self.measurements if m.precision == precision and m.batch_size > 0]
-        points: dict[int, Measurement] = {}
-        for measured in found:
-            if measured.settings == found[0].settings:
-                held = points.get(measured.batch_size, measured)
-                points[measured.batch_size] = max(held, measured, key=lambda m: (m.status != OK, len(m.step_seconds)))
-        return tuple(points[size] for size in sorted(points))
-
-    def best(self, precision: str) -> Measurement | None:
-        """Return the measurement that stands for a precision: at the batch size that the recommendation or a runner-up
-        names, else the fastest; None where nothing ran."""
-        ran = {m.batch_size: m for m in self.curve(precision) if m.throughput is not None}
-        advice = self.recommendation
-        named: tuple[Recommendation | RunnerUp, ...] = () if advice is None else (advice, *advice.runners_up)
-        sizes = [item.batch_size for item in named if item.precision == precision and item.batch_size in ran]
-        return ran[sizes[0]] if sizes else max(ran.values(), key=lambda m: m.throughput or 0.0, default=None)
-
-    def numerics_of(self, precision: str) -> Numerics | None:
-        """Return how a precision compares with the reference; None where it was not compared."""
-        return next((item for item in self.numerics if item.precision == precision), None)
-
-    def ceiling_of(self, precision: str) -> Ceiling | None:
-        """Return the ceiling of a precision; None where it was not measured."""
-        return next((item for item in self.ceilings if item.precision == precision), None)
-
-    def fraction_of_ceiling(self, measurement: Measurement) -> float | None:
-        """Return the achieved rate as a share of what a large matrix product reached on this device."""
-        ceiling = self.ceiling_of(measurement.precision)
-        if measurement.tflops is None or ceiling is None or not ceiling.measured_tflops:
-            return None
-        return measurement.tflops / ceiling.measured_tflops
-
-    @property
-    def memory_limit_bytes(self) -> int | None:
-        """Return what the trials could use of the device's memory, else all of it."""
-        usable = self.device.memory_usable_bytes
-        return self.device.memory_total_bytes if usable is None else usable
-
-    @property
-    def headroom_bytes(self) -> int | None:
-        """Return the memory that the recommendation leaves free."""
-        limit, advice = self.memory_limit_bytes, self.recommendation
-        return (
-            None
-            if limit is None or advice is None or advice.peak_memory_bytes is None
-            else (limit - advice.peak_memory_bytes)
-        )
-
-    @property
-    def recommended_transfer(self) -> Transfer | None:
-        """Return the measured way from host to device that is recommended; None where none is."""
-        settings = Settings() if self.recommendation is None else self.recommendation.settings
-        wanted = (settings.pin_memory, settings.non_blocking)
-        return next((item for item in self.transfers if (item.pinned, item.non_blocking) == wanted), None)
-
-    @property
-    def recommended_loading(self) -> Loading | None:
-        """Return how the recommended number of workers did; None where none is."""
-        settings = Settings() if self.recommendation is None else self.recommendation.settings
-        return next((item for item in self.loading if item.workers == settings.loader_workers), None)
-
-    def _repr_html_(self) -> str:
-        """Return the result as a notebook shows it."""
-        from gpudoctor.reporters import notebook, tuning_html
-
-        return notebook.frame(tuning_html.render(self))

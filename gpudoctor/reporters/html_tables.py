@@ -21,6 +21,7 @@ from gpudoctor.reporters.quantities import (
 )
 from gpudoctor.reporters.terminal import clean
 from gpudoctor.reporters.tuning_words import name
+from gpudoctor.tuning import figures
 
 _MEASUREMENTS_SHOWN = 400
 _VERDICT_CLASSES = {"best": "good", "ok": "", "not run": ""}
@@ -83,7 +84,7 @@ def precision_table(tuning: Tuning) -> Element | None:
 
 def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
     for precision, row in tuning_words.precision_rows(tuning):
-        best = tuning.best(precision)
+        best = figures.best(tuning, precision)
         verdict = element("span", row.verdict, class_=_VERDICT_CLASSES.get(row.verdict, "bad"))
         if best is None:
             yield row.name, verdict, *(UNKNOWN,) * 7, relative_error(row.error)
@@ -92,11 +93,11 @@ def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
                 row.name,
                 verdict,
                 f"{best.batch_size:,}",
-                step_time(best.step_median_seconds, best.step_spread_seconds),
+                step_time(best.step_median_seconds, figures.spread_seconds(best)),
                 rate(best.throughput),
                 gibibytes(best.peak_memory_bytes),
                 significant(best.tflops),
-                percent(tuning.fraction_of_ceiling(best)),
+                percent(figures.fraction_of_ceiling(tuning, best)),
                 percent(best.fraction_of_peak),
                 relative_error(row.error),
             )
@@ -201,7 +202,7 @@ def _measurement(measured: Measurement) -> Sequence[str]:
     return (
         name(measured.precision),
         f"{measured.batch_size:,}",
-        step_time(measured.step_median_seconds, measured.step_spread_seconds),
+        step_time(measured.step_median_seconds, figures.spread_seconds(measured)),
         str(len(measured.step_seconds) or UNKNOWN),
         rate(measured.throughput),
         gibibytes(measured.peak_memory_bytes),

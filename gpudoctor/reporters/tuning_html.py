@@ -21,6 +21,7 @@ from gpudoctor.reporters.html_tree import element
 from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent
 from gpudoctor.reporters.terminal import clean
 from gpudoctor.reporters.tuning_picture import Picture, picture
+from gpudoctor.tuning import figures
 
 
 def render(tuning: Tuning) -> str:
@@ -73,7 +74,7 @@ def _notes(tuning: Tuning) -> list[str]:
 
 def _facts(tuning: Tuning) -> Element | None:
     """Return the numbers of the recommendation, each with its name."""
-    advice, limit, headroom = tuning.recommendation, tuning.memory_limit_bytes, tuning.headroom_bytes
+    advice, limit, headroom = tuning.recommendation, figures.memory_limit_bytes(tuning), figures.headroom_bytes(tuning)
     if advice is None:
         return None
     facts = {

@@ -11,6 +11,7 @@ from typing import Any
 from gpudoctor.errors import UsageError
 from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.model.tuning import SCHEMA, Measurement, Tuning
+from gpudoctor.tuning import figures
 
 
 def render(tuning: Tuning) -> str:
@@ -39,7 +40,7 @@ def _statistics(measurement: Measurement) -> dict[str, float | None]:
     """Return what other programs compare: a number, or None where there is none, or none that is finite."""
     statistics = {
         "step_ms": _milliseconds(measurement.step_median_seconds),
-        "step_ms_spread": _milliseconds(measurement.step_spread_seconds),
+        "step_ms_spread": _milliseconds(figures.spread_seconds(measurement)),
         "throughput": measurement.throughput,
         "tflops": measurement.tflops,
         "fraction_of_peak": measurement.fraction_of_peak,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, Measurement, Tuning
 from gpudoctor.reporters.terminal import clean
+from gpudoctor.tuning import figures
 
 _NAME_LIMIT = 24
 _LIMIT_SHOWN = 0.4  # curves that reach less of the limit would lie flat at the bottom of a picture that shows it
@@ -109,10 +110,10 @@ def picture(tuning: Tuning) -> Picture | None:
 
 
 def _curves(tuning: Tuning) -> Iterator[Curve]:
-    for number, precision in enumerate(tuning.precisions):
-        points = tuning.curve(precision)
+    for number, precision in enumerate(figures.precisions(tuning)):
+        points = figures.curve(tuning, precision)
         if any(point.status in (OK, OUT_OF_MEMORY) for point in points):
-            numerics = tuning.numerics_of(precision)
+            numerics = figures.numerics_of(tuning, precision)
             style = STYLES[_STYLE_OF.get(precision, number % len(STYLES))]
             safe = numerics is None or numerics.passed
             yield Curve(name=clean(precision, _NAME_LIMIT), style=style, points=points, safe=safe)
@@ -123,9 +124,10 @@ def _panels(tuning: Tuning) -> Iterator[Panel]:
         title="throughput",
         unit=clean(tuning.workload.unit, _NAME_LIMIT),
         value=lambda measured: measured.throughput,
-        spread=lambda measured: measured.throughput_quartiles,
+        spread=figures.throughput_quartiles,
     )
-    limit = None if tuning.memory_limit_bytes is None else tuning.memory_limit_bytes / 2**30
+    memory = figures.memory_limit_bytes(tuning)
+    limit = None if memory is None else memory / 2**30
     peaks = [m.peak_memory_bytes for m in tuning.measurements if m.peak_memory_bytes is not None and m.status == OK]
     near = limit is not None and bool(peaks) and max(peaks) / 2**30 >= _LIMIT_SHOWN * limit
     yield Panel(title="peak memory", unit="GiB", value=_gibibytes, spread=lambda _: None, limit=limit if near else None)

@@ -10,6 +10,7 @@ from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent
 from gpudoctor.reporters.terminal import NARROWEST, clean, encodable, paint
 from gpudoctor.reporters.text import wrap, wrap_parts
 from gpudoctor.reporters.tuning_words import PrecisionRow, name
+from gpudoctor.tuning import figures
 
 _RUNNERS_UP_SHOWN = 6
 _HEADERS = ("", "batch\n", "step\nms", "{unit}\n", "memory\nGiB", "% of\npeak", "error\n", "")
@@ -92,17 +93,17 @@ def _precisions(tuning: Tuning, color: bool, width: int) -> list[str]:
 
 
 def _cells(tuning: Tuning, precision: str, row: PrecisionRow) -> tuple[str, ...]:
-    best = tuning.best(precision)
+    best = figures.best(tuning, precision)
     error = relative_error(row.error)
     if best is None:
         return (row.name, *(UNKNOWN,) * 5, error, row.verdict)
     return (
         row.name,
         f"{best.batch_size:,}",
-        step_time(best.step_median_seconds, best.step_spread_seconds),
+        step_time(best.step_median_seconds, figures.spread_seconds(best)),
         rate(best.throughput),
         gibibytes(best.peak_memory_bytes),
-        _of_peak(tuning.fraction_of_ceiling(best), best.fraction_of_peak),
+        _of_peak(figures.fraction_of_ceiling(tuning, best), best.fraction_of_peak),
         error,
         row.verdict,
     )

@@ -19,6 +19,7 @@ from gpudoctor.model.tuning import (
 )
 from gpudoctor.reporters.quantities import gibibytes, percent, rate, significant
 from gpudoctor.reporters.terminal import clean
+from gpudoctor.tuning import figures
 
 _NAME_LIMIT = 60
 
@@ -52,7 +53,7 @@ def _why_none(tuning: Tuning) -> str:
 
 def memory(tuning: Tuning) -> str:
     """Return how much memory the recommendation takes and leaves, and how large a batch may become."""
-    advice, limit, headroom = tuning.recommendation, tuning.memory_limit_bytes, tuning.headroom_bytes
+    advice, limit, headroom = tuning.recommendation, figures.memory_limit_bytes(tuning), figures.headroom_bytes(tuning)
     if advice is None:
         return ""
     peak = "unknown" if advice.peak_memory_bytes is None else f"{gibibytes(advice.peak_memory_bytes)} GiB at the peak"
@@ -76,7 +77,7 @@ def settings(given: Settings) -> list[str]:
 
 def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
     """Return one word or two on a precision, and the reason where it failed."""
-    numerics, best = tuning.numerics_of(precision), tuning.best(precision)
+    numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
     if numerics is not None and not numerics.passed:
         return "unsafe", clean(numerics.reason) or "it is too far from the reference"
     if best is not None:
@@ -104,9 +105,9 @@ class PrecisionRow:
 
 def precision_rows(tuning: Tuning) -> Iterator[tuple[str, PrecisionRow]]:
     """Yield each precision, as the model names it, with what to say of it."""
-    for precision in tuning.precisions:
+    for precision in figures.precisions(tuning):
         verdict, reason = precision_verdict(tuning, precision)
-        numerics, best = tuning.numerics_of(precision), tuning.best(precision)
+        numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
         error = numerics.relative_error if numerics is not None else best.relative_error if best is not None else None
         spoilt = () if best is None else tuple(clean(warning) for warning in best.warnings)
         yield (
@@ -132,7 +133,7 @@ def notes(tuning: Tuning, rows: Sequence[PrecisionRow]) -> list[str]:
 def _with_switches(tuning: Tuning) -> Iterator[str]:
     """Yield why the recommended rate is another than the table's: the search ran under other settings."""
     advice = tuning.recommendation
-    best = None if advice is None else tuning.best(advice.precision)
+    best = None if advice is None else figures.best(tuning, advice.precision)
     if advice is not None and best is not None and best.settings != advice.settings:
         yield f"with its switches {name(advice.precision)} reaches {rate(advice.throughput)} {name(advice.unit)}"
 
@@ -144,7 +145,7 @@ def transfer_name(transfer: Transfer) -> str:
 
 def transfers(tuning: Tuning) -> list[str]:
     """Return how to bring data to the device: whether all of it fits there, how to copy, the workers."""
-    loading = _loading(tuning.recommended_loading)
+    loading = _loading(figures.recommended_loading(tuning))
     sentences = [_dataset(tuning), _transfer(tuning), loading, _bandwidth(tuning.bandwidth)]
     return [sentence for sentence in sentences if sentence]
 
@@ -159,7 +160,7 @@ def _dataset(tuning: Tuning) -> str:
 
 
 def _transfer(tuning: Tuning) -> str:
-    best = tuning.recommended_transfer
+    best = figures.recommended_transfer(tuning)
     if best is None:
         return ""
     slowest = min(tuning.transfers, key=lambda transfer: transfer.gb_s)

@@ -18,6 +18,7 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Executor
+from gpudoctor.tuning.figures import noise
 from gpudoctor.tuning.knowledge import Limits
 from gpudoctor.tuning.search import SearchResult, result_of
 from gpudoctor.tuning.throughput import WARN_NOISE, relative_error
@@ -306,8 +307,9 @@ def _warnings(chosen: Candidate, verdicts: Mapping[str, Numerics]) -> Iterator[s
         yield f"other processes held {(conditions.foreign_memory_bytes or 0) / GIB:.1f} GiB of the device's memory"
     if len(measurement.step_seconds) < FEW_STEPS:
         yield f"only {len(measurement.step_seconds)} steps were timed"
-    if measurement.noise is not None and measurement.noise > WARN_NOISE:
-        yield f"the step times spread by {measurement.noise:.0%} around their median"
+    spread = noise(measurement)
+    if spread is not None and spread > WARN_NOISE:
+        yield f"the step times spread by {spread:.0%} around their median"
     if measurement.allocation_retries:
         yield "the allocator had to free its cache to go on: memory is short"
 

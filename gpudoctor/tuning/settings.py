@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model.tuning import OK, Measurement, Settings, Switch, Trial, TunedDevice
+from gpudoctor.tuning import figures
 from gpudoctor.tuning.executor import Effort, Executor
 
 WORTH_IT = 0.02
@@ -87,7 +88,7 @@ def _standard_error(*measurements: Measurement) -> float:
 
     The interquartile range of normal noise is 1.35 standard deviations, the median's error 1.25 times the mean's.
     """
-    errors = ((m.noise or 0.0) / 1.35 * 1.25 / math.sqrt(max(len(m.step_seconds), 1)) for m in measurements)
+    errors = ((figures.noise(m) or 0.0) / 1.35 * 1.25 / math.sqrt(max(len(m.step_seconds), 1)) for m in measurements)
     return math.hypot(*errors)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement
+from gpudoctor.tuning.figures import noise, quartiles
 
 WARN_NOISE = 0.10
 RANK_NOISE = 0.25
@@ -94,7 +95,8 @@ def times_of(measurements: Iterable[Measurement]) -> StepTimes:
 
 def rankable(measurement: Measurement) -> bool:
     """Tell whether the timing is steady enough to be compared with others."""
-    return measurement.noise is None or measurement.noise <= RANK_NOISE
+    found = noise(measurement)
+    return found is None or found <= RANK_NOISE
 
 
 def relative_error(seconds: Sequence[float]) -> float:
@@ -102,9 +104,10 @@ def relative_error(seconds: Sequence[float]) -> float:
 
     The interquartile range of normal noise is 1.35 standard deviations, the median's error 1.25 times the mean's.
     """
-    if len(seconds) < 4:
+    found = quartiles(seconds)
+    if found is None:
         return 0.1
-    low, median, high = statistics.quantiles(seconds, n=4, method="inclusive")
+    low, median, high = found
     return (high - low) / median / 1.35 * 1.25 / math.sqrt(len(seconds))
 
 

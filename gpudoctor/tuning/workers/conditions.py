@@ -14,6 +14,7 @@ from typing import Any
 from gpudoctor.model.tuning import Conditions, Measurement
 from gpudoctor.probes.nvml import EVENT_REASONS
 from gpudoctor.probes.workers.nvml_devices import LIBRARY, Gate
+from gpudoctor.tuning.figures import noise
 
 SM, GPU = 1, 0  # nvmlClockType_t, nvmlTemperatureSensors_t
 NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"}
@@ -180,8 +181,9 @@ def spoilt_by(measurement: Measurement, before: Conditions) -> tuple[str, ...]:
         warnings.append(f"another process holds {(after.foreign_memory_bytes or 0) / 2**30:.1f} GiB")
     if measurement.step_seconds and len(measurement.step_seconds) < FEW_STEPS:
         warnings.append(f"few repeats: {len(measurement.step_seconds)}")
-    if (measurement.noise or 0.0) > NOISE_TOO_WIDE:
-        warnings.append(f"wide spread: {measurement.noise:.0%} of the median")
+    spread = noise(measurement)
+    if spread is not None and spread > NOISE_TOO_WIDE:
+        warnings.append(f"wide spread: {spread:.0%} of the median")
     if measurement.allocation_retries:
         warnings.append(
             f"the allocator emptied its cache {measurement.allocation_retries} times: memory is nearly full"

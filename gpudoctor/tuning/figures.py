@@ -1,0 +1,118 @@
+"""What follows from the raw values of a tuning: quartiles, noise, curves, the best of a precision."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from gpudoctor.model.tuning import (
+    OK,
+    Loading,
+    Measurement,
+    Numerics,
+    Recommendation,
+    RunnerUp,
+    Settings,
+    Transfer,
+    Tuning,
+)
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float, float] | None:
+    """Return lower quartile, median and upper quartile; None for fewer than four values."""
+    if len(values) < 4:
+        return None
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, median, high
+
+
+def spread_seconds(measurement: Measurement) -> float | None:
+    """Return the interquartile range of the timed steps; None for fewer than four."""
+    found = quartiles(measurement.step_seconds)
+    return None if found is None else found[2] - found[0]
+
+
+def noise(measurement: Measurement) -> float | None:
+    """Return the interquartile range as a share of the median."""
+    found = quartiles(measurement.step_seconds)
+    return (found[2] - found[0]) / found[1] if found and found[1] else None
+
+
+def throughput_quartiles(measurement: Measurement) -> tuple[float, float] | None:
+    """Return the throughput of the slower and of the faster quartile of the steps; None for fewer than four."""
+    found = quartiles(measurement.step_seconds)
+    if found is None or not found[0] or measurement.status != OK:
+        return None
+    return measurement.samples_per_step / found[2], measurement.samples_per_step / found[0]
+
+
+def fraction_of_ceiling(tuning: Tuning, measurement: Measurement) -> float | None:
+    """Return the achieved rate as a share of what a large matrix product reached on this device."""
+    ceiling = next((c.measured_tflops for c in tuning.ceilings if c.precision == measurement.precision), None)
+    return measurement.tflops / ceiling if measurement.tflops is not None and ceiling else None
+
+
+def precisions(tuning: Tuning) -> tuple[str, ...]:
+    """Return every precision that was measured or compared, in that order."""
+    measured, compared = (m.precision for m in tuning.measurements), (n.precision for n in tuning.numerics)
+    return tuple(dict.fromkeys((*measured, *compared)))
+
+
+def numerics_of(tuning: Tuning, precision: str) -> Numerics | None:
+    """Return how a precision compares with the reference; None if it was not compared."""
+    return next((item for item in tuning.numerics if item.precision == precision), None)
+
+
+def curve(tuning: Tuning, precision: str) -> tuple[Measurement, ...]:
+    """Return one measurement for each batch size, in rising order, under the settings that were searched with.
+
+    Of several at one batch size, one that failed represents all (what failed once may fail again), then the one
+    with the most timed steps.
+    """
+    found = [m for m in tuning.measurements if m.precision == precision and m.batch_size > 0]
+    points: dict[int, Measurement] = {}
+    for measured in found:
+        if measured.settings == found[0].settings:
+            held = points.get(measured.batch_size, measured)
+            points[measured.batch_size] = max(held, measured, key=lambda m: (m.status != OK, len(m.step_seconds)))
+    return tuple(points[size] for size in sorted(points))
+
+
+def best(tuning: Tuning, precision: str) -> Measurement | None:
+    """Return the measurement that represents a precision: at the batch size that the recommendation or a runner-up
+    names, else the fastest; None if nothing ran."""
+    ran = {m.batch_size: m for m in curve(tuning, precision) if m.throughput is not None}
+    advice = tuning.recommendation
+    named: tuple[Recommendation | RunnerUp, ...] = () if advice is None else (advice, *advice.runners_up)
+    sizes = [item.batch_size for item in named if item.precision == precision and item.batch_size in ran]
+    return ran[sizes[0]] if sizes else max(ran.values(), key=lambda m: m.throughput or 0.0, default=None)
+
+
+def memory_limit_bytes(tuning: Tuning) -> int | None:
+    """Return what the trials could use of the device's memory, else all of it."""
+    usable = tuning.device.memory_usable_bytes
+    return tuning.device.memory_total_bytes if usable is None else usable
+
+
+def headroom_bytes(tuning: Tuning) -> int | None:
+    """Return the memory that the recommendation leaves free."""
+    limit, advice = memory_limit_bytes(tuning), tuning.recommendation
+    if limit is None or advice is None or advice.peak_memory_bytes is None:
+        return None
+    return limit - advice.peak_memory_bytes
+
+
+def recommended_transfer(tuning: Tuning) -> Transfer | None:
+    """Return the measured way from host to device that is recommended; None if there is none."""
+    settings = _settings(tuning)
+    wanted = (settings.pin_memory, settings.non_blocking)
+    return next((item for item in tuning.transfers if (item.pinned, item.non_blocking) == wanted), None)
+
+
+def recommended_loading(tuning: Tuning) -> Loading | None:
+    """Return how the recommended number of workers did; None if there is none."""
+    return next((item for item in tuning.loading if item.workers == _settings(tuning).loader_workers), None)
+
+
+def _settings(tuning: Tuning) -> Settings:
+    return Settings() if tuning.recommendation is None else tuning.recommendation.settings

@@ -1,0 +1,98 @@
+"""What follows from the raw values of a tuning."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model.tuning import (
+    NUMERICS,
+    OUT_OF_MEMORY,
+    Loading,
+    Measurement,
+    Recommendation,
+    RunnerUp,
+    Settings,
+    Transfer,
+    TunedDevice,
+    TunedWorkload,
+    Tuning,
+)
+from gpudoctor.tuning import figures
+
+FAST = Measurement(precision="bf16", batch_size=8, step_seconds=(0.01, 0.01, 0.02, 0.02), samples_per_step=8)
+SLOW = replace(FAST, batch_size=4, samples_per_step=4)
+BASELINE = RunnerUp(precision="fp32", batch_size=4, throughput=100.0, why="")
+ADVICE = Recommendation(
+    precision="bf16",
+    batch_size=4,
+    max_batch_size=None,
+    settings=Settings(),
+    throughput=300.0,
+    unit="samples/s",
+    why=(),
+    peak_memory_bytes=700,
+    baseline=BASELINE,
+)
+
+
+def tuning(*measurements: Measurement, **fields: object) -> Tuning:
+    given = {
+        "device": TunedDevice(kind="cuda", memory_total_bytes=2000, memory_usable_bytes=1000),
+        "workload": TunedWorkload(name="mlp", sample_bytes=3, dataset_size=100),
+        "elapsed_seconds": 1.0,
+        "measurements": measurements,
+        "recommendation": None,
+    }
+    return Tuning(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def test_quartiles_of_the_steps_are_quartiles_of_the_throughput() -> None:
+    assert figures.spread_seconds(FAST) == pytest.approx(0.01)
+    assert figures.throughput_quartiles(FAST) == (400.0, 800.0)
+    assert figures.throughput_quartiles(replace(FAST, step_seconds=(0.01, 0.02))) is None
+    assert figures.throughput_quartiles(replace(FAST, status=NUMERICS)) is None
+
+
+def test_a_curve_rises_in_batch_size_and_keeps_to_one_precision_and_one_setting() -> None:
+    others = (replace(FAST, precision="fp32"), replace(FAST, batch_size=16, settings=Settings(compile=True)))
+    assert figures.curve(tuning(FAST, SLOW, *others), "bf16") == (SLOW, FAST)
+    assert figures.curve(tuning(), "bf16") == ()
+
+
+def test_of_several_at_one_batch_size_the_longest_stands_for_all() -> None:
+    longer = replace(FAST, step_seconds=(0.03,) * 9)
+    assert figures.curve(tuning(FAST, longer, FAST), "bf16") == (longer,)
+
+
+def test_what_failed_once_stands_for_all_at_its_batch_size() -> None:
+    failed = replace(FAST, step_seconds=(), status=OUT_OF_MEMORY)
+    assert figures.curve(tuning(failed, FAST), "bf16") == figures.curve(tuning(FAST, failed), "bf16") == (failed,)
+
+
+def test_the_best_of_a_precision_is_what_the_recommendation_names_else_the_fastest() -> None:
+    assert figures.best(tuning(FAST, SLOW), "bf16") == FAST
+    assert figures.best(tuning(FAST, SLOW, recommendation=ADVICE), "bf16") == SLOW
+    assert figures.best(tuning(replace(FAST, status=OUT_OF_MEMORY)), "bf16") is None
+    named = replace(ADVICE, precision="fp32", runners_up=(replace(BASELINE, precision="bf16"),))
+    assert figures.best(tuning(FAST, SLOW, recommendation=named), "bf16") == SLOW
+
+
+def test_headroom_is_what_the_recommendation_leaves_free() -> None:
+    assert figures.headroom_bytes(tuning(recommendation=ADVICE)) == 300
+
+
+def test_the_recommended_ways_are_those_of_the_settings() -> None:
+    advice = replace(ADVICE, settings=Settings(pin_memory=True, non_blocking=False, loader_workers=2))
+    slow, fast = (Transfer(pinned=pinned, non_blocking=False, gb_s=8.0) for pinned in (False, True))
+    few, many = (Loading(workers=workers, samples_per_second=9.0) for workers in (2, 8))
+    told = tuning(recommendation=advice, transfers=(slow, fast), loading=(few, many))
+    assert (figures.recommended_transfer(told), figures.recommended_loading(told)) == (fast, few)
+    assert figures.recommended_transfer(tuning(transfers=(slow,), loading=(few,))) is None
+
+
+def test_what_is_unknown_stays_unknown() -> None:
+    assert figures.headroom_bytes(tuning()) is None
+    assert figures.headroom_bytes(tuning(recommendation=replace(ADVICE, peak_memory_bytes=None))) is None
+    assert figures.headroom_bytes(tuning(recommendation=ADVICE, device=TunedDevice(kind="cpu"))) is None
+    assert (figures.recommended_transfer(tuning()), figures.recommended_loading(tuning())) == (None, None)
+    assert figures.fraction_of_ceiling(tuning(FAST), FAST) is None
