@@ -239,9 +239,7 @@ MISSING_IN_R450 = (
 
 _IDLE = {
     "memory_used": 0,
-    "power_limits": (10_000, 450_000),
     "clock_sm": 210,
-    "clock_memory": 405,
     "event_reasons": 1,
     "performance_state": 8,
     "utilization": 0,
@@ -266,12 +264,8 @@ RTX_4090 = Gpu(
         "power_draw": 21_340,
         "power_limit": 450_000,
         "power_limit_default": 450_000,
-        "power_limits": (150_000, 600_000),
         "clock_sm_max": 3120,
-        "clock_memory_max": 10501,
         "temperature_slowdown": 92,
-        "fan": 30,
-        "ecc_mode": (0, 0),
         "remapped_rows": (0, 0, 0, 0),
     }
 )
@@ -299,15 +293,9 @@ A10 = Gpu(
         "power_draw": 16_120,
         "power_limit": 150_000,
         "power_limit_default": 150_000,
-        "power_limits": (100_000, 150_000),
         "clock_sm_max": 1695,
-        "clock_memory_max": 6251,
         "temperature_slowdown": 95,
-        "ecc_mode": (1, 1),
         "ecc_uncorrected_volatile": 0,
-        "ecc_uncorrected_aggregate": 0,
-        "ecc_corrected_volatile": 0,
-        "retired_pages": None,
         "remapped_rows": (0, 0, 0, 0),
     }
 )
@@ -323,11 +311,8 @@ GTX_1080 = Gpu(
         "power_draw": 9_870,
         "power_limit": 180_000,
         "power_limit_default": 180_000,
-        "power_limits": (90_000, 217_000),
         "clock_sm_max": 1911,
-        "clock_memory_max": 5005,
         "temperature_slowdown": 96,
-        "fan": 27,
         "pcie_generation_max": 3,
     }
 )
@@ -344,14 +329,9 @@ H100 = Gpu(
         "power_draw": 70_210,
         "power_limit": 700_000,
         "power_limit_default": 700_000,
-        "power_limits": (200_000, 700_000),
         "clock_sm_max": 1980,
-        "clock_memory_max": 2619,
         "temperature_slowdown": 85,
-        "ecc_mode": (1, 1),
         "ecc_uncorrected_volatile": 0,
-        "ecc_uncorrected_aggregate": 0,
-        "ecc_corrected_volatile": 0,
         "remapped_rows": (0, 0, 0, 0),
         "mig_mode": (0, 0),
         "mig_count": 7,

@@ -31,7 +31,6 @@ def working(*devices: tuple[str, str], **changes: Any) -> TorchRuntime:
         cudnn_version=91002,
         cudnn_error="",
         matmul_tf32=False,
-        cudnn_tf32=True,
         cudnn_benchmark=False,
         warnings=(),
         precision_results=tuple(

@@ -167,7 +167,6 @@ def conclude(
         line=copy.instruction.line,
         text=copy.instruction.text,
         stage=copy.stage,
-        destination=copy.destination,
         compared=len(compared(traced)),
         stale=_paths(found["stale"]),
         missing=_paths(found["missing"]),

@@ -151,9 +151,7 @@ def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, Placed]) -
     for destination in sorted({posixpath.normpath(path) for path in destinations} - {*_SCRATCH}):
         hidden = {item.file.path for path, item in placed.items() if _below(path, (destination,))}
         if hidden:
-            yield Mounted(
-                destination=destination, source="", kind="tmpfs", missing=tuple(sorted(hidden))[:MAXIMUM_NAMED]
-            )
+            yield Mounted(destination=destination, missing=tuple(sorted(hidden))[:MAXIMUM_NAMED])
 
 
 def keeps_code(command: Sequence[str]) -> bool:
@@ -213,8 +211,6 @@ class _MountLook:
         code = _newest(self._code_in(source)) if of_context or self._is_inside(mount) else None
         return Mounted(
             destination=destination,
-            source=source,
-            kind=_kind(mount),
             stale=tuple(sorted(stale))[:MAXIMUM_NAMED],
             missing=tuple(sorted(missing))[:MAXIMUM_NAMED],
             current=tuple(sorted({item.file.path for item in covered.values()} - stale - missing))[:MAXIMUM_NAMED],
@@ -291,13 +287,6 @@ def _destination(mount: Mapping[str, Any]) -> str:
 
 def _source_of(source: str, destination: str, path: str) -> str:
     return source if path == destination else os.path.join(source, posixpath.relpath(path, destination))
-
-
-def _kind(mount: Mapping[str, Any]) -> str:
-    name = str(mount.get("Name") or "")
-    if mount.get("Type") == "volume":
-        return "anonymous" if len(name) == 64 and set(name) <= set("0123456789abcdef") else "volume"
-    return str(mount.get("Type") or "bind")
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

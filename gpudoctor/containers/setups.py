@@ -119,7 +119,6 @@ class _Look:
             client.info(),
             client.version(),
             address=endpoint.address,
-            found_by=endpoint.origin,
             has_device_links=_has_device_links(),
         )
 

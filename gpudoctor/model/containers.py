@@ -72,11 +72,6 @@ class ContainerEngine:
     """The container engine, as it says itself."""
 
     name: Annotated[str | None, Fact('"docker" or "podman"', source="version")] = None
-    version: Annotated[str | None, Fact("version of the engine", source="version")] = None
-    address: Annotated[
-        str | None, Fact("where it was asked", source="DOCKER_HOST, docker context, or a socket that was found")
-    ] = None
-    found_by: Annotated[str | None, Fact("what named the address", source="DOCKER_HOST, docker context")] = None
     is_local: Annotated[
         bool | None,
         Fact("it runs on this machine, and not in a virtual machine of its own", source="DOCKER_HOST, info"),
@@ -91,7 +86,6 @@ class ContainerEngine:
         tuple[str, ...] | None, Fact("CDI devices it has found", source="info: DiscoveredDevices")
     ] = None
     cgroup_driver: Annotated[str | None, Fact('"systemd" or "cgroupfs"', source="info: CgroupDriver")] = None
-    is_rootless: Annotated[bool | None, Fact("it runs without root", source="info: SecurityOptions")] = None
     has_device_links: Annotated[
         bool | None, Fact("/dev/char has links to the device nodes of the driver", source="/dev/char")
     ] = None

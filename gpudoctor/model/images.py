@@ -15,7 +15,6 @@ class CopiedFiles:
     line: Annotated[int, Fact("of the Dockerfile, from 1")]
     text: str
     stage: str
-    destination: Annotated[str, Fact("in the image, absolute")] = ""
     compared: Annotated[int, Fact("files that were compared")] = 0
     stale: Annotated[tuple[str, ...], Fact("paths in the context whose content, link or executable bit differs")] = ()
     missing: Annotated[tuple[str, ...], Fact("paths in the context that the image has not")] = ()
@@ -38,8 +37,6 @@ class Mounted:
     """A mount of a container that lies over a path which the image copies files to."""
 
     destination: str
-    source: str
-    kind: Annotated[str, Fact('"bind", "volume", "anonymous" or "tmpfs"')]
     stale: Annotated[tuple[str, ...], Fact("paths in the context that it shows with another content")] = ()
     missing: Annotated[tuple[str, ...], Fact("paths in the context that it hides")] = ()
     current: Annotated[tuple[str, ...], Fact("paths in the context that it shows as they are")] = ()

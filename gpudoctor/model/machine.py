@@ -51,18 +51,9 @@ class System:
         Fact('engine of the container this runs in: "docker", "podman", "kubernetes", "lxc"; empty outside one'),
     ] = None
     user_is_root: Annotated[bool | None, Fact("effective user id is 0")] = None
-    user_groups: Annotated[tuple[str, ...] | None, Fact("groups of the user")] = None
     shm_total_bytes: Annotated[int | None, Fact("size of /dev/shm", "bytes", "statvfs /dev/shm")] = None
-    shm_free_bytes: Annotated[int | None, Fact("free space of /dev/shm", "bytes", "statvfs /dev/shm")] = None
-    memory_total_bytes: Annotated[int | None, Fact("main memory", "bytes", "/proc/meminfo")] = None
-    memory_limit_bytes: Annotated[int | None, Fact("memory limit of the cgroup; 0 for no limit", "bytes", "cgroup")] = (
-        None
-    )
     cpu_count: Annotated[
         int | None, Fact("logical processors that this process may run on", source="sched_getaffinity")
-    ] = None
-    cpu_limit: Annotated[
-        float | None, Fact("processors that the cgroup grants; 0 for no limit", "processors", "cgroup")
     ] = None
     memlock_limit_bytes: Annotated[int | None, Fact("RLIMIT_MEMLOCK; 0 for unlimited", "bytes", "getrlimit")] = None
     has_infiniband: Annotated[bool | None, Fact("programs can open InfiniBand devices", source="/dev/infiniband")] = (
@@ -207,16 +198,12 @@ class Device:
     pci_device_id: Annotated[str | None, Fact("PCI device id, four upper-case hex digits")] = None
     memory_total_bytes: Annotated[int | None, Fact("device memory", "bytes")] = None
     memory_used_bytes: Annotated[int | None, Fact("device memory in use", "bytes")] = None
-    memory_free_bytes: Annotated[int | None, Fact("device memory free", "bytes")] = None
     processes: Annotated[tuple[DeviceProcess, ...] | None, Fact("processes on it, this run's own left out")] = None
     power_draw_watts: Annotated[float | None, Fact("power drawn now", "watts")] = None
     power_limit_watts: Annotated[float | None, Fact("enforced power limit", "watts")] = None
     power_limit_default_watts: Annotated[float | None, Fact("default power limit", "watts")] = None
-    power_limit_max_watts: Annotated[float | None, Fact("highest power limit that can be set", "watts")] = None
     clock_sm_mhz: Annotated[int | None, Fact("SM clock now", "MHz")] = None
     clock_sm_max_mhz: Annotated[int | None, Fact("highest SM clock", "MHz")] = None
-    clock_memory_mhz: Annotated[int | None, Fact("memory clock now", "MHz")] = None
-    clock_memory_max_mhz: Annotated[int | None, Fact("highest memory clock", "MHz")] = None
     throttle_reasons: Annotated[
         tuple[str, ...] | None,
         Fact("why clocks are held: NVML's clocks event reasons in lower case: gpu_idle, hw_slowdown"),
@@ -228,16 +215,10 @@ class Device:
     temperature_operating_celsius: Annotated[
         int | None, Fact("highest operating temperature: from it on clocks may fall below the base clock", "°C")
     ] = None
-    fan_percent: Annotated[int | None, Fact("fan speed", "percent")] = None
-    ecc_enabled: bool | None = None
     ecc_uncorrected_volatile: Annotated[int | None, Fact("uncorrected memory errors since the driver was loaded")] = (
         None
     )
-    ecc_uncorrected_aggregate: Annotated[int | None, Fact("uncorrected memory errors in the device's life")] = None
-    ecc_corrected_volatile: Annotated[int | None, Fact("corrected memory errors since the driver was loaded")] = None
-    retired_pages: Annotated[int | None, Fact("memory pages taken out of use")] = None
     retired_pages_pending: Annotated[bool | None, Fact("pages wait for a reboot to be taken out of use")] = None
-    remapped_rows_uncorrectable: Annotated[int | None, Fact("memory rows remapped after uncorrectable errors")] = None
     remapped_rows_pending: Annotated[bool | None, Fact("a row remapping waits for a reset")] = None
     remapped_rows_failed: Annotated[bool | None, Fact("a row could not be remapped: the device must be replaced")] = (
         None
@@ -251,6 +232,4 @@ class Device:
     pcie_width: Annotated[int | None, Fact("lanes of the link now")] = None
     pcie_width_max: Annotated[int | None, Fact("most lanes of device and slot")] = None
     nvlinks_active: int | None = None
-    nvlinks_inactive: int | None = None
     fabric_state: Annotated[str | None, Fact('"not-supported", "not-started", "in-progress" or "completed"')] = None
-    fabric_status: Annotated[str | None, Fact("result of joining the fabric; empty for success")] = None

@@ -38,8 +38,6 @@ class Toolkit:
 
     nvcc_path: Annotated[str | None, Fact("nvcc that PATH or CUDA_HOME gives; empty for none")] = None
     nvcc_version: Annotated[CudaVersion | None, Fact("its CUDA version", source="nvcc --version")] = None
-    cuda_home: Annotated[str | None, Fact("CUDA_HOME, else CUDA_PATH; empty for unset", source="environment")] = None
-    cuda_home_exists: bool | None = None
     toolkits: Annotated[tuple[ToolkitInstall, ...] | None, Fact("toolkits found, links resolved")] = None
     library_path_libraries: Annotated[
         tuple[SharedLibrary, ...] | None,
@@ -115,7 +113,6 @@ class Torch:
     hip_version: Annotated[
         str | None, Fact("ROCm version it was built with; empty for none", source="torch/version.py")
     ] = None
-    debug: bool | None = None
     location: Annotated[str | None, Fact("folder of the package")] = None
     architectures: Annotated[
         tuple[str, ...] | None, Fact('machine code and PTX inside: "sm_80", "compute_90"', source="flags in the binary")
@@ -160,23 +157,17 @@ class TorchRuntime:
     device_count: Annotated[int | None, Fact("torch.cuda.device_count()", source="torch.cuda.device_count")] = None
     device_names: tuple[str, ...] | None = None
     device_capabilities: tuple[ComputeCapability, ...] | None = None
-    device_uuids: tuple[str, ...] | None = None
     architectures: Annotated[
         tuple[str, ...] | None, Fact("torch.cuda.get_arch_list()", source="torch.cuda.get_arch_list")
     ] = None
     cudnn_version: Annotated[int | None, Fact("torch.backends.cudnn.version(): 91002 is 9.10.2; 0 for none")] = None
     cudnn_error: Annotated[str | None, Fact("why cuDNN cannot be used; empty for no error")] = None
-    nccl_version: Annotated[str | None, Fact("torch.cuda.nccl.version(); empty for none")] = None
     matmul_tf32: Annotated[
         bool | None, Fact("float32 products may run in TF32", source="torch.backends.cuda.matmul")
     ] = None
-    cudnn_tf32: Annotated[bool | None, Fact("float32 convolutions may run in TF32", source="torch.backends.cudnn")] = (
-        None
-    )
     cudnn_benchmark: Annotated[bool | None, Fact("torch.backends.cudnn.benchmark", source="torch.backends.cudnn")] = (
         None
     )
-    bf16_native: Annotated[bool | None, Fact("is_bf16_supported(including_emulation=False) on device 0")] = None
     mps_built: bool | None = None
     mps_available: bool | None = None
     warnings: Annotated[tuple[str, ...] | None, Fact("warnings raised on the way", source="warnings")] = None
@@ -207,7 +198,6 @@ class LibraryCall:
     """A call into one of the libraries that CuPy uses, compared with NumPy."""
 
     library: Annotated[str, Fact('"elementwise", "cufft", "cublas", "nvrtc", "curand", "cusolver", "cusparse"')]
-    version: Annotated[str, Fact("version the library reports; empty where unknown")] = ""
     relative_error: Annotated[float | None, Fact("largest error, relative to the largest value of the result")] = None
     error: Annotated[str, Fact("exception raised instead of a result; empty for none")] = ""
 
@@ -235,7 +225,6 @@ class CupyRuntime:
     nvrtc_architectures: Annotated[
         tuple[str, ...] | None, Fact("architectures NVRTC knows", source="nvrtcGetSupportedArchs")
     ] = None
-    cuda_root: Annotated[str | None, Fact("toolkit that CuPy uses; empty for none", source="get_cuda_path")] = None
     device_count: int | None = None
     device_error: Annotated[str | None, Fact("why no device is available; empty for no error")] = None
     calls: Annotated[tuple[LibraryCall, ...] | None, Fact("library calls compared with NumPy")] = None
@@ -279,11 +268,8 @@ class Container:
         bool | None,
         Fact("the command or compose file that started it asks for GPUs; False where it is whole and does not"),
     ] = None
-    runtime: Annotated[str | None, Fact('runtime that it was started with: "nvidia", "runc"', source="report")] = None
     compose: Annotated[bool | None, Fact("it was started by docker compose", source="report")] = None
     shm_size_bytes: Annotated[int | None, Fact("--shm-size or shm_size of its start", "bytes", "report")] = None
-    ipc: Annotated[str | None, Fact('--ipc of its start: "host", "private"', source="report")] = None
-    docker_version: Annotated[str | None, Fact("version of the Docker engine", source="report")] = None
     docker_snap: Annotated[bool | None, Fact("Docker was installed as a snap", source="report")] = None
     docker_desktop: Annotated[bool | None, Fact("the engine is Docker Desktop", source="report")] = None
     rootless: Annotated[bool | None, Fact("the engine runs without root", source="report")] = None

@@ -33,28 +33,23 @@ def parse_engine(
     version: Mapping[str, Any],
     *,
     address: str,
-    found_by: str,
     has_device_links: bool | None,
 ) -> ContainerEngine:
     """Return the engine.
 
-    info, version: the answers of /info and /version. address: "unix:///var/run/docker.sock". found_by: what named it.
+    info, version: the answers of /info and /version. address: "unix:///var/run/docker.sock".
     """
     components = [str(part.get("Name") or "") for part in version.get("Components") or ()]
     is_podman = any("podman" in name.lower() for name in components)
     is_local = address.startswith(("unix:", "npipe:")) and _shares_driver(info)
     return ContainerEngine(
         name="podman" if is_podman else "docker",
-        version=_text(version.get("Version")),
-        address=_text(address),
-        found_by=_text(found_by),
         is_local=is_local,
         runtimes=None if info.get("Runtimes") is None else _texts(list(info["Runtimes"])),
         default_runtime=_text(info.get("DefaultRuntime")),
         cdi_folders=_texts(info.get("CDISpecDirs")),
         cdi_devices=_cdi_devices(info.get("DiscoveredDevices")),
         cgroup_driver=_text(info.get("CgroupDriver")),
-        is_rootless=any("rootless" in str(option) for option in info.get("SecurityOptions") or ()),
         has_device_links=has_device_links if is_local else None,
     )
 

@@ -116,30 +116,20 @@ def _device(index: int, gpu: Element) -> Device:
         pci_device_id=_value(gpu, _pci_device_id, "pci/pci_device_id"),
         memory_total_bytes=_value(gpu, _bytes, "fb_memory_usage/total"),
         memory_used_bytes=_value(gpu, _bytes, "fb_memory_usage/used"),
-        memory_free_bytes=_value(gpu, _bytes, "fb_memory_usage/free"),
         processes=_processes(gpu),
         power_draw_watts=_power(gpu, "power_draw", "instant_power_draw", "average_power_draw"),
         power_limit_watts=_power(gpu, "enforced_power_limit", "current_power_limit", "power_limit"),
         power_limit_default_watts=_power(gpu, "default_power_limit"),
-        power_limit_max_watts=_power(gpu, "max_power_limit"),
         clock_sm_mhz=_value(gpu, _integer, "clocks/sm_clock"),
         clock_sm_max_mhz=_value(gpu, _integer, "max_clocks/sm_clock"),
-        clock_memory_mhz=_value(gpu, _integer, "clocks/mem_clock"),
-        clock_memory_max_mhz=_value(gpu, _integer, "max_clocks/mem_clock"),
         throttle_reasons=_event_reasons(gpu),
         performance_state=_value(gpu, _integer, "performance_state"),
         utilization_percent=_value(gpu, _integer, "utilization/gpu_util"),
         temperature_celsius=_value(gpu, _integer, "temperature/gpu_temp"),
         temperature_slowdown_celsius=_value(gpu, _integer, "temperature/gpu_temp_slow_threshold"),
         temperature_operating_celsius=_value(gpu, _integer, "temperature/gpu_temp_max_gpu_threshold"),
-        fan_percent=_value(gpu, _integer, "fan_speed"),
-        ecc_enabled=_value(gpu, _enabled, "ecc_mode/current_ecc"),
-        ecc_uncorrected_volatile=_ecc_errors(gpu, "volatile", "uncorrectable"),
-        ecc_uncorrected_aggregate=_ecc_errors(gpu, "aggregate", "uncorrectable"),
-        ecc_corrected_volatile=_ecc_errors(gpu, "volatile", "correctable"),
-        retired_pages=_retired_pages(gpu),
+        ecc_uncorrected_volatile=_uncorrected_errors(gpu),
         retired_pages_pending=_value(gpu, _yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
-        remapped_rows_uncorrectable=_value(gpu, _integer, "remapped_rows/remapped_row_unc"),
         remapped_rows_pending=_value(gpu, _yes, "remapped_rows/remapped_row_pending"),
         remapped_rows_failed=_value(gpu, _yes, "remapped_rows/remapped_row_failure"),
         mig_enabled=mig,
@@ -151,7 +141,6 @@ def _device(index: int, gpu: Element) -> Device:
         pcie_width=_value(gpu, _integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
         pcie_width_max=_value(gpu, _integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
         fabric_state=_fabric_state(gpu),
-        fabric_status=_fabric_status(gpu),
     )
 
 
@@ -253,30 +242,16 @@ def _event_reasons(gpu: Element) -> tuple[str, ...] | None:
     return tuple(active) if states else None
 
 
-def _ecc_errors(gpu: Element, counter: str, kind: str) -> int | None:
+def _uncorrected_errors(gpu: Element) -> int | None:
     """Return the sum of the errors that nvidia-smi counts apart by memory; older ones give a total."""
-    names = (f"sram_{kind}", f"sram_{kind}_parity", f"sram_{kind}_secded", f"dram_{kind}")
-    counts = [_value(gpu, _integer, f"ecc_errors/{counter}/{name}") for name in names]
+    names = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
+    counts = [_value(gpu, _integer, f"ecc_errors/volatile/{name}") for name in names]
     known = [count for count in counts if count is not None]
-    bits = "double_bit" if kind == "uncorrectable" else "single_bit"
-    return sum(known) if known else _value(gpu, _integer, f"ecc_errors/{counter}/{bits}/total")
-
-
-def _retired_pages(gpu: Element) -> int | None:
-    causes = ("multiple_single_bit_retirement", "double_bit_retirement")
-    counts = [_value(gpu, _integer, f"retired_pages/{cause}/retired_count") for cause in causes]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(causes) else None
+    return sum(known) if known else _value(gpu, _integer, "ecc_errors/volatile/double_bit/total")
 
 
 def _fabric_state(gpu: Element) -> str | None:
     return FABRIC_STATES.get(cleaned(gpu.findtext("fabric/state", "")).lower())
-
-
-def _fabric_status(gpu: Element) -> str | None:
-    """Return the result of joining the fabric, which counts once that is completed."""
-    status = _value(gpu, str, "fabric/status") if _fabric_state(gpu) == "completed" else None
-    return "" if status == "Success" else status
 
 
 def _processes(gpu: Element) -> tuple[DeviceProcess, ...] | None:

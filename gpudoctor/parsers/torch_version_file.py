@@ -17,7 +17,6 @@ class TorchVersionFile:
     """What the file assigns. "" says that there is none: the build is not for that platform."""
 
     version: str | None
-    debug: bool | None
     cuda: str | None
     hip: str | None
     xpu: str | None
@@ -63,7 +62,6 @@ def parse_torch_version_file(text: str) -> TorchVersionFile:
 
     return TorchVersionFile(
         version=value("__version__") or None,
-        debug={"True": True, "False": False}.get(literals.get("debug") or ""),
         cuda=value("cuda"),
         hip=value("hip"),
         xpu=value("xpu"),

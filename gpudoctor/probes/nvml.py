@@ -204,7 +204,6 @@ def _device(answers: _Answers, index: int) -> Device:
         pci_device_id=_pci_device_id(answers.whole("pci", 1, 2**32 - 1, "pciDeviceId")),
         memory_total_bytes=answers.whole(memory, 1, MEMORY_MAXIMUM, "total"),
         memory_used_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "used"),
-        memory_free_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "free"),
         processes=_processes(answers.value("processes")),
         **_power_and_clocks(answers),
         **_health(answers),
@@ -244,17 +243,13 @@ def _power_and_clocks(answers: _Answers) -> dict[str, Any]:
         "power_draw_watts": answers.watts("power_draw"),
         "power_limit_watts": answers.watts("power_limit"),
         "power_limit_default_watts": answers.watts("power_limit_default"),
-        "power_limit_max_watts": answers.watts("power_limits", 1),
         "clock_sm_mhz": answers.whole("clock_sm", 0, MHZ_MAXIMUM),
         "clock_sm_max_mhz": answers.whole("clock_sm_max", 1, MHZ_MAXIMUM),
-        "clock_memory_mhz": answers.whole("clock_memory", 0, MHZ_MAXIMUM),
-        "clock_memory_max_mhz": answers.whole("clock_memory_max", 1, MHZ_MAXIMUM),
         "throttle_reasons": None if reasons is None else _event_reasons(reasons),
         "performance_state": answers.whole("performance_state", 0, 15),  # 32 is NVML_PSTATE_UNKNOWN
         "utilization_percent": answers.whole("utilization", 0, 100, "gpu"),
         "temperature_celsius": answers.whole("temperature", 0, CELSIUS_MAXIMUM),
         "temperature_slowdown_celsius": answers.whole("temperature_slowdown", 1, CELSIUS_MAXIMUM),
-        "fan_percent": answers.whole("fan", 0, 1000),  # it may be above 100: percent of the intended maximum
     }
 
 
@@ -268,15 +263,9 @@ def _event_reasons(mask: int) -> tuple[str, ...] | None:
 
 
 def _health(answers: _Answers) -> dict[str, Any]:
-    retired = [answers.whole("retired_pages", 0, COUNTER_MAXIMUM, cause) for cause in (0, 1)]
     return {
-        "ecc_enabled": answers.flag("ecc_mode", 0),
         "ecc_uncorrected_volatile": answers.whole("ecc_uncorrected_volatile", 0, COUNTER_MAXIMUM),
-        "ecc_uncorrected_aggregate": answers.whole("ecc_uncorrected_aggregate", 0, COUNTER_MAXIMUM),
-        "ecc_corrected_volatile": answers.whole("ecc_corrected_volatile", 0, COUNTER_MAXIMUM),
-        "retired_pages": None if None in retired else sum(count or 0 for count in retired),
         "retired_pages_pending": answers.flag("retired_pages_pending"),
-        "remapped_rows_uncorrectable": answers.whole("remapped_rows", 0, 2**31, 1),
         "remapped_rows_pending": answers.flag("remapped_rows", 2),
         "remapped_rows_failed": answers.flag("remapped_rows", 3),
     }
@@ -295,8 +284,6 @@ def _modes(answers: _Answers) -> dict[str, Any]:
         "persistence_enabled": answers.flag("persistence_mode"),
         "compute_mode": COMPUTE_MODES.get(answers.value("compute_mode")),
         "fabric_state": state,
-        # Before the end NVML gives none that counts. Source: nvmlGpuFabricInfo_t of nvml.h.
-        "fabric_status": answers.text("fabric", "status_text") or "" if state == "completed" else None,
     }
 
 
@@ -309,5 +296,4 @@ def _links(answers: _Answers) -> dict[str, Any]:
         "pcie_width": answers.whole("pcie_width", 1, 64),
         "pcie_width_max": answers.whole("pcie_width_max", 1, 64),
         "nvlinks_active": None if known is None else sum(known),
-        "nvlinks_inactive": None if known is None else len(known) - sum(known),
     }

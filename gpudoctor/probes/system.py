@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import Any
 
 from gpudoctor.model import PciGpu, System
-from gpudoctor.parsers.cgroup import cpu_limit, memory_limit_bytes
 from gpudoctor.parsers.kfd_properties import parse_gfx_target
 from gpudoctor.parsers.os_release import parse_os_release
 from gpudoctor.parsers.pci_uevent import ACCELERATOR, DISPLAY, PciDevice, parse_pci_uevent
@@ -40,7 +38,6 @@ def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywher
     reading_list = {
         "files": [
             *OS_RELEASE,
-            "/proc/meminfo",
             SECURE_BOOT,
             PCI_UEVENTS,
             KFD_NODES,
@@ -62,12 +59,9 @@ def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywher
             "uname",
             "libc",
             "euid",
-            "groups",
             "cpu_affinity",
             "memlock",
-            "memory",
             "statvfs:/dev/shm",
-            "cgroup_limits",
             *CONTAINER_SIGNS["values"],
         ],
     }
@@ -83,7 +77,6 @@ def parse_system(facts: Facts) -> System:
         "kernel": uname.get("release"),
         "user_is_root": _is_zero(value(facts, "euid")),
         "cpu_count": value(facts, "cpu_affinity"),
-        "memory_total_bytes": _memory_total_bytes(facts),
     }
     return System(**common, **(_linux(facts, uname.get("release")) if is_linux(facts) else {}))
 
@@ -91,7 +84,6 @@ def parse_system(facts: Facts) -> System:
 def _linux(facts: Facts, kernel: str | None) -> dict[str, Any]:
     release = _os_release(facts)
     shm = value(facts, "statvfs:/dev/shm") or {}
-    groups = value(facts, "groups")
     memlock = value(facts, "memlock")
     pci_gpus = _pci_gpus(facts)
     infiniband = listed(facts, INFINIBAND)
@@ -102,10 +94,7 @@ def _linux(facts: Facts, kernel: str | None) -> dict[str, Any]:
         "glibc": _glibc(facts),
         "wsl": _wsl(facts, kernel),
         "container": container_engine(facts),
-        "user_groups": None if groups is None else tuple(groups),
         "shm_total_bytes": shm.get("total_bytes"),
-        "shm_free_bytes": shm.get("free_bytes"),
-        **_limits(facts),
         "memlock_limit_bytes": None if memlock is None else max(memlock, 0),
         "has_infiniband": None if infiniband is None else bool(infiniband),
         "secure_boot": _secure_boot(facts),
@@ -145,26 +134,6 @@ def _wsl(facts: Facts, kernel: str | None) -> int | None:
     # a kernel of the user's own has another name, the interoperability with Windows stays
     interop = listed(facts, "/proc/sys/fs/binfmt_misc/WSLInterop*")
     return 2 if "microsoft" in kernel.lower() or (interop and listed(facts, "/dev/dxg")) else 0
-
-
-def _memory_total_bytes(facts: Facts) -> int | None:
-    match = re.search(r"^MemTotal:\s+(\d+) kB$", file_text(facts, "/proc/meminfo") or "", re.MULTILINE)
-    if match:
-        return int(match[1]) * 1024
-    memory: int | None = value(facts, "memory")
-    return memory
-
-
-def _limits(facts: Facts) -> dict[str, Any]:
-    """Return the limits of the control groups; unknown where none of their files could be read."""
-    texts = value(facts, "cgroup_limits")
-    limits: dict[str, Any] = {}
-    if texts:
-        with contextlib.suppress(ValueError):
-            limits["memory_limit_bytes"] = memory_limit_bytes(texts)
-        with contextlib.suppress(ValueError):
-            limits["cpu_limit"] = cpu_limit(texts)
-    return limits
 
 
 def _secure_boot(facts: Facts) -> bool | None:

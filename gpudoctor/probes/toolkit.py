@@ -104,8 +104,6 @@ def parse_toolkit(facts: Facts) -> Toolkit:
     return Toolkit(
         nvcc_path=nvcc_path,
         nvcc_version=nvcc_version,
-        cuda_home=home,
-        cuda_home_exists=home in all_listed(facts) if home else None,
         toolkits=tuple(toolkit for toolkit, _ in toolkits),
         library_path_libraries=_library_path_libraries(facts) if is_linux(facts) else None,
         host_compiler=compiler.kind if compiler else _no_compiler(facts),

@@ -18,7 +18,7 @@ _LIBRARIES = {  # in torch/lib of every wheel; on Linux the libraries are follow
     "darwin": ("libtorch_python.dylib", "libtorch_cpu.dylib", "libc10.dylib"),
 }
 _CUDA_LIBRARIES = {"win32": ("torch_cuda.dll", "c10_cuda.dll")}
-_NOTHING_KNOWN = TorchVersionFile(version=None, debug=None, cuda=None, hip=None, xpu=None)
+_NOTHING_KNOWN = TorchVersionFile(version=None, cuda=None, hip=None, xpu=None)
 
 
 def parse_torch(facts: Mapping[str, Any]) -> Torch:
@@ -43,7 +43,6 @@ def parse_torch(facts: Mapping[str, Any]) -> Torch:
         build="mps" if build == "cpu" and _is_apple_silicon(read) else build,
         cuda_version=cuda_version,
         hip_version="" if build in ("cuda", "cpu", "xpu") else file.hip or None,
-        debug=file.debug,
         location=read.torch.package or None,
         architectures=_architectures(read, build),
         cxx11_abi=read.torch.cxx11_abi,

@@ -205,7 +205,6 @@ def _torch(report: _Report) -> Facts:
     hip = fields.get("rocm used to build pytorch") or fields.get("hip runtime version") or ""
     torch: Torch | None = facts.get("torch")
     if torch is not None:
-        torch = replace(torch, debug=answer(fields.get("is debug build", "")))
         if re.match(r"\d+\.\d", hip):
             torch = replace(torch, build="rocm", hip_version=re.split(r"[\s,]", hip)[0][:40], cuda_version=None)
         elif torch.build == "cpu":

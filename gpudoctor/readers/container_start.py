@@ -135,9 +135,7 @@ def _container(start: Start) -> Container:
         image=start.image if is_image(start.image) else None,
         image_cuda_version=cuda_of_image(start.image),
         gpus_requested=True if asked else False if (start.whole or placeholder) and not (amd or unsure) else None,
-        runtime=runtime if runtime and re.fullmatch(r"[\w./-]{1,60}", runtime) else None,
         shm_size_bytes=bytes_of(next(iter(options.get("--shm-size", ())), "")),
-        ipc=next((value for value in options.get("--ipc", ()) if re.fullmatch(r"[\w:.-]{1,60}", value)), None),
     )
 
 

@@ -144,7 +144,6 @@ def _runtime(table: Table, rocm: bool) -> CupyRuntime:
     if rocm:
         return runtime
     calls = tuple(_calls(table))
-    root = table.get("cuda root")
     return CupyRuntime(
         import_error="",
         version=runtime.version,
@@ -153,7 +152,6 @@ def _runtime(table: Table, rocm: bool) -> CupyRuntime:
         driver_cuda_version=_cuda(table.get("cuda driver version", "")),
         local_cuda_version=_cuda(table.get("cuda runtime version", "").partition(" / ")[2]),
         nvrtc_version=_pair(table.get("nvrtc version", "")),
-        cuda_root=None if root is None else "" if root in ("", "None") else root[:300],
         device_error=_device_error(table),
         calls=calls or None,
         warnings=tuple(_unused(table)) or None,
@@ -187,7 +185,7 @@ def _unused(table: Table) -> Iterator[str]:
 def _call(library: str, value: str) -> LibraryCall:
     if _ERROR.match(value):
         return LibraryCall(library=library, error=" ".join(value.replace("\\n", " ").split())[:LONGEST_ERROR])
-    return LibraryCall(library=library, version="" if value in ("(available)", "None") else value[:40])
+    return LibraryCall(library=library)
 
 
 def _device_error(table: Table) -> str | None:

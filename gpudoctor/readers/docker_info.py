@@ -64,7 +64,7 @@ def _engine(text: Text) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     version = _SERVER.search(text.flat) or _ENGINE.search(text.flat)
     if version:
-        found.update(docker_installed=True, docker_version=next(group for group in version.groups() if group))
+        found["docker_installed"] = True
     runtimes = _RUNTIMES.search("\n".join(text.lines))
     default = _DEFAULT.search(text.flat)
     if runtimes and "runc" in runtimes[1] + (default[1] if default else ""):
@@ -139,7 +139,6 @@ def _inspected(text: Text) -> Iterator[Facts]:
     requests = re.search(r'"DeviceRequests": ?(null|\[)(.{0,400})', text.flat)
     runtime = re.search(r'"Runtime": ?"([\w.-]{1,60})"', text.flat)
     size = re.search(r'"ShmSize": ?(\d{1,15})', text.flat)
-    ipc = re.search(r'"IpcMode": ?"(\w{1,20})"', text.flat)
     image = re.search(r'"Image": ?"([^"@]{1,200})"', text.flat)
     asked = None if requests is None else requests[1] == "[" and re.search(r'"gpu"|"nvidia', requests[2]) is not None
     if runtime and runtime[1] == "nvidia":
@@ -150,9 +149,7 @@ def _inspected(text: Text) -> Iterator[Facts]:
             engine="docker",
             docker_installed=True,
             gpus_requested=asked,
-            runtime=runtime[1] if runtime else None,
             shm_size_bytes=int(size[1]) if size else None,
-            ipc=ipc[1] if ipc else None,
             image=named,
             image_cuda_version=cuda_of_image(named or ""),
         )
@@ -189,9 +186,7 @@ def _compose(text: Text) -> Iterator[Facts]:
             image=image if is_image(image) and len(services) == 1 else None,
             image_cuda_version=cuda_of_image(image) if len(services) == 1 else None,
             gpus_requested=True if asked else False if len(services) == 1 and whole else None,
-            runtime=values.get("runtime") or None,
             shm_size_bytes=bytes_of(values.get("shm_size", "")),
-            ipc=values.get("ipc") or None,
         )
     }
     variables = re.findall(r"(?:^| )(?:- ?)?[\"']?([A-Z][A-Z0-9_]{2,60})(?:=|: ?[\"']?)([^\s\"']{1,200})", flat)

@@ -109,8 +109,7 @@ def _torch(fields: Mapping[str, str]) -> Facts:
     torch: Torch | None = facts.get("torch")
     if torch is not None:
         abi = answer(fields.get("torch._c._glibcxx_use_cxx11_abi", ""))
-        debug = answer(fields.get("pytorch debug build", ""))
-        facts["torch"] = replace(torch, cxx11_abi=abi, debug=debug)
+        facts["torch"] = replace(torch, cxx11_abi=abi)
     return facts
 
 

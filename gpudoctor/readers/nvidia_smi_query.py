@@ -73,7 +73,6 @@ _VALUES = {
     "/product name": "product_name",
     "/persistence mode": "persistence_mode",
     "/gpu uuid": "uuid",
-    "/fan speed": "fan_speed",
     "/performance state": "performance_state",
     "/compute mode": "compute_mode",
     "/mig devices": "mig_devices",
@@ -87,15 +86,11 @@ _VALUES = {
     "link_widths/current": "current_link_width",
     "fb_memory_usage/total": "total",
     "fb_memory_usage/used": "used",
-    "fb_memory_usage/free": "free",
     "utilization/gpu": "gpu_util",
-    "ecc_mode/current": "current_ecc",
-    "single_bit/total": "total",
     "double_bit/total": "total",
     "retired_pages/pending": "pending_retirement",
     "retired_pages/pending page blacklist": "pending_blacklist",
     "retired_pages/pending page retirement": "pending_retirement",
-    "remapped_rows/uncorrectable error": "remapped_row_unc",
     "remapped_rows/pending": "remapped_row_pending",
     "remapped_rows/remapping failure occurred": "remapped_row_failure",
     "temperature/gpu current temp": "gpu_temp",
@@ -104,17 +99,14 @@ _VALUES = {
     "power_readings/instantaneous power draw": "instant_power_draw",
     "gpu_power_readings/instantaneous power draw": "instant_power_draw",
     "clocks/sm": "sm_clock",
-    "clocks/memory": "mem_clock",
     "max_clocks/sm": "sm_clock",
-    "max_clocks/memory": "mem_clock",
     "gpu_reset_status/reset required": "reset_required",
     "process_info/name": "process_name",
     "process_info/used gpu memory": "used_memory",
 }
 # Sections whose values have the name in the XML that they have in the list, with "_" for what is no letter.
-_LITERAL = ("volatile", "aggregate", "power_readings", "gpu_power_readings", "fabric")
+_LITERAL = ("volatile", "power_readings", "gpu_power_readings", "fabric")
 _ECC = {"sram uncorrectable sec-ded": "sram_uncorrectable_secded"}
-_PAGES = {"single bit ecc": "multiple_single_bit_retirement", "double bit ecc": "double_bit_retirement"}
 _OF_DRIVER = {
     "driver version": "driver_version",
     "kmd version": "kmd_version",
@@ -217,8 +209,6 @@ def _value(gpu: Element, parent: Element, name: str, value: str) -> None:
     if section in ("clocks_throttle_reasons", "clocks_event_reasons"):
         kind = section.removesuffix("s")
         _add(parent, (f"{kind}_{_REASONS.get(name, name.replace(' ', '_'))}",), value)
-    elif section == "retired_pages" and name in _PAGES:
-        _add(parent, (_PAGES[name], "retired_count"), value)
     elif section == "processes":
         _process(parent, name, value)
     elif f"{section}/{name}" in _VALUES:

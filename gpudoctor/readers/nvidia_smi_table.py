@@ -42,7 +42,6 @@ _ROW = re.compile(
 )
 _END = re.compile(r"(?<!\S)(?:Processes:|MIG devices:|NVIDIA-SMI \d)")
 _TEMPERATURE = re.compile(r"(?<!\S)(\d{1,3})C(?!\S)")
-_FAN = re.compile(r"(?<!\S)(\d{1,3}) ?%")
 _STATE = re.compile(r"(?<!\S)P(\d{1,2})(?!\S)")
 _POWER = re.compile(r"(?<!\S)(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A|ERR!|Unknown Error) ?/ ?(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A)?")
 _MEMORY = re.compile(r"(?<!\S)(\d{1,9}) ?Mi?B ?/ ?(\d{1,9}) ?Mi?B(?!\S)")
@@ -122,8 +121,6 @@ def _rows(part: str) -> Iterator[Device]:
 def _device(row: re.Match[str], rest: str) -> Device:
     memory, power, use = _MEMORY.search(rest), _POWER.search(rest), _USE.search(rest)
     before_memory = rest[: memory.start()] if memory else rest
-    # With the frames gone a fan of "30%" and a use of "30%" look alike: the fan stands first.
-    fan = _FAN.match(rest.lstrip())
     ecc, mode = row["ecc"], row["mode"].lower()
     return Device(
         nvml_index=int(row["index"]),
@@ -136,10 +133,8 @@ def _device(row: re.Match[str], rest: str) -> Device:
         power_limit_watts=float(power[2]) if power and power[2] else None,
         performance_state=_number(_STATE.search(before_memory)),
         temperature_celsius=_number(_TEMPERATURE.search(before_memory)),
-        fan_percent=_number(fan),
         utilization_percent=int(use[1]) if use and use[1] else None,
         compute_mode=_compute_mode(use[2]) if use else None,
-        ecc_enabled=True if ecc and ecc.isdigit() else False if ecc and ecc.lower() == "off" else None,
         ecc_uncorrected_volatile=int(ecc) if ecc and ecc.isdigit() else None,
         persistence_enabled={"on": True, "off": False}.get(mode),
         mig_enabled={"Enabled": True, "Disabled": False}.get(mig[1]) if (mig := _MIG.search(rest)) else None,

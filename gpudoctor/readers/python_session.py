@@ -180,7 +180,6 @@ def _facts(shown: dict[str, str], text: Text) -> Facts:
         device_capabilities=(_capability(shown["capability"]),) if "capability" in shown else None,
         architectures=_architectures(shown.get("architectures")),
         cudnn_version=(0 if "cudnn" in none else int(shown["cudnn"])) if "cudnn" in shown else None,
-        nccl_version=".".join(re.findall(r"\d+", shown["nccl"])) if "nccl" in shown else None,
         mps_available=lowered["mps"] == "true" if "mps" in shown else None,
     )
     facts: Facts = {}

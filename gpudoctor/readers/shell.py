@@ -174,8 +174,7 @@ def _mode(letters: str) -> str:
 def _shared_memory(text: Text) -> Iterator[Facts]:
     """Yield the size of /dev/shm by `df`; without a unit it counts KiB."""
     for match in filter(None, map(_SHM.match, text.lines)):
-        total, free = (_df_bytes(match[number]) for number in (1, 2))
-        yield {"system": System(shm_total_bytes=total, shm_free_bytes=free, os="linux")}
+        yield {"system": System(shm_total_bytes=_df_bytes(match[1]), os="linux")}
         return
 
 

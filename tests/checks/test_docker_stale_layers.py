@@ -19,12 +19,11 @@ from gpudoctor.model import (
 )
 from gpudoctor.testing import run_check
 
-SAME = CopiedFiles(line=3, text="COPY common/ ./common/", stage="0", destination="/app/common/", compared=3)
+SAME = CopiedFiles(line=3, text="COPY common/ ./common/", stage="0", compared=3)
 STALE = CopiedFiles(
     line=3,
     text="COPY common/ ./common/",
     stage="0",
-    destination="/app/common/",
     compared=3,
     stale=("common/util.py",),
     newest_change_at=200.0,
@@ -36,8 +35,6 @@ UNKNOWN = CopiedFiles(line=3, text="COPY . .", stage="0", unknown="1 files may b
 UNMET = UnmetRequirement(requirement="torch==2.3.1", file="requirements.txt", installed="2.1.0")
 CONTEXT_MOUNT = Mounted(
     destination="/app/common",
-    source="/home/user/project/common",
-    kind="bind",
     is_context=True,
     current=("common/util.py",),
     newest_change_at=200.0,
@@ -139,17 +136,17 @@ def judged(subject: ProjectImage) -> tuple[str, list[str]]:
             id="changed inside",
         ),
         pytest.param(
-            image(SAME, container=container(Mounted(destination="/app", source="", kind="volume", stale=("a.py",)))),
+            image(SAME, container=container(Mounted(destination="/app", stale=("a.py",)))),
             ["mount-shadows-copy"],
             id="a volume with another content",
         ),
         pytest.param(
-            image(SAME, container=container(Mounted(destination="/app", source="", kind="bind", missing=("a.py",)))),
+            image(SAME, container=container(Mounted(destination="/app", missing=("a.py",)))),
             ["mount-shadows-copy"],
             id="a mount that hides a file",
         ),
         pytest.param(
-            image(SAME, container=container(Mounted(destination="/app/a.py", source="a", kind="bind", replaced=True))),
+            image(SAME, container=container(Mounted(destination="/app/a.py", replaced=True))),
             ["bind-source-replaced"],
             id="a mounted file that was replaced",
         ),
@@ -192,7 +189,7 @@ def test_fresh(subject: ProjectImage) -> None:
 
 
 def test_a_mount_of_another_folder_hides_nothing() -> None:
-    elsewhere = Mounted(destination="/data", source="/data", kind="bind")
+    elsewhere = Mounted(destination="/data")
     assert judged(image(STALE, container=container(elsewhere))) == ("stale", ["image-not-rebuilt"])
 
 
@@ -242,7 +239,7 @@ def test_the_order_of_causes_is_that_in_which_to_act() -> None:
 
 
 def test_a_cause_is_told_once() -> None:
-    mounts = (Mounted(destination=f"/app/{name}", source="", kind="volume", stale=(name,)) for name in "ab")
+    mounts = (Mounted(destination=f"/app/{name}", stale=(name,)) for name in "ab")
     assert judged(image(SAME, container=container(*mounts)))[1] == ["mount-shadows-copy"]
 
 

@@ -81,8 +81,6 @@ def test_what_nvml_says(facts: dict[str, Any], severity: Severity, text: str) ->
     "facts",
     [
         pytest.param({}, id="clean"),
-        pytest.param({"ecc_uncorrected_aggregate": 7, "retired_pages": 3}, id="errors long ago"),
-        pytest.param({"ecc_corrected_volatile": 12}, id="corrected errors"),
         pytest.param({"error": "Unknown Error"}, id="unreachable for another reason"),
     ],
 )

@@ -352,7 +352,6 @@ def working_cupy() -> CupyRuntime:
         driver_cuda_version=CudaVersion(13, 0),
         nvrtc_version=CudaVersion(13, 0),
         nvrtc_architectures=("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
-        cuda_root="",
         device_count=1,
         device_error="",
         calls=tuple(LibraryCall(library=name, relative_error=1e-15) for name in names),

@@ -54,7 +54,6 @@ def test_every_library_agrees_with_numpy(runtime: CupyRuntime) -> None:
     assert [call for call in runtime.calls or () if call.error] == []
     compared = [call for call in runtime.calls or () if call.library not in ("nvrtc", "curand")]
     assert all(call.relative_error is not None and call.relative_error < 1e-12 for call in compared)
-    assert all(call.version for call in compared if call.library != "elementwise")
 
 
 def test_no_kernel_is_left_in_the_cache(runtime: CupyRuntime, tmp_path: Path) -> None:

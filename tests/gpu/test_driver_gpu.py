@@ -43,8 +43,8 @@ def test_every_device_is_described(devices: tuple[Device, ...]) -> None:
         assert device.error == ""
         assert device.compute_capability is not None
         assert device.memory_total_bytes is not None
-        assert device.memory_free_bytes is not None
-        assert 0 < device.memory_free_bytes <= device.memory_total_bytes
+        assert device.memory_used_bytes is not None
+        assert 0 <= device.memory_used_bytes <= device.memory_total_bytes
         assert device.pci_address
         assert device.pci_device_id
         assert device.throttle_reasons is not None

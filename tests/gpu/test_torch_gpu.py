@@ -64,16 +64,8 @@ def test_tf32_lies_between_bf16_and_float32(runtime: TorchRuntime) -> None:
         assert 5 * errors["fp32"] < error_bound("fp32") < errors["tf32"] < errors["bf16"]
 
 
-def test_uuids_are_those_of_nvml(runtime: TorchRuntime) -> None:
-    listed = subprocess.run(
-        ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True, text=True, check=True
-    )
-    full_devices = [uuid for uuid in runtime.device_uuids or () if uuid.startswith("GPU-")]
-    assert set(full_devices) <= set(listed.stdout.split())
-
-
 def test_the_switches_are_read_before_the_products_set_them(runtime: TorchRuntime) -> None:
-    assert (runtime.matmul_tf32, runtime.cudnn_tf32) == (False, True)
+    assert runtime.matmul_tf32 is False
     assert ask(TORCH_ALLOW_TF32_CUBLAS_OVERRIDE="1").matmul_tf32 is True
 
 

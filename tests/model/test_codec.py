@@ -24,7 +24,7 @@ from gpudoctor.model.codec import from_json, to_json
 
 MACHINE = Snapshot(
     taken_at="2026-01-02T03:04:05Z",
-    system=System(os="linux", cpu_limit=2.0),
+    system=System(os="linux"),
     driver=Driver(version=DriverVersion.parse("535.129.03"), cuda_version=CudaVersion(12, 2), libcuda_error=""),
     devices=(
         Device(

@@ -12,7 +12,7 @@ from gpudoctor.model.fact import Fact, fact_of
 
 
 def test_the_unit_and_the_source_of_a_field() -> None:
-    assert fact_of(System, "memory_total_bytes") == Fact("main memory", unit="bytes", source="/proc/meminfo")
+    assert fact_of(System, "shm_total_bytes") == Fact("size of /dev/shm", unit="bytes", source="statvfs /dev/shm")
 
 
 def test_what_is_no_field_or_has_no_words() -> None:

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudoctor.parsers import (
-    cgroup,
     compiler_version,
     conda_environment,
     container_config,
@@ -49,8 +48,6 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "ldconfig": (ldconfig.parse_ldconfig, "1 libs found in cache\n\tliba.so.1 (libc6,x86-64) => /a\n"),
     "uevent": (pci_uevent.parse_pci_uevent, "PCI_CLASS=30000\nPCI_ID=10DE:2684\nPCI_SLOT_NAME=0000:01:00.0\n"),
     "kfd": (kfd_properties.parse_gfx_target, "gfx_target_version 110000\n"),
-    "memory": (lambda text: cgroup.memory_limit_bytes({"/a/memory.max": text}), "1073741824"),
-    "cpu": (lambda text: cgroup.cpu_limit({"/a/cpu.max": text}), "150000 100000"),
     "xid": (
         lambda text: kernel_log.parse_xids(text.splitlines()),
         "[1.0] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=python, GPU has fallen off the bus.",

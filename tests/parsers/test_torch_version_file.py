@@ -38,12 +38,12 @@ XPU = CPU_2_13.replace("+cpu", "+xpu").replace("xpu: Optional[str] = None", "xpu
 )
 def test_build(text: str, build: str, version: str, cuda: CudaVersion | None) -> None:
     file = parse_torch_version_file(text)
-    assert (file.build, file.version, file.cuda_version, file.debug) == (build, version, cuda, False)
+    assert (file.build, file.version, file.cuda_version) == (build, version, cuda)
 
 
 def test_an_expression_is_unknown_and_none_is_none() -> None:
     text = "__version__ = '2.9.0'\ncuda = '13.0' if True else None\nhip = None\ndebug = bool(1)\n"
-    assert parse_torch_version_file(text) == TorchVersionFile(version="2.9.0", debug=None, cuda=None, hip="", xpu="")
+    assert parse_torch_version_file(text) == TorchVersionFile(version="2.9.0", cuda=None, hip="", xpu="")
     assert parse_torch_version_file(text).build is None
 
 

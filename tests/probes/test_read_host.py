@@ -263,16 +263,14 @@ def test_values(monkeypatch: pytest.MonkeyPatch) -> None:
 @linux_only
 def test_values_of_linux() -> None:
     me = Path("/proc/self/comm").read_text(encoding="utf-8").strip()
-    names = ["libc", "euid", "groups", "memlock", "memory", "statvfs:/", "filesystem:/proc", f"running:{me}"]
-    values = collect(values=[*names, "running:no-such-process", "statvfs:/none", "cgroup_limits"])["values"]
+    names = ["libc", "euid", "memlock", "statvfs:/", "filesystem:/proc", f"running:{me}"]
+    values = collect(values=[*names, "running:no-such-process", "statvfs:/none"])["values"]
     assert values["euid"] == {"value": os.geteuid()}
-    assert values["groups"]["value"]
     assert values["statvfs:/"]["value"]["total_bytes"] > 0
     assert values["statvfs:/none"]["error"].startswith("ENOENT ")
     assert values["filesystem:/proc"] == {"value": "proc"}
     assert values[f"running:{me}"] == {"value": True}
     assert values["running:no-such-process"] == {"value": False}
-    assert values["memory"]["value"] > 2**20
 
 
 def test_under_another_interpreter(tree: Path) -> None:

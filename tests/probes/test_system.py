@@ -59,26 +59,20 @@ def test_ordinary_machine() -> None:
         machine(
             files={
                 "/etc/os-release": 'ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n',
-                "/proc/meminfo": "MemTotal:       65536000 kB\nMemFree:         1000 kB\n",
             },
             values={
                 "libc": "glibc 2.39",
                 "euid": 1000,
-                "groups": ["video", "render", "1000"],
                 "cpu_affinity": 16,
                 "memlock": -1,
-                "statvfs:/dev/shm": {"total_bytes": 2**30, "free_bytes": 2**29},
-                "cgroup_limits": {"/sys/fs/cgroup/user.slice/memory.max": "max"},
+                "statvfs:/dev/shm": {"total_bytes": 2**30},
             },
         )
     )
     assert (system.distribution, system.distribution_version) == ("ubuntu", "24.04")
     assert (system.os, system.machine, system.kernel, system.glibc) == ("linux", "x86_64", "6.8.0-45-generic", "2.39")
     assert (system.wsl, system.container, system.user_is_root) == (0, "", False)
-    assert system.user_groups == ("video", "render", "1000")
-    assert (system.memory_total_bytes, system.memory_limit_bytes, system.cpu_limit) == (65536000 * 1024, 0, 0.0)
-    assert (system.shm_total_bytes, system.shm_free_bytes) == (2**30, 2**29)
-    assert (system.cpu_count, system.memlock_limit_bytes) == (16, 0)
+    assert (system.cpu_count, system.shm_total_bytes, system.memlock_limit_bytes) == (16, 2**30, 0)
 
 
 def test_os_release_of_the_vendor_where_etc_has_none() -> None:
@@ -139,18 +133,6 @@ def test_wsl(kernel: str, listed: tuple[str, ...], wsl: int) -> None:
 )
 def test_container(files: dict[str, str | None], listed: tuple[str, ...], values: dict[str, Any], engine: str) -> None:
     assert parse_system(machine(files=files, listed=listed, values=values)).container == engine
-
-
-def test_limits_of_the_control_groups() -> None:
-    texts = {"/sys/fs/cgroup/memory.max": "17179869184", "/sys/fs/cgroup/cpu.max": "400000 100000"}
-    system = parse_system(machine(values={"cgroup_limits": texts}))
-    assert (system.memory_limit_bytes, system.cpu_limit) == (2**34, 4.0)
-
-
-@pytest.mark.parametrize("texts", [{}, {"/sys/fs/cgroup/memory.max": "?", "/sys/fs/cgroup/cpu.max": "?"}])
-def test_limits_that_cannot_be_read_are_unknown(texts: dict[str, str]) -> None:
-    system = parse_system(machine(values={"cgroup_limits": texts}))
-    assert (system.memory_limit_bytes, system.cpu_limit) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +219,7 @@ def test_amd_targets() -> None:
 @pytest.mark.parametrize(("platform", "name"), [("win32", "windows"), ("darwin", "darwin")])
 def test_other_systems_know_little(platform: str, name: str) -> None:
     system = parse_system(machine(platform=platform, values={"memory": 2**34, "cpu_affinity": 8}))
-    expected = System(os=name, machine="x86_64", kernel="6.8.0-45-generic", memory_total_bytes=2**34, cpu_count=8)
+    expected = System(os=name, machine="x86_64", kernel="6.8.0-45-generic", cpu_count=8)
     assert system == expected
 
 

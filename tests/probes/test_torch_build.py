@@ -37,7 +37,6 @@ def test_cuda_build_from_pypi(site: SitePackages, monkeypatch: pytest.MonkeyPatc
         build="cuda",
         cuda_version=CudaVersion(13, 0),
         hip_version="",
-        debug=False,
         location=str(site.folder / "torch"),
         architectures=tuple(FLAGS_13_0.split()),
         cxx11_abi=True,
@@ -304,7 +303,7 @@ def test_real_cpu_build(tmp_path: Path) -> None:
     torch = parse_torch(ask(interpreter, tmp_path))
     distribution = next(iter(importlib.metadata.distributions(name="torch", path=[str(site_packages_of("torch-cpu"))])))
     assert (torch.installed, str(torch.version), torch.build) == (True, distribution.version, "cpu")
-    assert (torch.cuda_version, torch.architectures, torch.cxx11_abi, torch.debug) == (None, (), True, False)
+    assert (torch.cuda_version, torch.architectures, torch.cxx11_abi) == (None, (), True)
     assert torch.missing_libraries == ()
     assert torch.location == str(site_packages_of("torch-cpu") / "torch")
 

@@ -127,14 +127,14 @@ def is_available():
 def init():
     raise RuntimeError('The NVIDIA driver on your system is too old (found version 11040)')
 cuda = types.SimpleNamespace(
-    is_available=is_available, init=init, device_count=lambda: 1, nccl=types.SimpleNamespace(version=lambda: NCCL)
+    is_available=is_available, init=init, device_count=lambda: 1
 )
 backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(version=VERSION))
 """
 
 
-def cuda_build(available: bool = False, nccl: str = "(2, 27, 3)", cudnn: str = "lambda: 91002") -> str:
-    return CUDA_BUILD.replace("AVAILABLE", str(available)).replace("NCCL", nccl).replace("VERSION", cudnn)
+def cuda_build(available: bool = False, cudnn: str = "lambda: 91002") -> str:
+    return CUDA_BUILD.replace("AVAILABLE", str(available)).replace("VERSION", cudnn)
 
 
 @pytest.mark.parametrize("available", [False, True], ids=["is_available() is False", "init() fails after all"])
@@ -149,19 +149,6 @@ def test_the_error_that_is_available_swallows(ask_stub: AskStub, available: bool
     assert runtime.architectures == ("sm_75", "sm_80", "compute_90")
     assert runtime.precision_results == ()
     assert runtime.device_names is None
-
-
-@pytest.mark.parametrize(
-    ("answer", "version"),
-    [
-        pytest.param("(2, 27, 3)", "2.27.3", id="tuple"),
-        pytest.param("2708", "2.7.8", id="number before 2.9"),
-        pytest.param("20905", "2.9.5", id="number from 2.9 on"),
-        pytest.param("no.such.thing", None, id="raises"),
-    ],
-)
-def test_nccl_version(ask_stub: AskStub, answer: str, version: str | None) -> None:
-    assert parse_torch_runtime(ask_stub(cuda_build(nccl=answer)).facts).nccl_version == version
 
 
 def test_a_cudnn_that_cannot_be_loaded_keeps_its_error(ask_stub: AskStub) -> None:
@@ -181,13 +168,11 @@ def test_a_cudnn_that_cannot_be_loaded_keeps_its_error(ask_stub: AskStub) -> Non
     ],
 )
 def test_switches_of_other_releases(ask_stub: AskStub, matmul: str, above: str, tf32: bool | None) -> None:
-    cudnn = f"S(conv=S({matmul}))" if "fp32_precision" in matmul else f"S({matmul})"
     torch = (
-        "from types import SimpleNamespace as S\n__version__ = '1'\n"
-        f"backends = S(cuda=S(matmul=S({matmul})), cudnn={cudnn}{', ' + above if above else ''})"
+        f"from types import SimpleNamespace as S\n__version__ = '1'\nbackends = S(cuda=S(matmul=S({matmul})), {above})"
     )
     runtime = parse_torch_runtime(ask_stub(torch).facts)
-    assert (runtime.matmul_tf32, runtime.cudnn_tf32) == (tf32, tf32)
+    assert runtime.matmul_tf32 is tf32
 
 
 def test_a_module_that_is_hardly_torch_leaves_the_rest_unknown(ask_stub: AskStub) -> None:
@@ -201,9 +186,9 @@ def test_the_cpu_build() -> None:
     runtime = parse_torch_runtime(ask_real(python_of("torch-cpu"))["facts"])
     assert (runtime.import_error, runtime.version) == ("", PackageVersion("2.13.0+cpu"))
     assert (runtime.available, runtime.availability_error, runtime.device_count) == (False, "", 0)
-    assert (runtime.cuda_version, runtime.hip_version, runtime.nccl_version) == (None, "", "")
+    assert (runtime.cuda_version, runtime.hip_version) == (None, "")
     assert (runtime.cudnn_version, runtime.cudnn_error, runtime.architectures) == (0, "", ())
-    assert (runtime.matmul_tf32, runtime.cudnn_tf32, runtime.cudnn_benchmark) == (False, True, False)
+    assert (runtime.matmul_tf32, runtime.cudnn_benchmark) == (False, False)
     assert (runtime.mps_built, runtime.mps_available) == (False, False)
     assert (runtime.warnings, runtime.precision_results) == ((), ())
 
@@ -243,25 +228,23 @@ print(json.dumps(facts[0]))
 
 @pytest.mark.environments
 @pytest.mark.parametrize(
-    ("statement", "environ", "matmul", "cudnn"),
+    ("statement", "environ", "matmul"),
     [
-        pytest.param("", {}, False, True, id="defaults"),
-        pytest.param("torch.backends.cuda.matmul.allow_tf32 = True", {}, True, True, id="older switch"),
-        pytest.param("torch.set_float32_matmul_precision('high')", {}, True, True, id="high"),
-        pytest.param("torch.backends.cuda.matmul.fp32_precision = 'tf32'", {}, True, True, id="newer switch"),
-        pytest.param("torch.backends.cuda.matmul.fp32_precision = 'ieee'", {}, False, True, id="newer switch off"),
-        pytest.param("torch.backends.fp32_precision = 'tf32'", {}, True, True, id="inherited"),
-        pytest.param("torch.backends.cudnn.conv.fp32_precision = 'ieee'", {}, False, False, id="convolutions off"),
-        pytest.param("torch.backends.cudnn.allow_tf32 = False", {}, False, False, id="older switch of cuDNN"),
-        pytest.param("", {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, True, True, id="forced by a variable"),
+        pytest.param("", {}, False, id="defaults"),
+        pytest.param("torch.backends.cuda.matmul.allow_tf32 = True", {}, True, id="older switch"),
+        pytest.param("torch.set_float32_matmul_precision('high')", {}, True, id="high"),
+        pytest.param("torch.backends.cuda.matmul.fp32_precision = 'tf32'", {}, True, id="newer switch"),
+        pytest.param("torch.backends.cuda.matmul.fp32_precision = 'ieee'", {}, False, id="newer switch off"),
+        pytest.param("torch.backends.fp32_precision = 'tf32'", {}, True, id="inherited"),
+        pytest.param("", {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, True, id="forced by a variable"),
     ],
 )
 def test_reading_the_switches_changes_nothing_and_never_warns(
-    statement: str, environ: Mapping[str, str], matmul: bool, cudnn: bool
+    statement: str, environ: Mapping[str, str], matmul: bool
 ) -> None:
     script = READ_SWITCHES.format(set=statement)
     facts = ask_real(python_of("torch-cpu"), script, ("-W", "error"), **environ)
-    assert (facts["matmul_tf32"], facts["cudnn_tf32"], facts["warnings"]) == (matmul, cudnn, [])
+    assert (facts["matmul_tf32"], facts["warnings"]) == (matmul, [])
 
 
 @pytest.mark.environments

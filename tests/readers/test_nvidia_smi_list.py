@@ -52,7 +52,6 @@ def test_rows_below_their_header() -> None:
             memory_total_bytes=23028 * MIB,
             power_draw_watts=20.31,
             throttle_reasons=("gpu_idle", "hw_thermal_slowdown"),
-            fan_percent=30,
         ),
         Device(nvml_index=1, name="NVIDIA A10", error="GPU is lost"),
     )

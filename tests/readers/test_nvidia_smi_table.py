@@ -97,7 +97,6 @@ def test_an_old_table_without_a_cuda_version() -> None:
             temperature_celsius=51,
             utilization_percent=7,
             compute_mode="exclusive-process",
-            ecc_enabled=True,
             ecc_uncorrected_volatile=0,
             persistence_enabled=True,
         ),

@@ -79,11 +79,11 @@ def test_what_sets_no_variable(text: str) -> None:
         ),
         (
             "docker run -it \\\n  -v $PWD:/w --ipc host \\\n  my/app:1 python x.py\n",
-            Container(docker_installed=True, engine="docker", image="my/app:1", gpus_requested=False, ipc="host"),
+            Container(docker_installed=True, engine="docker", image="my/app:1", gpus_requested=False),
         ),
         (
             "docker run --runtime=nvidia\n",
-            Container(docker_installed=True, engine="docker", gpus_requested=True, runtime="nvidia"),
+            Container(docker_installed=True, engine="docker", gpus_requested=True),
         ),
         ("docker run --rm -it\n", Container(docker_installed=True, engine="docker")),
         ("docker run <image_name>\n", Container(docker_installed=True, engine="docker", gpus_requested=False)),

@@ -12,9 +12,7 @@ CONTAINER = ProjectImage(
     image="app:1",
     dockerfile="/p/Dockerfile",
     context="/p",
-    container=RunningContainer(
-        name="web", image_id="sha256:1", mounts=(Mounted(destination="/app", source="/old", kind="bind", stale=("a",)),)
-    ),
+    container=RunningContainer(name="web", image_id="sha256:1", mounts=(Mounted(destination="/app", stale=("a",)),)),
 )
 SERVICE = ProjectImage(image="p-web", dockerfile="/p/Dockerfile", context="/p", service="web")
 ALONE = "--image app:1 --dockerfile /p/Dockerfile --context /p --target prod"

@@ -273,7 +273,7 @@ def test_long_lists_are_cut_and_say_so() -> None:
     [
         ("torch.version", None, "unknown"),
         ("torch.debug", False, "false"),
-        ("toolkit.cuda_home", "", '""'),
+        ("toolkit.nvcc_path", "", '""'),
         ("torch.architectures", [], "none"),
         ("torch.architectures", ["sm_80", "sm_90"], "sm_80, sm_90"),
         ("devices[0].memory_used_bytes", 512, "512 B"),

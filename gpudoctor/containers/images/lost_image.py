@@ -66,7 +66,6 @@ def _older(
         line=copy.copy.instruction.line,
         text=copy.copy.instruction.text,
         stage=copy.copy.stage,
-        destination=copy.copy.destination,
         compared=len(compared(copy)),
         stale=tuple(sorted(stale)[:MAXIMUM_NAMED]),
         missing=tuple(sorted(missing)[:MAXIMUM_NAMED]),

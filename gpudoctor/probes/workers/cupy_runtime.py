@@ -62,9 +62,7 @@ def _versions(cupy: Any) -> Facts:
     """Return the versions of CUDA that CuPy was built with, loaded and sees; a HIP version is none of CUDA."""
     facts: Facts = {}
     if _is_hip(cupy):
-        _put(facts, "cuda_root", lambda: str(cupy.cuda.get_rocm_path() or ""))
         return facts
-    _put(facts, "cuda_root", lambda: str(cupy.cuda.get_cuda_path() or ""))
     _put(facts, "build_cuda_version", lambda: _cuda_version(cupy.cuda.driver.get_build_version()))
     _put(facts, "runtime_cuda_version", lambda: _cuda_version(cupy.cuda.runtime.runtimeGetVersion()))
     _put(facts, "driver_cuda_version", lambda: _cuda_version(cupy.cuda.runtime.driverGetVersion()))
@@ -91,9 +89,8 @@ def _nvrtc(cupy: Any, facts: Facts) -> Facts:
     version, error = _attempt(lambda: [int(part) for part in cupy.cuda.nvrtc.getVersion()])
     if error:
         return {**call, "error": error}
-    call["version"] = ".".join(str(part) for part in version)
     if not _is_hip(cupy):
-        facts["nvrtc_version"] = call["version"]
+        facts["nvrtc_version"] = ".".join(str(part) for part in version)
         numbers = _ask(lambda: list(cupy.cuda.nvrtc.getSupportedArchs())) or _ask(_loaded_nvrtc_architectures)
         if numbers:
             facts["nvrtc_architectures"] = ["sm_{}".format(int(number)) for number in numbers]
@@ -123,7 +120,7 @@ def _calls(cupy: Any, devices: int) -> List[Facts]:
     column = right[0].copy()
 
     def compare(library: str, run: Callable[[], Any], expected: Any) -> Facts:
-        return {"library": library, "version": _version(cupy, library), **_difference(run, expected)}
+        return {"library": library, **_difference(run, expected)}
 
     return [
         _elementwise(cupy, devices, left, right),
@@ -165,7 +162,7 @@ def _sparse_product(cupy: Any, column: Any) -> Any:
 
 def _random_numbers(cupy: Any) -> Facts:
     """Ask for uniform numbers, which NumPy draws otherwise: their range and mean show whether they are uniform."""
-    call: Facts = {"library": "curand", "version": _version(cupy, "curand")}
+    call: Facts = {"library": "curand"}
     numbers, error = _attempt(lambda: cupy.random.RandomState(0).random_sample(SIZE * SIZE).get())
     if error:
         return {**call, "error": error}
@@ -185,21 +182,6 @@ def _difference(run: Callable[[], Any], expected: Any) -> Facts:
     if not math.isfinite(difference):
         return {"error": "not finite"}
     return {"relative_error": float("{:.3e}".format(difference))}
-
-
-def _version(cupy: Any, library: str) -> str:
-    """Return the version that the library reports, "" where it does not."""
-    version = _ask(lambda: _asked_version(cupy, library))
-    if isinstance(version, (tuple, list)):
-        return ".".join(str(part) for part in version)
-    return "" if version is None else str(version)
-
-
-def _asked_version(cupy: Any, library: str) -> Any:
-    module = getattr(cupy.cuda, library)
-    if library in ("cublas", "cusparse"):
-        return module.getVersion(getattr(cupy.cuda.device, "get_{}_handle".format(library))())
-    return module._getVersion() if library == "cusolver" else module.getVersion()
 
 
 def _ask(question: Callable[[], Any]) -> Any:

@@ -48,7 +48,7 @@ MOST_INSTANCES = 64
 INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND = 2, 3, 6, 13
 LOST = (15, 16)  # GPU_IS_LOST, RESET_REQUIRED: whatever else is asked of this device fails too, or waits
 # nvmlClockType_t, nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t.
-SM, MEMORY, GPU, SLOWDOWN, CORRECTED, UNCORRECTED, VOLATILE, AGGREGATE = 1, 2, 0, 1, 0, 1, 0, 1
+SM, GPU, SLOWDOWN, UNCORRECTED, VOLATILE = 1, 0, 1, 1, 0
 FABRIC_V2 = 0x02000024  # nvmlGpuFabricInfo_v2
 MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
 
@@ -63,21 +63,14 @@ QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
     ("power_draw", "nvmlDeviceGetPowerUsage", ()),
     ("power_limit", "nvmlDeviceGetEnforcedPowerLimit", ()),
     ("power_limit_default", "nvmlDeviceGetPowerManagementDefaultLimit", ()),
-    ("power_limits", "nvmlDeviceGetPowerManagementLimitConstraints", ()),
     ("clock_sm", "nvmlDeviceGetClockInfo", (SM,)),
     ("clock_sm_max", "nvmlDeviceGetMaxClockInfo", (SM,)),
-    ("clock_memory", "nvmlDeviceGetClockInfo", (MEMORY,)),
-    ("clock_memory_max", "nvmlDeviceGetMaxClockInfo", (MEMORY,)),
     ("event_reasons", "nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetCurrentClocksThrottleReasons", ()),
     ("performance_state", "nvmlDeviceGetPerformanceState", ()),
     ("utilization", "nvmlDeviceGetUtilizationRates", ()),
     ("temperature", "nvmlDeviceGetTemperatureV nvmlDeviceGetTemperature", (GPU,)),
     ("temperature_slowdown", "nvmlDeviceGetTemperatureThreshold", (SLOWDOWN,)),
-    ("fan", "nvmlDeviceGetFanSpeed", ()),
-    ("ecc_mode", "nvmlDeviceGetEccMode", ()),
     ("ecc_uncorrected_volatile", "nvmlDeviceGetTotalEccErrors", (UNCORRECTED, VOLATILE)),
-    ("ecc_uncorrected_aggregate", "nvmlDeviceGetTotalEccErrors", (UNCORRECTED, AGGREGATE)),
-    ("ecc_corrected_volatile", "nvmlDeviceGetTotalEccErrors", (CORRECTED, VOLATILE)),
     ("retired_pages_pending", "nvmlDeviceGetRetiredPagesPendingStatus", ()),
     ("remapped_rows", "nvmlDeviceGetRemappedRows", ()),
     ("mig_mode", "nvmlDeviceGetMigMode", ()),
@@ -231,7 +224,6 @@ def _device(gate: Gate, handle: Any, own_pids: Set[int]) -> Dict[str, Answer]:
         if answers[fact].get("error") in LOST:
             return answers
     answers["mig_uuids"] = _mig_uuids(gate, handle, answers["mig_mode"])
-    answers["retired_pages"] = _retired_pages(gate, handle)
     answers["nvlinks"] = _links(gate, handle)
     answers["fabric"] = _fabric(gate, handle)
     answers["processes"] = _processes(gate, handle, own_pids)
@@ -254,13 +246,6 @@ def _mig_uuids(gate: Gate, handle: Any, mode: Answer) -> Answer:
         elif uuid["error"] not in (NOT_FOUND, INVALID_ARGUMENT):  # those two: no instance in this place
             refused = uuid
     return refused if refused is not None and not uuids else {"value": uuids}
-
-
-def _retired_pages(gate: Gate, handle: Any) -> Answer:
-    """Return how many pages are retired, by cause: several single-bit errors, a double-bit error."""
-    lists = [gate.ask_list("nvmlDeviceGetRetiredPages", handle, cause) for cause in (0, 1)]
-    failure = next((answer for answer in lists if "error" in answer), None)
-    return failure or {"value": [len(answer["value"]) for answer in lists]}
 
 
 def _links(gate: Gate, handle: Any) -> Answer:
@@ -304,9 +289,7 @@ def _fabric(gate: Gate, handle: Any) -> Answer:
     for function, info in structures:
         answer = gate.ask(function, handle, ctypes.byref(info))
         if "value" in answer:
-            status = int(info.status)
-            text = gate.failure(gate.module.NVMLError(status))["text"] if status else ""
-            return {"value": {"state": int(info.state), "status": status, "status_text": text}}
+            return {"value": {"state": int(info.state)}}
         if answer["error"] in LOST:
             break
     return answer

@@ -51,11 +51,6 @@ FOLDER_DEPTH = 6
 COMMAND_SECONDS = 5.0
 PLAIN_FOLDERS = re.compile(r"(?:[^*?[/]*/)*")  # at the beginning of a glob
 FOLDS_CASE = os.path.normcase("A") == "a"
-LIMIT_FILES = {
-    "": ("cgroup.controllers", "memory.max", "cpu.max"),
-    "memory": ("memory.limit_in_bytes",),
-    "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
-}
 
 
 def collect(arguments: Mapping[str, Any]) -> Facts:
@@ -364,19 +359,6 @@ def _libc(_: str) -> Optional[str]:
     return os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
 
 
-def _groups(_: str) -> List[str]:
-    """Return the names of the user's system groups, the numbers of others.
-
-    Read from the file and not asked of the name service, which may wait for a directory server. A group of a number
-    from 1000 on is that of a person or a project, whose name is nobody's business.
-    """
-    with open("/etc/group", encoding="utf-8", errors="replace") as file:
-        lines = (line.split(":") for line in file.read(FILE_BYTES).splitlines())
-        names = {fields[2]: fields[0] for fields in lines if len(fields) > 3}
-    numbers = sorted({os.getegid(), *os.getgroups()})
-    return [names.get(str(number), str(number)) if number < 1000 else str(number) for number in numbers]
-
-
 def _affinity(_: str) -> Optional[int]:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
@@ -391,7 +373,7 @@ def _memlock(_: str) -> int:
 
 def _statvfs(path: str) -> Dict[str, int]:
     status = os.statvfs(path)
-    return {"total_bytes": status.f_frsize * status.f_blocks, "free_bytes": status.f_frsize * status.f_bavail}
+    return {"total_bytes": status.f_frsize * status.f_blocks}
 
 
 def _filesystem(path: str) -> Optional[str]:
@@ -400,33 +382,6 @@ def _filesystem(path: str) -> Optional[str]:
         mounts = (line.split(" ") for line in file)
         kinds = [fields[2] for fields in mounts if len(fields) > 2 and fields[1] == path]
     return kinds[-1] if kinds else None
-
-
-def _cgroup_limits(_: str) -> Dict[str, str]:
-    """Return the limit files of this process's control groups and of the groups above them, by path.
-
-    In a container the folder mounted at /sys/fs/cgroup is often its own group, under another name than its path: the
-    walk up ends there.
-    """
-    with open("/proc/self/cgroup", encoding="utf-8") as file:
-        groups = [line.split(":", 2) for line in file.read(FILE_BYTES).splitlines()]
-    texts: Dict[str, str] = {}
-    for _number, controllers, path in (fields for fields in groups if len(fields) == 3):
-        for controller in controllers.split(","):  # version 2 has the empty name
-            for folder in _upwards(("/sys/fs/cgroup/" + controller).rstrip("/"), path):
-                for name in LIMIT_FILES.get(controller, ()):
-                    answer = _read_file(folder + "/" + name)
-                    if "text" in answer:
-                        texts[folder + "/" + name] = answer["text"].strip()[:200]
-    return texts
-
-
-def _upwards(root: str, path: str) -> Iterator[str]:
-    parts = [part for part in path.split("/") if part]
-    if ".." in parts:  # a group outside of this namespace
-        parts = []
-    for length in range(min(len(parts), 32), -1, -1):
-        yield "/".join([root, *parts[:length]])
 
 
 def _running(name: str) -> bool:
@@ -456,13 +411,10 @@ VALUES: Dict[str, Callable[[str], Any]] = {
     "uname": _uname,
     "libc": _libc,
     "euid": lambda _: os.geteuid(),
-    "groups": _groups,
     "cpu_affinity": _affinity,
     "memlock": _memlock,
-    "memory": lambda _: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
     "statvfs": _statvfs,
     "filesystem": _filesystem,
-    "cgroup_limits": _cgroup_limits,
     "running": _running,
     "profile": _profile,
     "variable": os.environ.get,

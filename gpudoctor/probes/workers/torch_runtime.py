@@ -46,24 +46,7 @@ def _versions(torch: Any) -> Facts:
     cuda = _ask(lambda: torch.version.cuda)
     if cuda is not None:
         facts["cuda_version"] = str(cuda)
-    nccl = _nccl_version(torch)
-    if nccl is not None:
-        facts["nccl_version"] = nccl
     return facts
-
-
-def _nccl_version(torch: Any) -> Any:
-    """Return "2.27.3", "" where the build has no NCCL, None where it is not known."""
-    try:
-        version = torch.cuda.nccl.version()
-    except AttributeError:
-        return ""
-    except Exception:
-        return None
-    if isinstance(version, int):  # before PyTorch 1.10: 2708 is 2.7.8, from NCCL 2.9 on 20905 is 2.9.5
-        thousand = 1000 if version < 10000 else 10000
-        version = (version // thousand, version % thousand // 100, version % 100)
-    return ".".join(str(part) for part in version)
 
 
 def _cuda(torch: Any) -> Facts:
@@ -92,24 +75,7 @@ def _device_facts(torch: Any, count: int) -> Facts:
             "device_capabilities",
             lambda: ["{}.{}".format(*torch.cuda.get_device_capability(index)) for index in range(count)],
         )
-        _put(facts, "device_uuids", lambda: [_uuid(torch, index) for index in range(count)])
-        _put(facts, "bf16_native", lambda: _bf16_native(torch))
     return facts
-
-
-def _uuid(torch: Any, index: int) -> str:
-    """Return the UUID as NVML writes it, with its prefix."""
-    properties = torch.cuda.get_device_properties(index)
-    uuid = str(properties.uuid)
-    prefix = "MIG-" if " MIG " in str(properties.name) else "GPU-"
-    return uuid if uuid.startswith(prefix) else prefix + uuid
-
-
-def _bf16_native(torch: Any) -> bool:
-    try:
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    except TypeError:  # older: without the parameter, and without counting emulation
-        return bool(torch.cuda.is_bf16_supported())
 
 
 def _architectures(torch: Any, on_gpu: bool) -> Facts:
@@ -130,22 +96,21 @@ def _switches(torch: Any) -> Facts:
     """Return the precision switches. Reading them changes none of them."""
     facts: Facts = {}
     backends = _ask(lambda: torch.backends)
-    _put(facts, "matmul_tf32", lambda: _tf32(backends, backends.cuda.matmul, lambda: backends.cuda.matmul))
-    _put(facts, "cudnn_tf32", lambda: _tf32(backends, backends.cudnn, lambda: backends.cudnn.conv))
+    _put(facts, "matmul_tf32", lambda: _tf32(backends, backends.cuda.matmul))
     _put(facts, "cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark))
     return facts
 
 
-def _tf32(backends: Any, older: Any, newer: Callable[[], Any]) -> bool:
+def _tf32(backends: Any, matmul: Any) -> bool:
     """Return whether TF32 is allowed, by the newer switch where there is one.
 
     Once it has been set, reading the older one raises RuntimeError: "mix of the legacy and new APIs"
     (https://github.com/pytorch/pytorch/issues/173731). "none" stands for the setting above it.
     """
-    precision = _ask(lambda: newer().fp32_precision)
+    precision = _ask(lambda: matmul.fp32_precision)
     if precision == "none":
         precision = _ask(lambda: backends.fp32_precision)
-    return bool(older.allow_tf32) if precision is None else precision == "tf32"
+    return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
 
 
 def _mps(torch: Any) -> Facts:

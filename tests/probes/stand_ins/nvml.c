@@ -215,7 +215,6 @@ NUMBER(nvmlDeviceGetPowerUsage, unsigned, "power_draw")
 NUMBER(nvmlDeviceGetEnforcedPowerLimit, unsigned, "power_limit")
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, "power_limit_default")
 NUMBER(nvmlDeviceGetPerformanceState, unsigned, "performance_state")
-NUMBER(nvmlDeviceGetFanSpeed, unsigned, "fan")
 NUMBER(nvmlDeviceGetPersistenceMode, unsigned, "persistence_mode")
 NUMBER(nvmlDeviceGetComputeMode, unsigned, "compute_mode")
 NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, unsigned, "retired_pages_pending")
@@ -244,8 +243,6 @@ NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned, "mig_count")
     }
 
 PAIR(nvmlDeviceGetCudaComputeCapability, int, "compute_capability")
-PAIR(nvmlDeviceGetPowerManagementLimitConstraints, unsigned, "power_limits")
-PAIR(nvmlDeviceGetEccMode, unsigned, "ecc_mode")
 #ifndef WITHOUT_nvmlDeviceGetMigMode
 PAIR(nvmlDeviceGetMigMode, unsigned, "mig_mode")
 #endif
@@ -263,8 +260,8 @@ PAIR(nvmlDeviceGetMigMode, unsigned, "mig_mode")
         return code;                                                                                                  \
     }
 
-BY_CLOCK(nvmlDeviceGetClockInfo, "clock_sm", "clock_memory")
-BY_CLOCK(nvmlDeviceGetMaxClockInfo, "clock_sm_max", "clock_memory_max")
+BY_CLOCK(nvmlDeviceGetClockInfo, "clock_sm", "")
+BY_CLOCK(nvmlDeviceGetMaxClockInfo, "clock_sm_max", "")
 BY_CLOCK(nvmlDeviceGetTemperatureThreshold, "temperature_slowdown", "")
 
 int nvmlDeviceGetTemperature(Device device, unsigned sensor, unsigned *value)
@@ -280,9 +277,7 @@ int nvmlDeviceGetTemperature(Device device, unsigned sensor, unsigned *value)
 int nvmlDeviceGetTotalEccErrors(Device device, unsigned kind, unsigned counter, u64 *value)
 {
     GATE(nvmlDeviceGetTotalEccErrors, device);
-    const char *keys[2][2] = {{"ecc_corrected_volatile", "ecc_corrected_aggregate"},
-                              {"ecc_uncorrected_volatile", "ecc_uncorrected_aggregate"}};
-    return kind > 1 || counter > 1 ? INVALID_ARGUMENT : give(device, keys[kind][counter], 0, value);
+    return kind == 1 && counter == 0 ? give(device, "ecc_uncorrected_volatile", 0, value) : NOT_SUPPORTED;
 }
 
 /* Structures and lists */
@@ -361,21 +356,6 @@ PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2, "graphics_process")
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, "compute_process")
 PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, "graphics_process")
 #endif
-
-int nvmlDeviceGetRetiredPages(Device device, unsigned cause, unsigned *count, u64 *addresses)
-{
-    u64 there;
-    GATE(nvmlDeviceGetRetiredPages, device);
-    unsigned room = *count;
-    if (cause > 1 || give(device, "retired_pages", (int)cause, &there) != SUCCESS)
-        return NOT_SUPPORTED;
-    *count = (unsigned)there;
-    if (!addresses || room < *count)
-        return *count ? INSUFFICIENT_SIZE : SUCCESS;
-    for (unsigned i = 0; i < *count; i++)
-        addresses[i] = 0x1000 * i;
-    return SUCCESS;
-}
 
 #ifndef WITHOUT_nvmlDeviceGetRemappedRows
 int nvmlDeviceGetRemappedRows(Device device, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
