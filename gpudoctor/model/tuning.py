@@ -133,11 +133,10 @@ class Numerics:
 
 @record
 class Ceiling:
-    """The rate that a large matrix product reaches on this device in one precision, beside the datasheet's."""
+    """The rate that a large matrix product reaches on this device in one precision."""
 
     precision: str
     measured_tflops: float | None = None
-    datasheet_tflops: float | None = None
 
 
 @record

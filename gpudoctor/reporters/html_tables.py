@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from gpudoctor.model.record import record
-from gpudoctor.model.tuning import OK, Measurement, Tuning
+from gpudoctor.model.tuning import OK, Measurement, Numerics, Tuning
 from gpudoctor.reporters import tuning_words
 from gpudoctor.reporters.html_tree import element
 from gpudoctor.reporters.quantities import (
@@ -156,11 +156,16 @@ def numerics_table(tuning: Tuning) -> Element | None:
             relative_error(found.loss_error),
             str(found.steps_compared or UNKNOWN),
             relative_error(found.product_error),
-            "safe" if found.passed else f"unsafe: {clean(found.reason)}",
+            _numerics_verdict(found),
         )
         for found in tuning.numerics
     )
     return table("Errors relative to the reference, norm over norm; of the loss, the largest.", columns, rows)
+
+
+def _numerics_verdict(found: Numerics) -> str:
+    verdict = "safe" if found.passed else f"unsafe: {clean(found.reason)}"
+    return f"{verdict} ({clean('; '.join(found.not_compared))})" if found.not_compared else verdict
 
 
 def transfer_tables(tuning: Tuning) -> Iterator[Element]:

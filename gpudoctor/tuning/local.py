@@ -42,8 +42,6 @@ MOST_WORKERS = 2
 """While two precisions are measured in turn; one at a time otherwise."""
 
 COMPILE_SECONDS = 600.0
-DATASHEET = {"complex64": "fp32"}
-"""Precisions whose arithmetic is that of another in the datasheets."""
 
 
 @record
@@ -202,8 +200,7 @@ class LocalExecutor:
     def ceiling(self, precision: str) -> Ceiling:
         """Return the rate of a large matrix product in this precision; unknown where it does not run."""
         rate = self._rate({"ask": "ceiling", "precision": precision}, precision)
-        datasheet = self._peak.tflops.get(DATASHEET.get(precision, precision)) if self._peak else None
-        return Ceiling(precision=precision, measured_tflops=rate, datasheet_tflops=datasheet)
+        return Ceiling(precision=precision, measured_tflops=rate)
 
     def bandwidth(self) -> Bandwidth:
         """Return the rate of the device's memory; unknown where it does not run."""

@@ -162,3 +162,10 @@ def test_colours_stand_out_from_their_background() -> None:
             assert contrast(colors[word], colors["panel"]) >= 4.5
         assert contrast(colors["text"], colors["warn-back"]) >= 4.5
         assert min(contrast(colors[f"c{number}"], colors["panel"]) for number in (1, 2, 3, 4)) >= 3
+
+
+def test_what_was_not_compared_stands_by_the_verdict() -> None:
+    fp32, *others = tunings.GPU.numerics
+    tuning = replace(tunings.GPU, numerics=(replace(fp32, not_compared=("losses: none",)), *others))
+    assert "safe (losses: none)" in Page(render(tuning)).text
+    assert "safe (" not in Page(render(tunings.GPU)).text

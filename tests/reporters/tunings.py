@@ -149,10 +149,10 @@ GPU = Tuning(
                why="+1.2%, not above 2.0%"),
     ),
     ceilings=(
-        Ceiling(precision="fp32", measured_tflops=58.1, datasheet_tflops=82.6),
-        Ceiling(precision="tf32", measured_tflops=79.0, datasheet_tflops=82.6),
-        Ceiling(precision="bf16", measured_tflops=159.7, datasheet_tflops=165.2),
-        Ceiling(precision="fp16", datasheet_tflops=165.2),
+        Ceiling(precision="fp32", measured_tflops=58.1),
+        Ceiling(precision="tf32", measured_tflops=79.0),
+        Ceiling(precision="bf16", measured_tflops=159.7),
+        Ceiling(precision="fp16"),
     ),
     bandwidth=Bandwidth(measured_gb_s=911.0, datasheet_gb_s=1008.0),
     transfers=(

@@ -99,7 +99,7 @@ def test_the_ceilings_of_the_host(mlp: LocalExecutor) -> None:
     ceiling, bandwidth = mlp.ceiling("fp32"), mlp.bandwidth()
     assert ceiling.measured_tflops
     assert bandwidth.measured_gb_s
-    assert (ceiling.datasheet_tflops, bandwidth.datasheet_gb_s) == (None, None)
+    assert bandwidth.datasheet_gb_s is None
 
 
 def test_channels_last_of_a_model_without_images(mlp: LocalExecutor) -> None:
