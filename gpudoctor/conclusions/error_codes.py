@@ -8,18 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpudoctor.conclusions import consumers, driver_state
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     CudaVersion,
-    Cupy,
     CupyRuntime,
-    Device,
     DeviceFile,
     Driver,
     PciGpu,
     Symptom,
     System,
-    Torch,
     TorchRuntime,
 )
 from gpudoctor.symptoms import with_code
@@ -174,30 +172,8 @@ def too_old_reported(
     return found[0], CudaVersion.from_number(int(number[1])) if number else None
 
 
-def works(driver: Driver | None, devices: tuple[Device, ...] | None = None) -> bool:
-    """Return whether CUDA was initialised, or NVML lists a device: the driver answers."""
-    if driver is not None and driver.cuda_init_code == 0 and driver.cuda_device_count != 0:
-        return True
-    if driver is not None and (driver.nvml_code or driver.nvml_error):
-        return False
-    # A report may only name its GPU, which needs no driver.
-    return any(_answers(device) for device in devices or ()) or bool(devices and driver and driver.version)
-
-
-def _answers(device: Device) -> bool:
-    """Return whether more is known of the device than its name and what follows from that."""
-    told = (device.uuid, device.memory_total_bytes, device.memory_used_bytes, device.pci_address, device.mig_enabled)
-    return any(value is not None for value in (*told, device.temperature_celsius, device.performance_state))
-
-
-def asks_for_cuda(torch: Torch | None, cupy: Cupy | None) -> bool | None:
-    """Return whether a CUDA build of PyTorch or CuPy is installed; None where that is not known."""
-    if torch is not None and (torch.build == "cuda" or torch.cuda_version is not None):
-        return True
-    if cupy is not None and cupy.distributions and cupy.platform != "rocm":
-        return True
-    torch_known = torch is not None and (torch.installed is False or torch.build is not None)
-    return False if torch_known and (cupy is None or not cupy.distributions) else None
+works = driver_state.driver_works
+asks_for_cuda = consumers.asks_for_cuda
 
 
 def nvidia_gpus(system: System | None) -> tuple[PciGpu, ...] | None:

@@ -2,6 +2,7 @@
 
 from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, Gpu, KnownGpu, Origin, Place, Pytorch
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
+from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
@@ -37,6 +38,8 @@ __all__ = [
     "CheckResult",
     "ComputeCapability",
     "Conclusions",
+    "Consumer",
+    "Consumers",
     "Container",
     "ContainerEngine",
     "ContainerSetup",
@@ -51,6 +54,7 @@ __all__ = [
     "DeviceFile",
     "DeviceProcess",
     "Driver",
+    "DriverState",
     "DriverVersion",
     "Environment",
     "Evidence",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
+from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.record import record
 from gpudoctor.model.torch_devices import TorchDevices
@@ -91,6 +92,8 @@ class Conclusions:
     gpu: Gpu
     pytorch: Pytorch
     torch_devices: TorchDevices
+    driver_state: DriverState
+    consumers: Consumers
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

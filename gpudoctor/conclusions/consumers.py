@@ -1,0 +1,123 @@
+"""The installed libraries that need the NVIDIA driver, and whether it runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpudoctor.data import driver_can_run, offered_cuda_can_run, old_torch_cuda, torch_builds
+from gpudoctor.model import (
+    Consumer,
+    Consumers,
+    CudaVersion,
+    Cupy,
+    CupyRuntime,
+    Driver,
+    System,
+    Toolkit,
+    Torch,
+    TorchRuntime,
+)
+
+
+def consumers(
+    torch: Torch | None,
+    torch_runtime: TorchRuntime | None,
+    cupy: Cupy | None,
+    cupy_runtime: CupyRuntime | None,
+    toolkit: Toolkit | None,
+    driver: Driver | None,
+    system: System | None,
+) -> Consumers:
+    """Return PyTorch, CuPy and nvcc with the CUDA version that each needs a driver for."""
+    checked = _Driver(driver=driver or Driver(), system=system or System())
+    nvcc = toolkit.nvcc_version if toolkit is not None else None
+    return Consumers(
+        ask_for_cuda=asks_for_cuda(torch, cupy),
+        libraries=(
+            *_torch(torch or Torch(), torch_runtime or TorchRuntime(), checked),
+            *_cupy(cupy or Cupy(), cupy_runtime or CupyRuntime(), checked),
+        ),
+        nvcc=None
+        if nvcc is None
+        else Consumer(
+            name="nvcc",
+            says=f"nvcc is of CUDA {nvcc}",
+            cuda_version=nvcc,
+            fact="toolkit.nvcc_version",
+            runs=checked.runs(nvcc),
+        ),
+    )
+
+
+def asks_for_cuda(torch: Torch | None, cupy: Cupy | None) -> bool | None:
+    """Return whether a CUDA build of PyTorch or CuPy is installed; None if that is not known."""
+    if torch is not None and (torch.build == "cuda" or torch.cuda_version is not None):
+        return True
+    if cupy is not None and cupy.distributions and cupy.platform != "rocm":
+        return True
+    torch_known = torch is not None and (torch.installed is False or torch.build is not None)
+    return False if torch_known and (cupy is None or not cupy.distributions) else None
+
+
+class _Driver(NamedTuple):
+    driver: Driver
+    system: System
+
+    def runs(self, cuda: CudaVersion) -> bool | None:
+        """Return whether the driver runs programs built with `cuda`; None if that is not known.
+
+        What libcuda offers counts besides the driver's own version: with the package cuda-compat it offers more.
+        """
+        version, offered = self.driver.version, self.driver.cuda_version
+        os = "windows" if self.system.os == "windows" or self.system.wsl else "linux"
+        by_version = driver_can_run(version, cuda, os) if version is not None else None
+        return by_version if by_version or offered is None else offered_cuda_can_run(offered, cuda)
+
+
+def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver) -> Iterator[Consumer]:
+    cuda = torch.cuda_version or runtime.cuda_version
+    fact = "torch.cuda_version" if torch.cuda_version is not None else "torch_runtime.cuda_version"
+    likely, built = "", "was built"
+    if cuda is None:
+        cuda, fact, built = _of_default_index(torch, runtime, driver.system), "torch.version", "was probably built"
+        likely = "what the default package index serves under that version"
+    if cuda is not None:
+        yield Consumer(
+            name="torch",
+            says=f"PyTorch {built} with CUDA {cuda}",
+            cuda_version=cuda,
+            fact=fact,
+            works=bool(runtime.available),
+            runs=driver.runs(cuda),
+            likely=likely,
+        )
+
+
+def _of_default_index(torch: Torch, runtime: TorchRuntime, system: System) -> CudaVersion | None:
+    """Return the CUDA version of a PyTorch of which only the version is known, as in a pasted "pip list"."""
+    if torch.version is None or torch.build not in (None, "cuda") or torch.version.local:
+        return None
+    if runtime.available is not False or system.os not in (None, "linux"):
+        return None
+    release = torch.version.minor_release
+    defaults = [build.cuda for build in torch_builds(release) if build.pypi_default]
+    return defaults[0] if defaults else old_torch_cuda(release)
+
+
+def _cupy(cupy: Cupy, runtime: CupyRuntime, driver: _Driver) -> Iterator[Consumer]:
+    cuda, fact = runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version"
+    says = f"CuPy uses CUDA {cuda}"
+    if cuda is None and cupy.cuda_major is not None:
+        # The wheel runs on every driver of its major version: compare with the first release of that.
+        cuda, fact = CudaVersion(cupy.cuda_major, 0), "cupy.cuda_major"
+        says = f"CuPy is built for CUDA {cupy.cuda_major}"
+    if cuda is not None:
+        yield Consumer(
+            name="cupy",
+            says=says,
+            cuda_version=cuda,
+            fact=fact,
+            works=bool(runtime.device_count),
+            runs=driver.runs(cuda),
+        )

@@ -1,0 +1,70 @@
+"""Whether the NVIDIA driver works, and what says that it does not."""
+
+from __future__ import annotations
+
+from gpudoctor.data import last_driver_branch, supported_cuda
+from gpudoctor.model import CudaVersion, Device, Driver, DriverState, Symptom, System
+from gpudoctor.symptoms import first, of_kind, with_code
+
+# PyTorch says so if cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
+NOT_FOUND = ("torch-no-driver", "libcuda-not-found", "cuda-driver-version-zero")
+
+
+def driver_state(
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    system: System | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> DriverState:
+    """Return what the driver and the programs that use it show of it."""
+    driver = driver or Driver()
+    too_old = _too_old(symptoms)
+    return DriverState(
+        works=driver_works(driver, devices),
+        not_found=first(of_kind(symptoms, *NOT_FOUND)),
+        too_old=too_old,
+        cuda_version=_offered(driver, too_old),
+        stays=_stays(driver, devices, system or System()),
+    )
+
+
+def driver_works(driver: Driver | None, devices: tuple[Device, ...] | None = None) -> bool:
+    """Return whether CUDA was initialised, or NVML lists a device: the driver answers."""
+    if driver is not None and driver.cuda_init_code == 0 and driver.cuda_device_count != 0:
+        return True
+    if driver is not None and (driver.nvml_code or driver.nvml_error):
+        return False
+    # A report may only name its GPU, which needs no driver.
+    return any(_answers(device) for device in devices or ()) or bool(devices and driver and driver.version)
+
+
+def _answers(device: Device) -> bool:
+    """Return whether more is known of the device than its name and what follows from that."""
+    shown = (device.uuid, device.memory_total_bytes, device.memory_used_bytes, device.pci_address, device.mig_enabled)
+    return any(value is not None for value in (*shown, device.temperature_celsius, device.performance_state))
+
+
+def _too_old(symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
+    """Return the symptom that calls the driver too old, best one that names what the driver offers.
+
+    FFmpeg names the driver that it needs also if it finds no libnvidia-encode: then that is what is wrong.
+    """
+    found = with_code(symptoms, "cuda-35")
+    if of_kind(symptoms, "container-video-library"):
+        found = tuple(symptom for symptom in found if symptom.kind != "nvenc-driver-too-old")
+    return first(of_kind(found, "torch-driver-too-old"), found)
+
+
+def _offered(driver: Driver, too_old: Symptom | None) -> CudaVersion | None:
+    named = too_old.names.get("cuda") if too_old is not None else None
+    if named or driver.cuda_version is not None:
+        return CudaVersion.parse(named) if named else driver.cuda_version
+    return supported_cuda(driver.version) if driver.version is not None else None
+
+
+def _stays(driver: Driver, devices: tuple[Device, ...] | None, system: System) -> bool:
+    if system.container or system.user_is_root is False:
+        return True
+    capabilities = [device.compute_capability for device in devices or () if device.compute_capability]
+    branch = driver.version.branch if driver.version is not None else ""
+    return bool(branch) and branch in map(last_driver_branch, capabilities)
