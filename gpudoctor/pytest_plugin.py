@@ -73,7 +73,7 @@ def reason_of(report: Report) -> str:
 
 
 def _lines(finding: Finding) -> str:
-    from gpudoctor.reporters.terminal import clean
+    from gpudoctor.untrusted import clean
 
     lines = [f"{finding.check_id}: {clean(finding.summary)}"]
     for remedy in finding.remedies[:1]:

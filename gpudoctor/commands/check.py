@@ -16,6 +16,7 @@ from gpudoctor.commands.reports import project_root, screen, targets, write_repo
 from gpudoctor.errors import FAIL_ON
 from gpudoctor.probes.host import setting
 from gpudoctor.reporters import formats, terminal
+from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from gpudoctor.probes.host import ImageRequest
@@ -83,7 +84,7 @@ def check(
 
         report = checkup.check_files(files, plan.names, plan.ignored, plan.rules)
         for name in unread_texts(report.snapshot):
-            click.echo(f"gpudoctor: {terminal.clean(name)}: nothing in it is known", err=True)
+            click.echo(f"gpudoctor: {clean(name)}: nothing in it is known", err=True)
     else:
         machine = replace(setting(interpreter, timeout, fast=fast, images=plan.images), profile=plan.profile)
         root = project_root(machine, os.environ)

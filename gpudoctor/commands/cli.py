@@ -12,7 +12,7 @@ import click
 from gpudoctor import __version__
 from gpudoctor.commands.manual import ManualGroup
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, WorkloadError
-from gpudoctor.reporters import terminal
+from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from gpudoctor.probes.isolate import Supervisor
@@ -61,7 +61,7 @@ def main(supervisor: Supervisor | None = None) -> NoReturn:
 
 
 def _end(message: str, status: int) -> NoReturn:
-    print(terminal.clean(message.replace("\n", " ")), file=sys.stderr)
+    print(clean(message.replace("\n", " ")), file=sys.stderr)
     sys.exit(status)
 
 

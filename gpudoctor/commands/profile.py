@@ -105,13 +105,15 @@ def profile_export(file: str, format_name: str, output: str | None) -> None:
 @environment_options
 def profile_verify(file: str, interpreter: str | None, timeout: float) -> NoReturn:
     """Say whether the profile still fits this machine."""
+    from gpudoctor.probes.snapshot import begin_snapshot
     from gpudoctor.profiles import fingerprint
     from gpudoctor.reporters import profile_table
 
     tuned_on = _profile(file).fingerprint
     host = local_host(setting(interpreter, timeout, fast=True))
     with terminal.progress("Looking at this machine ...", sys.stderr):
-        parts = fingerprint.compare_host(tuned_on, host)
+        found = begin_snapshot(host, fingerprint.SECTIONS)()
+    parts = fingerprint.compare(tuned_on, **{name: getattr(found, name) for name in fingerprint.SECTIONS})
     print_text(profile_table.render_fit(parts, color=terminal.use_color(sys.stdout, os.environ)))
     statuses = {fingerprint.FITS: EXIT_HEALTHY, fingerprint.STALE: EXIT_FINDINGS}
     sys.exit(statuses.get(fingerprint.fit(parts), EXIT_NO_VERDICT))

@@ -16,6 +16,7 @@ from gpudoctor.commands.options import image_options, print_text
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, GpudoctorError, UsageError
 from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
+from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -59,7 +60,7 @@ def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: f
         if dry_run:
             from gpudoctor.containers.rebuild.run import describe
 
-            lines = (terminal.clean(line, limit=None) for work in works for line in describe(client.api, work))
+            lines = (clean(line, limit=None) for work in works for line in describe(client.api, work))
             print_text("".join(f"{line}\n" for line in lines))
             sys.exit(EXIT_HEALTHY)
         fresh = [_rebuild(client, work, timeout, recreate=recreate) for work in works]
@@ -155,8 +156,8 @@ def _advise(work: Work, *, recreate: bool) -> None:
 
 
 def _tell(text: str) -> None:
-    print_text(f"{terminal.clean(text)}\n")
+    print_text(f"{clean(text)}\n")
 
 
 def _note(text: str) -> None:
-    click.echo(terminal.encodable(terminal.clean(text), sys.stderr.encoding), err=True)
+    click.echo(terminal.encodable(clean(text), sys.stderr.encoding), err=True)

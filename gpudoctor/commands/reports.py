@@ -12,6 +12,7 @@ import click
 from gpudoctor.commands.options import print_text
 from gpudoctor.errors import UsageError
 from gpudoctor.reporters import formats, terminal
+from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from gpudoctor.model import Report
@@ -87,7 +88,7 @@ def _append_summary(text: str, path: str) -> None:
             file.write(text)
     except OSError as error:
         told = f"gpudoctor: cannot write the job's summary to {path}: {error.strerror}"
-        click.echo(terminal.clean(told), err=True)
+        click.echo(clean(told), err=True)
 
 
 def screen(wanted: Sequence[Target], environ: Mapping[str, str]) -> tuple[bool, int]:

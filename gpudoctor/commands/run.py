@@ -15,6 +15,7 @@ from gpudoctor.commands.options import FORMATS, write
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.model.profile import FILE_NAME
 from gpudoctor.reporters import terminal
+from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from gpudoctor.watching.report import WatchedRun
@@ -80,8 +81,8 @@ def run(command: tuple[str, ...], profile: str | None, every: float, format_name
 
 
 def _variables(file: str) -> dict[str, str]:
+    from gpudoctor.parsers.profile_variables import all_variables
     from gpudoctor.profiles.env_file import read_profile
-    from gpudoctor.profiles.variables import all_variables
 
     return all_variables(read_profile(Path(file)))
 
@@ -96,7 +97,7 @@ def _report(watched: WatchedRun, format_name: str, output: str | None) -> None:
         else:
             write(text, output)
     except GpudoctorError as error:
-        click.echo(terminal.clean(f"gpudoctor: {error}"), err=True)
+        click.echo(clean(f"gpudoctor: {error}"), err=True)
     except OSError:  # nobody reads standard error any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
 from gpudoctor.model.record import record
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

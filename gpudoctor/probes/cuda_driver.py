@@ -8,7 +8,7 @@ from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
 from gpudoctor.probes.host import Question, Setting
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 # Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.
 NO_DRIVER = ("/stubs/", "/compat/")

@@ -8,7 +8,7 @@ from typing import Any
 from gpudoctor.model import CupyRuntime
 from gpudoctor.model.codec import from_json
 from gpudoctor.probes.host import Question, Setting
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 
 def question(_setting: Setting) -> Question:

@@ -6,7 +6,7 @@ from gpudoctor.model import Driver
 from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
 from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 XIDS = 50
 MESSAGES = 20

@@ -8,7 +8,7 @@ from typing import Any
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
 from gpudoctor.probes.host import Question, Setting
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 # Codes of nvml.h.
 LIBRARY_NOT_FOUND = 12

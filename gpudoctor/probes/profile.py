@@ -9,7 +9,7 @@ from dataclasses import replace
 from gpudoctor.model.profile import FILE_NAME, FoundProfile
 from gpudoctor.probes.host import Question, Setting
 from gpudoctor.probes.reading import Facts
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 _MISSING = ("ENOENT", "ENOTDIR")
 _RELATIVE = "/./"  # what stands after it is how the user knows the file; rsync -R reads paths so
@@ -35,7 +35,7 @@ def parse_profile(facts: Facts) -> FoundProfile | None:
 
 
 def _found(lines: Sequence[str]) -> FoundProfile:
-    from gpudoctor.profiles.variables import BadVariable, profile_from
+    from gpudoctor.parsers.profile_variables import BadVariable, profile_from
 
     variables: dict[str, str] = {}
     for line in lines:

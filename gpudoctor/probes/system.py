@@ -20,7 +20,7 @@ from gpudoctor.probes.reading import (
     unreadable,
     value,
 )
-from gpudoctor.probes.untrusted import cleaned
+from gpudoctor.untrusted import cleaned
 
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 # EFI_GLOBAL_VARIABLE of the UEFI specification

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gpudoctor.model.profile import FILE_NAME, Profile
+from gpudoctor.parsers.profile_variables import ALLOCATOR_VARIABLES, THREADS_VARIABLE
 from gpudoctor.profiles.env_file import read_profile
-from gpudoctor.profiles.variables import ALLOCATOR_VARIABLES, THREADS_VARIABLE
 from gpudoctor.tuning.workers.precision import ArrayPrecision, TorchPrecision, make_precision
 
 

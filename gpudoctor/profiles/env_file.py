@@ -10,8 +10,8 @@ from gpudoctor import __version__
 from gpudoctor.errors import UsageError
 from gpudoctor.files import write_whole
 from gpudoctor.model.profile import Profile
-from gpudoctor.profiles.variables import ALLOWED, BadVariable, gpudoctor_variables, is_allowed, profile_from
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.parsers.profile_variables import ALLOWED, BadVariable, gpudoctor_variables, is_allowed, profile_from
+from gpudoctor.untrusted import clean
 
 LARGEST_BYTES = 64 * 1024
 """A profile has some dozen lines."""

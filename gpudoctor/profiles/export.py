@@ -10,8 +10,8 @@ from gpudoctor.errors import UsageError
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.profile import SCHEMA, Profile
 from gpudoctor.model.tuning import PRECISIONS
+from gpudoctor.parsers.profile_variables import FIELDS, all_variables
 from gpudoctor.profiles import env_file
-from gpudoctor.profiles.variables import FIELDS, all_variables
 
 
 def export(profile: Profile, format_name: str) -> str:

@@ -15,11 +15,10 @@ from gpudoctor.model.machine import Device, Driver
 from gpudoctor.model.record import record
 from gpudoctor.model.software import Cupy, Torch
 from gpudoctor.model.versions import DriverVersion, PackageVersion
-from gpudoctor.profiles.variables import allowed
+from gpudoctor.parsers.profile_variables import allowed
 
 if TYPE_CHECKING:  # slow, and a check needs none of it
     from gpudoctor.model.tuning import TunedDevice
-    from gpudoctor.probes.host import Host
 
 FITS = "fits"
 STALE = "stale"
@@ -33,6 +32,9 @@ MEMORY_TOLERANCE = 0.05
 
 _GIB = 2**30
 _LONGEST = 100
+SECTIONS = ("devices", "driver", "torch", "cupy")
+"""Of a snapshot, what `compare` takes."""
+
 _PARTS = ("device", "memory", "driver", "torch", "cupy")
 _Now = tuple[str | None, tuple[str, ...]]  # what it is, and the facts that tell it
 _UNKNOWN: _Now = (None, ())
@@ -119,14 +121,6 @@ def compare(
         "cupy": _version(cupy, "cupy", cupy is not None and cupy.distributions == (), "cupy.distributions"),
     }
     return tuple(Part(name=name, was=was, now=now[name][0], facts=now[name][1]) for name, was in parts.items())
-
-
-def compare_host(fingerprint: str, host: Host) -> tuple[Part, ...]:
-    """Return each part of the fingerprint beside what `host` is."""
-    from gpudoctor.probes.snapshot import begin_snapshot  # a check needs none of it
-
-    found = begin_snapshot(host, ("devices", "driver", "torch", "cupy"))()
-    return compare(fingerprint, devices=found.devices, driver=found.driver, torch=found.torch, cupy=found.cupy)
 
 
 def fit(parts: Sequence[Part]) -> str:

@@ -10,9 +10,7 @@ from dataclasses import replace
 from gpudoctor.errors import UsageError
 from gpudoctor.model.profile import Profile
 from gpudoctor.model.tuning import Recommendation, TunedDevice, Tuning
-from gpudoctor.profiles.env_file import is_name
-from gpudoctor.profiles.fingerprint import fingerprint_of
-from gpudoctor.profiles.variables import (
+from gpudoctor.parsers.profile_variables import (
     ALLOCATOR_VARIABLES,
     ALLOWED,
     FIELDS,
@@ -24,6 +22,8 @@ from gpudoctor.profiles.variables import (
     field_text,
     is_allowed,
 )
+from gpudoctor.profiles.env_file import is_name
+from gpudoctor.profiles.fingerprint import fingerprint_of
 
 # PyTorch 2.9 names PYTORCH_ALLOC_CONF in its messages and passes over expandable_segments in it; 2.11 reads it.
 # Source: https://github.com/pytorch/pytorch/issues/183387, https://github.com/karpathy/autoresearch/pull/588

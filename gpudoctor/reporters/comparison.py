@@ -9,9 +9,10 @@ from typing import Any
 from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
 from gpudoctor.privacy import mask_uuids
-from gpudoctor.reporters.terminal import NARROWEST, clean, paint
+from gpudoctor.reporters.terminal import NARROWEST, paint
 from gpudoctor.reporters.text import readable, wrap
 from gpudoctor.snapshots.comparison import SCHEMA, Change, Comparison
+from gpudoctor.untrusted import clean
 
 _ONE_SIDED_SHOWN = 12
 

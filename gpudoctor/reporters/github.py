@@ -11,7 +11,7 @@ from gpudoctor.model import Finding, Severity
 from gpudoctor.model.report import Report
 from gpudoctor.reporters.locations import Location, locations
 from gpudoctor.reporters.report_words import crashed, headline, plain_text
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _VERDICTS = {"healthy": "notice", "no verdict": "error"}  # any other is told by its findings

@@ -25,7 +25,7 @@ from gpudoctor.reporters.report_words import (
     problems,
     skipped_groups,
 )
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 _ADDRESS = re.compile(r"https://[^\s\"'<>]+")
 

@@ -19,9 +19,9 @@ from gpudoctor.reporters.quantities import (
     significant,
     step_time,
 )
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.reporters.tuning_words import name
 from gpudoctor.tuning import figures
+from gpudoctor.untrusted import clean
 
 _MEASUREMENTS_SHOWN = 400
 _VERDICT_CLASSES = {"best": "good", "ok": "", "not run": ""}

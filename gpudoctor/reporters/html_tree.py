@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, tostring
 
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 Content = Element | str | None | Iterable["Content"]
 

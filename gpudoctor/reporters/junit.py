@@ -10,7 +10,7 @@ from gpudoctor.model.report import Report
 from gpudoctor.registry import Check
 from gpudoctor.reporters.machine import device_lines, machine_line
 from gpudoctor.reporters.report_words import headline, plain_text
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 _NO_FAMILY = "gpudoctor"  # of a finding that no registered check gives
 _WIDTH = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpudoctor.model import Device, Driver, Python, Snapshot, System
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.reporters.text import wrap, wrap_parts
+from gpudoctor.untrusted import clean
 
 _DEVICES_SHOWN = 16
 _TABLE_WIDTH = 72  # a narrower screen holds no table of devices

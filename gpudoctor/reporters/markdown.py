@@ -20,7 +20,7 @@ from gpudoctor.reporters.report_words import (
     problems,
     skipped_groups,
 )
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 LONGEST = 60_000
 """Characters of a page. GitHub takes 65,536 for a comment."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from gpudoctor.model.profile import Profile
 from gpudoctor.profiles.fingerprint import FITS, STALE, Part, fit, parts_of
-from gpudoctor.reporters.terminal import clean, paint
+from gpudoctor.reporters.terminal import paint
+from gpudoctor.untrusted import clean
 
 _UNKNOWN = "not known here"
 _COLORS = {FITS: "healthy", STALE: "error"}

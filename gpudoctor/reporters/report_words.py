@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Remedy, Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.report import Report
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.reporters.text import readable
+from gpudoctor.untrusted import clean
 
 _LINES_SHOWN = 4
 _NEEDS = {"root": "root", "restart": "a restart of the program", "reboot": "a reboot"}

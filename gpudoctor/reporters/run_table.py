@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from statistics import median
 
 from gpudoctor.reporters.quantities import duration, gibibytes
-from gpudoctor.reporters.terminal import NARROWEST, clean, encodable, paint
+from gpudoctor.reporters.terminal import NARROWEST, encodable, paint
 from gpudoctor.reporters.text import wrap, wrap_parts
+from gpudoctor.untrusted import clean
 from gpudoctor.watching.report import WatchedRun
 from gpudoctor.watching.samples import DeviceSample, WatchedDevice
 

@@ -19,7 +19,7 @@ from gpudoctor.privacy import mask_uuids
 from gpudoctor.registry import Check
 from gpudoctor.reporters.locations import Location, locations
 from gpudoctor.reporters.report_words import crashed, headline, labels, remedy_lines
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -18,8 +18,9 @@ from gpudoctor.reporters.report_words import (
     problems,
     skipped_groups,
 )
-from gpudoctor.reporters.terminal import NARROWEST, clean, paint
+from gpudoctor.reporters.terminal import NARROWEST, paint
 from gpudoctor.reporters.text import wrap
+from gpudoctor.untrusted import clean
 
 _EVIDENCE_SHOWN = 8
 _NAMES_SHOWN = 3

@@ -1,4 +1,4 @@
-"""What a terminal can show: colour or not, how wide, and no control character that a machine's text smuggles in."""
+"""What a terminal can show: colour or not, how wide, which characters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, TextIO
 
 import click
 
+from gpudoctor.untrusted import clean
+
 WIDEST = 100
 """Longer lines are hard to read."""
 
 NARROWEST = 20
-_TEXT_LIMIT = 400
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "error": {"fg": "red"},
     "warning": {"fg": "yellow"},
@@ -25,20 +26,6 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "green": {"fg": "green"},
     "magenta": {"fg": "magenta"},
 }
-
-
-def clean(text: str, limit: int | None = _TEXT_LIMIT) -> str:
-    r"""Return `text` in one line: control and invisible characters written out ("\x1b"), the rest of a long text cut.
-
-    Text from a machine may hold terminal escapes that hide, move or colour what stands around it.
-    """
-    cut = text if limit is None else text[:limit]
-    shown = cut if cut.isprintable() else "".join(c if c.isprintable() else _written_out(c) for c in cut)
-    return shown if len(cut) == len(text) else f"{shown}... ({len(text)} characters)"
-
-
-def _written_out(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def paint(text: str, kind: str, *, color: bool) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from gpudoctor.reporters.terminal import clean
+from gpudoctor.untrusted import clean
 
 _NO_BREAK = "\u00a0"
 _UNITS = {"_watts": "W", "_mhz": "MHz", "_percent": "%", "_celsius": "°C"}

@@ -19,9 +19,9 @@ from gpudoctor.reporters.html_tables import (
 )
 from gpudoctor.reporters.html_tree import element
 from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.reporters.tuning_picture import Picture, picture
 from gpudoctor.tuning import figures
+from gpudoctor.untrusted import clean
 
 
 def render(tuning: Tuning) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, Measurement, Tuning
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.tuning import figures
+from gpudoctor.untrusted import clean
 
 _NAME_LIMIT = 24
 _LIMIT_SHOWN = 0.4  # curves that reach less of the limit would lie flat at the bottom of a picture that shows it

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from gpudoctor.model.tuning import RunnerUp, Tuning
 from gpudoctor.reporters import chart, tuning_words
 from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent, rate, relative_error, step_time
-from gpudoctor.reporters.terminal import NARROWEST, clean, encodable, paint
+from gpudoctor.reporters.terminal import NARROWEST, encodable, paint
 from gpudoctor.reporters.text import wrap, wrap_parts
 from gpudoctor.reporters.tuning_words import PrecisionRow, name
 from gpudoctor.tuning import figures
+from gpudoctor.untrusted import clean
 
 _RUNNERS_UP_SHOWN = 6
 _HEADERS = ("", "batch\n", "step\nms", "{unit}\n", "memory\nGiB", "% of\npeak", "error\n", "")

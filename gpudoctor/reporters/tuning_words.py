@@ -18,8 +18,8 @@ from gpudoctor.model.tuning import (
     Tuning,
 )
 from gpudoctor.reporters.quantities import gibibytes, percent, rate, significant
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.tuning import figures
+from gpudoctor.untrusted import clean
 
 _NAME_LIMIT = 60
 

@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 from gpudoctor.errors import GpudoctorError, WorkloadError
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.tuning import OUT_OF_MEMORY, UNSUPPORTED
-from gpudoctor.probes.untrusted import cleaned
-from gpudoctor.reporters.terminal import clean
 from gpudoctor.tuning.process import WorkerEnded
 from gpudoctor.tuning.workers.failures import is_out_of_memory
+from gpudoctor.untrusted import clean, cleaned
 
 T = TypeVar("T")
 

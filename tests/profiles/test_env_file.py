@@ -9,8 +9,8 @@ import pytest
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.profile import Profile
+from gpudoctor.parsers.profile_variables import all_variables
 from gpudoctor.profiles.env_file import LARGEST_BYTES, parse, read_profile, render, write_profile
-from gpudoctor.profiles.variables import all_variables
 from tests.profiles.samples import LEAST, PROFILE
 
 TEXT = render(LEAST)

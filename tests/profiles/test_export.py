@@ -9,9 +9,9 @@ import pytest
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.profile import Profile
+from gpudoctor.parsers.profile_variables import all_variables
 from gpudoctor.profiles.env_file import parse
 from gpudoctor.profiles.export import FORMATS, export
-from gpudoctor.profiles.variables import all_variables
 from tests.profiles.samples import LEAST, PROFILE
 
 if sys.version_info >= (3, 11):

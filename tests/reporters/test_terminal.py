@@ -2,34 +2,12 @@ import io
 
 import pytest
 
-from gpudoctor.reporters.terminal import clean, encodable, paint, progress, use_color, width
+from gpudoctor.reporters.terminal import encodable, paint, progress, use_color, width
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        pytest.param("NVIDIA GeForce RTX 4090 °C", "NVIDIA GeForce RTX 4090 °C", id="plain text stays"),
-        pytest.param("\x1b[2Jcleared", r"\x1b[2Jcleared", id="terminal escape"),
-        pytest.param("a\nb\tc\rd\0", r"a\nb\tc\rd\x00", id="control characters"),
-        pytest.param("\x9b31m", r"\x9b31m", id="8-bit escape"),
-        pytest.param("user\u202egnp.exe", r"user\u202egnp.exe", id="text direction override"),
-        pytest.param("zero\u200bwidth", r"zero\u200bwidth", id="invisible character"),
-        pytest.param("\udc80", r"\udc80", id="undecodable byte"),
-    ],
-)
-def test_clean_shows_what_would_act_on_the_terminal(text: str, shown: str) -> None:
-    assert clean(text) == shown
-
-
-def test_clean_cuts_a_long_text_and_says_so() -> None:
-    assert clean("x" * 1000, 10) == "xxxxxxxxxx... (1000 characters)"
-    assert clean("\x1b" * 10, 10) == r"\x1b" * 10
-    assert clean("x" * 1000, None) == "x" * 1000
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model.profile import Profile
-from gpudoctor.profiles.variables import BadVariable, all_variables, allowed, profile_from
+from gpudoctor.parsers.profile_variables import BadVariable, all_variables, allowed, profile_from
 from tests.profiles.samples import LEAST, PROFILE
 
 VARIABLES = all_variables(LEAST)
