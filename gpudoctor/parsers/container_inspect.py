@@ -106,7 +106,6 @@ def parse_service(service: Service, image: Mapping[str, Any] | None) -> Containe
     """
     of_image = None if image is None else _variables((image.get("Config") or {}).get("Env"))
     own = {name: plain(text) for name, text in service.environment.items() if name in VARIABLES and text is not None}
-    memlock = service.ulimits.get("memlock")
     return ContainerSetup(
         name=plain(service.name),
         kind="service",
@@ -121,15 +120,15 @@ def parse_service(service: Service, image: Mapping[str, Any] | None) -> Containe
             )
             for request in service.device_requests
         ),
-        device_files=_device_files(device.partition(":")[0] for device in service.devices),
+        device_files=_device_files(service.devices),
         is_privileged=service.privileged,
         runtime=_text(service.runtime) or "",
         environment={**(of_image or {}), **own},
         image_environment=of_image,
         shm_size_bytes=service.shm_size_bytes,
         ipc=_text(service.ipc),
-        has_own_shm=any(mount.target.rstrip("/") == SHM for mount in service.mounts),
-        memlock_bytes=None if memlock is None else max(memlock[0], 0),
+        has_own_shm=SHM in service.mount_targets,
+        memlock_bytes=None if service.memlock is None else max(service.memlock, 0),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.containers.compose.project import DeviceRequest, Mount, Service
+from gpudoctor.containers.compose.project import DeviceRequest, Service
 from gpudoctor.model import ContainerEngine, ContainerSetup, GpuRequest
 from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, parse_service
 
@@ -137,9 +137,9 @@ def test_a_service() -> None:
         images=("shop-train", "shop_train"),
         device_requests=(DeviceRequest(driver="nvidia", capabilities=("gpu",)),),
         environment={"NVIDIA_VISIBLE_DEVICES": "0", "HF_TOKEN": "not-to-be-kept", "CUDA_VISIBLE_DEVICES": None},
-        ulimits={"memlock": (-1, -1)},
-        mounts=(Mount(kind="tmpfs", target="/dev/shm/"),),
-        devices=("/dev/infiniband:/dev/infiniband",),
+        memlock=-1,
+        mount_targets=("/dev/shm",),
+        devices=("/dev/infiniband",),
         shm_size_bytes=1 << 30,
         ipc="host",
     )

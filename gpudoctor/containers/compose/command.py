@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO
 
-from gpudoctor.containers.compose.canonical import canonical_service
-from gpudoctor.containers.compose.document import Document, project_name, section
+from gpudoctor.containers.compose.document import Document, project_name
 from gpudoctor.containers.compose.files import ComposeFiles
-from gpudoctor.containers.compose.yaml_document import MAXIMUM_BYTES, Value, parse_yaml
+from gpudoctor.containers.compose.services import mapping_of, service_fields
+from gpudoctor.containers.compose.yaml_document import MAXIMUM_BYTES, map_texts, parse_yaml
 
 _OFFLINE = {"COMPOSE_EXPERIMENTAL_GIT_REMOTE": "0", "COMPOSE_EXPERIMENTAL_OCI_REMOTE": "0"}
 """Compose v2 would fetch what a file includes from the network."""
@@ -111,21 +111,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _document(command: str, answer: bytes, files: ComposeFiles) -> Document:
-    root = _without_escapes(parse_yaml(answer, f"{command} config"))
-    services = section(root, "services")
+    """Return the project that the command writes. It writes two dollars for one, so that this is a compose file."""
+    root = mapping_of(map_texts(parse_yaml(answer, f"{command} config"), lambda text: text.replace("$$", "$")))
+    services = mapping_of(root.get("services"))
     # The command has put in every value that it knows; what is null has none.
     return Document(
-        name=project_name([root], files),
-        services={name: canonical_service(value, files.directory, {}) for name, value in services.items()},
-        volumes=section(root, "volumes"),
+        name=project_name([root["name"]] if "name" in root else [], files),
+        services={name: service_fields(mapping_of(value), files.directory, {}) for name, value in services.items()},
     )
-
-
-def _without_escapes(value: Value) -> Value:
-    """Return the value with a dollar for each two: the command writes them so that its answer is a compose file."""
-    content = value.content
-    if isinstance(content, dict):
-        return value.with_content({name: _without_escapes(item) for name, item in content.items()})
-    if isinstance(content, list):
-        return value.with_content([_without_escapes(item) for item in content])
-    return value.with_content(content.replace("$$", "$")) if isinstance(content, str) else value

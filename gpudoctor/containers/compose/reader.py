@@ -9,7 +9,7 @@ from gpudoctor.containers.compose.command import NotRead, ask_command
 from gpudoctor.containers.compose.document import Document, read_document
 from gpudoctor.containers.compose.files import ComposeFiles, find_files
 from gpudoctor.containers.compose.project import Project
-from gpudoctor.containers.compose.services import ServiceReader
+from gpudoctor.containers.compose.services import service_of
 
 COMMAND_SECONDS = 5.0
 """docker-compose 1.29, which is written in Python, took 0.9 s for a small project (2 cores, 2026-11)."""
@@ -24,7 +24,7 @@ def read_project(path: Path, environ: Mapping[str, str], command_seconds: float 
 
     Raises:
         NoComposeFile: there is none.
-        ValueError: a file is wrong, or holds what is not understood; the message names file and line.
+        ValueError: a file is wrong, or holds what is not understood; the message names file and place.
         OSError: a file cannot be read.
     """
     files = find_files(path, environ)
@@ -42,12 +42,13 @@ def read_project(path: Path, environ: Mapping[str, str], command_seconds: float 
 
 
 def _project(files: ComposeFiles, document: Document, read_by: str) -> Project:
-    reader = ServiceReader(document.name, files.directory, document.volumes, files.environment)
     return Project(
         name=document.name,
         directory=str(files.directory),
         files=tuple(map(str, files.files)),
-        services=tuple(reader.service(name, value) for name, value in document.services.items()),
+        services=tuple(
+            service_of(name, document.name, fields, files.environment) for name, fields in document.services.items()
+        ),
         profiles=files.profiles,
         read_by=read_by,
     )

@@ -1,231 +1,258 @@
-"""Services of a compose document → records."""
+"""Services of a compose project: from what compose files and `docker compose config` write, to records.
+
+Source: https://docs.docker.com/reference/compose-file/services/
+"""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
-import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from gpudoctor.containers.compose.canonical import absolute, is_remote
 from gpudoctor.containers.compose.env_file import read_env_file
-from gpudoctor.containers.compose.project import Build, DeviceRequest, Mount, Service
-from gpudoctor.containers.compose.yaml_document import Value
+from gpudoctor.containers.compose.project import Build, DeviceRequest, Service
+from gpudoctor.containers.compose.yaml_document import text_of
+
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|github\.com/|git@|service:")
+_VOLUME = re.compile(r"(?:(?:[A-Za-z]:(?=\\|/[^:]*:/))?[^:]+:)?(?P<target>[^:]+)(?::[^:]+)?")
+"""[SOURCE:]TARGET[:MODE]. A letter is a drive in c:/source:/target, and a volume's name in c:/target."""
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?) ?([kmgtp]?)i?b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "y", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "n", "off", "0"), False),
+}
 
 
-class ServiceReader:
-    """Makes records of the services of one project.
+def service_fields(service: Mapping[str, Any], directory: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields that are read, each in one form of those that users may write: easy to merge.
 
-    project: its name. directory: of the project. volumes: the named volumes of the document.
-    environ: for the values that files of environment variables name.
+    directory: to which its paths are relative. environ: gives the values if only names are written.
+
+    Raises:
+        ValueError: a field has a form that is not understood; the message names it.
     """
-
-    def __init__(self, project: str, directory: Path, volumes: Mapping[str, Value], environ: Mapping[str, str]) -> None:
-        self._project = project
-        self._directory = directory
-        self._volumes = volumes
-        self._environ = environ
-
-    def service(self, name: str, value: Value) -> Service:
-        """Return the service.
-
-        value: in its canonical form.
-
-        Raises:
-            ValueError: a field is not understood; the message names file and line.
-            OSError: a file of environment variables cannot be read.
-        """
-        fields = _Fields(value)
-        image = fields.text("image")
-        build = self._build(fields.known["build"]) if "build" in fields.known else None
-        return Service(
-            name=name,
-            image=image,
-            images=self._images(name, image, build),
-            build=build,
-            platform=fields.text("platform"),
-            mounts=self._mounts(fields),
-            volumes_from=fields.texts("volumes_from"),
-            environment=self._environment(fields),
-            profiles=fields.texts("profiles"),
-            device_requests=_device_requests(fields),
-            runtime=fields.text("runtime"),
-            shm_size_bytes=_size_bytes(fields.known["shm_size"]) if "shm_size" in fields.known else None,
-            ipc=fields.text("ipc"),
-            ulimits={key: _ulimit(item) for key, item in fields.mapping("ulimits").items()},
-            command=_command(fields.known["command"]) if "command" in fields.known else None,
-            privileged=fields.flag("privileged"),
-            devices=tuple(_device(item) for item in fields.sequence("devices")),
-        )
-
-    def _images(self, service: str, image: str | None, build: Build | None) -> tuple[str, ...]:
-        if image is not None:
-            return (image,)
-        return () if build is None else (f"{self._project}-{service}", f"{self._project}_{service}")
-
-    def _build(self, value: Value) -> Build:
-        fields = _Fields(value)
-        context = fields.text("context") or str(self._directory)
-        inline = fields.text("dockerfile_inline")
-        args = {name: item.content for name, item in fields.mapping("args").items()}
-        dockerfile = "" if inline is not None else fields.text("dockerfile") or "Dockerfile"
-        return Build(
-            context=context,
-            dockerfile=dockerfile if is_remote(context) or not dockerfile else _inside(context, dockerfile),
-            dockerfile_inline=inline,
-            target=fields.text("target") or None,
-            args={name: str(text) for name, text in args.items() if text is not None},
-            unset_args=tuple(name for name, text in args.items() if text is None),
-            additional_contexts={name: item.text() for name, item in fields.mapping("additional_contexts").items()},
-            uses_ssh="ssh" in fields.known,
-            uses_secrets="secrets" in fields.known,
-            is_remote=is_remote(context),
-        )
-
-    def _mounts(self, fields: _Fields) -> tuple[Mount, ...]:
-        tmpfs = (Mount(kind="tmpfs", target=path.partition(":")[0]) for path in fields.texts("tmpfs"))
-        return tuple(dict.fromkeys((*(self._mount(item) for item in fields.sequence("volumes")), *tmpfs)))
-
-    def _mount(self, value: Value) -> Mount:
-        fields = _Fields(value)
-        kind, source, target = fields.text("type") or "", fields.text("source") or "", fields.text("target") or ""
-        read_only = fields.flag("read_only")
-        if kind != "volume":
-            return Mount(kind=kind, target=target, source=source, read_only=read_only)
-        if not source:
-            return Mount(kind="anonymous", target=target, read_only=read_only)
-        if source not in self._volumes:
-            raise value.error(f"the volume {source[:80]!r} is not among the project's `volumes`")
-        volume = _Fields(self._volumes[source])
-        return Mount(
-            kind="named",
-            target=target,
-            source=self._volume_name(source, volume),
-            read_only=read_only,
-            device=self._bound_folder(volume),
-        )
-
-    def _volume_name(self, name: str, volume: _Fields) -> str:
-        """Return the engine's name: `name`, that of `external`, or PROJECT_NAME."""
-        external = volume.known.get("external")
-        if external is not None and isinstance(external.content, dict):
-            return _Fields(external).text("name") or name
-        is_external = external is not None and external.boolean()
-        return volume.text("name") or (name if is_external else f"{self._project}_{name}")
-
-    def _bound_folder(self, volume: _Fields) -> str:
-        """Return the folder that a named volume shows; "" for an ordinary volume."""
-        options = volume.mapping("driver_opts")
-        words = options["o"].text().split(",") if "o" in options else []
-        if "device" not in options or not {"bind", "rbind"} & set(words):
-            return ""
-        return absolute(options["device"].text(), self._directory)
-
-    def _environment(self, fields: _Fields) -> dict[str, str | None]:
-        found: dict[str, str | None] = {}
-        for item in fields.sequence("env_file"):
-            found.update(self._env_file(_Fields(item)))
-        return {**found, **{name: _text_or_none(item) for name, item in fields.mapping("environment").items()}}
-
-    def _env_file(self, fields: _Fields) -> dict[str, str]:
-        path = fields.known["path"]
-        is_required = fields.flag("required", default=True)
-        try:
-            return read_env_file(Path(path.text()), self._environ)
-        except FileNotFoundError:
-            if is_required:
-                raise path.error(f"env_file: there is no file {path.text()}") from None
-            return {}
+    forms: dict[str, Callable[[Any], Any]] = {
+        "build": lambda value: _build(value, directory, environ),
+        "deploy": _reserved_devices,
+        "devices": lambda value: dict(map(_device, sequence_of(value))),
+        "env_file": lambda value: [_env_file(item, directory) for item in _one_or_more(value)],
+        "environment": lambda value: _pairs(value, environ),
+        "gpus": lambda value: [
+            _device_request(i, ("gpu",)) for i in ([{"count": -1}] if value == "all" else sequence_of(value))
+        ],
+        "image": text_of,
+        "ipc": text_of,
+        "privileged": _boolean,
+        "profiles": lambda value: [text_of(item) for item in sequence_of(value)],
+        "runtime": text_of,
+        "shm_size": _size_bytes,
+        "tmpfs": lambda value: {
+            posixpath.normpath(text_of(item).partition(":")[0]): True for item in _one_or_more(value)
+        },
+        "ulimits": _memlock,
+        "volumes": lambda value: dict.fromkeys(map(_volume_target, sequence_of(value)), True),
+    }
+    if service.get("extends") is not None:
+        raise ValueError("`extends` is not understood here; `docker compose` reads it")
+    return {name: _field(name, form, service[name]) for name, form in forms.items() if service.get(name) is not None}
 
 
-class _Fields:
-    """The fields of a mapping by their type; None, "" or () where one is not there or null."""
+def service_of(name: str, project: str, fields: Mapping[str, Any], environ: Mapping[str, str]) -> Service:
+    """Return the service of these fields.
 
-    def __init__(self, value: Value) -> None:
-        self.known = {name: item for name, item in value.mapping().items() if item.content is not None}
+    project: its name. environ: for the values that files of environment variables name.
 
-    def text(self, name: str) -> str | None:
-        return self.known[name].text() if name in self.known else None
-
-    def flag(self, name: str, *, default: bool = False) -> bool:
-        return self.known[name].boolean() if name in self.known else default
-
-    def mapping(self, name: str) -> dict[str, Value]:
-        return self.known[name].mapping() if name in self.known else {}
-
-    def sequence(self, name: str) -> list[Value]:
-        return self.known[name].sequence() if name in self.known else []
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        return tuple(item.text() for item in self.sequence(name))
-
-
-def _inside(context: str, dockerfile: str) -> str:
-    """Return the absolute path of a Dockerfile that is named relative to its context."""
-    return os.path.normpath(os.path.join(context, dockerfile))
-
-
-def _text_or_none(value: Value) -> str | None:
-    return None if value.content is None else value.text()
-
-
-def _device_requests(fields: _Fields) -> tuple[DeviceRequest, ...]:
-    """Return the GPUs of `gpus` and of `deploy.resources.reservations.devices`."""
-    found = [_device_request(item, ("gpu",)) for item in fields.sequence("gpus")]
-    place = fields
-    for name in ("deploy", "resources", "reservations"):
-        if name not in place.known:
-            return tuple(found)
-        place = _Fields(place.known[name])
-    return (*found, *(_device_request(item, ()) for item in place.sequence("devices")))
-
-
-def _device_request(value: Value, capabilities: tuple[str, ...]) -> DeviceRequest:
-    fields = _Fields(value)
-    count = fields.known.get("count")
-    return DeviceRequest(
-        driver=fields.text("driver") or "",
-        count=None if count is None else -1 if count.content == "all" else count.integer(),
-        device_ids=fields.texts("device_ids"),
-        capabilities=fields.texts("capabilities") or capabilities,
+    Raises:
+        ValueError: a file of environment variables is wrong, or not there.
+        OSError: it cannot be read.
+    """
+    image, build = fields.get("image"), fields.get("build")
+    environment: dict[str, str | None] = {}
+    for path, is_required in fields.get("env_file", ()):
+        environment.update(_variables(path, is_required, environ))
+    built = () if build is None else (f"{project}-{name}", f"{project}_{name}")
+    return Service(
+        name=name,
+        image=image,
+        images=built if image is None else (image,),
+        build=None if build is None else _build_of(build),
+        mount_targets=tuple({**fields.get("volumes", {}), **fields.get("tmpfs", {})}),
+        environment={**environment, **fields.get("environment", {})},
+        profiles=tuple(fields.get("profiles", ())),
+        device_requests=(*fields.get("gpus", ()), *fields.get("deploy", ())),
+        runtime=fields.get("runtime"),
+        shm_size_bytes=fields.get("shm_size"),
+        ipc=fields.get("ipc"),
+        memlock=fields.get("ulimits", {}).get("memlock"),
+        privileged=fields.get("privileged", False),
+        devices=tuple(fields.get("devices", {}).values()),
     )
 
 
-def _ulimit(value: Value) -> tuple[int, int]:
-    if not isinstance(value.content, dict):
-        limit = value.integer()
-        return limit, limit
-    if not {"soft", "hard"} <= value.content.keys():
-        raise value.error("ulimits: `soft` and `hard` are expected")
-    return value.content["soft"].integer(), value.content["hard"].integer()
+def mapping_of(value: Any) -> dict[str, Any]:
+    """Return a mapping; {} for null.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("a mapping is expected")
+    return value or {}
 
 
-def _size_bytes(value: Value) -> int:
-    match = _SIZE.fullmatch(value.text().strip())
-    if match is None:
-        raise value.error(f"{value.text()[:40]!r} is no size")
-    return (
-        int(float(match[1]) * _UNITS[match[2].lower()]) if "." in match[1] else int(match[1]) * _UNITS[match[2].lower()]
-    )
+def sequence_of(value: Any) -> list[Any]:
+    """Return a sequence; [] for null.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value is not None and not isinstance(value, list):
+        raise ValueError("a sequence is expected")
+    return value or []
 
 
-def _command(value: Value) -> tuple[str, ...]:
-    if isinstance(value.content, list):
-        return tuple(item.text() for item in value.content)
+def _field(name: str, form: Callable[[Any], Any], value: Any) -> Any:
     try:
-        return tuple(shlex.split(value.text()))
+        return form(value)
     except ValueError as error:
-        raise value.error(f"command: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
-def _device(value: Value) -> str:
-    """Return SOURCE:TARGET:PERMISSIONS, without the permissions `rwm` that all have, or the name of a CDI device."""
-    fields = _Fields(value)
-    source, target, permissions = (fields.text(name) or "" for name in ("source", "target", "permissions"))
-    if source == target and not source.startswith("/"):
-        return source
-    return ":".join(part for part in (source, target, "" if permissions == "rwm" else permissions) if part)
+def _one_or_more(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else sequence_of(value)
+
+
+def _absolute(path: str, directory: Path) -> str:
+    """Return `path` absolute; `~` is the home directory."""
+    return os.path.abspath(directory / os.path.expanduser(path))
+
+
+def _context(path: Any, directory: Path) -> str:
+    text = text_of(path)
+    return text if _REMOTE.match(text) else _absolute(text, directory)
+
+
+def _pairs(value: Any, environ: Mapping[str, str]) -> dict[str, str | None]:
+    """Return NAME → text, from a mapping or a list of NAME=text; a name alone gets the text of the environment."""
+    if isinstance(value, list):
+        split = [text_of(item).partition("=") for item in value]
+        pairs: dict[str, Any] = {name: text if equals else None for name, equals, text in split}
+    else:
+        pairs = mapping_of(value)
+    return {name: environ.get(name) if item is None else text_of(item) for name, item in pairs.items()}
+
+
+def _build(value: Any, directory: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    build = {"context": value} if isinstance(value, str) else mapping_of(value)
+    fields = {name: text_of(build[name]) for name in ("dockerfile", "dockerfile_inline", "target") if build.get(name)}
+    contexts = _pairs(build.get("additional_contexts"), {})
+    return {
+        "directory": str(directory),
+        **({"context": _context(build["context"], directory)} if build.get("context") is not None else {}),
+        **fields,
+        "args": _pairs(build.get("args"), environ),
+        "additional_contexts": {name: _context(path, directory) for name, path in contexts.items()},
+    }
+
+
+def _build_of(fields: Mapping[str, Any]) -> Build:
+    context = fields.get("context") or fields["directory"]
+    inline = fields.get("dockerfile_inline")
+    is_remote = _REMOTE.match(context) is not None
+    dockerfile = "" if inline is not None else fields.get("dockerfile", "Dockerfile")
+    return Build(
+        context=context,
+        dockerfile=dockerfile if is_remote or not dockerfile else os.path.normpath(os.path.join(context, dockerfile)),
+        dockerfile_inline=inline,
+        target=fields.get("target"),
+        args={name: text for name, text in fields["args"].items() if text is not None},
+        additional_contexts=fields["additional_contexts"],
+        is_remote=is_remote,
+    )
+
+
+def _device(value: Any) -> tuple[str, str]:
+    """Return the path in the container and the one on the host; a CDI name ("nvidia.com/gpu=all") is both."""
+    if isinstance(value, dict):
+        source = text_of(value.get("source"))
+        return text_of(value.get("target")) or source, source
+    source, _, rest = text_of(value).partition(":")
+    return rest.partition(":")[0] or source, source
+
+
+def _volume_target(value: Any) -> str:
+    if isinstance(value, dict):
+        target = text_of(value.get("target"))
+    else:
+        match = _VOLUME.fullmatch(text_of(value))
+        target = match["target"] if match else ""
+    if not target:
+        raise ValueError(f"{str(value)[:80]!r} is not SOURCE:TARGET:MODE, and has no `target`")
+    return posixpath.normpath(target)
+
+
+def _env_file(value: Any, directory: Path) -> tuple[str, bool]:
+    """Return the path, and whether the file has to be there."""
+    entries = {"path": value} if isinstance(value, str) else mapping_of(value)
+    if not entries.get("path") or "format" in entries:
+        raise ValueError("`path` is missing, or `format` is there, which is not understood here")
+    return _absolute(text_of(entries["path"]), directory), _boolean(entries.get("required", True))
+
+
+def _variables(path: str, is_required: bool, environ: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return read_env_file(Path(path), environ)
+    except FileNotFoundError:
+        if is_required:
+            raise ValueError(f"env_file: there is no file {path}") from None
+        return {}
+
+
+def _reserved_devices(deploy: Any) -> list[DeviceRequest]:
+    """Return the GPUs of `deploy.resources.reservations.devices`."""
+    place = mapping_of(deploy)
+    for name in ("resources", "reservations"):
+        place = mapping_of(place.get(name))
+    return [_device_request(item, ()) for item in sequence_of(place.get("devices"))]
+
+
+def _device_request(value: Any, capabilities: tuple[str, ...]) -> DeviceRequest:
+    fields = mapping_of(value)
+    count = fields.get("count")
+    return DeviceRequest(
+        driver=text_of(fields.get("driver")),
+        count=None if count is None else -1 if count == "all" else _integer(count),
+        device_ids=tuple(map(text_of, sequence_of(fields.get("device_ids")))),
+        capabilities=tuple(map(text_of, sequence_of(fields.get("capabilities")))) or capabilities,
+    )
+
+
+def _memlock(ulimits: Any) -> dict[str, int]:
+    """Return the soft limit by its name."""
+    limit = mapping_of(ulimits).get("memlock")
+    return {} if limit is None else {"memlock": _integer(limit.get("soft") if isinstance(limit, dict) else limit)}
+
+
+def _integer(value: Any) -> int:
+    if re.fullmatch(r"[-+]?[0-9]{1,18}", text_of(value).strip()):
+        return int(text_of(value))
+    raise ValueError(f"{text_of(value)[:40]!r} is no whole number")
+
+
+def _boolean(value: Any) -> bool:
+    if (word := text_of(value).lower()) in _BOOLEANS:
+        return _BOOLEANS[word]
+    raise ValueError("true or false is expected")
+
+
+def _size_bytes(value: Any) -> int:
+    match = _SIZE.fullmatch(text_of(value).strip())
+    if match is None:
+        raise ValueError(f"{text_of(value)[:40]!r} is no size")
+    number, unit = match[1], _UNITS[match[2].lower()]
+    return int(float(number) * unit) if "." in number else int(number) * unit

@@ -181,32 +181,6 @@ services:
 volumes: {logs: {name: all-logs}}
 """
 
-EXTENDS = """
-services:
-  base:
-    build: {context: ./app, args: {A: 1}}
-    environment: {A: base, B: base}
-  near:
-    extends: base
-    environment: [B=near]
-  far:
-    extends: {file: shared/common.yml, service: worker}
-    environment: {FAR: "1"}
-    volumes: ["./far:/far"]
-"""
-
-SHARED = """
-services:
-  root:
-    build: ./context
-    env_file: worker.env
-    volumes: [./root:/root-data]
-  worker:
-    extends: {service: root}
-    build: {target: "${TARGET-none}"}
-    environment: {WORKER: "1"}
-"""
-
 ENV_FILES = """
 services:
   one:
@@ -234,10 +208,6 @@ CASES = {
         files={"main.yml": MAIN, "sub/over.yml": OVERRIDE},
         folders=("app", "other"),
         environ={"COMPOSE_FILE": "main.yml:sub/over.yml", "COMPOSE_PROJECT_NAME": "own-name"},
-    ),
-    "extends": Case(
-        files={"compose.yml": EXTENDS, "shared/common.yml": SHARED, "shared/worker.env": "E=1\nWORKER=0\n"},
-        folders=("app", "shared/context"),
     ),
     "files of environment variables": Case(
         files={

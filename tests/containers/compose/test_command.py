@@ -28,7 +28,7 @@ def _comparable(service: Service) -> Service:
     return replace(
         service,
         build=None if service.build is None else _without_empty_args(service.build),
-        mounts=tuple(sorted(service.mounts, key=lambda mount: mount.target)),
+        mount_targets=tuple(sorted(service.mount_targets)),
         device_requests=tuple(sorted(service.device_requests, key=repr)),
         profiles=tuple(sorted(service.profiles)),
         devices=tuple(sorted(service.devices)),
@@ -37,7 +37,7 @@ def _comparable(service: Service) -> Service:
 
 def _without_empty_args(build: Build) -> Build:
     """Return the build without arguments that have no value: version 1 makes them empty, version 2 leaves them out."""
-    return replace(build, args={name: value for name, value in build.args.items() if value}, unset_args=())
+    return replace(build, args={name: value for name, value in build.args.items() if value})
 
 
 @pytest.fixture
