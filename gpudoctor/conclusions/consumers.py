@@ -119,5 +119,6 @@ def _cupy(cupy: Cupy, runtime: CupyRuntime, driver: _Driver) -> Iterator[Consume
             cuda_version=cuda,
             fact=fact,
             works=bool(runtime.device_count),
+            has_variants=cupy.cuda_major is not None,
             runs=driver.runs(cuda),
         )

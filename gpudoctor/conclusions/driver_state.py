@@ -52,7 +52,7 @@ def _too_old(symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
     found = with_code(symptoms, "cuda-35")
     if of_kind(symptoms, "container-video-library"):
         found = tuple(symptom for symptom in found if symptom.kind != "nvenc-driver-too-old")
-    return first(of_kind(found, "torch-driver-too-old"), found)
+    return first(of_kind(found, "torch-*"), of_kind(found, "cupy-*"), found)
 
 
 def _offered(driver: Driver, too_old: Symptom | None) -> CudaVersion | None:

@@ -33,6 +33,7 @@ class Consumer:
     fact: Annotated[str, Fact("path of the fact that gives the version")]
     works: Annotated[bool, Fact("it is known to compute on the GPU")] = False
     runs: Annotated[bool | None, Fact("the driver runs programs built with that version")] = None
+    has_variants: Annotated[bool, Fact("its package comes for several CUDA versions: another one may fit")] = False
     likely: Annotated[str, Fact("why the version was inferred, not read; empty if it was read")] = ""
 
 

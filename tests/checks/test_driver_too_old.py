@@ -199,7 +199,7 @@ def test_the_toolkit_is_advice() -> None:
             id="CPU build",
         ),
         pytest.param({"driver": Driver(), "torch": torch_for(13, 0)}, "driver.version is unknown", id="version"),
-        pytest.param({"torch": torch_for(13, 0)}, "driver is unknown", id="driver"),
+        pytest.param({"torch": torch_for(13, 0)}, "driver.version is unknown", id="driver"),
         pytest.param(
             {"driver": Driver(installed=False), "torch": torch_for(13, 0)}, "no driver is installed", id="none"
         ),

@@ -1,0 +1,85 @@
+"""A driver and libraries that fit each other: a newer driver, or libraries built for an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpudoctor.data import minimum_driver, torch_builds
+from gpudoctor.model import (
+    CudaVersion,
+    Cupy,
+    Device,
+    Driver,
+    DriverState,
+    DriverVersion,
+    Python,
+    Remedy,
+    System,
+    Torch,
+)
+from gpudoctor.remedies.cupy_install import install_cupy
+from gpudoctor.remedies.driver_install import update_driver
+from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.torch_install import install_torch
+
+# The driver of CUDA 10.0, the oldest of the table of toolkits.
+OLDEST_IN_TABLE = DriverVersion((410, 48))
+OLD_INDEX = "https://download.pytorch.org/whl/torch_stable.html"
+# Source: the index named, and https://github.com/pytorch/pytorch/issues/37113.
+OLD_BUILDS = Remedy(
+    summary="Or, on Python 3.8 and older, keep the driver and take an old build for CUDA 9.2 (cu92)",
+    commands=(
+        f"python -m pip install torch==1.4.0+cu92 torchvision==0.5.0+cu92 -f {OLD_INDEX}",
+        'python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"',
+    ),
+)
+
+
+@fix
+def fit_driver_and_libraries(  # noqa: PLR0913
+    *,
+    driver_state: DriverState,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    system: System | None,
+    python: Python | None,
+    torch: Torch | None,
+    cupy: Cupy | None,
+    needed: CudaVersion | DriverVersion | None = None,
+    libraries: Sequence[str] = (),
+) -> tuple[Remedy, ...]:
+    """Return how to update the driver and how to keep it, the one that this user can do first.
+
+    needed: the driver itself, or the CUDA version that it must run. libraries: "torch", "cupy".
+    """
+    if driver is None or driver.version is None:
+        driver = Driver(cuda_version=driver_state.cuda_version)
+    update = update_driver(system=system, needed=needed, devices=devices, driver=driver)
+    if needed is None:
+        floors = ", ".join(f"CUDA {major} {minimum_driver(CudaVersion(major, 0))}" for major in (13, 12, 11))
+        update = replace(update, summary=f"{update.summary}; of drivers for Linux needs {floors} or newer")
+    machine = {"python": python, "system": system, "driver": driver, "devices": devices}
+    installs = sorted(_installs(machine, libraries, torch, cupy, driver_state), key=lambda made: not made.commands)
+    if driver_state.stays and any(remedy.commands for remedy in installs):
+        return (*installs, update)
+    return (update, *installs)
+
+
+def _installs(
+    machine: Mapping[str, Any], libraries: Sequence[str], torch: Torch | None, cupy: Cupy | None, state: DriverState
+) -> Iterator[Remedy]:
+    if "torch" in libraries:
+        yield install_torch(**machine, torch=torch)
+    if "cupy" in libraries:
+        yield install_cupy(**machine, cupy=cupy)
+    if "torch" in libraries and _is_old(machine["driver"], state.cuda_version):
+        yield OLD_BUILDS
+
+
+def _is_old(driver: Driver, offered: CudaVersion | None) -> bool:
+    """Return whether the driver is older than every build in the table."""
+    if offered is None:
+        return driver.version is not None and driver.version < OLDEST_IN_TABLE
+    return offered < torch_builds()[0].cuda
