@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.conclusions.installed import Machine, whole_torch
-from gpudoctor.configuration.requirements.judgement import Judgement
-from gpudoctor.configuration.requirements.parsing import MachineRequirement
 from gpudoctor.model import CudaVersion, DriverVersion, Finding, Remedy, Severity, Snapshot
+from gpudoctor.model.requirement import Judgement, MachineRequirement
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.remedies import update_driver
 
 
 @check(family="tool")
-def requirement_unmet(snapshot: Snapshot, requirements: tuple[MachineRequirement, ...]) -> Iterator[Finding]:
+def requirement_unmet(snapshot: Snapshot, judgements: tuple[Judgement, ...]) -> Iterator[Finding]:
     """Something that --require or the configuration asks of this machine is not so, or is not known.
 
     Why: a job that needs a GPU and silently runs on the CPU costs days. A requirement stops it before it starts.
@@ -21,29 +20,23 @@ def requirement_unmet(snapshot: Snapshot, requirements: tuple[MachineRequirement
     shm>=1GiB, profile (it fits this machine). GPUs are those that a program can use here; what is asked of them must
     hold for as many as gpu>=N asks for, without it for each. Versions compare as in PEP 440. Of vram, 1 % less is
     equal, because the driver keeps a little.
-    Exception: none. What could not be read meets no requirement. An unmet one stays an error where another finding
+    Exception: none. If a value cannot be read, the requirement fails. An unmet one stays an error if another finding
     explains it, and makes the exit status 1 whatever --fail-on says.
     Reference: https://peps.python.org/pep-0440/#version-specifiers
     """
-    skip_unless(requirements, "nothing is required (--require)")
-    from gpudoctor.configuration.requirements.judging import judge  # most runs require nothing
-
-    for judgement in judge(requirements, snapshot):
+    skip_unless(judgements, "nothing is required (--require)")
+    for judgement in judgements:
         if not judgement.met:
-            yield _finding(judgement, snapshot)
-
-
-def _finding(judgement: Judgement, snapshot: Snapshot) -> Finding:
-    text = judgement.requirement.text
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{text} is required, and {judgement.found}",
-        subject=text,
-        facts=judgement.facts,
-        remedies=tuple(_remedies(judgement.requirement, snapshot)),
-        details={"requirement": text, "known": judgement.met is not None},
-        same_fault_as=judgement.faults,
-    )
+            text = judgement.requirement.text
+            yield Finding(
+                severity=Severity.ERROR,
+                summary=f"{text} is required, and {judgement.found}",
+                subject=text,
+                facts=judgement.facts,
+                remedies=tuple(_remedies(judgement.requirement, snapshot)),
+                details={"requirement": text, "known": judgement.met is not None},
+                same_fault_as=judgement.faults,
+            )
 
 
 def _remedies(requirement: MachineRequirement, snapshot: Snapshot) -> Iterator[Remedy]:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from gpudoctor.commands.check import check
-from gpudoctor.configuration.requirements.parsing import parse_requirement
+from gpudoctor.configuration.requirements import parse_requirement
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.compose.reader import read_project
 

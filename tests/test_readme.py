@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.configuration.options import load_configuration
-from gpudoctor.configuration.requirements.names import NAMES
+from gpudoctor.configuration.requirement_names import NAMES
 from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.plan import project_configuration
 from gpudoctor.engine.runner import run_one
 from gpudoctor.model import Driver, DriverVersion, Snapshot
 from tests.environments import python_of
@@ -120,7 +120,7 @@ def test_the_gate_stops_what_stands_behind_it(tmp_path: Path) -> None:
 
 def test_the_configuration_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.toml").write_text(command_after("the configuration").removeprefix("toml\n"))
-    found = load_configuration(str(tmp_path))
+    found = project_configuration(str(tmp_path))
     assert [requirement.text for requirement in found.require] == ["gpu>=1", "torch.cuda"]
     assert found.ignore == {"persistence-mode-off": "ignored in gpudoctor.toml: the cluster sets it at night"}
 

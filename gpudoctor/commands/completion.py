@@ -20,11 +20,10 @@ def all_checks() -> tuple[Check, ...]:
     Raises:
         UsageError: the configuration is wrong.
     """
-    from gpudoctor.configuration.options import load_configuration
     from gpudoctor.engine.catalog import load_checks
-    from gpudoctor.engine.plan import working_directory
+    from gpudoctor.engine.plan import project_configuration, working_directory
 
-    return load_checks(load_configuration(working_directory()).plugins)
+    return load_checks(project_configuration(working_directory()).plugins)
 
 
 def complete_ids(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -44,7 +43,7 @@ def complete_requirements(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the names of what can be required that begin so; without an operator, which a shell would take for its."""
-    from gpudoctor.configuration.requirements.names import NAMES
+    from gpudoctor.configuration.requirement_names import NAMES
 
     return _items([(name, known.meaning) for name, known in NAMES.items()], incomplete)
 

@@ -21,7 +21,7 @@ class Facts:
 
     def __init__(self, snapshot: Snapshot, **given: Any) -> None:
         self.snapshot = snapshot
-        self._known: dict[str, Any] = {"snapshot": snapshot, **given}
+        self._known: dict[str, Any] = {"snapshot": snapshot, "requirements": (), **given}
 
     def get(self, name: str) -> Any:
         """Return the section, None if it is unknown."""

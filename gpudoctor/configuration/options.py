@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from gpudoctor.configuration.files import Source, find_source
-from gpudoctor.configuration.requirements.parsing import UNMET, MachineRequirement, parse_requirement
-from gpudoctor.errors import FAIL_ON, UsageError
+from gpudoctor.configuration.requirements import UNMET, parse_requirement
+from gpudoctor.errors import FAIL_ON
 from gpudoctor.model.finding import Severity
 from gpudoctor.model.record import record
+from gpudoctor.model.requirement import MachineRequirement
 
 
 @record
@@ -24,6 +25,7 @@ class Configuration:
     file: its name as seen from the working directory; "" where there is none.
     select: ids or families. ignore: check id → why it is left out, to be shown. severity: by check id.
     plugins: folder of further checks.
+    source: the file itself, for messages on what is wrong with its names of checks.
     """
 
     file: str = ""
@@ -35,13 +37,14 @@ class Configuration:
     compose: str | None = None
     profile: str | None = None
     plugins: str | None = None
+    source: Source | None = field(default=None, compare=False)
 
 
 def load_configuration(directory: str) -> Configuration:
     """Return what the first file says that is found going up from `directory`; all empty where there is none.
 
     Raises:
-        UsageError: it cannot be read, or a key, an id or a value in it is misspelt; the message names file and key.
+        UsageError: it cannot be read, or a key or a value in it is misspelt; the message names file and key.
     """
     source = find_source(directory)
     if source is None:
@@ -50,7 +53,7 @@ def load_configuration(directory: str) -> Configuration:
         if key not in _READERS:
             raise source.error(key, f"no such key: {_hint(key, _READERS)}")
     values = {key: read(source) for key, read in _READERS.items() if key in source.content}
-    return _with_ids(Configuration(file=source.name, **values), source)
+    return Configuration(file=source.name, source=source, **values)
 
 
 def _hint(word: str, known: Any) -> str:
@@ -147,33 +150,3 @@ _READERS: Mapping[str, Callable[[Source], Any]] = {
     "profile": _path("profile", None, "file"),
     "plugins": _path("plugins", os.path.isdir, "folder"),
 }
-
-
-def _with_ids(configuration: Configuration, source: Source) -> Configuration:
-    """Return the configuration with ids for the families in `ignore`. A family holds no requirement back.
-
-    The catalog is loaded only where a check is named.
-
-    Raises:
-        UsageError: a check that is named does not exist.
-    """
-    if not (configuration.select or configuration.ignore or configuration.severity):
-        return configuration
-    from gpudoctor.engine.catalog import load_checks
-    from gpudoctor.engine.selection import named
-
-    checks = load_checks(configuration.plugins)
-
-    def ids(key: str, name: str) -> list[str]:
-        try:
-            return [check.id for check in named(checks, name) if check.id != UNMET or name == UNMET]
-        except UsageError as error:
-            raise source.error(key, str(error), name) from None
-
-    for name in configuration.select:
-        ids("select", name)
-    for name in configuration.severity:
-        if name not in ids("severity", name):
-            raise source.error("severity", f"{name} is a family: name its checks", name)
-    ignore = {check_id: reason for name, reason in configuration.ignore.items() for check_id in ids("ignore", name)}
-    return replace(configuration, ignore=ignore)

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from gpudoctor.conclusions import sections_of as sections_read
-from gpudoctor.configuration.requirements.parsing import UNMET, MachineRequirement, sections_of
+from gpudoctor.configuration.requirements import UNMET, sections_of
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.engine.selection import named, select
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model import Outcome, Report, Severity
 from gpudoctor.model.record import record
+from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.probes.host import Host
 from gpudoctor.registry import Check
 

@@ -6,8 +6,11 @@ import os
 from dataclasses import fields, replace
 
 from gpudoctor.configuration.options import Configuration, load_configuration
-from gpudoctor.configuration.requirements.parsing import UNMET, parse_requirement
+from gpudoctor.configuration.requirements import UNMET, parse_requirement
+from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import ON_COMMAND_LINE, Rules
+from gpudoctor.engine.selection import named
+from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
 from gpudoctor.probes.host import ImageRequest
 
@@ -44,7 +47,7 @@ def configured(
         UsageError: a requirement cannot be read, or the configuration is wrong.
     """
     requirements = tuple(parse_requirement(text) for text in required)
-    configuration = load_configuration(working_directory())
+    configuration = project_configuration(working_directory())
     rules = Rules(
         requirements=tuple(dict.fromkeys((*configuration.require, *requirements))),
         severities=configuration.severity,
@@ -62,6 +65,15 @@ def configured(
     )
 
 
+def project_configuration(directory: str) -> Configuration:
+    """Return the configuration found from `directory` upwards, with the ids of the checks that it names.
+
+    Raises:
+        UsageError: it is wrong, or names a check that does not exist.
+    """
+    return _with_ids(load_configuration(directory))
+
+
 def working_directory() -> str:
     """Return where the configuration is looked for first."""
     try:
@@ -74,3 +86,32 @@ def _images(request: ImageRequest, configuration: Configuration) -> ImageRequest
     """Return what the container checks look at. A service alone is one of the configuration's compose file."""
     named = any(getattr(request, item.name) for item in fields(request) if item.name != "service")
     return request if named or configuration.compose is None else replace(request, compose=configuration.compose)
+
+
+def _with_ids(configuration: Configuration) -> Configuration:
+    """Return the configuration with ids for the families in `ignore`. A family holds no requirement back.
+
+    The catalog is loaded only where a check is named.
+
+    Raises:
+        UsageError: a check that is named does not exist.
+    """
+    source = configuration.source
+    if source is None or not (configuration.select or configuration.ignore or configuration.severity):
+        return configuration
+
+    checks = load_checks(configuration.plugins)
+
+    def ids(key: str, name: str) -> list[str]:
+        try:
+            return [check.id for check in named(checks, name) if check.id != UNMET or name == UNMET]
+        except UsageError as error:
+            raise source.error(key, str(error), name) from None
+
+    for name in configuration.select:
+        ids("select", name)
+    for name in configuration.severity:
+        if name not in ids("severity", name):
+            raise source.error("severity", f"{name} is a family: name its checks", name)
+    ignore = {check_id: reason for name, reason in configuration.ignore.items() for check_id in ids("ignore", name)}
+    return replace(configuration, ignore=ignore)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
-from gpudoctor.configuration.requirements.parsing import MachineRequirement
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.fact import fact_of
 from gpudoctor.model.report import Report
+from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.registry import Check, NotApplicable, Skip
 from gpudoctor.remedies.fixes import remedies_of
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.record import record
+from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.torch_devices import TorchDevices
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
 
@@ -94,6 +95,7 @@ class Conclusions:
     torch_devices: TorchDevices
     driver_state: DriverState
     consumers: Consumers
+    judgements: tuple[Judgement, ...]
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.configuration.requirements.parsing import parse_requirement
+from gpudoctor.configuration.requirements import parse_requirement
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import exit_status
 from gpudoctor.engine.runner import run_checks

@@ -24,7 +24,7 @@ def test_a_conclusion_is_made_once() -> None:
 
 @pytest.mark.parametrize("name", CONCLUSIONS)
 def test_every_conclusion_has_its_function_and_is_never_unknown(name: str) -> None:
-    known = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot"}
+    known = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot", "requirements"}
     assert set(parameters(conclude(name))) <= known
     assert Facts(Snapshot()).get(name) is not None
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudoctor.configuration.options import Configuration, load_configuration
-from gpudoctor.configuration.requirements.parsing import parse_requirement
+from gpudoctor.configuration.options import Configuration
+from gpudoctor.configuration.requirements import parse_requirement
 from gpudoctor.engine.catalog import load_checks
-from gpudoctor.engine.plan import Plan, configured
+from gpudoctor.engine.plan import Plan, configured, project_configuration
 from gpudoctor.errors import UsageError
 from gpudoctor.model import Severity
 from gpudoctor.probes.host import ImageRequest
@@ -65,7 +65,7 @@ def write(folder: Path, file: str, text: str) -> Path:
 
 
 def load(folder: Path) -> Configuration:
-    return load_configuration(str(folder))
+    return project_configuration(str(folder))
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudoctor.configuration.requirements import judgement as judgements
-from gpudoctor.configuration.requirements.judgement import Judgement
-from gpudoctor.configuration.requirements.judging import judge
-from gpudoctor.configuration.requirements.names import NAMES
-from gpudoctor.configuration.requirements.parsing import (
-    OPERATORS,
-    UNITS,
-    MachineRequirement,
-    parse_requirement,
-    sections_of,
-)
+from gpudoctor.conclusions.requirements import judgement as judgements
+from gpudoctor.conclusions.requirements.judging import judge
+from gpudoctor.configuration.requirement_names import NAMES
+from gpudoctor.configuration.requirements import UNITS, parse_requirement, sections_of
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.errors import UsageError
 from gpudoctor.model import (
@@ -40,6 +33,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 
 MIB = 2**20
 GIB = 2**30

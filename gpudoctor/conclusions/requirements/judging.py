@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpudoctor.conclusions.installed import cupy_installed, torch_fact, whole_torch
-from gpudoctor.configuration.requirements.gpu_judging import PROPERTIES, judge_count, judge_property, least_count
-from gpudoctor.configuration.requirements.gpus import usable_gpus
-from gpudoctor.configuration.requirements.judgement import (
+from gpudoctor.conclusions.requirements.gpu_judging import PROPERTIES, judge_count, judge_property, least_count
+from gpudoctor.conclusions.requirements.gpus import usable_gpus
+from gpudoctor.conclusions.requirements.judgement import (
     BAD_PROFILE,
     BROKEN_CUPY,
     BROKEN_TORCH,
@@ -16,14 +16,13 @@ from gpudoctor.configuration.requirements.judgement import (
     NO_TORCH,
     NO_TORCH_CUDA,
     SMALL_SHM,
-    Judgement,
     size_agrees,
     version_agrees,
 )
-from gpudoctor.configuration.requirements.parsing import MachineRequirement
-from gpudoctor.configuration.requirements.unknown import why_unknown
+from gpudoctor.conclusions.requirements.unknown import why_unknown
 from gpudoctor.data.numerics import within
 from gpudoctor.model import Cupy, CupyRuntime, Driver, Python, Snapshot, System, TorchRuntime
+from gpudoctor.model.requirement import Judgement, MachineRequirement
 from gpudoctor.profiles.fingerprint import FITS, STALE, compare, fit
 
 _MIB = 2**20

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.configuration.requirements.parsing import OPERATORS, MachineRequirement
-from gpudoctor.model.record import record
+from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
 # Checks whose finding is why something is not there.
 NO_DRIVER = ("driver-missing", "driver-not-loaded", "libcuda-not-on-linker-path", "wsl-driver-problem")
@@ -22,22 +21,6 @@ NO_CUPY = ("cupy-missing",)
 BROKEN_CUPY = ("cupy-unusable",)
 SMALL_SHM = ("shm-too-small",)
 BAD_PROFILE = ("profile-stale",)
-
-
-@record
-class Judgement:
-    """Whether one requirement is met.
-
-    met: None where what it asks for is not known, which is not met either.
-    found: what is there instead, or why it is unknown, to follow "..., and": "NVIDIA L4 has 22.49 GiB".
-    facts: dotted paths of what it rests on. faults: ids of checks that find the same fault.
-    """
-
-    requirement: MachineRequirement
-    met: bool | None
-    found: str = ""
-    facts: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
 
 
 def version_agrees(requirement: MachineRequirement, version: str) -> bool | None:

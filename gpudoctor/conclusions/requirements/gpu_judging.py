@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.conclusions.devices import has_tensor_cores
-from gpudoctor.configuration.requirements.gpus import Gpu, Gpus
-from gpudoctor.configuration.requirements.judgement import NO_GPU, Judgement, size_agrees, version_agrees
-from gpudoctor.configuration.requirements.parsing import OPERATORS, MachineRequirement
+from gpudoctor.conclusions.requirements.gpus import Gpu, Gpus
+from gpudoctor.conclusions.requirements.judgement import NO_GPU, size_agrees, version_agrees
 from gpudoctor.data import features
 from gpudoctor.model import described
+from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 
 MEMORY_TOLERANCE = 0.01
 """Of a 24 GB RTX 4090 nvidia-smi tells 23.99 GiB, of a 32 GB RTX 5090 31.84 and of an 80 GB H100 79.65: the driver

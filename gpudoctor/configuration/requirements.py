@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from gpudoctor.configuration.requirements.names import NAMES, Name
+from gpudoctor.configuration.requirement_names import NAMES, Name
 from gpudoctor.errors import UsageError
-from gpudoctor.model.record import record
+from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
 UNMET = "requirement-unmet"
 """The check that judges the requirements."""
 
-OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    "<": operator.lt,
-}
 UNITS = {
     "KIB": 2**10,
     "MIB": 2**20,
@@ -41,29 +31,9 @@ _EXPECTED = {
 }
 
 
-@record
-class MachineRequirement:
-    """One thing that the user asks of the machine.
-
-    text: the whole in its shortest form: "vram>=24GiB".
-    operator: "" where the name stands alone.
-    value: a count, a number of bytes, or the text of a version.
-    """
-
-    text: str
-    name: str
-    operator: str = ""
-    value: int | str | None = None
-
-    @property
-    def sections(self) -> frozenset[str]:
-        """The sections of the snapshot that it reads."""
-        return NAMES[self.name].sections
-
-
 def sections_of(requirements: Sequence[MachineRequirement]) -> frozenset[str]:
     """Return the sections of the snapshot that must be asked for."""
-    return frozenset(section for requirement in requirements for section in requirement.sections)
+    return frozenset(section for requirement in requirements for section in NAMES[requirement.name].sections)
 
 
 def parse_requirement(text: str, where: str = "--require") -> MachineRequirement:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.conclusions.devices import capability, known_facts
 from gpudoctor.conclusions.installed import whole_torch
-from gpudoctor.configuration.requirements.unknown import why_unknown
+from gpudoctor.conclusions.requirements.unknown import why_unknown
 from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot
 from gpudoctor.model.record import record
 

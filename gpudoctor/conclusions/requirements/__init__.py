@@ -1,0 +1,1 @@
+"""Requirements judged on the facts of a machine."""
