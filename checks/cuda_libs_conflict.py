@@ -179,7 +179,7 @@ def _symbol_remedies(stem: str | None, whole: Torch, python: Python | None, syst
             "pip check names the version that PyTorch asks for",
             verify="import torch; print(torch.__version__, torch.cuda.is_available())",
         )
-    yield reinstall_torch(python=python, system=system, torch=whole if whole.installed else None)
+    yield reinstall_torch(python=python, system=system, pytorch=whole if whole.installed else None)
 
 
 def _wheels_of_another_cuda(whole: Torch, python: Python | None) -> list[Package]:
@@ -393,4 +393,4 @@ def _remedies(
             summary="Remove LD_LIBRARY_PATH, so that the packages load the libraries that they bring",
         )
     if whole.installed:
-        yield reinstall_torch(python=python, system=system, torch=whole)
+        yield reinstall_torch(python=python, system=system, pytorch=whole)

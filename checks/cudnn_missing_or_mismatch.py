@@ -101,7 +101,7 @@ def cudnn_missing_or_mismatch(
             summary=f"PyTorch needs {missing[0]}, which the loader cannot find",
             subject="cuDNN",
             facts=("torch.missing_libraries",),
-            remedies=(reinstall_torch(python=python, system=system, torch=whole),),
+            remedies=(reinstall_torch(python=python, system=system, pytorch=whole),),
         )
     else:
         known(torch_runtime and torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
@@ -202,7 +202,7 @@ def _told_remedies(message: Symptom, whole: Torch, python: Python | None, system
     if own is None and major is not None and "_" in message.names.get("library", "").partition("64_")[0]:
         yield from _ctranslate2(major, python)
     if whole.installed:
-        yield reinstall_torch(python=python, system=system, torch=whole)
+        yield reinstall_torch(python=python, system=system, pytorch=whole)
 
 
 def _cuda_major(message: Symptom, python: Python | None) -> int | None:
@@ -317,7 +317,7 @@ def _wheel(whole: Torch, python: Python | None) -> tuple[str, PackageVersion] | 
 
 
 def _remedies(place: int | None, whole: Torch, python: Python | None, system: System | None) -> tuple[Remedy, ...]:
-    reinstall = reinstall_torch(python=python, system=system, torch=whole)
+    reinstall = reinstall_torch(python=python, system=system, pytorch=whole)
     if place is None:
         return (reinstall,)
     unset = unset_variable(

@@ -165,7 +165,7 @@ def _one_torch(torch: Torch | None, machine: Machine) -> Remedy:
     """Return how to keep the PyTorch that pip installed last, which is the one that is imported."""
     environment = environment_of(machine.python, machine.system)
     from_pip = replace(torch, conda_build="", conda_cpuonly=False) if torch is not None else None
-    again = reinstall_torch(python=machine.python, system=machine.system, torch=from_pip)
+    again = reinstall_torch(python=machine.python, system=machine.system, pytorch=from_pip)
     remove = [environment.uninstall(["torch"])]
     if environment.conda_prefix and torch is not None and torch.conda_build:
         remove.append(environment.conda("remove", ["--force", "pytorch"]))

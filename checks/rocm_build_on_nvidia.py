@@ -51,5 +51,5 @@ def rocm_build_on_nvidia(
         + f", and the GPU is {name} of NVIDIA",
         subject="PyTorch",
         facts=("torch.build", fact),
-        remedies=(install_torch(python=python, system=system, driver=driver, devices=devices, torch=torch),),
+        remedies=(install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=torch),),
     )

@@ -244,7 +244,7 @@ def _of_setups(containers: Containers | None, machine: Machine) -> Iterator[tupl
 def _in_the_dockerfile(setup: ContainerSetup, torch: Torch, machine: Machine) -> Remedy:
     """Return the line of the Dockerfile that installs the CUDA build, and how the image is built with it."""
     linux = System(os="linux", machine=machine.system.machine if machine.system is not None else None)
-    install = install_torch(python=None, system=linux, driver=machine.driver, devices=machine.devices, torch=torch)
+    install = install_torch(python=None, system=linux, driver=machine.driver, devices=machine.devices, pytorch=torch)
     lines = [command for command in install.commands if " install " in command]
     service = f" {shlex.quote(setup.service)}" if setup.service else ""
     build = f"docker compose build --no-cache{service}" if setup.service else "docker build --no-cache --tag IMAGE ."

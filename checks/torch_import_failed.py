@@ -90,7 +90,7 @@ def _shortened(error: str) -> str:
 
 
 def _reinstall(_match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
-    return (reinstall_torch(python=machine.python, system=machine.system, torch=machine.torch),)
+    return (reinstall_torch(python=machine.python, system=machine.system, pytorch=machine.torch),)
 
 
 def _without_library_path(match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
@@ -205,7 +205,7 @@ def _rename(files: list[str]) -> tuple[Remedy, ...]:
 def _find_other_torch(_match: re.Match[str], machine: _Machine) -> tuple[Remedy, ...]:
     return (
         Remedy(summary="Rename the file torch.py or the folder torch that Python finds before PyTorch"),
-        reinstall_torch(python=machine.python, system=machine.system, torch=machine.torch),
+        reinstall_torch(python=machine.python, system=machine.system, pytorch=machine.torch),
     )
 
 

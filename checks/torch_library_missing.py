@@ -36,5 +36,5 @@ def torch_library_missing(
         summary=f"PyTorch{version} needs {', '.join(missing[:MOST_NAMED])}{more}, which the loader cannot find",
         subject=f"torch{version}",
         facts=("torch.missing_libraries", *(("torch.version",) if torch.version else ())),
-        remedies=(reinstall_torch(python=python, system=system, torch=torch),),
+        remedies=(reinstall_torch(python=python, system=system, pytorch=torch),),
     )

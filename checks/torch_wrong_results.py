@@ -82,7 +82,7 @@ def _fact(number: int, result: PrecisionResult) -> str:
 def _remedies(
     result: PrecisionResult, torch: Torch | None, python: Python | None, system: System | None
 ) -> tuple[Remedy, ...]:
-    reinstall = reinstall_torch(python=python, system=system, torch=torch)
+    reinstall = reinstall_torch(python=python, system=system, pytorch=torch)
     again = Remedy(
         summary="Multiply once more, with kernels that report their errors where they happen",
         commands=(python_command(python, "-c", MULTIPLY.format(device=result.device)),),

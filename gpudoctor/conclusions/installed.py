@@ -53,7 +53,7 @@ class Machine:
     def install_torch(self, torch: Torch | None = None) -> Remedy:
         """Return how to install the build of PyTorch that fits."""
         return install_torch(
-            python=self.python, system=self.system, driver=self.driver, devices=self.devices, torch=torch
+            python=self.python, system=self.system, driver=self.driver, devices=self.devices, pytorch=torch
         )
 
     def install_cupy(self, cupy: Cupy | None = None) -> Remedy:

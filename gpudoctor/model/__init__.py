@@ -1,6 +1,6 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
-from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, Gpu, KnownGpu, Origin, Place, Pytorch
+from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, CudaIntent, Gpu, KnownGpu, Origin, Place, Pytorch
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
@@ -30,6 +30,7 @@ from gpudoctor.model.software import (
 )
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevice, TorchDevices, described
+from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Contradiction",
     "CopiedFiles",
     "CudaDevice",
+    "CudaIntent",
     "CudaVersion",
     "Cupy",
     "CupyRuntime",
@@ -93,6 +95,7 @@ __all__ = [
     "Torch",
     "TorchDevice",
     "TorchDevices",
+    "TorchRequest",
     "TorchRuntime",
     "UnmetRequirement",
     "Xid",

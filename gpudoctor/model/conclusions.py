@@ -12,6 +12,7 @@ from gpudoctor.model.fact import Fact
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.torch_devices import TorchDevices
+from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
 
 
@@ -70,6 +71,9 @@ class Pytorch:
     architectures: tuple[str, ...] | None = None
     conda_build: str | None = None
     conda_cpuonly: bool | None = None
+    available: Annotated[bool | None, Fact("torch.cuda.is_available()")] = None
+    availability_error: Annotated[str | None, Fact("why CUDA cannot be initialised; empty for no error")] = None
+    import_error: Annotated[str | None, Fact("why the import fails; empty if it works")] = None
     facts: Mapping[str, str] = field(default_factory=dict)
     likely: Mapping[str, str] = field(default_factory=dict)
 
@@ -82,6 +86,28 @@ class Pytorch:
     def subject(self) -> str:
         """The distribution with its version: "torch 2.13.0+cpu"."""
         return f"torch {self.version}" if self.version else "torch"
+
+    @property
+    def build_read(self) -> str | None:
+        """The build if it was read, None if it was inferred or is unknown."""
+        return None if "build" in self.likely else self.build
+
+
+@record
+class CudaIntent:
+    """What shows that CUDA or ROCm was asked for; all empty if nothing does.
+
+    fact, reason: path of what shows it, and that in words, for a sentence: "a program asks for CUDA".
+    """
+
+    fact: str = ""
+    reason: str = ""
+    program: Annotated[str, Fact("path of the message of a program that asks for CUDA and does not get it")] = ""
+    index: Annotated[str, Fact('variant of PyTorch whose index was named: "cu121"')] = ""
+    rocm_index: Annotated[str, Fact('the same for ROCm: "rocm6.1"')] = ""
+    rocm_fact: str = ""
+    conda: Annotated[str, Fact("path of what shows that conda was asked for CUDA, or sees the driver")] = ""
+    conda_reason: str = ""
 
 
 @record
@@ -96,6 +122,8 @@ class Conclusions:
     driver_state: DriverState
     consumers: Consumers
     judgements: tuple[Judgement, ...]
+    cuda_intent: CudaIntent
+    torch_request: TorchRequest
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

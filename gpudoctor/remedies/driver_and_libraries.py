@@ -71,7 +71,7 @@ def _installs(
     machine: Mapping[str, Any], libraries: Sequence[str], torch: Torch | None, cupy: Cupy | None, state: DriverState
 ) -> Iterator[Remedy]:
     if "torch" in libraries:
-        yield install_torch(**machine, torch=torch)
+        yield install_torch(**machine, pytorch=torch)
     if "cupy" in libraries:
         yield install_cupy(**machine, cupy=cupy)
     if "torch" in libraries and _is_old(machine["driver"], state.cuda_version):

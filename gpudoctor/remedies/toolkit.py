@@ -83,7 +83,7 @@ def torch_for_toolkit(  # noqa: PLR0913
     if not offered:
         return None
     cuda = max(offered, key=lambda version: (version <= nvcc, version if version <= nvcc else CudaVersion(0, 0)))
-    remedy = install_torch(python=python, system=system, driver=driver, devices=devices, torch=torch, cuda=cuda)
+    remedy = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=torch, cuda=cuda)
     if not remedy.commands:
         return None
     return Remedy(

@@ -15,7 +15,17 @@ from gpudoctor.data import (
     torch_builds,
     torch_releases,
 )
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, PackageVersion, Python, System, Torch
+from gpudoctor.model import (
+    ComputeCapability,
+    CudaVersion,
+    Device,
+    Driver,
+    PackageVersion,
+    Python,
+    Pytorch,
+    System,
+    Torch,
+)
 from gpudoctor.model.record import record
 
 
@@ -116,7 +126,7 @@ def capabilities_of(devices: Sequence[Device] | None) -> tuple[ComputeCapability
     return tuple(sorted(capability for capability in found if capability is not None))
 
 
-def choose(machine: Machine, torch: Torch | None) -> Choice | None:
+def choose(machine: Machine, torch: Pytorch | Torch | None) -> Choice | None:
     """Return the build to install: the user's release where it has one that fits, else the newest that has one."""
     for release in _in_order(torch):
         fitting = [build for build in torch_builds(release.release) if fits(build, machine)]
@@ -147,7 +157,7 @@ def fits(build: TorchBuild, machine: Machine) -> bool:
     )
 
 
-def _in_order(torch: Torch | None) -> list[TorchRelease]:
+def _in_order(torch: Pytorch | Torch | None) -> list[TorchRelease]:
     newest_first = list(reversed(torch_releases()))
     kept = torch.version.minor_release if torch is not None and torch.version is not None else ""
     return sorted(newest_first, key=lambda release: release.release != kept)
@@ -179,7 +189,7 @@ def _runs_on_more(build: TorchBuild, usual: TorchBuild) -> bool:
     )
 
 
-def _patch_version(release: TorchRelease, torch: Torch | None) -> str:
+def _patch_version(release: TorchRelease, torch: Pytorch | Torch | None) -> str:
     if torch is not None and torch.version is not None and torch.version.public in release.versions:
         return torch.version.public
     return release.versions[-1]

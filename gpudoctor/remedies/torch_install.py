@@ -6,8 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.data import minimum_driver, torch_companions, torch_releases
 from gpudoctor.data.torch_builds import INDEX
-from gpudoctor.model import CudaVersion, Device, Driver, Package, Python, Remedy, System, Torch
+from gpudoctor.model import (
+    CudaVersion,
+    Device,
+    Driver,
+    KnownGpu,
+    Package,
+    PackageVersion,
+    Python,
+    Pytorch,
+    Remedy,
+    System,
+    Torch,
+)
 from gpudoctor.remedies.commands import Environment, environment_of
+from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
 from gpudoctor.remedies.torch_obstacles import explain_no_build, jetson_wheel
 
@@ -20,51 +33,63 @@ COMPANIONS = ("torchvision", "torchaudio")
 VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
 
+@fix
 def install_torch(  # noqa: PLR0913
     *,
     python: Python | None,
     system: System | None,
     driver: Driver | None,
     devices: Sequence[Device] | None,
-    torch: Torch | None = None,
+    pytorch: Pytorch | Torch | None = None,
     cuda: CudaVersion | None = None,
+    release: PackageVersion | None = None,
+    keep_release: bool = True,
+    gpus: Sequence[KnownGpu] = (),
 ) -> Remedy:
     """Return how to install the CUDA build of PyTorch that driver and devices can run.
 
-    The user's release is kept where it has such a build. cuda: only builds with this CUDA version. Where no build
-    can work, the remedy has no commands and says what would help.
+    The user's release is kept if it has such a build. If no build can work, the remedy has no commands and says what
+    would help.
+
+    cuda: only builds with this CUDA version. release: the release wanted, instead of the one installed.
+    keep_release: False if the installed release is not wanted. gpus: those to run on if no device is known.
     """
+    if release is not None or not keep_release:
+        pytorch = Pytorch(version=release)
+    if not devices:
+        devices = [Device(nvml_index=n, name=g.name, compute_capability=g.capability) for n, g in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices, cuda)
     if system is not None and "tegra" in (system.kernel or "") and not machine.capabilities:
         return jetson_wheel()
-    choice = choose(machine, torch)
+    choice = choose(machine, pytorch)
     if choice is None:
-        return explain_no_build(machine, system, torch)
+        return explain_no_build(machine, system, pytorch)
     environment = environment_of(python, system)
-    if torch is not None and (torch.conda_build or torch.conda_cpuonly):
-        return _install_with_conda(environment, choice, machine, torch, _packages(python))
+    if pytorch is not None and (pytorch.conda_build or pytorch.conda_cpuonly):
+        return _install_with_conda(environment, choice, machine, pytorch, _packages(python))
     return Remedy(
-        summary=_summary(choice, machine, environment, torch),
+        summary=_summary(choice, machine, environment, pytorch),
         commands=(*environment.setup, *_pip_commands(environment, choice, _packages(python)), environment.run(VERIFY)),
         reference=REFERENCE if choice.build.release.startswith("2.") else PREVIOUS,
     )
 
 
-def reinstall_torch(*, python: Python | None, system: System | None, torch: Torch | None) -> Remedy:
+@fix
+def reinstall_torch(*, python: Python | None, system: System | None, pytorch: Pytorch | Torch | None) -> Remedy:
     """Return how to install the same PyTorch again, for an installation with missing or broken files."""
     environment = environment_of(python, system)
-    if torch is None or torch.version is None:
+    if pytorch is None or pytorch.version is None:
         return Remedy(
             summary="Reinstall PyTorch; its version is unknown, so choose the build at the address given",
             reference=REFERENCE,
         )
-    summary = f"Install PyTorch {torch.version} again, with its dependencies"
-    if environment.conda_prefix and torch.conda_build:
-        command = environment.conda("install", ["--force-reinstall", f"pytorch={torch.version.public}"])
+    summary = f"Install PyTorch {pytorch.version} again, with its dependencies"
+    if environment.conda_prefix and pytorch.conda_build:
+        command = environment.conda("install", ["--force-reinstall", f"pytorch={pytorch.version.public}"])
         return Remedy(summary=summary, commands=(command, environment.run(VERIFY)))
-    arguments = [f"torch=={torch.version}"]
-    if torch.version.local:
-        arguments = [*index_options(torch.version.release[:2], torch.version.local), *arguments]
+    arguments = [f"torch=={pytorch.version}"]
+    if pytorch.version.local:
+        arguments = [*index_options(pytorch.version.release[:2], pytorch.version.local), *arguments]
     commands = (environment.install(arguments, force=True), environment.run(VERIFY))
     return Remedy(summary=summary, commands=(*environment.setup, *commands), reference=REFERENCE)
 
@@ -114,7 +139,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _install_with_conda(
-    environment: Environment, choice: Choice, machine: Machine, torch: Torch, installed: dict[str, Package]
+    environment: Environment, choice: Choice, machine: Machine, torch: Pytorch | Torch, installed: dict[str, Package]
 ) -> Remedy:
     """Return the remedy for an environment whose torch is conda's.
 
@@ -132,7 +157,7 @@ def _install_with_conda(
     )
 
 
-def _summary(choice: Choice, machine: Machine, environment: Environment, torch: Torch | None) -> str:
+def _summary(choice: Choice, machine: Machine, environment: Environment, torch: Pytorch | Torch | None) -> str:
     build = choice.build
     text = f"Install PyTorch {choice.version} built with CUDA {build.cuda}, which {_can_run(machine)}"
     if torch is not None and torch.version is not None and torch.version.minor_release != build.release:

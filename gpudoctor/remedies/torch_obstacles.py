@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from gpudoctor.data import last_driver_branch, last_toolkit, minimum_driver, runs_on, torch_builds
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.model import ComputeCapability, Remedy, System, Torch
+from gpudoctor.model import ComputeCapability, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose
 
 REFERENCE = "https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix"
 JETSON = "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
 
 
-def explain_no_build(machine: Machine, system: System | None, torch: Torch | None) -> Remedy:
+def explain_no_build(machine: Machine, system: System | None, torch: Pytorch | Torch | None) -> Remedy:
     """Return a remedy without commands: why no build fits, and what would help."""
     if machine.platform == "":
         return Remedy(summary=_no_platform(system), reference="https://pytorch.org/get-started/locally/")
@@ -60,7 +60,7 @@ def _no_code(capabilities: list[ComputeCapability]) -> str:
     return text + "use another GPU, or a newer release or nightly build that names it"
 
 
-def _obstacles(machine: Machine, torch: Torch | None) -> Iterator[tuple[str, Choice]]:
+def _obstacles(machine: Machine, torch: Pytorch | Torch | None) -> Iterator[tuple[str, Choice]]:
     """Yield each single fact of the machine without which a build would fit, with the build that would."""
     relaxed = {
         "driver": replace(machine, driver=None),

@@ -24,6 +24,11 @@ def with_code(symptoms: Symptoms, *codes: str) -> tuple[Symptom, ...]:
     return tuple(symptom for symptom in symptoms or () if symptom.code in codes)
 
 
+def pasted(symptoms: Symptoms) -> tuple[Symptom, ...]:
+    """Return the symptoms of pasted texts: what people and programs say, not what a probe provoked."""
+    return tuple(symptom for symptom in symptoms or () if symptom.fact.partition("[")[0] in ("", "symptoms"))
+
+
 def first(*found: Sequence[Symptom]) -> Symptom | None:
     """Return the first symptom of the first of `found` that has one."""
     return next((symptoms[0] for symptoms in found if symptoms), None)

@@ -67,7 +67,7 @@ def test_the_build_advised_runs_or_nothing_is_advised_and_the_reason_said(releas
                 system=PLATFORMS[platform],
                 driver=Driver(version=driver),
                 devices=devices_of(capabilities),
-                torch=Torch(version=PackageVersion(f"{newest[release]}+cpu")),
+                pytorch=Torch(version=PackageVersion(f"{newest[release]}+cpu")),
             )
             if remedy.commands:
                 advised += 1

@@ -58,7 +58,7 @@ def advise(
         system=system,
         driver=None if driver is None else Driver(version=DriverVersion.parse(driver)),
         devices=devices(*capabilities),
-        torch=None if torch is None else Torch(version=PackageVersion(torch)),
+        pytorch=None if torch is None else Torch(version=PackageVersion(torch)),
         cuda=cuda,
     )
 
@@ -139,7 +139,7 @@ class TestUnknown:
     def test_the_cuda_version_of_the_driver_alone_is_enough(self) -> None:
         driver = Driver(cuda_version=CudaVersion(12, 4))
         torch = Torch(version=PackageVersion(CPU_ONLY))
-        remedy = install_torch(python=VENV, system=LINUX, driver=driver, devices=devices("8.9"), torch=torch)
+        remedy = install_torch(python=VENV, system=LINUX, driver=driver, devices=devices("8.9"), pytorch=torch)
         assert "torch==2.13.0+cu126" in remedy.commands[0]
         assert "a driver for CUDA 12.4" in remedy.summary
 
@@ -224,7 +224,7 @@ class TestConda:
 
     def advise(self, torch: Torch, python: Python = PYTHON) -> Remedy:
         driver = Driver(version=DriverVersion.parse(DRIVER_12))
-        return install_torch(python=python, system=LINUX, driver=driver, devices=devices("8.9"), torch=torch)
+        return install_torch(python=python, system=LINUX, driver=driver, devices=devices("8.9"), pytorch=torch)
 
     def test_a_torch_of_conda_is_replaced_by_conda_forges(self) -> None:
         torch = Torch(version=PackageVersion("2.5.1"), build="cpu", conda_build="py3.12_cpu_0", conda_cpuonly=True)
@@ -319,7 +319,7 @@ class TestPlatforms:
 
 class TestReinstall:
     def test_the_same_build_again(self) -> None:
-        remedy = reinstall_torch(python=VENV, system=LINUX, torch=Torch(version=PackageVersion("2.13.0+cu130")))
+        remedy = reinstall_torch(python=VENV, system=LINUX, pytorch=Torch(version=PackageVersion("2.13.0+cu130")))
         assert remedy.commands[0] == (
             "/opt/venv/bin/python -m pip install --force-reinstall "
             "--index-url https://download.pytorch.org/whl/cu130 torch==2.13.0+cu130"
@@ -327,12 +327,12 @@ class TestReinstall:
         assert "torch.cuda.is_available()" in remedy.commands[1]
 
     def test_a_version_without_a_local_part_comes_from_the_default_index(self) -> None:
-        remedy = reinstall_torch(python=VENV, system=LINUX, torch=Torch(version=PackageVersion("2.13.0")))
+        remedy = reinstall_torch(python=VENV, system=LINUX, pytorch=Torch(version=PackageVersion("2.13.0")))
         assert remedy.commands[0] == "/opt/venv/bin/python -m pip install --force-reinstall torch==2.13.0"
 
     def test_with_uv(self) -> None:
         python = Python(executable="/v/bin/python", installer="uv")
-        remedy = reinstall_torch(python=python, system=LINUX, torch=Torch(version=PackageVersion("2.13.0+rocm7.1")))
+        remedy = reinstall_torch(python=python, system=LINUX, pytorch=Torch(version=PackageVersion("2.13.0+rocm7.1")))
         assert remedy.commands[0] == (
             "uv pip install --python /v/bin/python --reinstall "
             "--index-url https://download.pytorch.org/whl/rocm7.1 torch==2.13.0+rocm7.1"
@@ -340,8 +340,8 @@ class TestReinstall:
 
     def test_with_conda(self) -> None:
         torch = Torch(version=PackageVersion("2.5.1"), conda_build="py3.12_cuda12.4_cudnn9.1.0_0")
-        remedy = reinstall_torch(python=TestConda.PYTHON, system=LINUX, torch=torch)
+        remedy = reinstall_torch(python=TestConda.PYTHON, system=LINUX, pytorch=torch)
         assert remedy.commands[0] == ("conda install --yes --prefix /opt/conda/envs/ml --force-reinstall pytorch=2.5.1")
 
     def test_an_unknown_version_gives_no_command(self) -> None:
-        assert reinstall_torch(python=VENV, system=LINUX, torch=None).commands == ()
+        assert reinstall_torch(python=VENV, system=LINUX, pytorch=None).commands == ()

@@ -17,7 +17,7 @@ REMEDY = install_torch(
     system=System(os="linux", machine="x86_64"),
     driver=Driver(version=DriverVersion.parse("580.65.06")),
     devices=None,
-    torch=Torch(version=PackageVersion(CPU_ONLY), build="cpu"),
+    pytorch=Torch(version=PackageVersion(CPU_ONLY), build="cpu"),
 )
 ADVISED = REMEDY.commands[0].rpartition(" ")[2]
 

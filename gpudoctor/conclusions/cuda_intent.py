@@ -1,0 +1,88 @@
+"""What shows that CUDA or ROCm was asked for."""
+
+from __future__ import annotations
+
+import re
+
+from gpudoctor.model import CudaIntent, Gpu, Origin, Python, Symptom, Toolkit
+from gpudoctor.symptoms import of_kind, pasted
+
+# A program asks for CUDA and does not get it.
+PROGRAM = (
+    *("torch-not-compiled-with-cuda", "torch-gpu-wanted", "cuda-not-available"),
+    *("gpu-expected", "cuda-build-asked-told"),
+)
+# Packages that bring CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
+CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
+
+
+def cuda_intent(
+    origin: Origin,
+    gpu: Gpu,
+    toolkit: Toolkit | None,
+    python: Python | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> CudaIntent:
+    """Return what shows that CUDA or ROCm was asked for: words of a report, for a probe asks for CUDA itself."""
+    said = pasted(symptoms)
+    program = _program(said, gpu)
+    cuda, cuda_fact = _index(said, "cu")
+    rocm, rocm_fact = _index(said, "rocm")
+    ways = (
+        (program, "a program asks for CUDA"),
+        (_first(said, "nvidia-gpu-named"), "the report names an NVIDIA GPU"),
+        (_toolkit(toolkit, origin), f"the CUDA toolkit {toolkit.nvcc_version if toolkit else ''} is installed"),
+        (cuda_fact, f"PyTorch's index {cuda} was asked for"),
+        (_extension(said), "xformers is built for CUDA"),
+    )
+    fact, reason = next(((fact, reason) for fact, reason in ways if fact), ("", ""))
+    conda, conda_reason = _conda(said, python)
+    return CudaIntent(
+        fact=fact,
+        reason=reason,
+        program=program,
+        index=cuda,
+        rocm_index=rocm,
+        rocm_fact=rocm_fact,
+        conda=conda,
+        conda_reason=conda_reason,
+    )
+
+
+def _program(said: tuple[Symptom, ...], gpu: Gpu) -> str:
+    """Return the message of a program. One that computes on the CPU misses something only if there is a GPU."""
+    return _first(said, *PROGRAM, *(("torch-on-cpu",) if gpu.name else ()))
+
+
+def _first(said: tuple[Symptom, ...], *kinds: str) -> str:
+    return next((symptom.fact for symptom in of_kind(said, *kinds)), "")
+
+
+def _toolkit(toolkit: Toolkit | None, origin: Origin) -> str:
+    """Return the fact that a report shows a CUDA toolkit: nobody installs one if there is no GPU to use."""
+    shown = origin.is_report and toolkit is not None and toolkit.nvcc_version is not None
+    return "toolkit.nvcc_version" if shown else ""
+
+
+def _index(said: tuple[Symptom, ...], variant: str) -> tuple[str, str]:
+    """Return the index of PyTorch that was named, of this kind of variant, and the message that names it."""
+    for symptom in of_kind(said, "pip-index"):
+        last = symptom.names.get("variant", "").rstrip("/").rpartition("/")[2]
+        if re.fullmatch(rf"{variant}\d[\d.]*", last):
+            return last, symptom.fact
+    return "", ""
+
+
+def _extension(said: tuple[Symptom, ...]) -> str:
+    """Return the message of an extension that says that it is built for CUDA."""
+    built = (symptom for symptom in of_kind(said, "xformers-built-for") if "+cu" in symptom.names.get("built", ""))
+    return next((symptom.fact for symptom in built), "")
+
+
+def _conda(said: tuple[Symptom, ...], python: Python | None) -> tuple[str, str]:
+    """Return how conda was asked for CUDA, or sees the driver, and that in words."""
+    seen = bool(of_kind(said, "conda-driver-seen"))
+    fact = _first(said, "conda-cuda-asked", "conda-driver-seen")
+    if not fact and python is not None:
+        fact = next((found[0] for name in CUDA_PACKAGES if (found := python.package(name)) is not None), "")
+    return fact, "conda sees an NVIDIA driver" if seen else "CUDA was asked for" if fact else ""
