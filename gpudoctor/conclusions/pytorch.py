@@ -26,7 +26,7 @@ FIELDS = ("installed", "version", "build", "cuda_version", "hip_version", "archi
 NO_CUDA_VERSION = "torch-version-cuda-none"
 
 
-def pytorch(  # noqa: PLR0913, PLR0917
+def pytorch(
     torch: Torch | None,
     torch_runtime: TorchRuntime | None,
     symptoms: tuple[Symptom, ...] | None,
