@@ -14,11 +14,9 @@ from gpudoctor.data.capabilities import (
     toolkit_architectures,
 )
 from gpudoctor.data.cupy_packages import (
-    CupyPackage,
     CupyRelease,
     RemovedPart,
-    cupy_package,
-    cupy_packages,
+    cupy_pythons,
     cupy_release,
     removed_from_cupy,
 )
@@ -33,8 +31,8 @@ from gpudoctor.data.drivers import (
     supported_cuda,
     windows_driver,
 )
-from gpudoctor.data.environment_variables import EnvironmentVariable, environment_variables
-from gpudoctor.data.errors import XidMeaning, cuda_error_name, cuda_error_text, xid_meaning
+from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.data.errors import XidMeaning, xid_meaning
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.peaks import DevicePeak, device_peak
 from gpudoctor.data.rocm import RocmRelease, rocm_builds
@@ -49,10 +47,8 @@ from gpudoctor.data.torch_builds import (
 
 __all__ = [
     "Companions",
-    "CupyPackage",
     "CupyRelease",
     "DevicePeak",
-    "EnvironmentVariable",
     "Features",
     "RemovedPart",
     "RocmRelease",
@@ -60,10 +56,7 @@ __all__ = [
     "TorchRelease",
     "XidMeaning",
     "capability_of",
-    "cuda_error_name",
-    "cuda_error_text",
-    "cupy_package",
-    "cupy_packages",
+    "cupy_pythons",
     "cupy_release",
     "device_peak",
     "driver_can_run",

@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from gpudoctor.data.tables import load_table, source_of
-from gpudoctor.model.record import record
-
-
-@record
-class EnvironmentVariable:
-    """A variable, what it does, and what goes wrong with it ("" for nothing known)."""
-
-    name: str
-    meaning: str
-    pitfall: str
-    source: str
+from gpudoctor.data.tables import load_table
 
 
 @functools.cache
-def environment_variables() -> tuple[EnvironmentVariable, ...]:
-    """Return every variable in the table."""
-    table = load_table("environment_variables")
-    return tuple(
-        EnvironmentVariable(
-            name=row["name"], meaning=row["meaning"], pitfall=row["pitfall"] or "", source=source_of(table, row)
-        )
-        for row in table["variables"]
-    )
+def environment_variables() -> frozenset[str]:
+    """Return the name of every variable in the table."""
+    return frozenset(row["name"] for row in load_table("environment_variables")["variables"])

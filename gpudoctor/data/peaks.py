@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.data.tables import load_table
 from gpudoctor.model.record import record
 
 
@@ -19,7 +19,6 @@ class DevicePeak:
 
     tflops: Mapping[str, float]
     bandwidth_gb_s: float | None
-    source: str
 
 
 def device_peak(name: str) -> DevicePeak | None:
@@ -33,7 +32,7 @@ def _peaks() -> Mapping[str, DevicePeak]:
     peaks = {}
     for row in table["devices"]:
         tflops = {key: float(row[key]) for key in ("fp32", "tf32", "bf16", "fp16") if row[key] is not None}
-        peak = DevicePeak(tflops=tflops, bandwidth_gb_s=row["bandwidth_gb_s"], source=source_of(table, row))
+        peak = DevicePeak(tflops=tflops, bandwidth_gb_s=row["bandwidth_gb_s"])
         # Older drivers print the names without "NVIDIA".
         peaks.update({name.removeprefix("NVIDIA "): peak for name in row["names"]})
     return peaks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.data.tables import load_table
 from gpudoctor.model.record import record
 
 
@@ -18,20 +18,17 @@ class RocmRelease:
     release: str
     variants: tuple[str, ...] | None
     gfx_targets: tuple[str, ...] | None
-    source: str
 
 
 def rocm_builds(release: str) -> RocmRelease | None:
     """Return the ROCm builds of a PyTorch release such as "2.13"; None for one outside the table."""
-    table = load_table("rocm")
-    for row in table["torch"]:
+    for row in load_table("rocm")["torch"]:
         if row["release"] == release:
             variants, targets = row["variants"], row["gfx_targets"]
             return RocmRelease(
                 release=release,
                 variants=None if variants is None else tuple(variants),
                 gfx_targets=None if targets is None else tuple(targets),
-                source=source_of(table, row),
             )
     return None
 

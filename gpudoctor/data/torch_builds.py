@@ -26,7 +26,6 @@ class TorchRelease:
     versions: tuple[str, ...]
     pythons: Mapping[str, tuple[str, ...]]
     default: Mapping[str, str | None]
-    source: str
 
 
 @record
@@ -68,7 +67,6 @@ class Companions:
     torchvision: str | None
     torchaudio: str | None
     torchaudio_variants: tuple[str, ...] | None
-    source: str
 
 
 def torch_releases() -> tuple[TorchRelease, ...]:
@@ -83,31 +81,27 @@ def torch_builds(release: str | None = None) -> tuple[TorchBuild, ...]:
 
 def torch_companions(version: str) -> Companions | None:
     """Return what belongs to the torch version "2.13.0"; None for one outside the table."""
-    table = load_table("torch_builds")
-    for row in table["companions"]:
+    for row in load_table("torch_builds")["companions"]:
         if row["torch"] == version:
             variants = row.get("torchaudio_variants")
             return Companions(
                 torchvision=row["torchvision"],
                 torchaudio=row["torchaudio"],
                 torchaudio_variants=None if variants is None else tuple(variants),
-                source=source_of(table, row),
             )
     return None
 
 
 @functools.cache
 def _releases() -> Mapping[str, TorchRelease]:
-    table = load_table("torch_builds")
     return {
         row["release"]: TorchRelease(
             release=row["release"],
             versions=tuple(row["versions"]),
             pythons={platform: tuple(tags) for platform, tags in row["pythons"].items()},
             default=row["default"],
-            source=source_of(table, row),
         )
-        for row in table["releases"]
+        for row in load_table("torch_builds")["releases"]
     }
 
 

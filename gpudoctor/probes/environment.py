@@ -12,7 +12,7 @@ LONGEST_VALUE = 4096
 
 def known_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return those variables of `environ` that are in the project's table."""
-    names = sorted(variable.name for variable in environment_variables())
+    names = sorted(environment_variables())
     return {name: environ[name] for name in names if name in environ}
 
 

@@ -356,7 +356,7 @@ def _conda_torch(records: Sequence[CondaRecord]) -> Facts:
 
 def _variables(report: _Report) -> Facts:
     """Return the environment variables shown that bear on GPUs."""
-    names = {variable.name for variable in environment_variables()}
+    names = environment_variables()
     variables = {name: value for name, value in report.variables.items() if name in names}
     loading = report.fields.get("cuda_module_loading set to", "").upper()
     if loading in ("LAZY", "EAGER"):

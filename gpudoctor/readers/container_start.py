@@ -162,7 +162,7 @@ def bytes_of(size: str) -> int | None:
 
 def known_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return those variables that bear on GPUs, the first value of each, cut where it is long."""
-    names = {variable.name for variable in environment_variables()}
+    names = environment_variables()
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in names and name not in found and len(found) < 100:

@@ -91,7 +91,7 @@ def read(text: Text) -> Facts:
 
 @functools.cache
 def _names() -> frozenset[str]:
-    return frozenset(variable.name for variable in environment_variables())
+    return environment_variables()
 
 
 def _environment(text: Text) -> Iterator[Facts]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpudoctor.data import cupy_package, last_toolkit, minimum_driver
+from gpudoctor.data import cupy_pythons, last_toolkit, minimum_driver
 from gpudoctor.model import CudaVersion, Cupy, Device, Driver, PackageVersion, Python, Remedy, System
 from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
@@ -124,8 +124,7 @@ def _requirement(major: int, machine: Machine, numpy: PackageVersion | None) -> 
     needs_13 = (release is not None and release < (3, 10)) or (numpy is not None and numpy.release < (2,))
     if needs_13 and can_take_13:
         return Requirement(name=name, rest="<14")
-    package = cupy_package(name)
-    wheels = package.pythons if package is not None else None
+    wheels = cupy_pythons(name)
     platform = machine.platform or "linux_x86_64"
     if tag is not None and wheels is not None and tag not in wheels.get(platform, ()):
         return None
@@ -166,7 +165,6 @@ def _no_package(machine: Machine) -> str:
 
 
 def _no_python(major: int, machine: Machine) -> str:
-    package = cupy_package(f"cupy-cuda{major}x")
-    wheels = (package.pythons if package is not None else None) or {}
+    wheels = cupy_pythons(f"cupy-cuda{major}x") or {}
     versions = ", ".join(wheels.get(machine.platform or "linux_x86_64", ()))
     return f"cupy-cuda{major}x has no wheel for Python {machine.python}; it has wheels for {versions}"

@@ -53,3 +53,12 @@ def test_a_row_stands_on_one_line_so_that_a_change_is_readable(name: str) -> Non
 
 def test_a_table_is_read_once() -> None:
     assert load_table("drivers") is load_table("drivers")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_column_is_read(name: str) -> None:
+    """Sources and notes say where a row is from; all else is there for a program."""
+    code = "".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
+    lists = [key for key, value in load_table(name).items() if isinstance(value, list)]
+    columns = {key for row in rows_of(name) for key in row if key != "note" and not key.endswith("source")}
+    assert [word for word in (*lists, *columns) if f'"{word}"' not in code] == []
