@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import OPERATING_SYSTEM, UNKNOWN_ERROR, cuda_error, in_container, in_wsl
-from gpudoctor.conclusions.messages import reported as told
-from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
+from gpudoctor.model import Driver, DriverState, Finding, Fix, Origin, Place, Severity
 from gpudoctor.registry import Skip, check, skip_unless
-from gpudoctor.remedies import reboot
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-FAILED_CALL = "error 304, a call of the operating system failed"
-SUSPEND_OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
+ERRORS = {"cuda-999": "error 999, unknown", "cuda-304": "error 304, a call of the operating system failed"}
 
 
 @check(family="driver", explains=("torch-cuda-unavailable", "cupy-unusable"))
 def cuda_init_unknown_error_999(
+    origin: Origin,
+    place: Place,
+    driver_state: DriverState,
     driver: Driver | None = None,
-    torch_runtime: TorchRuntime | None = None,
-    cupy_runtime: CupyRuntime | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """CUDA fails to initialise with the unknown error 999.
 
@@ -28,29 +25,26 @@ def cuda_init_unknown_error_999(
     Exception: other results of cuInit, such as 803 or 100, have checks of their own.
     Reference: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
     """
-    unknown = cuda_error(UNKNOWN_ERROR, driver, torch_runtime, cupy_runtime, symptoms)
-    reported = unknown or cuda_error(OPERATING_SYSTEM, driver, torch_runtime, cupy_runtime, symptoms)
-    if not reported:
-        skip_unless(not told(symptoms, "*"), "no such message in the report")
-        if (driver is None or driver.cuda_init_code is None) and torch_runtime is None and cupy_runtime is None:
+    said = first(*(with_code(symptoms, code) for code in ERRORS))
+    if said is None:
+        skip_unless(not origin.is_report, "no such message in the report")
+        if not driver_state.asked:
             raise Skip("driver.cuda_init_code is unknown")
         return
-    reason, facts = _reason(None if in_wsl(system) else driver)
-    slept = told(symptoms, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
-    failed = f"CUDA cannot be initialised: {'error 999, unknown' if unknown else FAILED_CALL}"
+    reason, facts = _reason(driver) if driver is not None and not place.in_wsl else ("", ())
+    slept = of_kind(symptoms, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
+    failed = "CUDA fails once the machine has slept" if slept else f"CUDA cannot be initialised: {ERRORS[said.code]}"
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"{'CUDA fails once the machine has slept' if slept else failed}{reason}",
+        summary=f"{failed}{reason}",
         subject="cuInit",
-        facts=(reported, *facts),
-        remedies=_remedies(system, driver),
+        facts=(said.fact, *facts),
+        fixes=(Fix("reload-uvm"),),
     )
 
 
-def _reason(driver: Driver | None) -> tuple[str, tuple[str, ...]]:
+def _reason(driver: Driver) -> tuple[str, tuple[str, ...]]:
     """Return what is wrong with nvidia-uvm, as the end of a sentence, and the facts that say so."""
-    if driver is None:
-        return "", ()
     if driver.uvm_loaded is False:
         return "; the kernel module nvidia_uvm is not loaded", ("driver.uvm_loaded",)
     for number, node in enumerate(driver.device_files or ()):
@@ -61,35 +55,3 @@ def _reason(driver: Driver | None) -> tuple[str, tuple[str, ...]]:
     if driver.device_files:
         return "; the device node /dev/nvidia-uvm is missing", ("driver.device_files",)
     return "", ()
-
-
-def _remedies(system: System | None, driver: Driver | None) -> tuple[Remedy, ...]:
-    restart = reboot(system=system, summary="Reboot, where that does not help")
-    if in_wsl(system) or (system is not None and system.os == "windows"):
-        return (restart,)
-    if in_container(system):
-        host = Remedy(
-            summary="On the container's host create the device nodes of nvidia_uvm, then start the container anew",
-            commands=("sudo nvidia-modprobe -u -c=0", "docker restart CONTAINER"),
-            needs=("root", "restart"),
-        )
-        return (host,)
-    missing = driver is not None and driver.uvm_loaded is False
-    commands = ("sudo modprobe nvidia_uvm",) if missing else ("sudo rmmod nvidia_uvm", "sudo modprobe nvidia_uvm")
-    reload = Remedy(
-        summary="Load the kernel module nvidia_uvm and create its device nodes"
-        if missing
-        else "Reload the kernel module nvidia_uvm, with every program that uses the GPU ended",
-        commands=(*commands, "sudo nvidia-modprobe -u -c=0", "gpudoctor check"),
-        needs=("root",),
-    )
-    suspend = Remedy(
-        summary="Where it comes back after every suspend, let the driver save its memory",
-        commands=(
-            f"echo '{SUSPEND_OPTION}' | sudo tee /etc/modprobe.d/nvidia-power-management.conf",
-            "sudo systemctl enable nvidia-suspend.service nvidia-hibernate.service nvidia-resume.service",
-        ),
-        needs=("root", "reboot"),
-        reference="https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/powermanagement.html",
-    )
-    return (reload, restart, suspend)

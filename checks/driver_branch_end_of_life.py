@@ -4,15 +4,12 @@ import datetime
 from collections.abc import Iterator
 
 from gpudoctor.data import end_of_life
-from gpudoctor.model import Device, Driver, Finding, Severity, System
+from gpudoctor.model import Driver, Finding, Fix, Severity
 from gpudoctor.registry import Skip, check, known
-from gpudoctor.remedies import update_driver
 
 
 @check(family="driver")
-def driver_branch_end_of_life(
-    driver: Driver, taken_at: str, system: System | None = None, devices: tuple[Device, ...] | None = None
-) -> Iterator[Finding]:
+def driver_branch_end_of_life(driver: Driver, taken_at: str) -> Iterator[Finding]:
     """The release branch of the driver gets no fixes any more.
 
     Why: security fixes and support for new kernels stop at the end of a branch's life; what runs on it still runs.
@@ -23,12 +20,11 @@ def driver_branch_end_of_life(
     ended = end_of_life(version)
     if ended is None:
         raise Skip(f"no end of life is published for branch {version.branch}")
-    today = datetime.date.fromisoformat(taken_at[:10])
-    if today > ended:
+    if datetime.date.fromisoformat(taken_at[:10]) > ended:
         yield Finding(
             severity=Severity.INFO,
             summary=f"Driver {version} is of branch {version.branch}, whose support ended on {ended.isoformat()}",
-            subject=f"driver {version}",
+            subject=driver.label,
             facts=("driver.version",),
-            remedies=(update_driver(system=system, needed=None, devices=devices, driver=driver),),
+            fixes=(Fix("update-driver"),),
         )

@@ -2,17 +2,25 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import gpu_name, in_wsl, nvidia_gpus, works
-from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import capability_of
-from gpudoctor.model import ComputeCapability, Device, Driver, Finding, Remedy, Severity, Symptom, System
+from gpudoctor.model import (
+    ComputeCapability,
+    Device,
+    Driver,
+    DriverState,
+    Finding,
+    Fix,
+    PciGpu,
+    Place,
+    Severity,
+    System,
+)
 from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
 # GPUs need the open module.
 FIRST_UNSUPPORTED = ComputeCapability(10, 0)
-MESSAGE = "requires use of the nvidia open kernel modules"
-KIND = "nvrm-open-module-required"
 
 
 @check(
@@ -26,10 +34,12 @@ KIND = "nvrm-open-module-required"
     ),
 )
 def proprietary_kernel_module_unsupported_gpu(
+    place: Place,
+    driver_state: DriverState,
     driver: Driver | None = None,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The proprietary kernel module of the driver does not support this GPU.
 
@@ -38,60 +48,36 @@ def proprietary_kernel_module_unsupported_gpu(
     Exception: a machine whose GPUs NVML lists passes.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
-    skip_unless(not in_wsl(system), "WSL has no kernel module of NVIDIA")
+    skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
     if driver is None and not symptoms:
         raise Skip("driver is unknown")
     driver = driver or Driver()
-    message = _message(driver) or next((fact for fact, _ in reported(symptoms, KIND)), None)
-    none_found = reported(symptoms, "nvidia-smi-no-devices")
-    if works(driver, devices) or (devices and not message and not none_found):
+    refused = first(of_kind(symptoms, "nvrm-open-module-required"))
+    none_found = of_kind(symptoms, "nvidia-smi-no-devices")
+    if driver_state.works or (devices and refused is None and not none_found):
         return
-    new = [
-        gpu
-        for gpu in nvidia_gpus(system) or ()
-        if (capability_of(name=gpu.name or None, pci_device_id=gpu.device_id) or ComputeCapability(0, 0))
-        >= FIRST_UNSUPPORTED
-    ]
-    if message is None:
+    gpus = system.nvidia_gpus if system is not None else None
+    new = [gpu for gpu in gpus or () if _is_new(gpu)]
+    if refused is None:
         if known(driver.module_flavor, "driver.module_flavor") != "proprietary":
             return
-        known(nvidia_gpus(system), "system.pci_gpus")
+        known(gpus, "system.pci_gpus")
         if not new or not (none_found or known(devices, "devices") == ()):
             return
-    name = gpu_name(new[0]) if new else (devices[0].name if devices else None) or "this GPU"
+    name = new[0].label if new else (devices[0].name if devices else None) or "this GPU"
+    version = f" {driver.version}" if driver.version else ""
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"The proprietary kernel module{f' {driver.version}' if driver.version else ''} is loaded, "
-        f"and {name} needs the open one",
+        summary=f"The proprietary kernel module{version} is loaded, and {name} needs the open one",
         subject=name,
         facts=(
-            *((message,) if message else ("driver.module_flavor",)),
+            refused.fact if refused is not None else "driver.module_flavor",
             *(("system.pci_gpus",) if new else ()),
         ),
-        remedies=(_open_module(driver, system),),
+        fixes=(Fix("install-open-module"),),
     )
 
 
-def _message(driver: Driver) -> str | None:
-    """Return the line of the kernel log in which the module refuses a GPU."""
-    for number, line in enumerate(driver.kernel_messages or ()):
-        if MESSAGE in line.lower():
-            return f"driver.kernel_messages[{number}]"
-    return None
-
-
-def _open_module(driver: Driver, system: System | None) -> Remedy:
-    branch = str(driver.version.parts[0]) if driver.version is not None else ""
-    commands: tuple[str, ...] = ()
-    distribution = system.distribution if system is not None else None
-    if distribution == "ubuntu" and branch:
-        commands = (f"sudo apt-get install nvidia-driver-{branch}-open", "sudo reboot", "nvidia-smi")
-    elif distribution is None:
-        commands = (f"sudo apt-get install nvidia-driver-{branch or '580'}-open", "sudo reboot", "nvidia-smi")
-    return Remedy(
-        summary="Install the open kernel module of the same driver (nvidia-open; with NVIDIA's installer: "
-        "--kernel-module-type=open)",
-        commands=commands,
-        needs=("root", "reboot"),
-        reference="https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html",
-    )
+def _is_new(gpu: PciGpu) -> bool:
+    capability = capability_of(name=gpu.name or None, pci_device_id=gpu.device_id)
+    return capability is not None and capability >= FIRST_UNSUPPORTED

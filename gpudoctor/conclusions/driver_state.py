@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.data import last_driver_branch, supported_cuda
-from gpudoctor.model import CudaVersion, Device, Driver, DriverState, Symptom, System
+from gpudoctor.model import CudaVersion, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
 from gpudoctor.symptoms import first, of_kind, with_code
 
 # PyTorch says so if cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
@@ -14,6 +14,8 @@ def driver_state(
     driver: Driver | None,
     devices: tuple[Device, ...] | None,
     system: System | None,
+    torch_runtime: TorchRuntime | None,
+    cupy_runtime: CupyRuntime | None,
     symptoms: tuple[Symptom, ...] | None,
 ) -> DriverState:
     """Return what the driver and the programs that use it show of it."""
@@ -21,6 +23,7 @@ def driver_state(
     too_old = _too_old(symptoms)
     return DriverState(
         works=driver_works(driver, devices),
+        asked=driver.cuda_init_code is not None or torch_runtime is not None or cupy_runtime is not None,
         not_found=first(of_kind(symptoms, *NOT_FOUND)),
         too_old=too_old,
         cuda_version=_offered(driver, too_old),

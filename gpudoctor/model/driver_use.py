@@ -15,6 +15,7 @@ class DriverState:
     """Whether the NVIDIA driver works, and which symptoms say that it does not."""
 
     works: Annotated[bool, Fact("CUDA was initialised, or NVML lists a device")] = False
+    asked: Annotated[bool, Fact("CUDA was called: an error that it returns is known")] = False
     not_found: Annotated[Symptom | None, Fact("a program finds no driver at all: libcuda cannot be loaded")] = None
     too_old: Annotated[Symptom | None, Fact("a program calls the driver too old")] = None
     cuda_version: Annotated[

@@ -81,6 +81,11 @@ class DeviceFile:
     accessible: Annotated[bool | None, Fact("this user can open it for reading and writing")] = None
     error: Annotated[str, Fact('why it cannot be opened: "Operation not permitted"')] = ""
 
+    @property
+    def refused_by_cgroup(self) -> bool:
+        """Whether a cgroup refuses it, as a batch system or a container engine does: EPERM, not EACCES."""
+        return self.error.lower() == "operation not permitted"
+
 
 @record
 class Xid:
@@ -233,3 +238,8 @@ class Device:
     pcie_width_max: Annotated[int | None, Fact("most lanes of device and slot")] = None
     nvlinks_active: int | None = None
     fabric_state: Annotated[str | None, Fact('"not-supported", "not-started", "in-progress" or "completed"')] = None
+
+    @property
+    def label(self) -> str:
+        """Its name for a sentence: "GPU 0 (NVIDIA A100-SXM4-80GB)"."""
+        return f"GPU {self.nvml_index}" + (f" ({self.name})" if self.name else "")

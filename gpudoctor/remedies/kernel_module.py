@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.model import Driver, Remedy, System
+from gpudoctor.model import Driver, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
-from gpudoctor.remedies.driver_install import GUIDE, VERIFY, WSL
+from gpudoctor.remedies.driver_install import GUIDE, UBUNTU_BRANCH, VERIFY, WSL
 from gpudoctor.remedies.fixes import fix
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
@@ -12,6 +12,8 @@ NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 # Source: https://wiki.debian.org/SecureBoot, dkms(8).
 DEBIAN_KEY = "/var/lib/shim-signed/mok/MOK.der"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
+MODULES = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html"
+SUSPEND_OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
 
 
 @fix
@@ -110,3 +112,73 @@ def reboot(*, system: System | None, summary: str) -> Remedy:
     if system.os == "windows":
         return Remedy(summary=summary, commands=("shutdown /r /t 0", VERIFY), needs=("reboot",))
     return Remedy(summary=summary, commands=(with_sudo("reboot", system), VERIFY), needs=("root", "reboot"))
+
+
+@fix
+def reload_uvm(*, place: Place, driver: Driver | None, system: System | None) -> tuple[Remedy, ...]:
+    """Return how to bring back the kernel module nvidia_uvm and its device nodes."""
+    restart = reboot(system=system, summary="Reboot, if that does not help")
+    if place.in_wsl or place.is_windows:
+        return (restart,)
+    if place.in_container:
+        host = Remedy(
+            summary="On the container's host create the device nodes of nvidia_uvm, then restart the container",
+            commands=("sudo nvidia-modprobe -u -c=0", "docker restart CONTAINER"),
+            needs=("root", "restart"),
+        )
+        return (host,)
+    missing = driver is not None and driver.uvm_loaded is False
+    commands = ("sudo modprobe nvidia_uvm",) if missing else ("sudo rmmod nvidia_uvm", "sudo modprobe nvidia_uvm")
+    reload = Remedy(
+        summary="Load the kernel module nvidia_uvm and create its device nodes"
+        if missing
+        else "Reload the kernel module nvidia_uvm, with every program that uses the GPU ended",
+        commands=(*commands, "sudo nvidia-modprobe -u -c=0", "gpudoctor check"),
+        needs=("root",),
+    )
+    suspend = Remedy(
+        summary="If it comes back after every suspend, let the driver save its memory",
+        commands=(
+            f"echo '{SUSPEND_OPTION}' | sudo tee /etc/modprobe.d/nvidia-power-management.conf",
+            "sudo systemctl enable nvidia-suspend.service nvidia-hibernate.service nvidia-resume.service",
+        ),
+        needs=("root", "reboot"),
+        reference="https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/powermanagement.html",
+    )
+    return (reload, restart, suspend)
+
+
+@fix
+def install_open_module(*, driver: Driver | None, system: System | None) -> Remedy:
+    """Return how to replace the proprietary kernel module by the open one of the same driver."""
+    branch = str(driver.version.parts[0]) if driver is not None and driver.version is not None else ""
+    distribution = system.distribution if system is not None else None
+    by_ubuntu = distribution is None or (distribution == "ubuntu" and branch)
+    package = f"nvidia-driver-{branch or UBUNTU_BRANCH}-open"
+    return Remedy(
+        summary="Install the open kernel module of the same driver (nvidia-open; with NVIDIA's installer: "
+        "--kernel-module-type=open)",
+        commands=(f"sudo apt-get install {package}", "sudo reboot", VERIFY) if by_ubuntu else (),
+        needs=("root", "reboot"),
+        reference=MODULES,
+    )
+
+
+@fix
+def install_proprietary_module(*, driver: Driver | None, system: System | None) -> Remedy:
+    """Return how to replace the open kernel module by the proprietary one of the same driver."""
+    branch = str(driver.version.parts[0]) if driver is not None and driver.version is not None else ""
+    distribution = system.distribution if system is not None else None
+    package = ""
+    if distribution is None or (distribution == "ubuntu" and branch):
+        package = f"nvidia-driver-{branch or UBUNTU_BRANCH}"
+    elif distribution == "debian":
+        package = "nvidia-kernel-dkms"
+    return Remedy(
+        summary="Install the proprietary kernel module of the same driver (with NVIDIA's installer: "
+        "--kernel-module-type=proprietary), of Ubuntu nvidia-driver-580 without -open; R580 is the last branch for "
+        "Maxwell, Pascal and Volta",
+        commands=(f"sudo apt-get install {package}", "sudo reboot", VERIFY) if package else (),
+        needs=("root", "reboot"),
+        reference=MODULES,
+    )

@@ -1,0 +1,39 @@
+"""What shows the fault of a probe without gpudoctor."""
+
+from __future__ import annotations
+
+from gpudoctor.model import Python, Remedy
+from gpudoctor.remedies.commands import python_command
+from gpudoctor.remedies.fixes import fix
+
+CODE = {
+    "torch-runtime": "import torch; print(torch.cuda.is_available())",
+    "cupy-runtime": "import cupy; print(cupy.ones(2).sum())",
+    "cuda-driver": "import ctypes; print(ctypes.CDLL('libcuda.so.1').cuInit(0))",
+}
+COMMANDS = {"nvml": "nvidia-smi"}
+
+
+@fix
+def repeat_probe(*, python: Python | None, probe: str, fatal: bool = False) -> Remedy:
+    """Return the command that asks the same library as the probe.
+
+    fatal: the probe hung or died.
+    """
+    if probe in CODE:
+        command = python_command(python, "-X", "faulthandler", "-c", _for_platform(CODE[probe], python))
+    elif probe in COMMANDS:
+        command = COMMANDS[probe]
+    else:
+        return Remedy(
+            summary="Run gpudoctor again; if the probe fails again, report it with what gpudoctor record keeps"
+        )
+    summary = "See the same fault without gpudoctor, and what the library says"
+    if fatal:
+        summary += "; if that hangs or crashes too, look for Xid errors in the kernel log, and reboot"
+    return Remedy(summary=summary, commands=(command,))
+
+
+def _for_platform(code: str, python: Python | None) -> str:
+    windows = python is not None and (python.platform_tag or "").startswith("win")
+    return code.replace("libcuda.so.1", "nvcuda.dll") if windows else code
