@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import capability, has_tensor_cores, known_facts, label, reachable
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.data import Features, features
-from gpudoctor.model import ComputeCapability, Device, Finding, Python, Remedy, Severity, Symptom
-from gpudoctor.registry import Skip, check, known
+from gpudoctor.data import Features, device_capability, features, has_tensor_cores
+from gpudoctor.model import ComputeCapability, Device, Finding, Python, Remedy, Severity, Symptom, known_facts
+from gpudoctor.registry import Skip, check, known, reachable
 from gpudoctor.remedies import python_command
 
 NAMED = ("gpu-named-without-tensor-cores", "gpu-named-gtx-16")
@@ -42,7 +41,7 @@ def amp_unsupported(
     findings: dict[tuple[ComputeCapability, str | None], Finding] = {}
     unknown: list[str] = []
     for path, device in reachable(known(devices, "devices")):
-        number = known(capability(device), f"{path}.compute_capability")
+        number = known(device_capability(device), f"{path}.compute_capability")
         table = features(number)
         tensor_cores = has_tensor_cores(device, table)
         if table is None or tensor_cores is None:
@@ -150,8 +149,8 @@ def _finding(path: str, device: Device, table: Features, slow: tuple[tuple[str, 
     rate = f", fp16 {table.fp16}" if table.fp16 else ""
     return Finding(
         severity=Severity.WARNING if slow else Severity.INFO,
-        summary=f"{label(device)} has no tensor cores (compute capability {table.capability}{rate})",
-        subject=label(device),
+        summary=f"{device.label} has no tensor cores (compute capability {table.capability}{rate})",
+        subject=device.label,
         facts=(*known_facts(path, device, "name", "compute_capability"), *(fact for fact, _ in slow)),
         remedies=(_fp32(),),
     )

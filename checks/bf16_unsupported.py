@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.conclusions.devices import capability as capability_by_product
 from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.data import features, is_minor_turing
+from gpudoctor.data import device_capability, features, is_minor_turing
 from gpudoctor.model import (
     ComputeCapability,
     Device,
@@ -141,7 +140,7 @@ def _capabilities(
             number,
         )
         for n, device in enumerate(devices or ())
-        if (number := capability_by_product(device)) is not None
+        if (number := device_capability(device)) is not None
     }
 
 

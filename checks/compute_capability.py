@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpudoctor.conclusions.devices import capability, has_tensor_cores, known_facts, label, ranges, reachable
-from gpudoctor.data import Features, features
-from gpudoctor.model import ComputeCapability, Device, Finding, Severity
-from gpudoctor.registry import check, known
+from gpudoctor.data import Features, device_capability, features, has_tensor_cores
+from gpudoctor.model import ComputeCapability, Device, Finding, Severity, known_facts, ranges
+from gpudoctor.registry import check, known, reachable
 
 PRECISIONS = ("fp16", "bf16", "tf32", "int8", "fp8", "fp4")
 
@@ -22,7 +21,7 @@ def compute_capability(devices: tuple[Device, ...]) -> Iterator[Finding]:
     """
     groups: dict[tuple[ComputeCapability, str | None], list[tuple[str, Device]]] = {}
     for path, device in reachable(devices):
-        number = known(capability(device), f"{path}.compute_capability")
+        number = known(device_capability(device), f"{path}.compute_capability")
         groups.setdefault((number, device.name), []).append((path, device))
     for (number, _), members in groups.items():
         yield _finding(number, members)
@@ -30,7 +29,7 @@ def compute_capability(devices: tuple[Device, ...]) -> Iterator[Finding]:
 
 def _finding(number: ComputeCapability, members: list[tuple[str, Device]]) -> Finding:
     path, first = members[0]
-    subject = label(first)
+    subject = first.label
     if len(members) > 1:
         subject = f"GPUs {ranges(device.nvml_index for _, device in members)} ({first.name or number})"
     table = features(number)

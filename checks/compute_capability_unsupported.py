@@ -2,11 +2,18 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import capability, label, reachable
-from gpudoctor.data import TorchBuild, features, last_driver_branch, last_toolkit, runs_on, torch_builds
+from gpudoctor.data import (
+    TorchBuild,
+    device_capability,
+    features,
+    last_driver_branch,
+    last_toolkit,
+    runs_on,
+    torch_builds,
+)
 from gpudoctor.data.capabilities import TEGRA
 from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, Torch
-from gpudoctor.registry import Skip, check
+from gpudoctor.registry import Skip, check, reachable
 
 
 @check(family="device")
@@ -21,7 +28,7 @@ def compute_capability_unsupported(devices: tuple[Device, ...], torch: Torch | N
     unknown: list[str] = []
     seen: set[ComputeCapability] = set()
     for path, device in reachable(devices):
-        number = capability(device)
+        number = device_capability(device)
         if number is None:
             unknown.append(f"{path}.compute_capability is unknown")
         elif features(number) is None:
@@ -43,8 +50,8 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
     facts = (f"{path}.compute_capability",) if device.compute_capability is not None else (f"{path}.name",)
     yield Finding(
         severity=Severity.WARNING if asked and not runs else Severity.INFO,
-        summary=f"{label(device)} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
-        subject=label(device),
+        summary=f"{device.label} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
+        subject=device.label,
         facts=facts,
         remedies=(Remedy(summary=_advice(builds, runs)),),
         details={

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import capability, label
 from gpudoctor.conclusions.error_codes import in_container, in_wsl
-from gpudoctor.data import first_driver
+from gpudoctor.data import device_capability, first_driver
 from gpudoctor.model import Contradiction, Device, Driver, Finding, Remedy, Severity, System
 from gpudoctor.registry import check, skip_unless
 
@@ -52,14 +51,14 @@ def _drivers_too_old(devices: tuple[Device, ...], driver: Driver | None) -> Iter
     if driver is None or driver.version is None:
         return
     for number, device in enumerate(devices):
-        known = capability(device)
+        known = device_capability(device)
         first = first_driver(known) if known is not None else None
         if first is not None and driver.version.parts[0] < first.parts[0]:
             yield Finding(
                 severity=Severity.INFO,
-                summary=f"{label(device)} has compute capability {known}, which drivers know from {first.branch} on, "
+                summary=f"{device.label} has compute capability {known}, which drivers know from {first.branch} on, "
                 f"and the report shows driver {driver.version}",
-                subject=label(device),
+                subject=device.label,
                 facts=("driver.version", f"devices[{number}].nvml_index"),
                 remedies=REMEDIES,
             )

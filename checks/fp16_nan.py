@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import capability
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.data import features, is_minor_turing
+from gpudoctor.data import device_capability, features, is_minor_turing
 from gpudoctor.data.numerics import NOT_FINITE, within
 from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless
@@ -102,7 +101,7 @@ def _told(
 
 def _remedies_against_overflow(kind: str, devices: tuple[Device, ...] | None) -> Iterator[Remedy]:
     """Yield how to keep the values of a program in range on a device whose fp16 is sound."""
-    numbers = [number for device in devices or () if (number := capability(device)) is not None]
+    numbers = [number for device in devices or () if (number := device_capability(device)) is not None]
     tables = [features(number) for number in numbers]
     if all(table is not None and table.bf16 == "native" for table in tables):
         yield Remedy(

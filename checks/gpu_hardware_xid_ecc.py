@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from gpudoctor.conclusions.devices import label
 from gpudoctor.conclusions.error_codes import in_container, text_with
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import xid_meaning
@@ -126,7 +125,7 @@ def gpu_hardware_xid_ecc(
     for fact, _ in reported(symptoms, "gpu-sensor-error")[:1]:
         unread = elsewhere.setdefault("", _Faults())
         unread.add(Severity.WARNING, 'a sensor that nvidia-smi cannot read ("ERR!")', fact)
-    findings = [_finding(label(d), by_device[d.nvml_index], d, system) for d in devices or ()]
+    findings = [_finding(d.label, by_device[d.nvml_index], d, system) for d in devices or ()]
     findings += [_finding(address or "GPU", faults, None, system) for address, faults in elsewhere.items()]
     found = [finding for finding in findings if finding is not None]
     silent = reported(symptoms, "nvidia-smi-no-devices") if not devices and not in_container(system) else ()

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
-from gpudoctor.model import Device, DeviceProcess, Finding, Origin, Remedy, Severity, System
-from gpudoctor.registry import check
+from gpudoctor.model import Device, DeviceProcess, Finding, Origin, Remedy, Severity, System, known_facts
+from gpudoctor.registry import check, reachable, settled
 from gpudoctor.remedies import show_devices
 
 HELD_SHARE = 0.5  # a desktop holds some hundred MiB; a job that holds half leaves the next one short
@@ -49,8 +48,8 @@ def _finding(path: str, device: Device, free: list[Device], system: System | Non
     who = f": {shown}{more}" if processes else ", by programs that are not visible from here"
     return Finding(
         severity=severity,
-        summary=f"{_gib(used)} of {_gib(total)} of {label(device)} are in use{who}",
-        subject=label(device),
+        summary=f"{_gib(used)} of {_gib(total)} of {device.label} are in use{who}",
+        subject=device.label,
         facts=known_facts(path, device, "memory_used_bytes", "memory_total_bytes", "processes"),
         remedies=tuple(_remedies(device, processes, free, system)),
     )
@@ -81,5 +80,5 @@ def _remedies(
         yield show_devices(
             system=system,
             nvml_indices=(other.nvml_index,),
-            summary=f"Use {label(other)}, whose memory is free",
+            summary=f"Use {other.label}, whose memory is free",
         )

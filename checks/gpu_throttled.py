@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
 from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom
-from gpudoctor.registry import Skip, check
+from gpudoctor.model import Device, Finding, Remedy, Severity, Symptom, known_facts
+from gpudoctor.registry import Skip, check, reachable, settled
 
 HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
 POWER = ("hw_power_brake_slowdown",)
@@ -74,9 +73,9 @@ def _limit(device: Device) -> int | None:
 def _hot(path: str, device: Device) -> Finding:
     return Finding(
         severity=Severity.WARNING,
-        summary=f"{label(device)} is at {device.temperature_celsius} °C, "
+        summary=f"{device.label} is at {device.temperature_celsius} °C, "
         f"and lowers its clocks from {_limit(device)} °C on",
-        subject=label(device),
+        subject=device.label,
         facts=known_facts(
             path,
             device,
@@ -115,8 +114,8 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
         return
     yield Finding(
         severity=Severity.WARNING,
-        summary=f"Clocks of {label(device)} are held down by {' and '.join(active)}{_state(device)}",
-        subject=label(device),
+        summary=f"Clocks of {device.label} are held down by {' and '.join(active)}{_state(device)}",
+        subject=device.label,
         facts=known_facts(
             path,
             device,

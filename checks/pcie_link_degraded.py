@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import known_facts, label, reachable, settled
-from gpudoctor.model import Device, Finding, Remedy, Severity
-from gpudoctor.registry import check
+from gpudoctor.model import Device, Finding, Remedy, Severity, known_facts
+from gpudoctor.registry import check, reachable, settled
 
 REFERENCE = "https://docs.nvidia.com/deploy/nvidia-smi/index.html"
 
@@ -38,8 +37,8 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
     fields = "pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,pstate"
     yield Finding(
         severity=Severity.WARNING if busy else Severity.INFO,
-        summary=f"The PCIe link of {label(device)} has {' and '.join(parts)}{'' if busy else ' while it is idle'}",
-        subject=label(device),
+        summary=f"The PCIe link of {device.label} has {' and '.join(parts)}{'' if busy else ' while it is idle'}",
+        subject=device.label,
         facts=known_facts(
             path,
             device,

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import label, ranges, reachable, settled
-from gpudoctor.model import Device, Finding, Remedy, Severity, System
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.model import Device, Finding, Remedy, Severity, System, ranges
+from gpudoctor.registry import check, known, reachable, settled, skip_unless
 from gpudoctor.remedies.commands import with_sudo
 
 # A display server holds the device open, so the driver stays initialised without persistence mode.
@@ -32,7 +31,7 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
 
 def _finding(off: list[tuple[str, Device]], system: System) -> Finding:
     devices = [device for _, device in off]
-    subject = label(devices[0]) if len(devices) == 1 else f"GPUs {ranges(d.nvml_index for d in devices)}"
+    subject = devices[0].label if len(devices) == 1 else f"GPUs {ranges(d.nvml_index for d in devices)}"
     return Finding(
         severity=Severity.INFO,
         summary=f"Persistence mode is off on {subject}",

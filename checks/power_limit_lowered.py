@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import label, reachable, settled
 from gpudoctor.model import Device, Finding, Remedy, Severity, System
-from gpudoctor.registry import check
+from gpudoctor.registry import check, reachable, settled
 from gpudoctor.remedies.commands import with_sudo
 
 TOLERANCE_WATTS = 1.0  # NVML rounds milliwatts
@@ -28,8 +27,8 @@ def _findings(path: str, device: Device, system: System | None) -> Iterator[Find
     if limit is not None and default is not None and limit < default - TOLERANCE_WATTS:
         yield Finding(
             severity=Severity.INFO,
-            summary=f"The power limit of {label(device)} is {limit:g} W, its default is {default:g} W",
-            subject=label(device),
+            summary=f"The power limit of {device.label} is {limit:g} W, its default is {default:g} W",
+            subject=device.label,
             facts=(f"{path}.power_limit_watts", f"{path}.power_limit_default_watts"),
             remedies=(_remedy(device, default, system),),
         )

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.devices import capability
 from gpudoctor.conclusions.messages import reported
+from gpudoctor.data import device_capability
 from gpudoctor.data.numerics import error_bound, has_tf32_error
 from gpudoctor.model import (
     ComputeCapability,
@@ -84,7 +84,7 @@ def _capabilities(
     torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None
 ) -> tuple[ComputeCapability, ...]:
     seen = torch_runtime.device_capabilities if torch_runtime is not None else None
-    listed = (capability(device) for device in devices or ())
+    listed = (device_capability(device) for device in devices or ())
     return seen or tuple(number for number in listed if number is not None)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from gpudoctor.model import CONCLUSIONS, SECTIONS, Finding, TorchDevice, TorchDevices
+from gpudoctor.model import CONCLUSIONS, SECTIONS, Device, Finding, TorchDevice, TorchDevices
 from gpudoctor.model.record import record
 
 T = TypeVar("T")
@@ -143,3 +143,29 @@ def usable_devices(torch_devices: TorchDevices) -> tuple[TorchDevice, ...]:
         raise Skip(f"{torch_devices.unknown} is unknown")
     skip_unless(torch_devices.usable, torch_devices.reason)
     return torch_devices.usable
+
+
+def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:
+    """Return each device that answers, with the dotted path of its facts: "devices[0]".
+
+    Raises:
+        Skip: there is none.
+    """
+    skip_unless(devices, "there is no NVIDIA device")
+    answering = [(f"devices[{number}]", device) for number, device in enumerate(devices) if not device.error]
+    skip_unless(answering, "no NVIDIA device answers")
+    return answering
+
+
+def settled(findings: Iterable[Finding], answering: Iterable[tuple[str, Device]], *names: str) -> Iterator[Finding]:
+    """Yield the findings. Where there are none, each of the facts `names` must be known of every device.
+
+    Raises:
+        Skip: no finding, and one of the facts is unknown.
+    """
+    found = tuple(findings)
+    yield from found
+    if not found:
+        for path, device in answering:
+            for name in names:
+                known(getattr(device, name), f"{path}.{name}")

@@ -7,6 +7,7 @@ from gpudoctor.data.capabilities import (
     Features,
     features,
     first_toolkit,
+    has_tensor_cores,
     is_minor_turing,
     last_driver_branch,
     last_toolkit,
@@ -33,7 +34,7 @@ from gpudoctor.data.drivers import (
 )
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.data.errors import XidMeaning, xid_meaning
-from gpudoctor.data.gpu_names import capability_of
+from gpudoctor.data.gpu_names import capability_of, device_capability
 from gpudoctor.data.peaks import DevicePeak, device_peak
 from gpudoctor.data.rocm import RocmRelease, rocm_builds
 from gpudoctor.data.torch_builds import (
@@ -58,6 +59,7 @@ __all__ = [
     "capability_of",
     "cupy_pythons",
     "cupy_release",
+    "device_capability",
     "device_peak",
     "driver_can_run",
     "driver_for",
@@ -66,6 +68,7 @@ __all__ = [
     "features",
     "first_driver",
     "first_toolkit",
+    "has_tensor_cores",
     "is_minor_turing",
     "last_driver_branch",
     "last_toolkit",

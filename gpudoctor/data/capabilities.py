@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.model.machine import Device
 from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion
 
@@ -133,3 +134,14 @@ def toolkit_architectures(cuda: CudaVersion) -> tuple[str, ...] | None:
 @functools.cache
 def _rows() -> Mapping[str, Mapping[str, Any]]:
     return {row["capability"]: row for row in load_table("capabilities")["capabilities"]}
+
+
+def has_tensor_cores(device: Device, table: Features | None) -> bool | None:
+    """Return whether the device has tensor cores; None where that is not known.
+
+    table: what its compute capability has in general.
+    """
+    if table is None:
+        return None
+    lacks = table.capability == ComputeCapability(7, 5) and is_minor_turing(device.name)
+    return False if lacks and table.tensor_cores else table.tensor_cores

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from gpudoctor.data.tables import load_table
+from gpudoctor.model.machine import Device
 from gpudoctor.model.versions import ComputeCapability
 
 # Form factor, memory and instance at the end of a name: "A100-SXM4-40GB", "GTX 1060 6GB", "H100 80GB HBM3 MIG 1g.10gb",
@@ -77,3 +78,8 @@ def _by_pci_id() -> Mapping[str, ComputeCapability]:
 def _by_pci_family() -> Mapping[str, ComputeCapability]:
     rows = load_table("gpu_names")["pci_families"]
     return {row["prefix"]: ComputeCapability.parse(row["capability"]) for row in rows}
+
+
+def device_capability(device: Device) -> ComputeCapability | None:
+    """Return the compute capability, by the product if the driver does not say; None if it is unknown."""
+    return device.compute_capability or capability_of(device.name, device.pci_device_id)

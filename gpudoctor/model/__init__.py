@@ -6,7 +6,18 @@ from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
-from gpudoctor.model.machine import CudaDevice, Device, DeviceFile, DeviceProcess, Driver, PciGpu, System, Xid
+from gpudoctor.model.machine import (
+    CudaDevice,
+    Device,
+    DeviceFile,
+    DeviceProcess,
+    Driver,
+    PciGpu,
+    System,
+    Xid,
+    known_facts,
+    ranges,
+)
 from gpudoctor.model.pasted import Contradiction
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.model.report import Report
@@ -100,5 +111,7 @@ __all__ = [
     "UnmetRequirement",
     "Xid",
     "described",
+    "known_facts",
     "look_up",
+    "ranges",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 from gpudoctor.model.fact import Fact
@@ -243,3 +244,19 @@ class Device:
     def label(self) -> str:
         """Its name for a sentence: "GPU 0 (NVIDIA A100-SXM4-80GB)"."""
         return f"GPU {self.nvml_index}" + (f" ({self.name})" if self.name else "")
+
+
+def known_facts(path: str, device: Device | CudaDevice, *names: str) -> tuple[str, ...]:
+    """Return the dotted paths of those fields that are known."""
+    return tuple(f"{path}.{name}" for name in names if getattr(device, name) is not None)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return device numbers in short: "0-3, 5"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
 import gpudoctor.remedies
-from gpudoctor.model import Fix, Remedy
+from gpudoctor.model import Fix, Remedy, System
+from gpudoctor.remedies.commands import quote
 
 Builder = TypeVar("Builder", bound=Callable[..., "Remedy | tuple[Remedy, ...]"])
 _builders: dict[str, Callable[..., Remedy | tuple[Remedy, ...]]] = {}
@@ -58,4 +63,31 @@ def builder_of(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
     if name not in _builders:
         for module in iter_modules(gpudoctor.remedies.__path__, "gpudoctor.remedies."):
             import_module(module.name)
-    return _builders[name]
+    return _builders[name] if name in _builders else _from_table(_advice()[name])
+
+
+@cache
+def _advice() -> dict[str, dict[str, Any]]:
+    """Return the fixes that are the same on every machine: {"summary", "commands", "needs", "reference"} by name."""
+    text = files(gpudoctor.remedies).joinpath("advice.json").read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = json.loads(text)["fixes"]
+    return table
+
+
+def _from_table(row: Mapping[str, Any]) -> Callable[..., Remedy]:
+    def advise(system: System | None, **arguments: Any) -> Remedy:
+        windows = system is not None and system.os == "windows"
+        quoted = {name: quote(str(value), windows) for name, value in arguments.items()}
+        return Remedy(
+            summary=_filled(row["summary"], arguments),
+            commands=tuple(_filled(command, quoted) for command in row.get("commands", ())),
+            needs=tuple(row.get("needs", ())),
+            reference=row.get("reference"),
+        )
+
+    return advise
+
+
+def _filled(template: str, arguments: Mapping[str, Any]) -> str:
+    """Return the text with its arguments. Braces that hold no argument's name stay: they are code."""
+    return re.sub(r"\{(\w+)\}", lambda match: str(arguments.get(match[1], match[0])), template)

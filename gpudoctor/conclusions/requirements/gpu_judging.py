@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from gpudoctor.conclusions.devices import has_tensor_cores
 from gpudoctor.conclusions.requirements.gpus import Gpu, Gpus
 from gpudoctor.conclusions.requirements.judgement import NO_GPU, size_agrees, version_agrees
-from gpudoctor.data import features
+from gpudoctor.data import features, has_tensor_cores
 from gpudoctor.model import described
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 

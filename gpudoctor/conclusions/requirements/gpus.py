@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.conclusions.devices import capability, known_facts
 from gpudoctor.conclusions.installed import whole_torch
 from gpudoctor.conclusions.requirements.unknown import why_unknown
-from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot
+from gpudoctor.data import device_capability
+from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot, known_facts
 from gpudoctor.model.record import record
 
 
@@ -112,7 +112,7 @@ def _listed(snapshot: Snapshot) -> Iterator[Gpu]:
             yield Gpu(
                 name=device.name or f"GPU {device.nvml_index}",
                 device=device,
-                capability=capability(device),
+                capability=device_capability(device),
                 memory_bytes=None if mig else device.memory_total_bytes,
                 facts=known_facts(f"devices[{number}]", device, "name", "compute_capability", "memory_total_bytes"),
             )
@@ -127,7 +127,7 @@ def _of_cuda(number: int, cuda: CudaDevice, devices: Sequence[Device]) -> Gpu:
     return Gpu(
         name=cuda.name or f"GPU {number}",
         device=device,
-        capability=capability(device),
+        capability=device_capability(device),
         memory_bytes=memory,
         facts=(
             *known_facts(path, cuda, "name", "compute_capability"),
