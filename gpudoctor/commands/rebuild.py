@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
     from gpudoctor.containers.rebuild.run import Work
+    from gpudoctor.containers.rebuild.verdict import Verdict
+    from gpudoctor.model import ProjectImage
 
+CHECK = "docker-stale-layers"
 ENGINE_SECONDS = 60.0
 """For one answer of the engine; a build has its own limit."""
 
@@ -114,7 +117,7 @@ def _works(
         if not subjects:
             what = "nothing to rebuild" if service is None else f"service {service} has nothing to build"
             raise UsageError(f"{what}: no Dockerfile of a compose file here, and no --image or --container")
-        works += [prepare(client.api, subject, asked, os.environ, recreates=recreate) for subject in subjects]
+        works += [prepare(client.api, subject, asked, _judge, recreates=recreate) for subject in subjects]
     return tuple(works)
 
 
@@ -136,7 +139,7 @@ def _rebuild(client: DockerClient, work: Work, timeout: float, *, recreate: bool
                 show("")  # or it would go on in the line of the build's output
                 _note(text)
 
-            verdict = carry_out(client.api, work, Progress(show, say, timeout))
+            verdict = carry_out(client.api, work, Progress(show, say, timeout), _judge)
     except (BuildFailed, NotStarted) as error:
         for line in error.lines:
             _note(f"    {line}")
@@ -146,6 +149,17 @@ def _rebuild(client: DockerClient, work: Work, timeout: float, *, recreate: bool
     _tell(f"{work.name}: {done}; {verdict.text}")
     _advise(replace(work, verdict=verdict), recreate=recreate)
     return verdict.state == "fresh"
+
+
+def _judge(image: ProjectImage) -> Verdict:
+    """Return what the check says of the image."""
+    from gpudoctor.containers.rebuild.verdict import Verdict
+    from gpudoctor.engine.catalog import load_checks
+    from gpudoctor.engine.runner import run_one
+    from gpudoctor.model import Snapshot
+
+    check = next(check for check in load_checks() if check.id == CHECK)
+    return Verdict.of(run_one(check, Snapshot(images=(replace(image, asked_for=True),))).findings[0])
 
 
 def _advise(work: Work, *, recreate: bool) -> None:

@@ -19,12 +19,14 @@ from gpudoctor.containers.engines.endpoint import Endpoint, find_endpoint
 from gpudoctor.containers.engines.objects import service_containers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.containers.packages.torch import FoundTorch, find_torch
+from gpudoctor.containers.service_setup import parse_service
 from gpudoctor.model import PackageVersion, Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup
-from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, parse_service, plain
-from gpudoctor.parsers.torch_version_file import parse_torch_version_file
-from gpudoctor.probes.torch_build import build_of_version
+from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, plain
+from gpudoctor.parsers.torch_version_file import build_of_version, parse_torch_version_file
+from gpudoctor.privacy import mask_pasted
+from gpudoctor.untrusted import readable_lines
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -225,10 +227,9 @@ def recognised(text: str) -> tuple[Symptom, ...]:
     """Return the failure messages in `text` that tell of a container's start or of its GPU."""
     if not text.strip():
         return ()
-    from gpudoctor.readers.text import clean_text
     from gpudoctor.symptoms.matching import recognise
 
-    found = recognise(clean_text(text, "container").flat, source="container")
+    found = recognise(" ".join(" ".join(readable_lines(mask_pasted(text))).split()), source="container")
     return tuple(symptom for _, symptom in found if symptom.kind.startswith(KINDS))
 
 

@@ -1,4 +1,4 @@
-"""What the engine's API says of containers, images and itself, and what a compose file says of a service.
+"""What the engine's API says of containers, images and itself.
 
 Source: https://docs.docker.com/reference/api/engine/ (SystemInfo, ContainerInspect, ImageInspect).
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.model.containers import ContainerEngine, ContainerSetup, GpuRequest
-
-if TYPE_CHECKING:
-    from gpudoctor.containers.compose.project import Service
 
 VARIABLES = frozenset(
     (
@@ -81,11 +78,11 @@ def parse_container(about: Mapping[str, Any], image: Mapping[str, Any] | None, e
         image=_text(config.get("Image")),
         state=_text((about.get("State") or {}).get("Status")),
         gpu_requests=_requests(host.get("DeviceRequests"), engine),
-        device_files=_device_files(str(device.get("PathOnHost") or "") for device in host.get("Devices") or ()),
+        device_files=device_files(str(device.get("PathOnHost") or "") for device in host.get("Devices") or ()),
         is_privileged=bool(host.get("Privileged")),
         runtime=_text(host.get("Runtime")) or "",
-        environment=_variables(config.get("Env")),
-        image_environment=None if image is None else _variables((image.get("Config") or {}).get("Env")),
+        environment=variables_of(config.get("Env")),
+        image_environment=None if image is None else variables_of((image.get("Config") or {}).get("Env")),
         shm_size_bytes=host.get("ShmSize") or None,
         ipc=_text(host.get("IpcMode")) or "private",
         has_own_shm=SHM in mounted or SHM in (host.get("Tmpfs") or {}),
@@ -95,41 +92,8 @@ def parse_container(about: Mapping[str, Any], image: Mapping[str, Any] | None, e
 
 def parse_image(name: str, about: Mapping[str, Any]) -> ContainerSetup:
     """Return an image, of which no container is looked at."""
-    variables = _variables((about.get("Config") or {}).get("Env"))
+    variables = variables_of((about.get("Config") or {}).get("Env"))
     return ContainerSetup(name=name, kind="image", image=name, environment=variables, image_environment=variables)
-
-
-def parse_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:
-    """Return how a container of the service would be started.
-
-    image: what `inspect` says of its image; None where there is none yet.
-    """
-    of_image = None if image is None else _variables((image.get("Config") or {}).get("Env"))
-    own = {name: plain(text) for name, text in service.environment.items() if name in VARIABLES and text is not None}
-    return ContainerSetup(
-        name=plain(service.name),
-        kind="service",
-        service=plain(service.name),
-        image=_text(service.images[0] if service.images else service.image),
-        gpu_requests=tuple(
-            GpuRequest(
-                driver=plain(request.driver),
-                count=-1 if request.count is None and not request.device_ids else request.count,
-                device_ids=tuple(map(plain, request.device_ids)),
-                capabilities=tuple(map(plain, request.capabilities)),
-            )
-            for request in service.device_requests
-        ),
-        device_files=_device_files(service.devices),
-        is_privileged=service.privileged,
-        runtime=_text(service.runtime) or "",
-        environment={**(of_image or {}), **own},
-        image_environment=of_image,
-        shm_size_bytes=service.shm_size_bytes,
-        ipc=_text(service.ipc),
-        has_own_shm=SHM in service.mount_targets,
-        memlock_bytes=None if service.memlock is None else max(service.memlock, 0),
-    )
 
 
 def _requests(found: Any, engine: str | None) -> tuple[GpuRequest, ...] | None:
@@ -147,11 +111,11 @@ def _requests(found: Any, engine: str | None) -> tuple[GpuRequest, ...] | None:
     )
 
 
-def _device_files(paths: Iterable[str]) -> tuple[str, ...]:
+def device_files(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if DEVICES.fullmatch(path))[:MOST]
 
 
-def _variables(environment: Sequence[str] | None) -> dict[str, str]:
+def variables_of(environment: Sequence[str] | None) -> dict[str, str]:
     pairs = (str(item).partition("=") for item in environment or ())
     return {name: plain(value) for name, _, value in pairs if name in VARIABLES}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 
-from gpudoctor.model import CudaVersion
+from gpudoctor.model import CudaVersion, PackageVersion
 from gpudoctor.model.record import record
 
 _ASSIGNMENT = r"(?m)^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(None|True|False|'[^'\n\\]*'|\"[^\"\n\\]*\")?[ \t\r]*(?:#.*)?$"
@@ -66,3 +66,12 @@ def parse_torch_version_file(text: str) -> TorchVersionFile:
         hip=value("hip"),
         xpu=value("xpu"),
     )
+
+
+def build_of_version(version: str) -> tuple[str | None, CudaVersion | None]:
+    """Return the kind of build and its CUDA version by a version such as "2.9.0+cu130"; None where it does not say."""
+    local = PackageVersion(version).local
+    cuda = re.match(r"cu(\d{1,2})(\d)(?!\d)", local)
+    if cuda:
+        return "cuda", CudaVersion(int(cuda[1]), int(cuda[2]))
+    return next((name for name in ("cpu", "rocm", "xpu") if local.startswith(name)), None), None

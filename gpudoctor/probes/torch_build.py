@@ -10,7 +10,7 @@ from typing import Any
 from gpudoctor.model import CudaVersion, PackageVersion, Torch
 from gpudoctor.parsers.conda_records import is_cpu_only, torch_record
 from gpudoctor.parsers.environment_facts import DistributionFacts, EnvironmentFacts, parse_environment_facts
-from gpudoctor.parsers.torch_version_file import TorchVersionFile, parse_torch_version_file
+from gpudoctor.parsers.torch_version_file import TorchVersionFile, build_of_version, parse_torch_version_file
 
 _ARCHITECTURE = r"(?:sm|compute)_\d{2,3}[af]?|gfx[0-9a-f]{3,5}"
 _LIBRARIES = {  # in torch/lib of every wheel; on Linux the libraries are followed instead
@@ -63,15 +63,6 @@ def _build(file: TorchVersionFile, version: str | None) -> tuple[str | None, Cud
     if file.build:
         return file.build, file.cuda_version
     return build_of_version(version or "")
-
-
-def build_of_version(version: str) -> tuple[str | None, CudaVersion | None]:
-    """Return the kind of build and its CUDA version by a version such as "2.9.0+cu130"; None where it does not say."""
-    local = PackageVersion(version).local
-    cuda = re.match(r"cu(\d{1,2})(\d)(?!\d)", local)
-    if cuda:
-        return "cuda", CudaVersion(int(cuda[1]), int(cuda[2]))
-    return next((name for name in ("cpu", "rocm", "xpu") if local.startswith(name)), None), None
 
 
 def _is_apple_silicon(read: EnvironmentFacts) -> bool:

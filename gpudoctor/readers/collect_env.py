@@ -27,7 +27,8 @@ from gpudoctor.readers.environment_fields import (
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
 from gpudoctor.readers.platform_facts import distribution_facts, platform_facts
-from gpudoctor.readers.text import LONGEST_LINE, Text
+from gpudoctor.readers.text import Text
+from gpudoctor.untrusted import LONGEST_LINE
 
 SOURCE = "collect_env"
 MOST_LINES = 4000  # of one report; vLLM's has some hundred

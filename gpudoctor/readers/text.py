@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_pasted
+from gpudoctor.untrusted import readable_lines
 
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
-LONGEST_LINE = 4000  # characters; a longer line is no output of a tool that is read line by line
 _NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is no text
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_]|[ -/]+[0-~])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe]")
-_PLAIN = {
-    0x00A0: " ",
-    0x2007: " ",
-    0x202F: " ",
-    0x3000: " ",
-    0x2018: "'",
-    0x2019: "'",
-    0x201B: "'",
-    0x201C: '"',
-    0x201D: '"',
-    0xFF1A: ":",
-    0xFF08: "(",
-    0xFF09: ")",
-    0xFF0C: ",",
-    0x2212: "-",
-}
-
-_RSYSLOG_NEWLINE = "#012"  # within a message
-
-# What stands before a line and is no part of it: quote marks, frames of pip's output, names of processes.
-_DECORATION = re.compile(
-    r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
-)
-_SHELL_MARKS = "$❯➜%"  # noqa: RUF001 - prompts of several shells
-_PROMPT = re.compile(
-    r"^\s*(?:\([\w.@/+-]{1,60}\)\s*)?"  # the environment that is active
-    r"(?:[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#>\n]{0,120}[$#]\s+"
-    r"|\[[\w.-]+@[\w.-]+[^\]\n]{0,80}\]\s*[$#]\s+"
-    r"|(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>\s*"
-    rf"|[~/][\w./~-]{{0,120}}\s?[#>{_SHELL_MARKS}]\s+"
-    rf"|>>>\s|\.\.\.\s|In ?\[\d*\]:\s|[{_SHELL_MARKS}]\s+)"
-)
 
 
 class Text(NamedTuple):
@@ -82,11 +46,7 @@ def read_text(data: bytes, name: str) -> Text:
 def clean_text(raw: str, name: str) -> Text:
     """Return `raw` made readable, without the names of people and hosts, and without secrets."""
     raw = mask_pasted(raw)
-    plain = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
-    plain = plain.replace("\r\n", "\n").replace("\r", "\n").replace(_RSYSLOG_NEWLINE, "\n").expandtabs(8)
-    plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
-    plain = _CONTROLS.sub("", plain).translate(_PLAIN)
-    lines = tuple(_undecorated(line[:LONGEST_LINE]) for line in plain.split("\n") if not line.strip().startswith("```"))
+    lines = readable_lines(raw)
     flat = " ".join(" ".join(lines).split())
     return Text(name=name, raw=raw, lines=lines, flat=flat, lowered=flat.lower())
 
@@ -102,8 +62,3 @@ def _noise(text: str) -> float:
     sample = text[:65536]
     noise = sum(character < " " and character not in "\t\n\r\f\x1b\b" for character in sample)
     return noise / max(len(sample), 1)
-
-
-def _undecorated(line: str) -> str:
-    line = _DECORATION.sub("", line, count=1)
-    return _PROMPT.sub("", line, count=1).rstrip()

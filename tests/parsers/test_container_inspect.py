@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.containers.compose.project import DeviceRequest, Service
 from gpudoctor.model import ContainerEngine, ContainerSetup, GpuRequest
-from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, parse_service
+from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image
 
 CUDA_IMAGE: dict[str, Any] = {
     "Id": "sha256:81474675a81f",
@@ -129,26 +128,6 @@ def test_an_image() -> None:
     found = parse_image("cuda:1", CUDA_IMAGE)
     assert (found.kind, found.image, found.gpu_requests) == ("image", "cuda:1", None)
     assert found.environment["CUDA_VERSION"] == "13.0.1"
-
-
-def test_a_service() -> None:
-    service = Service(
-        name="train",
-        images=("shop-train", "shop_train"),
-        device_requests=(DeviceRequest(driver="nvidia", capabilities=("gpu",)),),
-        environment={"NVIDIA_VISIBLE_DEVICES": "0", "HF_TOKEN": "not-to-be-kept", "CUDA_VISIBLE_DEVICES": None},
-        memlock=-1,
-        mount_targets=("/dev/shm",),
-        devices=("/dev/infiniband",),
-        shm_size_bytes=1 << 30,
-        ipc="host",
-    )
-    found = parse_service(service, CUDA_IMAGE)
-    assert found.gpu_requests == (GpuRequest(driver="nvidia", count=-1, capabilities=("gpu",)),)
-    assert found.environment["NVIDIA_VISIBLE_DEVICES"] == "0"
-    assert "HF_TOKEN" not in found.environment
-    assert (found.image, found.memlock_bytes, found.has_own_shm) == ("shop-train", 0, True)
-    assert (found.device_files, found.shm_size_bytes, found.ipc) == (("/dev/infiniband",), 1 << 30, "host")
 
 
 DOCKER_20 = {

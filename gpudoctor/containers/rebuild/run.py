@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,7 +19,7 @@ from gpudoctor.containers.rebuild.image import moved_tag, new_tag, rebuilt_image
 from gpudoctor.containers.rebuild.plan import Attempt, Needs, attempts
 from gpudoctor.containers.rebuild.steps import Command, Progress
 from gpudoctor.containers.rebuild.unseen import has_unseen_changes
-from gpudoctor.containers.rebuild.verdict import Verdict, judge
+from gpudoctor.containers.rebuild.verdict import Judge, Verdict
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model.images import ProjectImage
@@ -52,7 +53,12 @@ class Work:
 
 
 def prepare(
-    api: APIClient, subject: Subject, arguments: Mapping[str, Any], environ: Mapping[str, str], *, recreates: bool
+    api: APIClient,
+    subject: Subject,
+    arguments: Mapping[str, Any],
+    judge: Judge,
+    *,
+    recreates: bool,
 ) -> Work:
     """Return what is to be done about `subject`; nothing is changed.
 
@@ -71,7 +77,7 @@ def prepare(
     if exists and image.unknown and image.image_id is None:
         raise GpudoctorError(f"{subject.image} cannot be compared: {image.unknown}")
     verdict = judge(image)
-    chosen = choose_builder(api, subject, image.by_buildkit, arguments, environ)
+    chosen = choose_builder(api, subject, image.by_buildkit, arguments, os.environ)
     builds = verdict.needs_build or verdict.state == "unknown"  # no image yet, or none that can be compared
     has_old = subject.container is not None and (builds or verdict.needs_container)
     if recreates and has_old and not isinstance(chosen.builder, ComposeBuilder):
@@ -160,7 +166,7 @@ def _tagging(work: Work, tag: str, image: str) -> Iterator[str]:
         yield str(Command(arguments=(docker.path, *words), environment=docker.environment))
 
 
-def carry_out(api: APIClient, work: Work, progress: Progress) -> Verdict:
+def carry_out(api: APIClient, work: Work, progress: Progress, judge: Judge) -> Verdict:
     """Rebuild and recreate, and return what the check says then.
 
     Raises:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
-from gpudoctor.engine.catalog import load_checks
-from gpudoctor.engine.runner import run_one
-from gpudoctor.model import ProjectImage, Snapshot
+from gpudoctor.model import Finding, ProjectImage
 from gpudoctor.model.record import record
-
-CHECK = "docker-stale-layers"
 
 OF_THE_CONTAINER = (
     "container-runs-older-image",
@@ -46,10 +42,12 @@ class Verdict:
         """Return whether a cause is one that neither a build nor a new container mends."""
         return bool(set(self.causes) & {*OF_THE_MOUNTS})
 
+    @classmethod
+    def of(cls, finding: Finding) -> Verdict:
+        """Return what the finding of the check on one image says."""
+        about = finding.details["images"][0]
+        return cls(state=about["verdict"], causes=tuple(about["causes"]), text=finding.summary)
 
-def judge(image: ProjectImage) -> Verdict:
-    """Return what the check says."""
-    check = next(check for check in load_checks() if check.id == CHECK)
-    finding = run_one(check, Snapshot(images=(replace(image, asked_for=True),))).findings[0]
-    details = finding.details["images"][0]
-    return Verdict(state=details["verdict"], causes=tuple(details["causes"]), text=finding.summary)
+
+Judge = Callable[[ProjectImage], Verdict]
+"""Asks the check about an image."""

@@ -1,0 +1,35 @@
+"""What a compose file says of a service, as a container's setup."""
+
+from typing import Any
+
+from gpudoctor.containers.compose.project import DeviceRequest, Service
+from gpudoctor.containers.service_setup import parse_service
+from gpudoctor.model import GpuRequest
+
+CUDA_IMAGE: dict[str, Any] = {"Config": {"Env": ["PATH=/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all"]}}
+
+
+def test_a_service() -> None:
+    service = Service(
+        name="train",
+        images=("shop-train", "shop_train"),
+        device_requests=(DeviceRequest(driver="nvidia", capabilities=("gpu",)),),
+        environment={"NVIDIA_VISIBLE_DEVICES": "0", "HF_TOKEN": "not-to-be-kept", "CUDA_VISIBLE_DEVICES": None},
+        memlock=-1,
+        mount_targets=("/dev/shm",),
+        devices=("/dev/infiniband",),
+        shm_size_bytes=1 << 30,
+        ipc="host",
+    )
+    found = parse_service(service, CUDA_IMAGE)
+    assert found.gpu_requests == (GpuRequest(driver="nvidia", count=-1, capabilities=("gpu",)),)
+    assert found.environment["NVIDIA_VISIBLE_DEVICES"] == "0"
+    assert "HF_TOKEN" not in found.environment
+    assert (found.image, found.memlock_bytes, found.has_own_shm) == ("shop-train", 0, True)
+    assert (found.device_files, found.shm_size_bytes, found.ipc) == (("/dev/infiniband",), 1 << 30, "host")
+    assert found.image_environment == {"NVIDIA_VISIBLE_DEVICES": "all"}
+
+
+def test_a_service_whose_image_is_not_there_yet() -> None:
+    found = parse_service(Service(name="train", image="x", memlock=64, mount_targets=("/data",)), None)
+    assert (found.image, found.image_environment, found.memlock_bytes, found.has_own_shm) == ("x", None, 64, False)
