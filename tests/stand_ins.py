@@ -11,7 +11,6 @@ process starts. The fixture `driver_stand_in` of conftest.py is `install` with t
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shlex
 import shutil
@@ -22,7 +21,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gpudoctor.probes import isolate
+from gpudoctor.probes.local_host import MODULE
+from gpudoctor.processes import Worker
 
 SOURCES = Path(__file__).parent / "probes" / "stand_ins"
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -129,33 +129,32 @@ def install(
     return environ
 
 
-def run_worker(
+def ask_worker(
     worker: str,
     environ: Mapping[str, str] | None = None,
     arguments: Mapping[str, Any] | None = None,
     timeout: float = 60,
-    interpreter: str = sys.executable,
-) -> subprocess.CompletedProcess[str]:
-    """Run a worker by run.py in an interpreter of its own, with `environ` added to the environment."""
-    workers = Path(isolate.WORKERS)
-    return subprocess.run(
-        [interpreter, str(workers / "run.py"), str(workers / f"{worker}.py")],
-        input=json.dumps(dict(arguments or {})),
-        env={**os.environ, **(environ or {})},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    interpreter: str | Path = sys.executable,
+) -> dict[str, Any]:
+    """Return the answer of a worker in a process of its own, with `environ` added to the environment.
+
+    Raises:
+        WorkerEnded, WorkerSilent: there was none.
+    """
+    process = Worker(MODULE, os.fspath(interpreter), {**os.environ, **(environ or {})})
+    try:
+        return process.ask({"worker": worker, "arguments": dict(arguments or {})}, timeout)
+    finally:
+        process.end()
 
 
 def facts_of(
-    worker: str, environ: Mapping[str, str] | None = None, *, interpreter: str = sys.executable, **arguments: Any
+    worker: str, environ: Mapping[str, str] | None = None, *, interpreter: str | Path = sys.executable, **arguments: Any
 ) -> dict[str, Any]:
     """Return the facts that the worker gives to `arguments`."""
-    done = run_worker(worker, environ, arguments, interpreter=interpreter)
-    assert done.returncode == 0, done.stderr
-    facts: dict[str, Any] = json.loads(done.stdout)["facts"]
+    answer = ask_worker(worker, environ, arguments, interpreter=interpreter)
+    assert "facts" in answer, answer
+    facts: dict[str, Any] = answer["facts"]
     return facts
 
 

@@ -85,7 +85,7 @@ def test_a_driver_that_crashes_takes_nothing_with_it(driver_stand_in: Install, t
     crash = driver_stand_in(tmp_path / "driver", nvml=Nvml(fail={"nvmlInit": "crash"}))
     done = run(tmp_path, *python("print('ran')"), variables=crash)
     assert (done.returncode, done.stdout) == (0, "ran\n")
-    assert "the GPU was not watched: the watching process ended with -11" in done.stderr
+    assert "the GPU was not watched: the watching process failed: killed by SIGSEGV" in done.stderr
 
 
 def test_a_profile_reaches_the_program(tmp_path: Path, no_driver: dict[str, str]) -> None:

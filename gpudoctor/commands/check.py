@@ -71,7 +71,6 @@ def check(
     images: ImageRequest,
 ) -> NoReturn:
     """Diagnose this machine, or a report of another: the root cause first, with evidence and what fixes it."""
-    # Imported while the process that asks is starting: it takes as long.
     from gpudoctor.engine import checkup
     from gpudoctor.engine.plan import configured
 
@@ -88,7 +87,7 @@ def check(
     else:
         machine = replace(setting(interpreter, timeout, fast=fast, images=plan.images), profile=plan.profile)
         root = project_root(machine, os.environ)
-        host = local_host(machine, click.get_current_context().obj)
+        host = local_host(machine)
         for name, _ in wanted:
             formats.load(name)  # while the machine answers
         with terminal.progress("Looking at this machine ...", sys.stderr):

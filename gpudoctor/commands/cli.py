@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -13,9 +13,6 @@ from gpudoctor import __version__
 from gpudoctor.commands.manual import ManualGroup
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, WorkloadError
 from gpudoctor.untrusted import clean
-
-if TYPE_CHECKING:
-    from gpudoctor.probes.isolate import Supervisor
 
 COMMANDS = {
     "check": "check.check",
@@ -32,14 +29,11 @@ COMMANDS = {
 """Each command, and where in gpudoctor.commands it stands: only the module of the one asked for is loaded."""
 
 
-def main(supervisor: Supervisor | None = None) -> NoReturn:
-    """Run the command line; a user's mistake is one line on standard error, never a traceback.
-
-    supervisor: for the workers of `check`, started before.
-    """
+def main() -> NoReturn:
+    """Run the command line; a user's mistake is one line on standard error, never a traceback."""
     debug = "--debug" in sys.argv
     try:
-        sys.exit(cli.main(prog_name="gpudoctor", standalone_mode=False, obj=supervisor))
+        sys.exit(cli.main(prog_name="gpudoctor", standalone_mode=False))
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "gpudoctor")
         _end(f"{command}: {error.format_message()}", EXIT_USAGE)

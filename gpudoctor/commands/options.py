@@ -15,7 +15,6 @@ from gpudoctor.probes.host import ImageRequest, Setting
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:
-    from gpudoctor.probes.isolate import Supervisor
     from gpudoctor.probes.local_host import LocalHost
 
 FORMATS = ("table", "json")
@@ -48,10 +47,10 @@ def refuse_probing(interpreter: str | None, *, fast: bool) -> None:
         raise UsageError(f"{option} is for probing this machine: with --from nothing is probed")
 
 
-def local_host(setting: Setting, supervisor: Supervisor | None = None) -> LocalHost:
+def local_host(setting: Setting) -> LocalHost:
     from gpudoctor.probes.local_host import LocalHost  # not needed for a report
 
-    return LocalHost(setting, supervisor)
+    return LocalHost(setting)
 
 
 def image_options(command: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.model import Container
 from gpudoctor.parsers.container_config import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import READING, Question, Setting
 from gpudoctor.probes.reading import Facts, file_texts, found, is_linux, unreadable
 
 DOCKER_CONFIGS = ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json")
@@ -30,7 +30,7 @@ def question(setting: Setting) -> Question:
         "which": list(COMMANDS),
         "values": ["platform"],
     }
-    return Question(name="container", worker="read_host", arguments=reading_list)
+    return Question(name="container", worker="read_host", arguments=reading_list, shares=READING)
 
 
 def parse_container(facts: Facts) -> Container:

@@ -13,7 +13,7 @@ from gpudoctor.untrusted import cleaned
 
 def question(_setting: Setting) -> Question:
     """Return the question; its worker runs under the interpreter that is diagnosed."""
-    return Question(name="cupy-runtime", worker="cupy_runtime", fresh=True)
+    return Question(name="cupy-runtime", worker="cupy_runtime", in_environment=True)
 
 
 def parse_cupy_runtime(facts: Mapping[str, Any]) -> CupyRuntime:

@@ -12,7 +12,7 @@ from gpudoctor.parsers.ldconfig import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.pci_uevent import BRIDGE
 from gpudoctor.parsers.proc_driver_version import KernelModule, parse_proc_driver_version
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import DRIVER, Question, Setting
 from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value
 from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
 
@@ -86,7 +86,7 @@ def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywher
         "values": ["uname", f"running:{FABRIC_MANAGER}", *CONTAINER_SIGNS["values"]],
         "which": [FABRIC_MANAGER],
     }
-    return Question(name="driver-files", worker="read_host", arguments=reading_list)
+    return Question(name="driver-files", worker="read_host", arguments=reading_list, shares=DRIVER)
 
 
 def parse_driver_files(facts: Facts) -> Driver:

@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # at run time it would look through the class, which takes as long as the rest of this module
 
 
 @record
@@ -63,13 +58,22 @@ class Question:
     """One thing to ask a machine: a worker to run in a process of its own, with its arguments.
 
     worker: name of a module in gpudoctor/probes/workers that has `collect(arguments) -> facts`, both JSON.
-    fresh: run it in an interpreter started anew (the one of the setting), not in a copy of this process.
+    in_environment: run it under the interpreter that is diagnosed, not under gpudoctor's own.
+    shares: questions with the same word share a process, which answers them in their order; empty for one of its own.
     """
 
     name: str
     worker: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    fresh: bool = False
+    in_environment: bool = False
+    shares: str = ""
+
+
+READING = "reading"
+"""What questions share that read files and values: to start an interpreter takes longer than to answer them."""
+
+DRIVER = "driver"
+"""What questions share that open the driver's device nodes: if the first hangs, the others would too."""
 
 
 @record

@@ -2,63 +2,84 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from gpudoctor.errors import GpudoctorError
 from gpudoctor.privacy import mask, mask_text
 from gpudoctor.probes.host import Answer, Question, Setting
-from gpudoctor.probes.isolate import Supervisor
+from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
+
+MODULE = "gpudoctor.probes.workers.run"
+STDERR_CHARACTERS_KEPT = 4000
+LEFT_BEHIND = "The process ignores SIGKILL, as one does that waits inside the driver. It was left behind."
 
 
 class LocalHost:
-    """Answers by workers, each in a process of its own on this machine. Answers name no person and no host.
+    """Answers by workers, each in a process of its own on this machine. Answers name no person and no host."""
 
-    supervisor: one that was started before, in the setting's environment and directory.
-    """
-
-    def __init__(self, setting: Setting, supervisor: Supervisor | None = None) -> None:
+    def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._supervisor = supervisor
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
-        """Put the questions, once. The function returned waits for the answers.
+        """Start the workers. The function returned waits for their answers."""
+        running = [(group, self._start(group)) for group in _groups(questions)]
+        return lambda: self._answers(running)
 
-        Raises:
-            OSError: no process can be started here.
-        """
-        supervisor = self._supervisor or Supervisor(self.setting.environ, self.setting.directory)
-        asked = tuple(questions)
-        supervisor.ask(asked, self.setting)
-        coming = ((name, self._masked(answer)) for name, answer in supervisor.answers())
-        return lambda: Arriving([question.name for question in asked], coming)
+    def _start(self, group: Sequence[Question]) -> Worker | OSError:
+        interpreter = self.setting.interpreter if group[0].in_environment else None
+        try:
+            worker = Worker(MODULE, interpreter or sys.executable, self.setting.environ, self.setting.directory)
+        except OSError as error:
+            return error
+        for question in group:
+            worker.send({"worker": question.worker, "arguments": dict(question.arguments)})
+        return worker
 
-    def _masked(self, answer: Answer) -> Answer:
-        return replace(answer, facts=mask(answer.facts, self.setting), detail=mask_text(answer.detail, self.setting))
+    def _answers(self, running: Sequence[tuple[Sequence[Question], Worker | OSError]]) -> Mapping[str, Answer]:
+        workers = [worker for _, worker in running if isinstance(worker, Worker)]
+        try:
+            answers = [(question.name, worker, self._answer(worker)) for group, worker in running for question in group]
+        finally:
+            for worker in workers:
+                worker.kill()
+        stuck = [worker for worker in workers if not worker.end()]
+        return {name: self._masked(answer, is_stuck=worker in stuck) for name, worker, answer in answers}
+
+    def _answer(self, worker: Worker | OSError) -> Answer:
+        """Wait for the next answer of a worker."""
+        if isinstance(worker, OSError):
+            return Answer(state="failed", detail=f"its interpreter cannot be started\n{worker}")
+        limit = self.setting.timeout_seconds
+        try:
+            reply = worker.receive(worker.started + limit - time.monotonic())
+        except WorkerSilent:
+            return Answer(state="timed-out", detail=_detail(f"no answer in {limit:g} s", worker), seconds=limit)
+        except WorkerEnded as end:
+            ending = str(end) if end.status < 0 else f"{end} and no answer"
+            return Answer(state="failed", detail=_detail(ending, worker), seconds=worker.seconds)
+        except GpudoctorError as error:
+            return Answer(state="failed", detail=_detail(str(error), worker))
+        if "facts" in reply:
+            return Answer(state="ok", facts=reply["facts"], seconds=reply["seconds"])
+        return Answer(state="failed", detail=_detail(f"{reply['error']}\n{reply['traceback']}", worker))
+
+    def _masked(self, answer: Answer, *, is_stuck: bool) -> Answer:
+        detail = f"{answer.detail}\n{LEFT_BEHIND}".strip() if is_stuck else answer.detail
+        return replace(answer, facts=mask(answer.facts, self.setting), detail=mask_text(detail, self.setting))
 
 
-class Arriving(Mapping[str, Answer]):
-    """Answers by the names of their questions, each waited for when it is looked up.
+def _groups(questions: Iterable[Question]) -> Iterable[Sequence[Question]]:
+    """Return the questions that each worker answers."""
+    groups: dict[str, list[Question]] = {}
+    for question in questions:
+        groups.setdefault(question.shares or question.name, []).append(question)
+    return groups.values()
 
-    What has come can be read while the rest is on its way.
-    """
 
-    def __init__(self, names: Sequence[str], answers: Iterator[tuple[str, Answer]]) -> None:
-        self._names = names
-        self._coming = answers
-        self._here: dict[str, Answer] = {}
-
-    def __getitem__(self, name: str) -> Answer:
-        if name not in self._names:
-            raise KeyError(name)
-        while name not in self._here:
-            came, answer = next(self._coming)
-            self._here[came] = answer
-        return self._here[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+def _detail(what: str, worker: Worker) -> str:
+    """Return what went wrong, with the last lines of the worker's standard error."""
+    return f"{what.strip()}\n{worker.stderr_tail()[-STDERR_CHARACTERS_KEPT:]}".strip()

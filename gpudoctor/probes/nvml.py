@@ -7,7 +7,7 @@ from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import DRIVER, Question, Setting
 from gpudoctor.untrusted import cleaned
 
 # Codes of nvml.h.
@@ -44,7 +44,7 @@ def question(setting: Setting) -> Question:
     """Return the question. pynvml is a requirement of gpudoctor's own, so its interpreter answers."""
     seconds = setting.timeout_seconds / 2
     arguments = {"nvidia_smi_seconds": seconds} if seconds < SMI_SECONDS else {}
-    return Question(name="nvml", worker="nvml_devices", arguments=arguments)
+    return Question(name="nvml", worker="nvml_devices", arguments=arguments, shares=DRIVER)
 
 
 def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudoctor.model.profile import FILE_NAME, FoundProfile
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import READING, Question, Setting
 from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned
 
@@ -21,7 +21,7 @@ def question(setting: Setting) -> Question:
     path = f"{folder}/{FILE_NAME}"
     if setting.profile is not None:
         path = f"{folder}{_RELATIVE}{os.path.relpath(setting.profile, folder)}"
-    return Question(name="profile", worker="read_host", arguments={"values": [f"profile:{path}"]})
+    return Question(name="profile", worker="read_host", arguments={"values": [f"profile:{path}"]}, shares=READING)
 
 
 def parse_profile(facts: Facts) -> FoundProfile | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from gpudoctor.model import Project, Requirement
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import READING, Question, Setting
 from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (
@@ -31,7 +31,7 @@ def question(setting: Setting) -> Question:
     """Return what to read for the section."""
     folder = re.sub(r"([*?[])", r"[\1]", os.fspath(setting.directory))
     reading_list = {"files": [f"{folder}/{name}" for name in FILES], "values": ["platform", "uname"]}
-    return Question(name="project", worker="read_host", arguments=reading_list)
+    return Question(name="project", worker="read_host", arguments=reading_list, shares=READING)
 
 
 def parse_project(facts: Facts) -> Project:

@@ -9,7 +9,7 @@ from typing import Any
 from gpudoctor.model import Package, PackageVersion, Python
 from gpudoctor.parsers.conda_records import torch_record
 from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import READING, Question, Setting
 
 
 def question(setting: Setting) -> Question:
@@ -18,7 +18,8 @@ def question(setting: Setting) -> Question:
         name="python",
         worker="python_environment",
         arguments={"directory": str(setting.directory), "active": _active_environment(setting)},
-        fresh=setting.interpreter is not None,
+        in_environment=setting.interpreter is not None,
+        shares=READING if setting.interpreter is None else "",
     )
 
 

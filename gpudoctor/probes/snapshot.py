@@ -1,4 +1,4 @@
-"""Ask a host everything, side by side, and put the sections together."""
+"""Ask a host everything at the same time, and put the sections together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from gpudoctor.probes import (
     torch_build,
     torch_runtime,
 )
-from gpudoctor.probes.asked_first import ASKED_FIRST
 from gpudoctor.probes.host import Answer, Host, Question, Setting
 from gpudoctor.probes.parts import first_known
 from gpudoctor.symptoms.facts import with_symptoms
@@ -50,15 +49,24 @@ class Part(NamedTuple):
 ASKED: tuple[Callable[[Setting], Question | None], ...] = (
     torch_runtime.question,
     cupy_runtime.question,
-    *(probe.question for probe in ASKED_FIRST),
     images.question,
     container_setups.question,
+    driver_files.question,
+    nvml.question,
+    cuda_driver.question,
+    # What reads files, in one process; the environment comes last, as its folder may be on a file server that is gone.
+    system.question,
+    container_engines.question,
+    toolkit.question,
+    kernel_log.question,
+    project.question,
+    profile.question,
+    python_environment.question,
 )
 PASTED = ("contradictions",)
 NOT_HERE = "only a pasted report has it"
 IMPORTING = {"torch-runtime", "cupy-runtime"}
 
-# As far as answers come in an order, in that: what runs commands is last.
 PARTS = (
     Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
     Part("driver", "nvml", nvml.parse_nvml_driver),

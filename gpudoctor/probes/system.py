@@ -10,7 +10,7 @@ from gpudoctor.parsers.kfd_properties import parse_gfx_target
 from gpudoctor.parsers.os_release import parse_os_release
 from gpudoctor.parsers.pci_uevent import ACCELERATOR, DISPLAY, PciDevice, parse_pci_uevent
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import READING, Question, Setting
 from gpudoctor.probes.reading import (
     Facts,
     file_text,
@@ -65,7 +65,7 @@ def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywher
             *CONTAINER_SIGNS["values"],
         ],
     }
-    return Question(name="system", worker="read_host", arguments=reading_list)
+    return Question(name="system", worker="read_host", arguments=reading_list, shares=READING)
 
 
 def parse_system(facts: Facts) -> System:

@@ -18,7 +18,7 @@ from gpudoctor.parsers.host_config import parse_newest_gcc
 from gpudoctor.parsers.ldconfig import parse_ldconfig
 from gpudoctor.parsers.nvcc_version import parse_nvcc_version
 from gpudoctor.parsers.toolkit_version import parse_folder_name, parse_version_json, parse_version_txt
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import READING, Question, Setting
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def question(setting: Setting) -> Question:
         "values": ["platform", *(f"variable:{name}" for name in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"))],
         "which": ["nvcc"],
     }
-    return Question(name="toolkit", worker="read_host", arguments=reading_list)
+    return Question(name="toolkit", worker="read_host", arguments=reading_list, shares=READING)
 
 
 def _home(variable: Callable[[str], str | None]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from gpudoctor.errors import GpudoctorError, WorkloadError
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.tuning import OUT_OF_MEMORY, UNSUPPORTED
-from gpudoctor.tuning.process import WorkerEnded
+from gpudoctor.processes import WorkerEnded
 from gpudoctor.tuning.workers.failures import is_out_of_memory
 from gpudoctor.untrusted import clean, cleaned
 
@@ -23,11 +23,11 @@ def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
     """
     if ended.status == -getattr(signal, "SIGKILL", 9):
         return OUT_OF_MEMORY, f"{ended}, as the kernel does when the machine's memory is full"
-    if is_out_of_memory((), ended.last_words):
-        return OUT_OF_MEMORY, f"{ended}: {last_line(ended.last_words)}"
+    if is_out_of_memory((), ended.stderr_tail):
+        return OUT_OF_MEMORY, f"{ended}: {last_line(ended.stderr_tail)}"
     if ended.status < 0:
-        return UNSUPPORTED, f"{ended}: {_place(ended.last_words)}"
-    raise WorkloadError(f"the workload failed: {ended}", _clean_lines(ended.last_words))
+        return UNSUPPORTED, f"{ended}: {_place(ended.stderr_tail)}"
+    raise WorkloadError(f"the workload failed: its process {ended}", _clean_lines(ended.stderr_tail))
 
 
 def _place(text: str) -> str:

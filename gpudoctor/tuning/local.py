@@ -29,9 +29,9 @@ from gpudoctor.model.tuning import (
     TunedDevice,
     TunedWorkload,
 )
+from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 from gpudoctor.tuning.answers import last_line, meaning_of, read, read_all
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.process import WorkerEnded, WorkerProcess, WorkerSilent, allocator_variables
 from gpudoctor.tuning.workers import catalog
 from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure
 
@@ -113,7 +113,7 @@ class LocalExecutor:
             "usable_bytes": None,
             "pynvml": _pynvml_path(),
         }
-        self._workers: dict[Key, WorkerProcess] = {}
+        self._workers: dict[Key, Worker] = {}
         """The one used last comes last."""
         self._seen: set[Key] = set()
         self._last: Measurement | None = None
@@ -146,7 +146,7 @@ class LocalExecutor:
         except WorkerSilent as silent:
             raise GpudoctorError(f"{self._interpreter}: {silent}") from None
         except WorkerEnded as ended:
-            raise GpudoctorError(f"{self._interpreter}: {ended}: {last_line(ended.last_words)}") from None
+            raise GpudoctorError(f"{self._interpreter}: {ended}: {last_line(ended.stderr_tail)}") from None
         device = read(TunedDevice, answer)
         self._order["usable_bytes"] = device.memory_usable_bytes
         self._order["device"] = f"{device.kind}:{device.index}" if device.kind == "cuda" else device.kind
@@ -279,7 +279,7 @@ class LocalExecutor:
             return GpudoctorError(f"{failure.detail}, by {self._interpreter}; why: gpudoctor check torch")
         return _Refused(failure)
 
-    def _worker(self, key: Key) -> WorkerProcess:
+    def _worker(self, key: Key) -> Worker:
         """Return the worker of that key; of the others, at most one is kept, without its workload."""
         if next(reversed(self._workers), None) == key:
             return self._workers[key]
@@ -289,10 +289,17 @@ class LocalExecutor:
                 break
         self._make_room(key)
         if key not in self._workers:
-            environ = allocator_variables(key[1], self._environ)
-            self._workers[key] = WorkerProcess(self._interpreter, self._order, environ)
+            self._workers[key] = self._start(allocator_variables(key[1], self._environ))
         self._seen.add(key)
         return self._workers[key]
+
+    def _start(self, environ: Mapping[str, str]) -> Worker:
+        try:
+            worker = Worker("gpudoctor.tuning.workers.serve", self._interpreter, environ)
+        except OSError as error:
+            raise UsageError(f"--python: {self._interpreter} cannot be started: {error.strerror}") from None
+        worker.send({**self._order, "parent": os.getpid()})
+        return worker
 
     def _make_room(self, key: Key) -> None:
         """End the other workers; where `key` comes back, two are measured in turn, and the last one only lets go.
@@ -334,6 +341,17 @@ def _not_ok(trial: Trial, status: str, detail: str) -> Measurement:
         detail=detail,
         predicted_memory_bytes=trial.predicted_memory_bytes,
     )
+
+
+def allocator_variables(allocator: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` with torch's allocator set so; as it is if `allocator` is empty.
+
+    Both names: torch before 2.9 knows the second only, and later ones read it first.
+    Source: c10/cuda/CUDAAllocatorConfig.h of torch 2.13.
+    """
+    if not allocator:
+        return dict(environ)
+    return {**environ, "PYTORCH_ALLOC_CONF": allocator, "PYTORCH_CUDA_ALLOC_CONF": allocator}
 
 
 def _pynvml_path() -> str | None:

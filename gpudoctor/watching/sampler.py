@@ -1,60 +1,46 @@
 """The side process that looks at GPU and program again and again, so that a driver that hangs or crashes harms neither.
 
-On standard output, each a line of JSON: first a `Watch` with the devices or the problem, then `Sample` after `Sample`
-until standard input ends, which it also does when the process that started this one dies.
+Its answers: first a `Watch` with the devices or the problem, then `Sample` after `Sample`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import threading
 import time
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 from gpudoctor.model.codec import to_json
 from gpudoctor.probes.workers.nvml_devices import LIBRARY, MEMORY_V2, SM, Gate
 from gpudoctor.tuning.workers.conditions import Monitor, own_pids
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
+from gpudoctor.worker import take_over_streams
 
 
 class Unwatchable(Exception):
     """The GPU cannot be watched; the message is one line."""
 
 
-def main(pid: int, every_seconds: float) -> None:
-    """Write samples of the GPUs and of the program `pid` until standard input ends."""
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is no sample
-    ended = threading.Event()
-    threading.Thread(target=_listen, args=(ended,), daemon=True).start()
+def main() -> None:
+    """Answer the one request, of a program's `pid` and `every_seconds`, with samples until this process is ended."""
+    requests, answer = take_over_streams()
+    request: Any = next(requests)
     try:
         gate = open_nvml()
         watched = list(_devices(gate))
     except Unwatchable as reason:
-        _tell(channel, Watch(problem=str(reason)))
+        answer(to_json(Watch(problem=str(reason))))
         return
-    _tell(channel, Watch(devices=tuple(device for device, _ in watched)))
-    cpu = CpuUse(pid)
+    answer(to_json(Watch(devices=tuple(device for device, _ in watched))))
+    cpu = CpuUse(request["pid"])
     begun = time.monotonic()
-    while not ended.wait(every_seconds):
+    while True:
+        time.sleep(request["every_seconds"])
         if not cpu.look():
             continue
         samples = tuple(_sample(gate, device.nvml_index, handle) for device, handle in watched)
-        _tell(channel, Sample(at_seconds=time.monotonic() - begun, cpu_cores=cpu.cores, devices=samples))
-
-
-def _listen(ended: threading.Event) -> None:
-    while os.read(0, 4096):  # not sys.stdin: its lock would be held when the interpreter ends
-        pass
-    ended.set()
-
-
-def _tell(channel: IO[str], record: Watch | Sample) -> None:
-    channel.write(json.dumps(to_json(record)) + "\n")
-    channel.flush()
+        answer(to_json(Sample(at_seconds=time.monotonic() - begun, cpu_cores=cpu.cores, devices=samples)))
 
 
 def open_nvml() -> Gate:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import math
 import threading
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
+from gpudoctor.errors import GpudoctorError
 from gpudoctor.model.codec import from_json
+from gpudoctor.processes import Worker, WorkerEnded
 from gpudoctor.watching.samples import Sample, Thinned, Watch
 
 LAST_ANSWER_SECONDS = 5.0
 """A driver that hangs keeps nobody from the end of the program for longer."""
-
-_ROOT = Path(__file__).resolve().parents[2]
-_BOOT = """
-import sys
-sys.path[:] = [entry for entry in sys.path if entry]  # the working directory is the user's: its json.py is not ours
-sys.path.append(sys.argv[1])
-from gpudoctor.watching.sampler import main
-main(int(sys.argv[2]), float(sys.argv[3]))
-"""
 
 
 class Watcher:
@@ -33,49 +22,36 @@ class Watcher:
     """
 
     def __init__(self, pid: int, every_seconds: float) -> None:
-        self._opening: Watch | None = None
+        self._watch = Watch(problem="the driver does not answer")
+        self._opened = threading.Event()
         self._samples = Thinned()
-        self._problem = ""
+        self._worker: Worker | None = None
         try:
-            self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, str(_ROOT), str(pid), str(every_seconds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is the program's
-            )
+            self._worker = Worker("gpudoctor.watching.sampler")
         except OSError as error:
-            self._process, self._problem = None, f"no process for it can be started: {error.strerror}"
+            self._watch = Watch(problem=f"no process for it can be started: {error.strerror}")
             return
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._worker.send({"pid": pid, "every_seconds": every_seconds})
+        self._listener = threading.Thread(target=self._listen, args=(self._worker,), daemon=True)
+        self._listener.start()
 
-    def _read(self) -> None:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        with self._process.stdout as lines, suppress(ValueError):  # a line cut off by the end
-            for line in lines:
-                if self._opening is None:
-                    self._opening = from_json(Watch, json.loads(line))
-                else:
-                    self._samples.add(from_json(Sample, json.loads(line)))
+    def _listen(self, worker: Worker) -> None:
+        try:
+            self._watch = from_json(Watch, worker.receive(math.inf))
+            self._opened.set()
+            while True:
+                self._samples.add(from_json(Sample, worker.receive(math.inf)))
+        except (WorkerEnded, GpudoctorError, ValueError) as end:
+            if not self._opened.is_set():
+                self._watch = Watch(problem=f"the watching process failed: {end}")
+            self._opened.set()
 
     def end(self) -> Watch:
         """End the watch and return what was seen."""
-        if self._process is None:
-            return Watch(problem=self._problem)
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-        silent = False
-        try:
-            status = self._process.wait(LAST_ANSWER_SECONDS)
-        except subprocess.TimeoutExpired:
-            silent = True
-            self._process.kill()
-            with suppress(subprocess.TimeoutExpired):  # one that waits inside the driver does not end
-                self._process.wait(0.5)
-        self._reader.join(0.5)
-        if self._opening is not None:
-            return replace(self._opening, samples=self._samples.all())
-        return Watch(problem="the driver does not answer" if silent else f"the watching process ended with {status}")
+        if self._worker is None:
+            return self._watch
+        self._opened.wait(LAST_ANSWER_SECONDS)
+        watch = self._watch
+        self._worker.end()
+        self._listener.join(LAST_ANSWER_SECONDS)
+        return replace(watch, samples=self._samples.all())

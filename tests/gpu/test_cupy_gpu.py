@@ -1,29 +1,20 @@
 """CuPy on a real device: a call into each of its libraries agrees with NumPy."""
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gpudoctor.model import CupyRuntime, Device, Outcome
-from gpudoctor.probes import isolate
 from gpudoctor.probes.cupy_runtime import parse_cupy_runtime
 from gpudoctor.testing import run_check
+from tests.stand_ins import ask_worker
 
-WORKERS = Path(isolate.WORKERS)
 pytestmark = pytest.mark.gpu
 
 
 def ask(**environ: str) -> CupyRuntime:
-    command = [sys.executable, str(WORKERS / "run.py"), str(WORKERS / "cupy_runtime.py")]
-    done = subprocess.run(
-        command, input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}, timeout=300
-    )
-    return parse_cupy_runtime(json.loads(done.stdout)["facts"])
+    return parse_cupy_runtime(ask_worker("cupy_runtime", environ, timeout=300)["facts"])
 
 
 @pytest.fixture(scope="module")

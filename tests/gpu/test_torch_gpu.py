@@ -1,10 +1,6 @@
 """PyTorch on a real device: the worker's products, and the checks that read them."""
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,20 +8,15 @@ import pytest
 from gpudoctor.conclusions.torch_devices import torch_devices
 from gpudoctor.data.numerics import error_bound, is_right
 from gpudoctor.model import ComputeCapability, Outcome, TorchRuntime
-from gpudoctor.probes import isolate
 from gpudoctor.probes.torch_runtime import parse_torch_runtime
 from gpudoctor.testing import run_check
+from tests.stand_ins import ask_worker
 
-WORKERS = Path(isolate.WORKERS)
 pytestmark = pytest.mark.gpu
 
 
 def ask(**environ: str) -> TorchRuntime:
-    command = [sys.executable, str(WORKERS / "run.py"), str(WORKERS / "torch_runtime.py")]
-    done = subprocess.run(
-        command, input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}, timeout=300
-    )
-    return parse_torch_runtime(json.loads(done.stdout)["facts"])
+    return parse_torch_runtime(ask_worker("torch_runtime", environ, timeout=300)["facts"])
 
 
 @pytest.fixture(scope="module")

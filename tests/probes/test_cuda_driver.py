@@ -1,7 +1,5 @@
 """libcuda by ctypes, with a stand-in for libcuda.so.1."""
 
-import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +8,9 @@ import pytest
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
 from gpudoctor.probes.cuda_driver import parse_cuda_driver, question
 from gpudoctor.probes.host import Setting
+from gpudoctor.processes import WorkerEnded, WorkerSilent
 from tests.conftest import Install
-from tests.stand_ins import A10, RTX_4090, RTX_5090, Broken, Cuda, facts_of, run_worker
+from tests.stand_ins import A10, RTX_4090, RTX_5090, Broken, Cuda, ask_worker, facts_of
 
 
 @pytest.fixture
@@ -160,13 +159,13 @@ def test_a_name_of_any_bytes(ask: Any) -> None:
 
 def test_a_hang_is_left_to_the_time_limit(driver_stand_in: Install, tmp_path: Path) -> None:
     environ = driver_stand_in(tmp_path, cuda=Cuda(fail={"cuInit": "hang"}))
-    with pytest.raises(subprocess.TimeoutExpired):
-        run_worker("cuda_driver", environ, timeout=2)
+    with pytest.raises(WorkerSilent):
+        ask_worker("cuda_driver", environ, timeout=2)
 
 
 def test_a_crash_takes_the_worker_only(driver_stand_in: Install, tmp_path: Path) -> None:
-    done = run_worker("cuda_driver", driver_stand_in(tmp_path, cuda=Cuda(fail={"cuInit": "crash"})))
-    assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "")
+    with pytest.raises(WorkerEnded, match="killed by SIGSEGV"):
+        ask_worker("cuda_driver", driver_stand_in(tmp_path, cuda=Cuda(fail={"cuInit": "crash"})))
 
 
 def test_the_loader_s_text_is_made_fit_to_show() -> None:
@@ -191,4 +190,4 @@ def test_library_version(file: str, version: str | None) -> None:
 
 def test_the_question() -> None:
     asked = question(Setting(environ={}, directory="/"))
-    assert (asked.name, asked.worker, asked.fresh) == ("cuda-driver", "cuda_driver", False)
+    assert (asked.name, asked.worker, asked.in_environment) == ("cuda-driver", "cuda_driver", False)

@@ -1,8 +1,5 @@
 """The worker that imports CuPy: stand-ins, the real CuPy without a GPU, and the section read from its answer."""
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,13 +7,10 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import CudaVersion, CupyRuntime, LibraryCall, PackageVersion
-from gpudoctor.probes import isolate
 from gpudoctor.probes.cupy_runtime import parse_cupy_runtime, question
 from gpudoctor.probes.host import Setting
 from tests.environments import python_of
-
-WORKERS = Path(isolate.WORKERS)
-RUN = (str(WORKERS / "run.py"), str(WORKERS / "cupy_runtime.py"))
+from tests.stand_ins import facts_of
 
 # CuPy whose arrays are NumPy's: SLOTS are replaced by what one test wants to go wrong.
 NUMPY_AS_CUPY = """
@@ -63,9 +57,7 @@ cuda = types.SimpleNamespace(
 
 def ask(python: str | Path, path: Path, **environ: str) -> CupyRuntime:
     """Return the section under `python`, for which the modules in `path` come first."""
-    environ = {**os.environ, "PYTHONPATH": str(path), **environ}
-    done = subprocess.run([python, *RUN], input="{}", capture_output=True, text=True, check=True, env=environ)
-    return parse_cupy_runtime(json.loads(done.stdout)["facts"])
+    return parse_cupy_runtime(facts_of("cupy_runtime", {"PYTHONPATH": str(path), **environ}, interpreter=python))
 
 
 def ask_stub(folder: Path, cupy: str) -> CupyRuntime:
@@ -90,7 +82,7 @@ def call_of(runtime: CupyRuntime, library: str) -> LibraryCall:
 
 def test_the_question_is_asked_in_a_process_started_anew(tmp_path: Path) -> None:
     asked = question(Setting(environ={}, directory=tmp_path))
-    assert (asked.name, asked.worker, asked.fresh) == ("cupy-runtime", "cupy_runtime", True)
+    assert (asked.name, asked.worker, asked.in_environment) == ("cupy-runtime", "cupy_runtime", True)
 
 
 def test_without_cupy_the_error_says_so(tmp_path: Path) -> None:

@@ -1,41 +1,152 @@
-"""Answers that are on their way."""
+"""Questions to this machine, by workers that misbehave: each has a named outcome and takes no other answer with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from gpudoctor.probes.host import Answer
-from gpudoctor.probes.local_host import Arriving
+from gpudoctor.probes import local_host
+from gpudoctor.probes.host import Answer, Question, Setting
+from gpudoctor.probes.local_host import LocalHost
+from gpudoctor.processes import Worker
+from tests.waiting import is_at_work, wait_until
 
-FIRST, SECOND = Answer(state="ok", facts={"a": 1}), Answer(state="failed")
-
-
-def test_a_lookup_waits_for_no_more_than_it_needs() -> None:
-    came: list[str] = []
-
-    def coming() -> Iterator[tuple[str, Answer]]:
-        for name, answer in (("first", FIRST), ("second", SECOND)):
-            came.append(name)
-            yield name, answer
-
-    answers = Arriving(["first", "second"], coming())
-    assert answers["first"] == FIRST
-    assert came == ["first"]
-    assert answers["second"] == SECOND
-    assert answers["first"] == FIRST
+LONG_SECONDS = 60.0
 
 
-def test_what_was_not_asked_is_not_there() -> None:
-    answers = Arriving(["first"], iter([("first", FIRST)]))
-    assert answers.get("other") is None
-    with pytest.raises(KeyError):
-        answers["other"]
-    assert dict(answers) == {"first": FIRST}
+class Ask(Protocol):
+    def __call__(self, body: str, timeout_seconds: float = LONG_SECONDS, **arguments: object) -> Answer: ...
 
 
-def test_all_of_them() -> None:
-    answers = Arriving(["first", "second"], iter([("second", SECOND), ("first", FIRST)]))
-    assert len(answers) == 2
-    assert dict(answers) == {"first": FIRST, "second": SECOND}
+def answers(questions: Iterable[Question], directory: Path, timeout_seconds: float = LONG_SECONDS) -> dict[str, Answer]:
+    setting = Setting(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds)
+    return dict(LocalHost(setting).ask(questions)())
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Return a function that asks torch_runtime, with this as the body of its `import torch`."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    def ask(body: str, timeout_seconds: float = LONG_SECONDS, **arguments: object) -> Answer:
+        (tmp_path / "torch.py").write_text(f"import os, subprocess, sys, time\n{body}\n")
+        question = Question(name="it", worker="torch_runtime", arguments=arguments, in_environment=True)
+        return answers([question], tmp_path, timeout_seconds)["it"]
+
+    return ask
+
+
+def test_facts_come_back(ask: Ask) -> None:
+    answer = ask("raise ImportError('broken')")
+    assert (answer.state, answer.facts["import_error"], answer.detail) == ("ok", "ImportError: broken", "")
+    assert answer.seconds > 0
+
+
+def test_what_a_library_prints_does_not_spoil_the_answer(ask: Ask) -> None:
+    assert ask("print('banner'); os.system('echo child'); os.write(1, b'raw')").state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        pytest.param("os._exit(9)", "ended with exit status 9 and no answer", id="exits hard"),
+        pytest.param("os.kill(os.getpid(), 11)", "killed by SIGSEGV", id="crashes"),
+        pytest.param("os.abort()", "killed by SIGABRT", id="aborts"),
+    ],
+)
+def test_a_worker_that_ends_says_how(ask: Ask, body: str, detail: str) -> None:
+    answer = ask(body)
+    assert (answer.state, answer.detail.partition("\n")[0]) == ("failed", detail)
+    assert answer.seconds > 0
+
+
+def test_an_error_of_the_worker_itself_is_a_failed_answer(tmp_path: Path) -> None:
+    answer = answers([Question(name="it", worker="nowhere")], tmp_path)["it"]
+    assert answer.state == "failed"
+    assert answer.detail.startswith(
+        "ModuleNotFoundError: No module named 'gpudoctor.probes.workers.nowhere'\nTraceback"
+    )
+
+
+def test_a_crash_keeps_the_last_lines_of_standard_error(ask: Ask) -> None:
+    assert "what(): bad" in ask("os.write(2, b'what(): bad\\n'); os.abort()").detail
+
+
+def test_a_worker_that_hangs_is_killed_with_its_children(ask: Ask, tmp_path: Path) -> None:
+    body = (
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "child.wait()"
+    )
+    answer = ask(body, timeout_seconds=3.0)
+    assert (answer.state, answer.detail, answer.seconds) == ("timed-out", "no answer in 3 s", 3.0)
+    child = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not is_at_work(child))
+
+
+def test_a_child_left_behind_is_not_waited_for(ask: Ask) -> None:
+    assert ask("subprocess.Popen(['sleep', '1000']); raise ImportError", timeout_seconds=500).state == "ok"
+
+
+def test_a_process_that_ignores_the_kill_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Worker.end
+    monkeypatch.setattr(Worker, "end", lambda worker: end(worker) and False)
+    answer = answers([Question(name="it", worker="read_host")], tmp_path)["it"]
+    assert (answer.state, answer.detail) == ("ok", local_host.LEFT_BEHIND)
+
+
+def test_workers_run_at_the_same_time(tmp_path: Path) -> None:
+    """Each waits for the other: one after the other, both would time out."""
+    for name in ("one", "two"):
+        os.mkfifo(tmp_path / name)
+    meeting = {"one": "echo > one; cat two", "two": "cat one; echo > two"}
+    questions = [
+        Question(name=name, worker="read_host", arguments={"commands": {"meet": ["sh", "-c", script]}})
+        for name, script in meeting.items()
+    ]
+    answered = answers(questions, tmp_path)
+    assert [answered[name].facts["commands"]["meet"]["status"] for name in meeting] == [0, 0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
+def test_questions_with_the_same_word_share_a_process_and_others_have_one_each(tmp_path: Path) -> None:
+    reading = {"files": ["/proc/self/stat"]}
+    questions = [
+        Question(name=name, worker="read_host", arguments=reading, shares=word)
+        for name, word in (("one", "files"), ("two", ""), ("three", "files"), ("four", ""))
+    ]
+    answered = answers(questions, tmp_path)
+    pids = {name: answer.facts["files"]["/proc/self/stat"]["text"].split()[0] for name, answer in answered.items()}
+    assert pids["one"] == pids["three"]
+    assert len(set(pids.values())) == 3
+
+
+def test_a_question_that_hangs_takes_no_answer_before_it(tmp_path: Path) -> None:
+    hang = Question(name="hang", worker="torch_runtime", shares="word")
+    (tmp_path / "torch.py").write_text("import time\nwhile True: time.sleep(1000)")
+    first = Question(name="first", worker="read_host", arguments={"values": ["platform"]}, shares="word")
+    setting = Setting(environ={**os.environ, "PYTHONPATH": str(tmp_path)}, directory=tmp_path, timeout_seconds=5.0)
+    answered = LocalHost(setting).ask([first, hang])()
+    assert {name: answer.state for name, answer in answered.items()} == {"first": "ok", "hang": "timed-out"}
+
+
+def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path) -> None:
+    setting = Setting(environ=dict(os.environ), directory=tmp_path, interpreter="/nowhere/python")
+    there = Question(name="there", worker="read_host")
+    answered = LocalHost(setting).ask([Question(name="it", worker="torch_runtime", in_environment=True), there])()
+    assert answered["it"].state == "failed"
+    assert answered["it"].detail.startswith("its interpreter cannot be started\n")
+    assert answered["there"].state == "ok"
+
+
+def test_answers_name_no_person(tmp_path: Path) -> None:
+    setting = Setting(environ=dict(os.environ), directory=tmp_path, home=str(tmp_path), interpreter=sys.executable)
+    (tmp_path / "note").write_text(f"in {tmp_path}/secret")
+    asked = Question(name="it", worker="read_host", arguments={"files": [f"{tmp_path}/note"]})
+    facts = LocalHost(setting).ask([asked])()["it"].facts
+    assert facts["files"] == {"~/note": {"text": "in ~/secret"}}

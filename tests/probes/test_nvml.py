@@ -1,8 +1,6 @@
 """NVML through the real pynvml, with stand-ins for libnvidia-ml.so.1 and nvidia-smi."""
 
-import json
 import os
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProces
 from gpudoctor.probes.host import Setting
 from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, question, why_unknown
 from gpudoctor.probes.workers import nvml_devices
+from gpudoctor.processes import WorkerEnded, WorkerSilent
 from tests.conftest import Install
 from tests.environments import python_of
 from tests.stand_ins import (
@@ -27,8 +26,8 @@ from tests.stand_ins import (
     Gpu,
     NvidiaSmi,
     Nvml,
+    ask_worker,
     facts_of,
-    run_worker,
 )
 
 R590 = (Path(__file__).parent.parent / "parsers" / "nvidia_smi" / "r590.xml").read_text()
@@ -254,14 +253,14 @@ def test_a_device_that_is_lost_is_not_asked_on(ask: Any) -> None:
 
 def test_a_hang_is_left_to_the_time_limit(driver_stand_in: Install, tmp_path: Path) -> None:
     environ = driver_stand_in(tmp_path, nvml=Nvml(fail={"nvmlInit": "hang"}))
-    with pytest.raises(subprocess.TimeoutExpired):
-        run_worker("nvml_devices", environ, timeout=2)
+    with pytest.raises(WorkerSilent):
+        ask_worker("nvml_devices", environ, timeout=2)
 
 
 def test_a_crash_takes_the_worker_only(driver_stand_in: Install, tmp_path: Path) -> None:
     environ = driver_stand_in(tmp_path, nvml=Nvml(devices=(A10.but(fail={"nvmlDeviceGetMemoryInfo": "crash"}),)))
-    done = run_worker("nvml_devices", environ)
-    assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "")
+    with pytest.raises(WorkerEnded, match="killed by SIGSEGV"):
+        ask_worker("nvml_devices", environ)
 
 
 def test_texts_are_made_fit_to_show(ask: Any) -> None:
@@ -444,15 +443,14 @@ def test_no_answer_is_unknown() -> None:
 
 
 def test_the_machine_that_runs_the_tests_is_asked_without_stand_ins() -> None:
-    done = run_worker("nvml_devices", timeout=120)
-    facts = json.loads(done.stdout)["facts"]
+    facts = facts_of("nvml_devices")
     devices = parse_devices(facts)
     assert devices is not None or why_unknown(facts)
 
 
 def test_the_question() -> None:
     asked = question(Setting(environ={}, directory="/", timeout_seconds=8))
-    assert (asked.name, asked.worker, asked.fresh) == ("nvml", "nvml_devices", False)
+    assert (asked.name, asked.worker, asked.in_environment) == ("nvml", "nvml_devices", False)
     assert asked.arguments == {"nvidia_smi_seconds": 4.0}
     assert question(Setting(environ={}, directory="/")).arguments == {}
     assert SMI_SECONDS == nvml_devices.SMI_SECONDS

@@ -223,7 +223,7 @@ def test_a_package_in_its_own_folder_hides_nothing(site: SitePackages, monkeypat
 def test_question_goes_to_the_interpreter_given(tmp_path: Path) -> None:
     own = Setting(environ={}, directory=tmp_path)
     other = Setting(environ={}, directory=tmp_path, interpreter="/venv/bin/python")
-    assert (question(own).fresh, question(other).fresh) == (False, True)
+    assert (question(own).in_environment, question(other).in_environment) == (False, True)
     assert question(own).arguments == {"directory": str(tmp_path), "active": ""}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.probes.workers import read_host, run
+from gpudoctor.probes.workers import read_host
+from tests.stand_ins import facts_of
 
 KEYS = {"files", "listings", "links", "nodes", "commands", "values", "which"}
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files of Linux")
@@ -273,14 +273,6 @@ def test_values_of_linux() -> None:
     assert values["running:no-such-process"] == {"value": False}
 
 
-def test_under_another_interpreter(tree: Path) -> None:
-    """As a script of its own, the way it runs in the environment that is diagnosed."""
-    done = subprocess.run(
-        [sys.executable, "-I", str(run.__file__), str(read_host.__file__)],
-        input=json.dumps({"files": [f"{tree}/a.txt"]}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert json.loads(done.stdout)["facts"]["files"] == {f"{tree}/a.txt": {"text": "text of a.txt"}}
+def test_in_a_process_of_its_own(tree: Path) -> None:
+    facts = facts_of("read_host", files=[f"{tree}/a.txt"])
+    assert facts["files"] == {f"{tree}/a.txt": {"text": "text of a.txt"}}

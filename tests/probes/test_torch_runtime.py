@@ -13,15 +13,14 @@ import pytest
 
 from gpudoctor.data.numerics import INNER_SIZE, error_bound
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
-from gpudoctor.probes import isolate
 from gpudoctor.probes.host import Answer, Setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
 from gpudoctor.probes.workers import torch_runtime as worker
 from tests.environments import python_of
+from tests.stand_ins import facts_of
 
-WORKERS = Path(isolate.WORKERS)
-WORKER = WORKERS / "torch_runtime.py"
+WORKER = Path(worker.__file__)
 
 
 def ask(path: Path, timeout_seconds: float = 20.0) -> Answer:
@@ -50,16 +49,19 @@ def ask_stub(tmp_path: Path) -> AskStub:
     return ask_stub
 
 
-def ask_real(python: Path, script: str = "", options: tuple[str, ...] = (), **environ: str) -> Any:
-    """Return the JSON that the worker, or `script` with the worker loaded as `worker`, prints under `python`."""
+def run_real(python: Path, script: str, options: tuple[str, ...] = (), **environ: str) -> Any:
+    """Return the JSON that `script`, with the worker loaded as `worker`, prints under `python`."""
     load = (
         "import importlib.util, json, sys\n"
         f"spec = importlib.util.spec_from_file_location('worker', {str(WORKER)!r})\n"
         "worker = importlib.util.module_from_spec(spec); spec.loader.exec_module(worker)\n"
     )
-    run = ["-c", load + script] if script else [str(WORKERS / "run.py"), str(WORKER)]
     done = subprocess.run(
-        [python, *options, *run], input="{}", capture_output=True, text=True, check=True, env={**os.environ, **environ}
+        [python, *options, "-c", load + script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environ},
     )
     return json.loads(done.stdout)
 
@@ -183,7 +185,7 @@ def test_a_module_that_is_hardly_torch_leaves_the_rest_unknown(ask_stub: AskStub
 
 @pytest.mark.environments
 def test_the_cpu_build() -> None:
-    runtime = parse_torch_runtime(ask_real(python_of("torch-cpu"))["facts"])
+    runtime = parse_torch_runtime(facts_of("torch_runtime", interpreter=python_of("torch-cpu")))
     assert (runtime.import_error, runtime.version) == ("", PackageVersion("2.13.0+cpu"))
     assert (runtime.available, runtime.availability_error, runtime.device_count) == (False, "", 0)
     assert (runtime.cuda_version, runtime.hip_version) == (None, "")
@@ -195,7 +197,7 @@ def test_the_cpu_build() -> None:
 
 @pytest.mark.environments
 def test_a_build_with_a_library_missing() -> None:
-    runtime = parse_torch_runtime(ask_real(python_of("torch-broken"))["facts"])
+    runtime = parse_torch_runtime(facts_of("torch_runtime", interpreter=python_of("torch-broken")))
     assert runtime.import_error == (
         "ImportError: libtorch_cpu.so: cannot open shared object file: No such file or directory"
     )
@@ -243,14 +245,14 @@ def test_reading_the_switches_changes_nothing_and_never_warns(
     statement: str, environ: Mapping[str, str], matmul: bool
 ) -> None:
     script = READ_SWITCHES.format(set=statement)
-    facts = ask_real(python_of("torch-cpu"), script, ("-W", "error"), **environ)
+    facts = run_real(python_of("torch-cpu"), script, ("-W", "error"), **environ)
     assert (facts["matmul_tf32"], facts["warnings"]) == (matmul, [])
 
 
 @pytest.mark.environments
 def test_products_on_the_cpu_are_within_the_bounds() -> None:
     script = "import torch\nprint(json.dumps(worker._products(torch, {'cpu': ['fp32', 'fp16', 'bf16', 'fp8']})))"
-    results = {result["precision"]: result["relative_error"] for result in ask_real(python_of("torch-cpu"), script)}
+    results = {result["precision"]: result["relative_error"] for result in run_real(python_of("torch-cpu"), script)}
     assert results.pop("fp8") == results["fp32"], "an unknown precision is computed as it comes"
     assert all(0 < error <= error_bound(precision) for precision, error in results.items())
     assert results["fp32"] < error_bound("fp32") < results["fp16"] < error_bound("fp16") < error_bound("bf16")
@@ -263,7 +265,7 @@ def test_an_overflow_and_a_failing_device_are_told_apart() -> None:
         "torch.randn = lambda *size, generator, dtype: torch.full(size, 3e4, dtype=dtype)\n"
         "print(json.dumps(worker._products(torch, {'cpu': ['fp16'], 'cuda:0': ['fp32']})))"
     )
-    overflow, no_device = ask_real(python_of("torch-cpu"), script)
+    overflow, no_device = run_real(python_of("torch-cpu"), script)
     assert overflow == {"device": "cpu", "precision": "fp16", "error": "not finite: 65536 of 65536 values"}
     assert no_device["error"].startswith("AssertionError: Torch not compiled with CUDA enabled")
 
@@ -296,9 +298,9 @@ def test_devices_to_try(facts: dict[str, Any], devices: dict[str, list[str]]) ->
     assert worker._devices(facts) == devices
 
 
-@pytest.mark.parametrize("name", ["torch_runtime.py", "cupy_runtime.py"])
+@pytest.mark.parametrize("name", ["torch_runtime.py", "cupy_runtime.py", "run.py", "../../worker.py"])
 def test_the_worker_is_python_3_8(name: str) -> None:
-    ast.parse((WORKERS / name).read_text(), feature_version=(3, 8))
+    ast.parse((WORKER.parent / name).read_text(), feature_version=(3, 8))
 
 
 def test_the_bounds_are_for_the_size_of_the_products() -> None:

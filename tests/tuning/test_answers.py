@@ -6,8 +6,8 @@ import pytest
 
 from gpudoctor.errors import GpudoctorError, WorkloadError
 from gpudoctor.model.tuning import OUT_OF_MEMORY, UNSUPPORTED, Measurement
+from gpudoctor.processes import WorkerEnded
 from gpudoctor.tuning.answers import meaning_of, read, read_all
-from gpudoctor.tuning.process import WorkerEnded
 from gpudoctor.tuning.workers.failures import Failure
 
 CRASH = """Fatal Python error: Segmentation fault
@@ -20,7 +20,7 @@ Extension modules: torch._C, numpy (total: 27)"""
 
 
 @pytest.mark.parametrize(
-    ("status", "last_words", "outcome"),
+    ("status", "stderr_tail", "outcome"),
     [
         (-9, "", (OUT_OF_MEMORY, "killed by SIGKILL, as the kernel does when the machine's memory is full")),
         (
@@ -28,19 +28,23 @@ Extension modules: torch._C, numpy (total: 27)"""
             "terminate called\n  what():  std::bad_alloc",
             (OUT_OF_MEMORY, "killed by SIGABRT: what(): std::bad_alloc"),
         ),
-        (1, "RuntimeError: CUDA out of memory.", (OUT_OF_MEMORY, "exit status 1: RuntimeError: CUDA out of memory.")),
+        (
+            1,
+            "RuntimeError: CUDA out of memory.",
+            (OUT_OF_MEMORY, "ended with exit status 1: RuntimeError: CUDA out of memory."),
+        ),
         (-11, CRASH, (UNSUPPORTED, 'killed by SIGSEGV: File "train.py", line 9 in step')),
         (-7, "", (UNSUPPORTED, "killed by SIGBUS: it wrote no reason")),
     ],
     ids=["killed", "abort", "exit", "crash", "silent"],
 )
-def test_what_the_end_of_a_process_means(status: int, last_words: str, outcome: tuple[str, str]) -> None:
-    meant, detail = meaning_of(WorkerEnded(status, last_words))
-    assert (meant, detail.removeprefix("the process was ").removeprefix("the process ended with ")) == outcome
+def test_what_the_end_of_a_process_means(status: int, stderr_tail: str, outcome: tuple[str, str]) -> None:
+    meant, detail = meaning_of(WorkerEnded(status, stderr_tail))
+    assert (meant, detail) == outcome
 
 
 def test_an_end_of_its_own_accord_is_the_users_bug() -> None:
-    with pytest.raises(WorkloadError, match="the process ended with exit status 2") as caught:
+    with pytest.raises(WorkloadError, match="its process ended with exit status 2") as caught:
         meaning_of(WorkerEnded(2, "usage: train.py [-h]\n\x1b[31merror"))
     assert caught.value.traceback == "usage: train.py [-h]\n\\x1b[31merror"
 

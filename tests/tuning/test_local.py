@@ -22,8 +22,7 @@ import pytest
 from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.local import LocalExecutor, Patience, Target
-from gpudoctor.tuning.process import allocator_variables
+from gpudoctor.tuning.local import LocalExecutor, Patience, Target, allocator_variables
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 
@@ -296,7 +295,7 @@ def test_a_hang_is_killed_with_everything_that_it_started(start: Start, tmp_path
     measurement = measure(executor, 8)
     assert time.monotonic() - started < 10
     assert measurement.status == UNSUPPORTED
-    assert measurement.detail == "no answer in 2 s, so that the process was killed"
+    assert measurement.detail == "no answer in 2.5 s, so the process was killed"
     assert gone(int(note.read_text()))
     assert measure(executor, 2).status == OK
 

@@ -1,26 +1,19 @@
-"""The loop of a worker: an order on the first line, then a request in and an answer out, each one line of JSON.
-
-Standard input is the parent's only hold on this process: when it ends, the process ends with everything it started.
-Standard output is the channel of the answers; what anybody else prints goes to standard error.
-"""
+"""The loop of a tuning worker: the order comes first, then each request gets an answer."""
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
-import json
 import os
-import queue
 import signal
 import sys
-import threading
 from collections.abc import Mapping
 from importlib import import_module
-from typing import IO, Any, NoReturn
+from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.codec import to_json
 from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, failure_of
+from gpudoctor.worker import end_group, take_over_streams
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -29,17 +22,13 @@ class Unusable(Exception):
     """Library or device cannot be used at all; the message is one line."""
 
 
-def main() -> NoReturn:
-    """Serve until standard input ends."""
-    requests, channel = _take_over_streams()
-    faulthandler.enable(all_threads=False)
-    order = json.loads(requests.readline())
-    _die_with_parent(int(order["parent"]))
-    pending: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests, pending), daemon=True).start()
+def main() -> None:
+    """Serve until standard input ends, and with it this process."""
+    requests, answer = take_over_streams()
+    order: Any = next(requests)
+    _die_with_parent(order["parent"])
     session: Any = None
-    while True:
-        request = json.loads(pending.get())
+    for request in requests:
         try:
             session = session or _open_session(order)
             value = getattr(session, f"answer_{request['ask']}")(request)
@@ -48,29 +37,7 @@ def main() -> NoReturn:
         if isinstance(value, Failure) and value.kind == WORKLOAD and not value.poisons and session is not None:
             value = session.judged(value, request)
         name = "failure" if isinstance(value, Failure) else "value"
-        channel.write(json.dumps({name: to_json(value)}).encode() + b"\n")
-        channel.flush()
-
-
-def _take_over_streams() -> tuple[IO[bytes], IO[bytes]]:
-    """Return the streams of requests and answers, and put others in their place for everybody else."""
-    requests, channel = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    return requests, channel
-
-
-def _listen(requests: IO[bytes], pending: queue.SimpleQueue[bytes]) -> None:
-    """Hand the requests on; at the end of them, which comes with the end of the parent, end everything."""
-    for line in requests:
-        pending.put(line)
-    _end_group()
-
-
-def _end_group() -> NoReturn:
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)
-    os._exit(0)
+        answer({name: to_json(value)})
 
 
 def _die_with_parent(parent: int) -> None:
@@ -82,7 +49,7 @@ def _die_with_parent(parent: int) -> None:
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the call
-        _end_group()
+        end_group()
 
 
 def _open_session(order: Mapping[str, Any]) -> Any:
