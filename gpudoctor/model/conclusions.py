@@ -87,6 +87,10 @@ class Pytorch:
         """The distribution with its version: "torch 2.13.0+cpu"."""
         return f"torch {self.version}" if self.version else "torch"
 
+    def paths(self, *fields: str) -> tuple[str, ...]:
+        """Return the paths of the facts that gave these fields, of those that are known."""
+        return tuple(dict.fromkeys(self.facts[name] for name in fields if name in self.facts))
+
     @property
     def build_read(self) -> str | None:
         """The build if it was read, None if it was inferred or is unknown."""
