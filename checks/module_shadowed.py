@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Python, Remedy, Severity, System
+from gpudoctor.model import Finding, Fix, Python, Severity
 from gpudoctor.registry import check, known
-from gpudoctor.remedies import python_command
-from gpudoctor.remedies.commands import is_windows, quote
 
 NEEDED = ("torch", "cupy", "numpy")
 
@@ -14,12 +12,12 @@ NEEDED = ("torch", "cupy", "numpy")
     family="python",
     explains=("torch-import-failed", "torch-cuda-unavailable", "torch-wrong-results", "cupy-unusable"),
 )
-def module_shadowed(python: Python, system: System | None = None) -> Iterator[Finding]:
+def module_shadowed(python: Python) -> Iterator[Finding]:
     """A file or folder of the working directory is imported in place of an installed module.
 
-    Why: Python looks into the program's folder first, so that a file torch.py of one's own hides PyTorch: "module
+    Why: Python looks into the program's folder first, so a file torch.py there hides PyTorch: "module
     'torch' has no attribute 'cuda'", or "partially initialized module".
-    Exception: a pynvml.py is for pynvml-deprecated. What hides a module that PyTorch and CuPy can do without is a
+    Exception: pynvml-deprecated reports a pynvml.py. If PyTorch and CuPy can do without the module, this is a
     warning.
     Reference: https://docs.python.org/3/tutorial/modules.html#the-module-search-path
     """
@@ -32,7 +30,7 @@ def module_shadowed(python: Python, system: System | None = None) -> Iterator[Fi
             summary=f"{path} is imported in place of the installed module {module}",
             subject=module,
             facts=(f"python.shadowed_modules[{number}]",),
-            remedies=(_rename(module, source, python, system),),
+            fixes=(Fix("rename-shadowing-file", source=source, module=module),),
         )
 
 
@@ -43,17 +41,3 @@ def _module(path: str) -> tuple[str, str]:
     if name == "__init__.py":
         return folder.rpartition(separator)[2], folder
     return name.removesuffix(".py"), path
-
-
-def _rename(module: str, source: str, python: Python, system: System | None) -> Remedy:
-    windows = is_windows(python, system)
-    stem, suffix = (source[:-3], ".py") if source.endswith(".py") else (source, "")
-    target = f"{stem}_renamed{suffix}"
-    move = "Move-Item" if windows else "mv"
-    return Remedy(
-        summary=f"Give {source} another name, here and where it is imported, or run from another folder",
-        commands=(
-            f"{move} {quote(source, windows)} {quote(target, windows)}",
-            python_command(python, "-c", f"import {module}; print({module}.__file__)"),
-        ),
-    )

@@ -2,54 +2,46 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus
-from gpudoctor.conclusions.messages import reported
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Device, Driver, Finding, Python, Severity, Symptom, System, Torch, TorchRuntime
+from gpudoctor.model import Device, Finding, Fix, Pytorch, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import install_torch
+from gpudoctor.symptoms import of_kind
 
 
 @check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx", "rocm-stack-incomplete"))
 def rocm_build_on_nvidia(
-    torch: Torch,
+    pytorch: Pytorch,
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
-    driver: Driver | None = None,
-    python: Python | None = None,
-    torch_runtime: TorchRuntime | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
-    """PyTorch is built for AMD's ROCm, and the GPU is of NVIDIA.
+    """PyTorch is built for AMD's ROCm, and the GPU is an NVIDIA GPU.
 
     Why: a build of PyTorch is for one vendor; torch.cuda.is_available() is False on the other's GPU.
-    Exception: a machine that has an AMD GPU too passes, unless PyTorch sees no GPU and that one is a part of the
+    Exception: a machine that has an AMD GPU too passes, unless PyTorch sees no GPU and that one is integrated in the
     processor, for which most ROCm builds have no code.
     Reference: https://pytorch.org/get-started/locally/
     """
-    build = known(torch.build, "torch.build")
-    skip_unless(build == "rocm", "PyTorch is not a ROCm build")
-    gpus = nvidia_gpus(system) or ()
-    if system is not None and system.amd_gfx_targets:
+    skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
+    system = system or System()
+    gpus = system.nvidia_gpus or ()
+    amd = [gpu for gpu in system.pci_gpus or () if gpu.vendor == "amd"]
+    if system.amd_gfx_targets or of_kind(symptoms, "amd-gpu-named", "rocm-gfx-target"):
         return
-    unseen = torch_runtime is not None and torch_runtime.available is False
-    amd = [gpu for gpu in (system.pci_gpus if system is not None else None) or () if gpu.vendor == "amd"]
-    if gpus and any(not unseen or gfx_target_of(gpu.name) for gpu in amd):
+    if gpus and any(pytorch.available is not False or gfx_target_of(gpu.name) for gpu in amd):
         return
-    if reported(symptoms, "amd-gpu-named", "rocm-gfx-target"):
-        return
-    named = reported(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned")[:1]
+    named = of_kind(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned")
     if not gpus and not devices and not named:
-        if system is None or system.pci_gpus is None:
+        if system.pci_gpus is None:
             raise Skip("system.pci_gpus is unknown")
         return
-    name = gpu_name(gpus[0]) if gpus else (devices[0].name if devices and devices[0].name else "a GPU")
-    fact = "system.pci_gpus" if gpus else "devices[0].nvml_index" if devices else named[0][0]
+    name = gpus[0].label if gpus else (devices[0].name if devices and devices[0].name else "an NVIDIA GPU")
+    fact = "system.pci_gpus" if gpus else "devices[0].nvml_index" if devices else named[0].fact
+    rocm = f" {pytorch.hip_version}" if pytorch.hip_version else ""
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"PyTorch {torch.version or ''} is built for ROCm {torch.hip_version or ''}".strip().replace("  ", " ")
-        + f", and the GPU is {name} of NVIDIA",
+        summary=f"{pytorch.label} is built for AMD's ROCm{rocm}, and the GPU is {name}",
         subject="PyTorch",
-        facts=("torch.build", fact),
-        remedies=(install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=torch),),
+        facts=(*pytorch.paths("build"), fact),
+        fixes=(Fix("install-torch"),),
     )

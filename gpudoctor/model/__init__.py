@@ -1,6 +1,16 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
-from gpudoctor.model.conclusions import CONCLUSIONS, Conclusions, CudaIntent, Gpu, KnownGpu, Origin, Place, Pytorch
+from gpudoctor.model.conclusions import (
+    CONCLUSIONS,
+    Conclusions,
+    CudaIntent,
+    Gpu,
+    KnownGpu,
+    Origin,
+    Place,
+    Pytorch,
+    TorchNeed,
+)
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
@@ -106,6 +116,7 @@ __all__ = [
     "Torch",
     "TorchDevice",
     "TorchDevices",
+    "TorchNeed",
     "TorchRequest",
     "TorchRuntime",
     "UnmetRequirement",

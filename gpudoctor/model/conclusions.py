@@ -9,8 +9,10 @@ from typing import Annotated
 
 from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
+from gpudoctor.model.finding import Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
+from gpudoctor.model.software import Requirement
 from gpudoctor.model.torch_devices import TorchDevices
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
@@ -98,6 +100,15 @@ class Pytorch:
 
 
 @record
+class TorchNeed:
+    """What asks for PyTorch."""
+
+    severity: Annotated[Severity, Fact("how much it matters if PyTorch is absent, by the project and the GPU")]
+    requirement: Annotated[Requirement | None, Fact("the project's, in no optional extra or group")] = None
+    imported: Annotated[str, Fact("path of the message of a program that imports it and finds none")] = ""
+
+
+@record
 class CudaIntent:
     """What shows that CUDA or ROCm was asked for; all empty if nothing does.
 
@@ -128,6 +139,7 @@ class Conclusions:
     judgements: tuple[Judgement, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest
+    torch_need: TorchNeed
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.model import Container, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
+from gpudoctor.remedies.fixes import fix
 
 GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
@@ -158,6 +159,7 @@ def leave_docker_desktop() -> Remedy:
     )
 
 
+@fix
 def start_container_with_gpu(
     *,
     system: System | None,

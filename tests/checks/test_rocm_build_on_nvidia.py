@@ -37,7 +37,7 @@ def test_found() -> None:
     finding = result.findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "PyTorch 2.13.0+rocm7.2 is built for ROCm 7.2.1, and the GPU is GeForce RTX 4090 of NVIDIA"
+        "PyTorch 2.13.0+rocm7.2 is built for AMD's ROCm 7.2.1, and the GPU is GeForce RTX 4090"
     )
     assert "torch==2.13.0+cu130" in " ".join(finding.remedies[0].commands)
 

@@ -1,0 +1,32 @@
+"""How much it matters whether PyTorch is there."""
+
+from __future__ import annotations
+
+from gpudoctor.model import Cupy, Gpu, Project, Python, Requirement, Severity, Symptom, TorchNeed
+from gpudoctor.symptoms import of_kind, pasted
+
+# Libraries other than PyTorch and CuPy for which people have a GPU.
+OTHER_FRAMEWORKS = ("tensorflow*", "tf-nightly*", "jax", "jaxlib", "onnxruntime*", "numba", "cudf*", "cuml*")
+
+
+def torch_need(
+    project: Project | None,
+    gpu: Gpu,
+    cupy: Cupy | None,
+    python: Python | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> TorchNeed:
+    """Return what asks for PyTorch: the project, a program that imports it, or a GPU that nothing else uses."""
+    missing = of_kind(pasted(symptoms), "torch-module-missing", "torch-said-missing")
+    # The build of a package imports it too, in an environment of its own.
+    imported = next((found.fact for found in missing if not {"build", "after"} & set(found.names)), "")
+    requirement = project.always_requires("torch", "pytorch", "torchvision", "torchaudio") if project else None
+    return TorchNeed(severity=_severity(requirement, gpu, cupy, python), requirement=requirement, imported=imported)
+
+
+def _severity(requirement: Requirement | None, gpu: Gpu, cupy: Cupy | None, python: Python | None) -> Severity:
+    if requirement is not None:
+        return Severity.ERROR
+    others = python.matching(*OTHER_FRAMEWORKS) if python is not None else ()
+    unused = gpu.name and cupy is not None and cupy.distributions == () and cupy.version is None and not others
+    return Severity.WARNING if unused else Severity.INFO
