@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from gpudoctor.data import features, is_minor_turing
 from gpudoctor.model import (
     Finding,
+    Fix,
     PackageVersion,
-    Remedy,
     Severity,
     TorchDevice,
     TorchDevices,
@@ -41,7 +41,7 @@ def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iter
                 f"{described(gaining)} idle",
                 subject="torch.autocast",
                 facts=tuple(fact for device in gaining for fact in _facts(device, precision)),
-                remedies=(_autocast(precision, version),),
+                fixes=(_autocast(precision, version),),
             )
 
 
@@ -60,7 +60,7 @@ def _facts(device: TorchDevice, precision: str) -> tuple[str, str]:
     return device.capability_fact, device.error_facts[precision]
 
 
-def _autocast(precision: str, version: PackageVersion | None) -> Remedy:
+def _autocast(precision: str, version: PackageVersion | None) -> Fix:
     # torch.amp.GradScaler came with PyTorch 2.3; torch.cuda.amp.GradScaler is deprecated from 2.4 on.
     scaler = "torch.cuda.amp.GradScaler()" if version and version.release < (2, 3) else 'torch.amp.GradScaler("cuda")'
     dtype, besides = (
@@ -68,7 +68,4 @@ def _autocast(precision: str, version: PackageVersion | None) -> Remedy:
         if precision == "bf16"
         else ("torch.float16", f", and scale the loss with {scaler}")
     )
-    return Remedy(
-        summary=f'Run the forward pass and the loss inside: with torch.autocast("cuda", dtype={dtype}){besides}',
-        reference="https://docs.pytorch.org/docs/stable/notes/amp_examples.html",
-    )
+    return Fix("autocast", dtype=dtype, also=besides)

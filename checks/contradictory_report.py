@@ -2,27 +2,20 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import in_container, in_wsl
 from gpudoctor.data import device_capability, first_driver
-from gpudoctor.model import Contradiction, Device, Driver, Finding, Remedy, Severity, System
+from gpudoctor.model import Contradiction, Device, Driver, Finding, Fix, Place, Severity
 from gpudoctor.registry import check, skip_unless
 
-REMEDIES = (
-    Remedy(
-        summary="Make the report again on one machine, in one environment, and after the last change",
-        commands=("nvidia-smi", "python -m torch.utils.collect_env"),
-    ),
-)
 # Where WSL and a container are concerned a report often shows both sides, each with a system and a Python of its own.
 OF_TWO_SIDES = ("system.", "python.")
 
 
 @check(family="tool")
 def contradictory_report(
+    place: Place,
     contradictions: tuple[Contradiction, ...],
     devices: tuple[Device, ...] | None = None,
     driver: Driver | None = None,
-    system: System | None = None,
 ) -> Iterator[Finding]:
     """The report gives two values for one fact, or facts that cannot be of one machine.
 
@@ -33,7 +26,7 @@ def contradictory_report(
     """
     old = tuple(_drivers_too_old(devices or (), driver))
     skip_unless(contradictions or old or devices, "the report tells each fact once")
-    two_sides = in_wsl(system) or in_container(system)
+    two_sides = place.in_wsl or place.in_container
     for number, found in enumerate(contradictions):
         if not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
             yield Finding(
@@ -41,7 +34,7 @@ def contradictory_report(
                 summary=f"The report gives two values for {found.fact}: {found.taken} and {found.other}",
                 subject=found.fact,
                 facts=(f"contradictions[{number}].fact",),
-                remedies=REMEDIES,
+                fixes=(Fix("report-again"),),
             )
     yield from old
 
@@ -60,6 +53,6 @@ def _drivers_too_old(devices: tuple[Device, ...], driver: Driver | None) -> Iter
                 f"and the report shows driver {driver.version}",
                 subject=device.label,
                 facts=("driver.version", f"devices[{number}].nvml_index"),
-                remedies=REMEDIES,
+                fixes=(Fix("report-again"),),
             )
             return

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Remedy, Severity, TorchDevices, TorchRuntime
+from gpudoctor.model import Finding, Fix, Severity, TorchDevices, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 
@@ -25,12 +25,5 @@ def cudnn_benchmark_off(torch_devices: TorchDevices, torch_runtime: TorchRuntime
         summary="torch.backends.cudnn.benchmark is False: cuDNN chooses convolution algorithms without trying them",
         subject="torch.backends.cudnn",
         facts=("torch_runtime.cudnn_benchmark", "torch_runtime.cudnn_version"),
-        remedies=(
-            Remedy(
-                summary="Write torch.backends.cudnn.benchmark = True at the start of a program whose convolutions keep "
-                "their input shapes",
-                needs=("restart",),
-                reference="https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-            ),
-        ),
+        fixes=(Fix("turn-on-cudnn-benchmark"),),
     )

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Remedy, Severity, known_facts
+from gpudoctor.model import Device, Finding, Fix, Severity, known_facts
 from gpudoctor.registry import check, reachable, settled
-
-REFERENCE = "https://docs.nvidia.com/deploy/nvidia-smi/index.html"
 
 
 @check(family="device")
@@ -34,7 +32,6 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
         parts.append(f"{device.pcie_width} of {device.pcie_width_max} lanes")
     if slow:
         parts.append(f"generation {device.pcie_generation} of {device.pcie_generation_max}")
-    fields = "pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,pstate"
     yield Finding(
         severity=Severity.WARNING if busy else Severity.INFO,
         summary=f"The PCIe link of {device.label} has {' and '.join(parts)}{'' if busy else ' while it is idle'}",
@@ -49,14 +46,7 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
             "performance_state",
             "utilization_percent",
         ),
-        remedies=(
-            Remedy(
-                summary="Look again while a program computes on it; if the link stays so, reseat the card, try another "
-                "slot or riser, and look at the slot's setting in the firmware",
-                commands=(f"nvidia-smi -i {device.nvml_index} --query-gpu={fields} --format=csv",),
-                reference=REFERENCE,
-            ),
-        ),
+        fixes=(Fix("check-pcie-link-under-load", nvml_index=device.nvml_index),),
     )
 
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Remedy, Severity, System, ranges
+from gpudoctor.model import Device, Finding, Fix, Severity, System, ranges
 from gpudoctor.registry import check, known, reachable, settled, skip_unless
-from gpudoctor.remedies.commands import with_sudo
 
 # A display server holds the device open, so the driver stays initialised without persistence mode.
 DISPLAY_SERVERS = ("xorg", "xwayland", "gnome-shell", "kwin", "sway", "hyprland", "weston", "mutter")
-REFERENCE = "https://docs.nvidia.com/deploy/driver-persistence/index.html"
 
 
 @check(family="device")
@@ -26,10 +24,10 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
     skip_unless(not system.container, "in a container it is the host's setting")
     answering = reachable(devices)
     off = [(path, d) for path, d in answering if d.persistence_enabled is False and not _drives_display(d)]
-    yield from settled((_finding(off, system) for _ in off[:1]), answering, "persistence_enabled")
+    yield from settled((_finding(off) for _ in off[:1]), answering, "persistence_enabled")
 
 
-def _finding(off: list[tuple[str, Device]], system: System) -> Finding:
+def _finding(off: list[tuple[str, Device]]) -> Finding:
     devices = [device for _, device in off]
     subject = devices[0].label if len(devices) == 1 else f"GPUs {ranges(d.nvml_index for d in devices)}"
     return Finding(
@@ -37,17 +35,7 @@ def _finding(off: list[tuple[str, Device]], system: System) -> Finding:
         summary=f"Persistence mode is off on {subject}",
         subject=subject,
         facts=tuple(f"{path}.persistence_enabled" for path, _ in off),
-        remedies=(
-            Remedy(
-                summary="Turn it on until the next reboot, or for good with the service nvidia-persistenced",
-                commands=(
-                    with_sudo("nvidia-smi -pm 1", system),
-                    "nvidia-smi --query-gpu=index,persistence_mode --format=csv",
-                ),
-                needs=("root",),
-                reference=REFERENCE,
-            ),
-        ),
+        fixes=(Fix("turn-on-persistence-mode"),),
     )
 
 

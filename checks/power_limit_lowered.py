@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Remedy, Severity, System
+from gpudoctor.model import Device, Finding, Fix, Severity
 from gpudoctor.registry import check, reachable, settled
-from gpudoctor.remedies.commands import with_sudo
 
 TOLERANCE_WATTS = 1.0  # NVML rounds milliwatts
 
 
 @check(family="device")
-def power_limit_lowered(devices: tuple[Device, ...], system: System | None = None) -> Iterator[Finding]:
+def power_limit_lowered(devices: tuple[Device, ...]) -> Iterator[Finding]:
     """The power limit of a device is set below its default.
 
     Why: under full load the clocks are lowered until the device stays below the limit.
@@ -18,11 +17,11 @@ def power_limit_lowered(devices: tuple[Device, ...], system: System | None = Non
     Reference: https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
     answering = reachable(devices)
-    findings = (finding for path, device in answering for finding in _findings(path, device, system))
+    findings = (finding for path, device in answering for finding in _findings(path, device))
     yield from settled(findings, answering, "power_limit_watts", "power_limit_default_watts")
 
 
-def _findings(path: str, device: Device, system: System | None) -> Iterator[Finding]:
+def _findings(path: str, device: Device) -> Iterator[Finding]:
     limit, default = device.power_limit_watts, device.power_limit_default_watts
     if limit is not None and default is not None and limit < default - TOLERANCE_WATTS:
         yield Finding(
@@ -30,15 +29,5 @@ def _findings(path: str, device: Device, system: System | None) -> Iterator[Find
             summary=f"The power limit of {device.label} is {limit:g} W, its default is {default:g} W",
             subject=device.label,
             facts=(f"{path}.power_limit_watts", f"{path}.power_limit_default_watts"),
-            remedies=(_remedy(device, default, system),),
+            fixes=(Fix("set-power-limit", nvml_index=device.nvml_index, watts=default),),
         )
-
-
-def _remedy(device: Device, default: float, system: System | None) -> Remedy:
-    command = f"nvidia-smi -i {device.nvml_index} -pl {default:g}"
-    if system is None or system.os != "windows":
-        command = with_sudo(command, system)
-    verify = f"nvidia-smi -i {device.nvml_index} -q -d POWER"
-    return Remedy(
-        summary="Set the default limit, unless the lower one is wanted", commands=(command, verify), needs=("root",)
-    )

@@ -5,19 +5,15 @@ from collections.abc import Iterator
 from gpudoctor.model import (
     Environment,
     Finding,
+    Fix,
     PackageVersion,
-    Remedy,
     Severity,
-    System,
     TorchDevice,
     TorchDevices,
     TorchRuntime,
     described,
 )
 from gpudoctor.registry import check, known, skip_unless, usable_devices
-from gpudoctor.remedies import unset_variable
-
-REFERENCE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices"
 
 
 @check(family="precision")
@@ -25,7 +21,6 @@ def tf32_off(
     torch_devices: TorchDevices,
     torch_runtime: TorchRuntime,
     environment: Environment | None = None,
-    system: System | None = None,
 ) -> Iterator[Finding]:
     """Float32 products do not use TF32 on a device that has it.
 
@@ -50,7 +45,7 @@ def tf32_off(
             *(device.capability_fact for device in devices),
             *(devices[0].error_facts[precision] for precision in ("tf32", "fp32")),
         ),
-        remedies=tuple(_remedies(torch_runtime.version, environment, system)),
+        fixes=tuple(_fixes(torch_runtime.version, environment)),
     )
 
 
@@ -58,21 +53,12 @@ def _error(device: TorchDevice, precision: str) -> str:
     return f"{device.errors[precision]:.1e}"
 
 
-def _remedies(
-    version: PackageVersion | None, environment: Environment | None, system: System | None
-) -> Iterator[Remedy]:
+def _fixes(version: PackageVersion | None, environment: Environment | None) -> Iterator[Fix]:
     if environment is not None and environment.get("NVIDIA_TF32_OVERRIDE") == "0":
-        yield unset_variable(
-            system=system,
-            name="NVIDIA_TF32_OVERRIDE",
-            summary="Remove NVIDIA_TF32_OVERRIDE=0 first: it forbids TF32 whatever the program sets",
-        )
+        text = "Remove NVIDIA_TF32_OVERRIDE=0 first: it forbids TF32 whatever the program sets"
+        yield Fix("unset-variable", name="NVIDIA_TF32_OVERRIDE", summary=text)
     # This switch keeps the older and the newer API in step; setting fp32_precision alone makes reading the older one
     # fail. Source: https://github.com/pytorch/pytorch/issues/173731
     older = version is not None and version.release < (1, 12)
     switch = "torch.backends.cuda.matmul.allow_tf32 = True" if older else 'torch.set_float32_matmul_precision("high")'
-    yield Remedy(
-        summary=f"Write {switch} at the start of a program that does not need all 23 bits",
-        needs=("restart",),
-        reference=REFERENCE,
-    )
+    yield Fix("enable-tf32", switch=switch)

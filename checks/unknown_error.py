@@ -1,10 +1,10 @@
-"""An error in a pasted report that no row of the table of failure messages knows."""
+"""An error in a pasted report that no row of the message tables knows."""
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Finding, Remedy, Severity, Symptom
+from gpudoctor.model import Finding, Fix, Severity, Symptom
 from gpudoctor.registry import check, skip_unless
+from gpudoctor.symptoms import of_kind
 
 LONGEST = 200
 
@@ -13,27 +13,19 @@ LONGEST = 200
 def unknown_error(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """The report ends in an error that gpudoctor does not know.
 
-    Why: what is not in the table of failure messages was not weighed, so a report without another finding is no proof
-    that the machine is in order. It is advice: the error may have nothing to do with the GPU.
-    Exception: only the error of the last traceback is looked at, and only where no known message is part of it.
+    Why: an error that is not in the message tables was not considered, so a report without another finding is no proof
+    that the machine works. It is advice: the error may have nothing to do with the GPU.
+    Exception: only the error of the last traceback counts, and only if no known message is part of it.
     Reference: https://docs.python.org/3/tutorial/errors.html
     """
-    unknown = reported(symptoms, "unknown-error")
+    unknown = of_kind(symptoms, "unknown-error")
     skip_unless(unknown, "no such message in the report")
-    for fact, message in unknown[:1]:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"The report ends in an error that gpudoctor does not know: {_cut(message.text)}",
-            subject=message.names.get("error", "error"),
-            facts=(fact,),
-            remedies=(
-                Remedy(
-                    summary="Let gpudoctor see more: run it on the machine itself, or add what these commands print",
-                    commands=("gpudoctor check", "nvidia-smi", "python -m torch.utils.collect_env"),
-                ),
-            ),
-        )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    text = unknown[0].text
+    yield Finding(
+        severity=Severity.INFO,
+        summary="The report ends in an error that gpudoctor does not know: "
+        + (text if len(text) <= LONGEST else f"{text[:LONGEST]}..."),
+        subject=unknown[0].names.get("error", "error"),
+        facts=(unknown[0].fact,),
+        fixes=(Fix("show-gpudoctor-more"),),
+    )

@@ -16,20 +16,25 @@ LONGEST_QUOTE = 200
 def answers(symptoms: Symptoms, check_id: str) -> tuple[Finding, ...]:
     """Return what the rows of the message tables answer for this check, one finding for each kind of symptom.
 
-    In a row's texts "{name}" is what the message names, "{text}" is the message; of alternatives such as
+    In a row's texts "{name}" is what the message names, "{text}" is the message, "{says}" what it means, "{code}" its
+    error code; of alternatives such as
     "[ of CUDA {version}]" the part in brackets is left out if the message does not name it.
     """
     found: dict[str, Finding] = {}
     for symptom in symptoms or ():
         row = row_of(symptom.kind)
-        for answer in row.answers if row is not None else ():
+        if row is None:
+            continue
+        for answer in row.answers:
             if answer["check"] == check_id:
-                found.setdefault(f"{symptom.kind} {answer['summary']}", _finding(answer, symptom))
+                found.setdefault(f"{symptom.kind} {answer['summary']}", _finding(answer, symptom, row.says))
     return tuple(found.values())
 
 
-def _finding(answer: Mapping[str, Any], symptom: Symptom) -> Finding:
-    names = {**symptom.names, "text": symptom.text[:LONGEST_QUOTE]}
+def _finding(answer: Mapping[str, Any], symptom: Symptom, says: str) -> Finding:
+    names = {"says": says, **symptom.names, "text": symptom.text[:LONGEST_QUOTE]}
+    if symptom.code:
+        names["code"] = symptom.code
     return Finding(
         severity=Severity[answer.get("severity", "error").upper()],
         summary=filled(answer["summary"], names),

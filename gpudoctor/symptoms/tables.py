@@ -23,7 +23,6 @@ class FailureMessage:
     pattern: regular expression (no case) of the message with white space folded; its groups are what it names.
     says: what the message means, in a sentence.
     code: the error code that it reports: "cuda-803", "nvml-18"; empty for none.
-    fix: what helps, where the program that printed it is at fault and no check tells; "" for none.
     answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
@@ -39,7 +38,6 @@ class FailureMessage:
     code: str
     gives: Mapping[str, Any]
     source: str
-    fix: str = ""
     answers: Sequence[Mapping[str, Any]] = ()
     facts: Sequence[str] = ()
 
@@ -94,7 +92,6 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         code=row.get("code", ""),
         gives=row.get("gives", {}),
         source=source_of(table, row),
-        fix=row.get("fix", ""),
         answers=row.get("answers", ()),
         facts=row.get("facts", table.get("facts", ())),
     )
