@@ -306,7 +306,7 @@ def _processes(gate: Gate, handle: Any, own_pids: Set[int]) -> Answer:
     found: Dict[int, Dict[str, Any]] = {}
     for process in [process for answer in lists for process in answer.get("value", ())]:
         pid = process["pid"]
-        if pid not in found and len(found) < MOST_PROCESSES and not _is_own(pid, own_pids):
+        if pid not in found and len(found) < MOST_PROCESSES and not is_own(pid, own_pids):
             found[pid] = {"pid": pid, "name": _process_name(gate, pid), "used_bytes": process["usedGpuMemory"]}
     return {"value": list(found.values())}
 
@@ -316,7 +316,7 @@ def _process_name(gate: Gate, pid: int) -> str:
     return str(name) if name else _read("/proc/%d/comm" % pid).strip()
 
 
-def _is_own(pid: int, own_pids: Set[int]) -> bool:
+def is_own(pid: int, own_pids: Set[int]) -> bool:
     """Tell whether this run started the process: another of its workers may use the device meanwhile."""
     for _ in range(16):
         if pid in own_pids:

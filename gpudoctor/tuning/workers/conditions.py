@@ -13,7 +13,7 @@ from typing import Any
 
 from gpudoctor.model.tuning import Conditions, Measurement
 from gpudoctor.probes.nvml import EVENT_REASONS
-from gpudoctor.probes.workers.nvml_devices import LIBRARY, Gate
+from gpudoctor.probes.workers.nvml_devices import LIBRARY, Gate, is_own
 from gpudoctor.tuning.figures import noise
 
 SM, GPU = 1, 0  # nvmlClockType_t, nvmlTemperatureSensors_t
@@ -30,7 +30,6 @@ NOISE_TOO_WIDE = 0.10
 FEW_STEPS = 4
 """With fewer there are no quartiles."""
 
-MAXIMUM_PARENTS = 16
 _VALUE_NOT_AVAILABLE = 2**63
 
 
@@ -98,27 +97,7 @@ def foreign_memory_bytes(used: dict[int, int | None], own: set[int]) -> int | No
 def own_pids(pids: Any) -> set[int]:
     """Return those of `pids` that are this process, its parent, or were started by them: other workers of the run."""
     family = {os.getpid(), os.getppid()}
-    return {pid for pid in pids if _descends(pid, family)}
-
-
-def _descends(pid: int, family: set[int]) -> bool:
-    for _ in range(MAXIMUM_PARENTS):
-        if pid in family:
-            return True
-        parent = _parent(pid)
-        if parent is None or parent <= 1:
-            return False
-        pid = parent
-    return False
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read(4096).rpartition(")")[2].split()
-        return int(fields[1])
-    except (OSError, ValueError, IndexError):
-        return None
+    return {pid for pid in pids if is_own(pid, family)}
 
 
 def open_monitor(*, uuid: str | None, pci_bus_id: str | None, module_path: str | None = None) -> Monitor | None:
