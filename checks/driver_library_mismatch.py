@@ -2,19 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import (
-    NO_DEVICE,
-    NVML_VERSION_MISMATCH,
-    SYSTEM_DRIVER_MISMATCH,
-    cuda_error,
-    in_container,
-    in_wsl,
-    nvml_error,
-)
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import CupyRuntime, Driver, Finding, Remedy, Severity, Symptom, System, TorchRuntime
+from gpudoctor.model import Driver, Finding, Fix, Severity, TorchRuntime
 from gpudoctor.registry import Skip, check
-from gpudoctor.remedies import reboot
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Symptoms of the kernel module and of TensorFlow that name both versions.
 MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
@@ -33,11 +23,7 @@ MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mism
     ),
 )
 def driver_library_mismatch(
-    driver: Driver | None = None,
-    system: System | None = None,
-    torch_runtime: TorchRuntime | None = None,
-    cupy_runtime: CupyRuntime | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    driver: Driver | None = None, torch_runtime: TorchRuntime | None = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The driver's libraries and the loaded kernel module are of different versions.
 
@@ -48,69 +34,41 @@ def driver_library_mismatch(
     libcuda of a forward compatibility package is `cuda-libs-conflict`.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
     """
-    said = (
-        nvml_error(NVML_VERSION_MISMATCH, driver, symptoms)
-        or next((fact for fact, _ in reported(symptoms, *MISMATCH)), None)
-        or cuda_error(SYSTEM_DRIVER_MISMATCH, driver, torch_runtime, cupy_runtime, symptoms)
-    )
-    if not said:
-        if driver is None:
-            raise Skip("driver is unknown")
-        if not _differ(driver):
-            return
-        unavailable = torch_runtime is not None and torch_runtime.available is False
-        unavailable = unavailable or cuda_error(NO_DEVICE, driver, torch_runtime, symptoms=symptoms) is not None
-        # A report in which the packages and the module are compared, and no program answers.
-        unavailable = unavailable or (
-            bool(reported(symptoms, "driver-packages-listed")) and driver.cuda_version is None
-        )
-        if driver.nvml_code is None and driver.cuda_init_code is None and not unavailable:
-            raise Skip("driver.nvml_code is unknown")
-        answered = driver.nvml_code == 0 or driver.cuda_init_code == 0
-        if not (driver.nvml_code or driver.cuda_init_code or (unavailable and not answered)):
-            return
-    elif driver is not None and "compat" in (driver.libcuda_path or "") and not said.startswith("driver.nvml"):
+    said = first(with_code(symptoms, "nvml-18"), of_kind(symptoms, *MISMATCH), with_code(symptoms, "cuda-803"))
+    if said is None and driver is None:
+        raise Skip("driver is unknown")
+    driver = driver or Driver()
+    module, library = driver.module_version, driver.library_version
+    differ = module is not None and library is not None and module != library
+    if said is None and not (differ and _fails(driver, torch_runtime, symptoms)):
         return
-    differ = driver is not None and _differ(driver)
+    if said is not None and said.code != "nvml-18" and "compat" in (driver.libcuda_path or ""):
+        return
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"The kernel module is of driver {driver.module_version}, the libraries are of {driver.library_version}"
-        if driver is not None and differ
+        summary=f"The kernel module is of driver {module}, the libraries are of {library}"
+        if differ
         else "The driver's libraries and its loaded kernel module are of different versions",
         subject="NVIDIA driver",
         facts=(
-            *((said,) if said else ()),
+            *((said.fact,) if said is not None else ()),
             *(("driver.module_version", "driver.library_version") if differ else ()),
         ),
-        remedies=_remedies(system),
+        fixes=(Fix("load-module-of-libraries"),),
     )
 
 
-def _differ(driver: Driver) -> bool:
-    module, library = driver.module_version, driver.library_version
-    return module is not None and library is not None and module != library
+def _fails(driver: Driver, torch_runtime: TorchRuntime | None, symptoms: Symptoms) -> bool:
+    """Return whether NVML or CUDA fails, by their codes or, in a report, by what a program says.
 
-
-def _remedies(system: System | None) -> tuple[Remedy, ...]:
-    if in_container(system):
-        restart = Remedy(
-            summary="Restart this container on its host, which then mounts the libraries of the loaded driver; if "
-            "nvidia-smi fails on the host too, reboot the host first",
-            commands=("docker restart CONTAINER",),
-            needs=("restart",),
-        )
-        return (restart,)
-    restart = reboot(system=system, summary="Reboot: the module of the installed driver is then loaded")
-    if in_wsl(system) or (system is not None and system.os == "windows"):
-        return (restart,)
-    reload = Remedy(
-        summary="Reload the kernel module without a reboot, where no desktop and no job uses the GPU",
-        commands=(
-            "sudo systemctl stop nvidia-persistenced",
-            "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia",
-            "sudo modprobe nvidia_uvm",
-            "nvidia-smi",
-        ),
-        needs=("root",),
-    )
-    return (restart, reload)
+    Raises:
+        Skip: that is unknown.
+    """
+    unavailable = torch_runtime is not None and torch_runtime.available is False
+    unavailable = unavailable or bool(with_code(symptoms, "cuda-100"))
+    # A report in which the packages and the module are compared, and no program answers.
+    unavailable = unavailable or (bool(of_kind(symptoms, "driver-packages-listed")) and driver.cuda_version is None)
+    if driver.nvml_code is None and driver.cuda_init_code is None and not unavailable:
+        raise Skip("driver.nvml_code is unknown")
+    answered = driver.nvml_code == 0 or driver.cuda_init_code == 0
+    return bool(driver.nvml_code or driver.cuda_init_code or (unavailable and not answered))

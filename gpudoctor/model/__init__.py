@@ -15,6 +15,7 @@ from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSet
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
+from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
 from gpudoctor.model.machine import (
     CudaDevice,
@@ -86,6 +87,7 @@ __all__ = [
     "Fix",
     "FoundProfile",
     "Gpu",
+    "GpuNeed",
     "GpuRequest",
     "KnownGpu",
     "LibraryCall",

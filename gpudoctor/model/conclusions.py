@@ -10,6 +10,7 @@ from typing import Annotated
 from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import Severity
+from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.software import Requirement
@@ -136,6 +137,7 @@ class Conclusions:
     torch_devices: TorchDevices
     driver_state: DriverState
     consumers: Consumers
+    gpu_need: GpuNeed
     judgements: tuple[Judgement, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest

@@ -15,6 +15,7 @@ NVML_RETURN_CODE = "nvmlinit-failed"
 _NVML_TEXTS = {
     "insufficient permissions": 4,
     "driver not loaded": 9,
+    "communicate with the nvidia driver": 9,
     "nvml shared library not found": 12,
     "libnvidia-ml.so": 12,
     "blocked by the operating system": 17,

@@ -1,0 +1,77 @@
+"""Whether an NVIDIA GPU is asked for, and what says that there is none."""
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.model import Device, Driver, GpuNeed, Snapshot, Symptom, Torch, TorchRuntime
+from gpudoctor.symptoms.facts import with_symptoms
+
+REPORT: dict[str, Any] = {"contradictions": ()}
+NOT_COMPILED = Symptom(kind="torch-not-compiled-with-cuda", text="Torch not compiled with CUDA enabled")
+OTHER = Symptom(kind="other-gpu-named", text="Radeon RX 6800", names={"gpu": "Radeon RX 6800"})
+NO_DEVICE_NODE = Symptom(kind="kernel-module-not-inserted", text="x", names={"reason": "No such device"})
+NOT_PERMITTED = Symptom(kind="kernel-module-not-inserted", text="x", names={"reason": "Operation not permitted"})
+
+
+def need_of(**sections: Any) -> GpuNeed:
+    found = Facts(with_symptoms(Snapshot(**sections))).get("gpu_need")
+    assert isinstance(found, GpuNeed)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sections", "asked"),
+    [
+        pytest.param({"torch": Torch(build="cuda")}, True, id="CUDA build"),
+        pytest.param({"torch": Torch(build="cpu"), "torch_runtime": TorchRuntime(available=False)}, False, id="CPU"),
+        pytest.param({"torch_runtime": TorchRuntime(available=False)}, True, id="a build that is not known"),
+        pytest.param({"symptoms": (NOT_COMPILED,), **REPORT}, True, id="a program of a report"),
+        pytest.param({"symptoms": (NOT_COMPILED,)}, False, id="gpudoctor's own question"),
+        pytest.param({"symptoms": (Symptom(kind="x", text="", code="cuda-999"),)}, True, id="error 999"),
+    ],
+)
+def test_whether_it_is_asked_for(sections: dict[str, Any], asked: bool) -> None:
+    assert bool(need_of(**sections).asked) is asked
+
+
+@pytest.mark.parametrize(
+    ("sections", "answers"),
+    [
+        pytest.param({"devices": (Device(nvml_index=0),)}, True, id="NVML"),
+        pytest.param({"driver": Driver(module_loaded=True)}, True, id="module"),
+        pytest.param({"driver": Driver(nvml_code=18)}, True, id="module of another version"),
+        pytest.param({"driver": Driver(nvml_code=9)}, False, id="no module"),
+        pytest.param({"torch_runtime": TorchRuntime(available=True)}, True, id="PyTorch"),
+        pytest.param({}, False, id="nothing"),
+    ],
+)
+def test_whether_one_answers(sections: dict[str, Any], answers: bool) -> None:
+    assert need_of(**sections).answers is answers
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "denied"),
+    [
+        pytest.param((Symptom(kind="no-nvidia-gpu-told", text="x"), OTHER), "no-nvidia-gpu-told", id="in words"),
+        pytest.param((Symptom(kind="nvrm-no-gpu", text="x"),), "nvrm-no-gpu", id="kernel"),
+        pytest.param((NO_DEVICE_NODE,), "kernel-module-not-inserted", id="no such device"),
+        pytest.param((NOT_PERMITTED,), None, id="refused for another reason"),
+        pytest.param(
+            (Symptom(kind="nvrm-no-gpu", text="x"), Symptom(kind="nvrm-legacy-gpu", text="x")), None, id="old"
+        ),
+        pytest.param((OTHER,), None, id="another GPU, and nothing is missed"),
+        pytest.param((OTHER, NOT_COMPILED), "other-gpu-named", id="another GPU, and CUDA is missed"),
+        pytest.param(
+            (OTHER, NOT_COMPILED, Symptom(kind="nvidia-gpu-named", text="x")), None, id="one of NVIDIA is named too"
+        ),
+    ],
+)
+def test_what_says_that_there_is_none(symptoms: tuple[Symptom, ...], denied: str | None) -> None:
+    found = need_of(symptoms=symptoms, **REPORT).denied
+    assert (found.kind if found else None) == denied
+
+
+def test_a_known_driver_speaks_against_another_gpu() -> None:
+    assert need_of(symptoms=(OTHER, NOT_COMPILED), driver=Driver(module_loaded=True), **REPORT).denied is None
