@@ -13,6 +13,7 @@ from gpudoctor.conclusions.error_codes import (
 from gpudoctor.conclusions.installed import whole_torch
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.conclusions.missing_libraries import missing_library
+from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem, wheel_of
 from gpudoctor.model import (
     CupyRuntime,
     Device,
@@ -32,13 +33,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.registry import check, known
 from gpudoctor.remedies import install_packages, reinstall_torch, unset_variable
-from gpudoctor.remedies.cuda_libraries import (
-    cuda_major_of,
-    framework_libraries,
-    install_cuda_library,
-    library_stem,
-    wheel_of,
-)
+from gpudoctor.remedies.cuda_libraries import framework_libraries, install_cuda_library
 
 STUB_LIBRARY = 34  # "CUDA driver is a stub library". Source: cuda.h of CUDA 13.5
 
@@ -208,7 +203,7 @@ def _missing_finding(
         + (f", and PyTorch brings the libraries of CUDA {own}" if differs else ""),
         subject=name,
         facts=(fact, *(("torch.cuda_version",) if differs else ())),
-        remedies=tuple(install_cuda_library(name=name, python=python, system=system, torch=whole)),
+        remedies=install_cuda_library(name=name, python=python, system=system, pytorch=whole),
         details=dict(message.names),
     )
 

@@ -1,36 +1,18 @@
 """Whether CuPy is there at all."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from gpudoctor.conclusions.installed import Machine, cupy_installed, required
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import (
-    Cupy,
-    CupyRuntime,
-    Device,
-    Driver,
-    Finding,
-    Project,
-    Python,
-    Remedy,
-    Severity,
-    Symptom,
-    System,
-)
+from gpudoctor.model import Cupy, CupyStatus, Finding, Fix, Gpu, Project, Severity, Symptom
 from gpudoctor.registry import check, known
-from gpudoctor.remedies import python_command
+from gpudoctor.symptoms import of_kind
 
 
 @check(family="cupy", explains=("cupy-unusable",))
 def cupy_missing(
+    gpu: Gpu,
+    cupy_status: CupyStatus,
     cupy: Cupy | None = None,
-    cupy_runtime: CupyRuntime | None = None,
     project: Project | None = None,
-    python: Python | None = None,
-    system: System | None = None,
-    driver: Driver | None = None,
-    devices: tuple[Device, ...] | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CuPy is not installed.
@@ -42,49 +24,30 @@ def cupy_missing(
     there is nothing to install.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    refused = reported(symptoms, "cupy-not-accessible")
-    other_cause = reported(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
-    if refused and not other_cause and not (cupy and cupy.distributions) and machine.gpu() != "":
-        yield _not_accessible(refused[0][0], cupy, machine)
+    none_listed = cupy is not None and cupy.distributions == ()
+    refused = of_kind(symptoms, "cupy-not-accessible")
+    other_cause = of_kind(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
+    if refused and not other_cause and not (cupy and cupy.distributions) and gpu.name != "":
+        yield Finding(
+            severity=Severity.ERROR,
+            summary="spaCy finds no CuPy that can use the GPU, and the report names none",
+            subject="cupy",
+            facts=(refused[0].fact,),
+            fixes=(Fix("install-cupy-for-spacy"),),
+        )
         return
-    if known(cupy_installed(cupy, cupy_runtime), "cupy.distributions"):
+    if known(cupy_status.installed, "cupy.distributions"):
         return
-    requirement = required(project, "cupy*", "amd-cupy")
-    useful = requirement or machine.gpu() != ""
+    requirement = (project or Project()).always_requires("cupy*", "amd-cupy")
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
+    useless = gpu.name == "" and not requirement
     yield Finding(
-        severity=Severity.ERROR if requirement or reported(symptoms, "cupy-not-installed*") else Severity.INFO,
-        summary=f"CuPy is not installed{asks}"
-        if useful
-        else "CuPy is not installed, and there is no NVIDIA GPU for it",
+        severity=Severity.ERROR if requirement or of_kind(symptoms, "cupy-not-installed*") else Severity.INFO,
+        summary="CuPy is not installed" + (", and there is no NVIDIA GPU for it" if useless else asks),
         subject="cupy",
         facts=(
-            "cupy.distributions" if cupy is not None and cupy.distributions == () else "cupy_runtime.import_error",
+            "cupy.distributions" if none_listed else "cupy_runtime.import_error",
             *(("project.requirements",) if requirement else ()),
         ),
-        remedies=(machine.install_cupy(cupy),) if useful else (),
-    )
-
-
-def _not_accessible(fact: str, cupy: Cupy | None, machine: Machine) -> Finding:
-    """Return the finding where a library that uses CuPy finds no GPU with it, and nothing shows that CuPy is there."""
-    return Finding(
-        severity=Severity.ERROR,
-        summary="spaCy finds no CuPy that can use the GPU, and the report names none",
-        subject="cupy",
-        facts=(fact,),
-        remedies=(
-            replace(
-                machine.install_cupy(cupy),
-                reference="https://spacy.io/usage#gpu",
-            ),
-            Remedy(
-                summary="See what CuPy itself says: No module named 'cupy' where it is not installed, else why it "
-                "cannot be loaded or finds no device",
-                commands=(
-                    python_command(machine.python, "-c", "import cupy; cupy.show_config(); print(cupy.arange(3))"),
-                ),
-            ),
-        ),
+        fixes=() if useless else (Fix("install-cupy"),),
     )

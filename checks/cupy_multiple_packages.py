@@ -1,17 +1,10 @@
 """How many CuPy distributions are installed."""
 
-import re
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.cupy_errors import cupy_errors, with_distributions
-from gpudoctor.conclusions.installed import Machine
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import Cupy, CupyRuntime, Device, Driver, Finding, Python, Severity, Symptom, System
+from gpudoctor.model import Cupy, CupyRuntime, Finding, Fix, Gpu, Severity, Symptom
 from gpudoctor.registry import check, known
-
-WARNING = "multiple CuPy packages are installed"
-_WHOLE_NAMES = r"(?<![\w-])cupy(?:-cuda\d{2,3}x?)?(?![\w-])"
-_NAMES = r"(?<![\w-])(?:amd-)?cupy(?:-(?:cuda|rocm)[\w-]{1,20})?(?![\w-])"
+from gpudoctor.symptoms import of_kind
 
 
 @check(
@@ -25,12 +18,9 @@ _NAMES = r"(?<![\w-])(?:amd-)?cupy(?:-(?:cuda|rocm)[\w-]{1,20})?(?![\w-])"
     ),
 )
 def cupy_multiple_packages(
+    gpu: Gpu,
     cupy: Cupy | None = None,
     cupy_runtime: CupyRuntime | None = None,
-    python: Python | None = None,
-    system: System | None = None,
-    driver: Driver | None = None,
-    devices: tuple[Device, ...] | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """Several CuPy distributions are installed at once.
@@ -40,72 +30,54 @@ def cupy_multiple_packages(
     Exception: as long as CuPy works this is a warning.
     Reference: https://docs.cupy.dev/en/stable/install.html#using-pip
     """
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    told = reported(symptoms, "cupy-multiple-told")
-    warnings = (cupy_runtime.warnings if cupy_runtime is not None else None) or ()
-    warned = next((number for number, text in enumerate(warnings) if WARNING in text), None)
-    installed = cupy.distributions if cupy is not None else None
-    if told and warned is None and len(installed or ()) < 2:
-        yield _as_told(*told[0], cupy, machine, fails=next(cupy_errors(cupy_runtime), None) is not None)
+    listed = cupy.distributions if cupy is not None else None
+    error = cupy_runtime.first_error if cupy_runtime is not None else None
+    warned = of_kind(symptoms, "cupy-multiple-packages")[:1]
+    if not warned and len(listed or ()) < 2:
+        said = tuple(_said(symptoms, fails=error is not None))
+        yield from said
+        if not said:
+            known(listed, "cupy.distributions")
         return
-    named = _named_in(symptoms)
-    torn = reported(symptoms, "cupy-attribute-missing") if len(named) > 1 else ()
-    if torn and warned is None and len(installed or ()) < 2:
-        yield _as_torn(*torn[0], named, cupy, machine)
+    names = [f"{package.name} {package.version}" for package in listed or ()]
+    several = len({package.name for package in listed or ()}) > 1
+    if not several and not warned:
         return
-    distributions = known(installed, "cupy.distributions") if warned is None else installed or ()
-    names = sorted({package.name for package in distributions})
-    if len(names) < 2 and warned is None:
-        return
-    fails = machine.gpu() != "" and next(cupy_errors(cupy_runtime), None)
-    if len(names) < 2 and warned is not None:
-        names = _named(warnings[warned])
-        cupy = with_distributions(cupy, tuple(names))
-        listed = " and ".join(names)
-    else:
-        listed = " and ".join(f"{package.name} {package.version}" for package in distributions)
+    if not several:
+        names = sorted(set(warned[0].names.get("packages", "").lower().replace(",", " ").split()))
+    fails = gpu.name != "" and error is not None
     yield Finding(
         severity=Severity.ERROR if fails else Severity.WARNING,
-        summary=f"{listed} are installed at once" if len(names) > 1 else "Several CuPy packages are installed at once",
+        summary=f"{' and '.join(names) if len(names) > 1 else 'Several CuPy packages'} are installed at once",
         subject="cupy",
         facts=(
-            *(("cupy.distributions",) if len(distributions) > 1 else ()),
-            *((f"cupy_runtime.warnings[{warned}]",) if warned is not None else ()),
-            *((fails[0],) if fails else ()),
+            *(("cupy.distributions",) if len(listed or ()) > 1 else ()),
+            *(symptom.fact for symptom in warned),
+            *((error,) if fails and error else ()),
         ),
-        remedies=(machine.install_cupy(cupy),),
+        fixes=(Fix("install-cupy", named=() if several else tuple(names)),),
     )
 
 
-def _named_in(symptoms: tuple[Symptom, ...] | None) -> tuple[str, ...]:
-    """Return the distributions that the report speaks of, whether they are installed or not."""
-    return tuple(sorted({message.text.lower() for _, message in reported(symptoms, "cupy-distribution-named")}))
-
-
-def _as_torn(fact: str, message: Symptom, names: tuple[str, ...], cupy: Cupy | None, machine: Machine) -> Finding:
-    """Return the finding where CuPy lacks a part of itself: one of two distributions was removed or overwritten."""
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {message.text}",
-        subject="cupy",
-        facts=(fact,),
-        remedies=(machine.install_cupy(with_distributions(cupy, names)),),
-    )
-
-
-def _as_told(fact: str, message: Symptom, cupy: Cupy | None, machine: Machine, *, fails: bool) -> Finding:
-    """Return the finding where somebody says that several are installed."""
-    names = tuple(sorted(set(re.findall(_WHOLE_NAMES, message.text.lower()))))
-    return Finding(
-        severity=Severity.ERROR if fails else Severity.WARNING,
-        summary=f'The report says that several CuPy packages are installed: "{message.text}"',
-        subject="cupy",
-        facts=(fact,),
-        remedies=(machine.install_cupy(with_distributions(cupy, names)),),
-    )
-
-
-def _named(warning: str) -> list[str]:
-    """Return the distributions that CuPy's warning lists."""
-    _, _, rest = warning.partition(WARNING)
-    return sorted({match.lower() for match in re.findall(_NAMES, rest)})
+def _said(symptoms: tuple[Symptom, ...] | None, *, fails: bool) -> Iterator[Finding]:
+    """Yield what a report says of several distributions. fails: whether it shows an error of CuPy."""
+    for symptom in of_kind(symptoms, "cupy-multiple-told")[:1]:
+        names = sorted({name.lower() for name in symptom.names.values()})
+        yield Finding(
+            severity=Severity.ERROR if fails else Severity.WARNING,
+            summary=f'The report says that several CuPy packages are installed: "{symptom.text}"',
+            subject="cupy",
+            facts=(symptom.fact,),
+            fixes=(Fix("install-cupy", named=tuple(names)),),
+        )
+        return
+    # Those that the report mentions, whether they are installed or not.
+    names = sorted({symptom.text.lower() for symptom in of_kind(symptoms, "cupy-distribution-named")})
+    for symptom in of_kind(symptoms, "cupy-attribute-missing")[:1] if len(names) > 1 else ():
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {symptom.text}",
+            subject="cupy",
+            facts=(symptom.fact,),
+            fixes=(Fix("install-cupy", named=tuple(names)),),
+        )

@@ -1,29 +1,11 @@
 """CuPy is there, and importing it or calling its libraries fails."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
-from gpudoctor.conclusions.cupy_errors import is_incomplete, removed_part
-from gpudoctor.conclusions.gpu import gpu as present_gpu
-from gpudoctor.data import RemovedPart
-from gpudoctor.model import (
-    Cupy,
-    CupyRuntime,
-    Device,
-    Driver,
-    Finding,
-    LibraryCall,
-    Package,
-    PackageVersion,
-    Python,
-    Remedy,
-    Severity,
-    System,
-)
-from gpudoctor.model.record import record
+from gpudoctor.data import removed_from_cupy
+from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Finding, Fix, Gpu, LibraryCall, Severity, Symptom
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import install_cupy, install_packages, update_driver
+from gpudoctor.symptoms import of_kind
 
 # Without these nothing works in CuPy; without the others, only what they are for.
 ESSENTIAL = ("nvrtc", "elementwise", "cublas")
@@ -31,37 +13,17 @@ ESSENTIAL = ("nvrtc", "elementwise", "cublas")
 # The calls are made in float64: 1e-10 is 450,000 times its unit roundoff of 2^-53, and they sum 64 terms at most.
 LARGEST_ERROR = 1e-10
 
-# What only a GPU that answers can cause. Source: cublas_api.h, cusolver_common.h, cuda.h of CUDA 13.5.
-STATUS = r"(?:CUBLAS|CUSOLVER|CUSPARSE|CURAND)_STATUS_|CUFFT_|CUDA_ERROR_INVALID_PTX"
-# Distributions that people have; pip passes over those that are not installed.
-USUAL = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
-
-
-@record
-class _Machine:
-    """What the remedies depend on; None for unknown."""
-
-    cupy: Cupy | None
-    devices: tuple[Device, ...] | None
-    driver: Driver | None
-    system: System | None
-    python: Python | None
-
-    def version(self) -> PackageVersion | None:
-        return self.cupy.version if self.cupy is not None else None
-
-    def install(self, cupy: Cupy | None) -> Remedy:
-        return install_cupy(python=self.python, system=self.system, driver=self.driver, devices=self.devices, cupy=cupy)
+# What only a GPU that answers can cause.
+OF_A_GPU = ("cupy-own-status", "cupy-own-invalid-ptx")
 
 
 @check(family="cupy")
 def cupy_unusable(
     cupy_runtime: CupyRuntime,
+    cupy_status: CupyStatus,
+    gpu: Gpu,
     cupy: Cupy | None = None,
-    devices: tuple[Device, ...] | None = None,
-    driver: Driver | None = None,
-    system: System | None = None,
-    python: Python | None = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CuPy is installed and a GPU is there, but importing CuPy or a call into one of its libraries fails.
 
@@ -73,108 +35,74 @@ def cupy_unusable(
     count only where a GPU is known to be there.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    skip_unless(cupy is None or cupy.distributions != (), "CuPy is not installed")
+    skip_unless(cupy_status.installed is not False and not cupy_status.absent, "CuPy is not installed")
     error = known(cupy_runtime.import_error, "cupy_runtime.import_error")
-    skip_unless(not error.endswith("No module named 'cupy'"), "CuPy is not installed")
-    device_error = cupy_runtime.device_error or ""
-    gpu = present_gpu(devices, driver, system).present
-    if not error and not re.match(STATUS, device_error):
-        known(gpu, "devices")
-    skip_unless(gpu != "", "no NVIDIA GPU is there")
-    machine = _Machine(cupy=cupy, devices=devices, driver=driver, system=system, python=python)
+    of_a_gpu = [symptom for symptom in of_kind(symptoms, *OF_A_GPU) if symptom.fact == cupy_runtime.first_error]
+    if not error and not of_a_gpu:
+        known(gpu.present, "devices")
+    skip_unless(gpu.present != "", "no NVIDIA GPU is there")
     subject = f"cupy {cupy_runtime.version}" if cupy_runtime.version else "cupy"
-    if error or device_error:
+    if error or cupy_runtime.device_error:
         yield Finding(
             severity=Severity.ERROR,
-            summary=_summary(error, device_error, machine.version()),
+            summary=_summary(cupy_runtime, cupy_status, of_a_gpu),
             subject=subject,
             facts=(f"cupy_runtime.{'import_error' if error else 'device_error'}",),
-            remedies=tuple(_remedies(error or device_error, machine)),
+            fixes=tuple(_fixes(cupy_status, of_a_gpu, bool(cupy and cupy.distributions))),
         )
         return
-    yield from _failed_calls(known(cupy_runtime.calls, "cupy_runtime.calls"), subject, (machine.install(cupy),))
+    yield from _failed_calls(known(cupy_runtime.calls, "cupy_runtime.calls"), subject, symptoms)
 
 
-def _summary(error: str, device_error: str, version: PackageVersion | None) -> str:
-    part = removed_part(error, version)
+def _summary(runtime: CupyRuntime, status: CupyStatus, of_a_gpu: Sequence[Symptom]) -> str:
+    error = runtime.import_error or runtime.device_error
+    part = removed_from_cupy(status.removed_part)
     if part is not None:
-        return f"The program uses {part.name}, which CuPy has no longer since version {part.last + 1}: {error}"
-    if is_incomplete(error, version):
+        return f"The program uses {part.name}, which CuPy no longer has since version {part.last + 1}: {error}"
+    if status.incomplete:
         return f"The folder of CuPy does not hold all of one version: {error}"
-    if error:
+    if runtime.import_error:
         return f"import cupy fails: {error}"
-    return f"CuPy {'cannot compute' if re.match(STATUS, device_error) else 'finds no device'}: {device_error}"
+    return f"CuPy {'cannot compute' if of_a_gpu else 'finds no device'}: {error}"
 
 
-def _remedies(error: str, machine: _Machine) -> Iterator[Remedy]:
-    part = removed_part(error, machine.version())
-    if part is not None:
-        yield _older(part, machine)
+def _fixes(status: CupyStatus, of_a_gpu: Sequence[Symptom], listed: bool) -> Iterator[Fix]:
+    """Yield the fixes. listed: whether the installed distributions are known."""
+    if status.removed_part:
+        yield Fix("install-older-cupy", part=status.removed_part)
         return
-    if "_STATUS_" in error or error.startswith("CUFFT"):
-        yield Remedy(
-            summary="Look whether the GPU's memory is full, of which these libraries need some for themselves; end "
-            "what holds it, or give back CuPy's with cupy.get_default_memory_pool().free_all_blocks()",
-            commands=("nvidia-smi",),
-        )
-    if "INVALID_PTX" in error:
-        yield update_driver(system=machine.system, needed=None, devices=machine.devices, driver=machine.driver)
-    if is_incomplete(error, machine.version()) or not (machine.cupy and machine.cupy.distributions):
-        yield _install_anew(machine)
-        return
-    yield machine.install(machine.cupy)
+    if of_kind(of_a_gpu, "cupy-own-status"):
+        yield Fix("free-memory-for-libraries")
+    if of_kind(of_a_gpu, "cupy-own-invalid-ptx"):
+        yield Fix("update-driver", needed=None)
+    yield Fix("reinstall-cupy" if status.incomplete or not listed else "install-cupy")
 
 
-def _older(part: RemovedPart, machine: _Machine) -> Remedy:
-    """Return how to install a CuPy that still has the part; who can change the program needs none."""
-    installed = [package.name for package in (machine.cupy.distributions if machine.cupy else None) or ()]
-    return install_packages(
-        python=machine.python,
-        requirements=(f"{part.package}<{part.last + 1}",),
-        remove=installed,
-        summary=f"Change the program to use {part.instead}, or update it; or install a CuPy before {part.last + 1} for "
-        "the CUDA and the Python that are here (Chainer 7 needs CuPy 7)",
-        verify="import cupy; print(cupy.__version__)",
-    )
-
-
-def _install_anew(machine: _Machine) -> Remedy:
-    """Return how to remove every CuPy, installed with whatever name, and to install the one that fits."""
-    known_ones = (machine.cupy.distributions if machine.cupy else None) or ()
-    others = [name for name in USUAL if name not in {package.name for package in known_ones}]
-    all_of_them = (*known_ones, *(Package(name=name, version=PackageVersion("")) for name in others))
-    remedy = machine.install(replace(machine.cupy or Cupy(), distributions=all_of_them))
-    return Remedy(
-        summary="Uninstall every CuPy that pip list names, delete what is left of the folder cupy, then: "
-        + remedy.summary,
-        commands=remedy.commands,
-        reference=remedy.reference,
-    )
-
-
-def _failed_calls(calls: tuple[LibraryCall, ...], subject: str, remedies: tuple[Remedy, ...]) -> Iterator[Finding]:
-    failed = {number: fault for number, call in enumerate(calls) if (fault := _fault(call))}
+def _failed_calls(
+    calls: tuple[LibraryCall, ...], subject: str, symptoms: tuple[Symptom, ...] | None
+) -> Iterator[Finding]:
+    out_of_memory = {symptom.fact for symptom in of_kind(symptoms, "cupy-own-out-of-memory")}
+    answered = {n: call for n, call in enumerate(calls) if f"cupy_runtime.calls[{n}].error" not in out_of_memory}
+    failed = {n: fault for n, call in answered.items() if (fault := _fault(call))}
     if not failed:
-        if any("OutOfMemory" in call.error for call in calls):
+        if out_of_memory:
             raise Skip("the memory of the GPU is full")
         return
-    essential = any(calls[number].library in ESSENTIAL or _is_wrong(calls[number]) for number in failed)
-    first = min(failed, key=lambda number: calls[number].library not in ESSENTIAL)
-    others = [calls[number].library for number in failed if number != first]
+    essential = any(calls[n].library in ESSENTIAL or _is_wrong(calls[n]) for n in failed)
+    first = min(failed, key=lambda n: calls[n].library not in ESSENTIAL)
+    others = [calls[n].library for n in failed if n != first]
     also = f" ({', '.join(others)} too)" if others else ""
     yield Finding(
         severity=Severity.ERROR if essential else Severity.WARNING,
         summary=f"CuPy's call into {calls[first].library} {failed[first]}{also}",
         subject=subject,
         facts=tuple(f"cupy_runtime.calls[{n}].{'error' if calls[n].error else 'relative_error'}" for n in failed),
-        remedies=remedies,
+        fixes=(Fix("install-cupy"),),
     )
 
 
 def _fault(call: LibraryCall) -> str:
     """Return what is wrong with the call, as the end of a sentence; "" for nothing."""
-    if "OutOfMemory" in call.error:
-        return ""
     if call.error:
         return f"{'gives a wrong result' if _is_wrong(call) else 'fails'}: {call.error}"
     if _is_wrong(call):
@@ -184,6 +112,4 @@ def _fault(call: LibraryCall) -> str:
 
 def _is_wrong(call: LibraryCall) -> bool:
     """Return whether the call answered, but wrongly."""
-    if call.error:
-        return call.error.startswith(("not finite", "not uniform"))
-    return call.relative_error is not None and call.relative_error > LARGEST_ERROR
+    return call.is_invalid or (call.relative_error is not None and call.relative_error > LARGEST_ERROR)

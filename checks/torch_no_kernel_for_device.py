@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus, text_with
 from gpudoctor.conclusions.installed import Machine, as_devices, known_gpus, torch_fact, whole_torch
-from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
-from gpudoctor.data import TorchBuild, capability_of, runs_on, torch_builds, torch_releases
+from gpudoctor.conclusions.nvrtc import named_gpus, nvrtc
+from gpudoctor.data import TorchBuild, capability_of, runs_on, toolkit_span, torch_builds, torch_releases
 from gpudoctor.data.numerics import is_right
 from gpudoctor.model import (
     ComputeCapability,
@@ -102,7 +102,8 @@ def torch_no_kernel_for_device(
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html
     """
     whole = whole_torch(torch, torch_runtime)
-    refused = refused_outside_cupy(symptoms)
+    unknown_to_nvrtc = nvrtc(cupy=None, cupy_runtime=None, toolkit=None, python=None, symptoms=symptoms).refused
+    refused = (unknown_to_nvrtc.fact, unknown_to_nvrtc.text) if unknown_to_nvrtc else None
     failed = text_with(*ERRORS, torch_runtime=torch_runtime) if origin.is_report else None
     skip_unless(refused or failed or known(whole.installed, "torch.installed"), "PyTorch is not installed")
     skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
@@ -112,7 +113,7 @@ def torch_no_kernel_for_device(
     if not gpus and origin.is_report:
         gpus = _named_gpus(system)
     if refused is not None:
-        gpus = gpus or gpu_named_beside(symptoms)
+        gpus = gpus or named_gpus(symptoms)
         yield _refused_by_nvrtc(
             refused,
             gpus,

@@ -13,6 +13,7 @@ from gpudoctor.data.capabilities import (
     last_toolkit,
     runs_on,
     toolkit_architectures,
+    toolkit_span,
 )
 from gpudoctor.data.cupy_packages import (
     CupyRelease,
@@ -80,6 +81,7 @@ __all__ = [
     "runs_on",
     "supported_cuda",
     "toolkit_architectures",
+    "toolkit_span",
     "torch_builds",
     "torch_companions",
     "torch_releases",

@@ -123,6 +123,14 @@ def first_toolkit(capability: ComputeCapability) -> CudaVersion | None:
     return None if row is None or row["first_toolkit"] is None else CudaVersion.parse(row["first_toolkit"])
 
 
+def toolkit_span(capability: ComputeCapability) -> str:
+    """Return for which toolkits a device is too new or too old, as a part of a sentence; "" if that is unknown."""
+    last, first = last_toolkit(capability), first_toolkit(capability)
+    if last is not None:
+        return f", for which CUDA {last} was the last"
+    return f", for which CUDA {first} is the first" if first is not None else ""
+
+
 def toolkit_architectures(cuda: CudaVersion) -> tuple[str, ...] | None:
     """Return what NVRTC of the toolkit compiles for: "sm_75", ...; None for a toolkit outside the table."""
     for row in load_table("capabilities")["toolkits"]:

@@ -6,12 +6,14 @@ from gpudoctor.model.conclusions import (
     CudaIntent,
     Gpu,
     KnownGpu,
+    Nvrtc,
     Origin,
     Place,
     Pytorch,
     TorchNeed,
 )
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
+from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatch, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
@@ -59,6 +61,7 @@ __all__ = [
     "CONCLUSIONS",
     "SECTIONS",
     "CheckResult",
+    "Compiler",
     "ComputeCapability",
     "Conclusions",
     "Consumer",
@@ -73,7 +76,11 @@ __all__ = [
     "CudaIntent",
     "CudaVersion",
     "Cupy",
+    "CupyMismatch",
+    "CupyMismatches",
+    "CupyNumpy",
     "CupyRuntime",
+    "CupyStatus",
     "Device",
     "DeviceFile",
     "DeviceProcess",
@@ -92,6 +99,7 @@ __all__ = [
     "KnownGpu",
     "LibraryCall",
     "Mounted",
+    "Nvrtc",
     "Origin",
     "Outcome",
     "Package",

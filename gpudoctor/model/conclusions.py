@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
+from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import Severity
@@ -14,6 +15,7 @@ from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.software import Requirement
+from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevices
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
@@ -127,6 +129,19 @@ class CudaIntent:
 
 
 @record
+class Nvrtc:
+    """NVRTC, the compiler that libraries call while a program runs."""
+
+    refused: Annotated[
+        Symptom | None, Fact("the message that it does not know the GPU's architecture, unless the report is of CuPy")
+    ] = None
+    named_gpus: Annotated[tuple[KnownGpu, ...], Fact("the GPU that the report names with that message")] = ()
+    of_cupy: Annotated[Compiler | None, Fact("what the NVRTC that CuPy loads compiles for")] = None
+    on_disk: Annotated[bool | None, Fact("a wheel, a toolkit or the loader has its library for CuPy")] = None
+    unknown: Annotated[str, Fact("the fact without which `on_disk` cannot be determined")] = "toolkit.toolkits"
+
+
+@record
 class Conclusions:
     """Every concluded section. Its name is a parameter of checks, of other conclusions and of fixes."""
 
@@ -142,6 +157,10 @@ class Conclusions:
     cuda_intent: CudaIntent
     torch_request: TorchRequest
     torch_need: TorchNeed
+    cupy_status: CupyStatus
+    cupy_mismatch: CupyMismatches
+    cupy_numpy: CupyNumpy
+    nvrtc: Nvrtc
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -201,6 +201,11 @@ class LibraryCall:
     relative_error: Annotated[float | None, Fact("largest error, relative to the largest value of the result")] = None
     error: Annotated[str, Fact("exception raised instead of a result; empty for none")] = ""
 
+    @property
+    def is_invalid(self) -> bool:
+        """Whether the library gave a result that no rounding explains, as the probe says in `error`."""
+        return self.error.startswith(("not finite", "not uniform"))
+
 
 @record
 class CupyRuntime:

@@ -2,40 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
-from gpudoctor.model import Python, Remedy, System, Torch
+from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem, wheel_of
+from gpudoctor.model import Python, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.commands import environment_of, python_command, quote
+from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import install_packages
 from gpudoctor.remedies.variables import unset_variable
-
-# Wheels by the name of their library, without the ending "-cu12" that those for CUDA 13 no longer have.
-# Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#python-wheels
-WHEELS = {
-    "cudart": "nvidia-cuda-runtime",
-    "cublas": "nvidia-cublas",
-    "cublaslt": "nvidia-cublas",
-    "cufft": "nvidia-cufft",
-    "curand": "nvidia-curand",
-    "cusolver": "nvidia-cusolver",
-    "cusparse": "nvidia-cusparse",
-    "cusparselt": "nvidia-cusparselt",
-    "cupti": "nvidia-cuda-cupti",
-    "nccl": "nvidia-nccl",
-    "nvjitlink": "nvidia-nvjitlink",
-    "nvrtc": "nvidia-cuda-nvrtc",
-    "nvtoolsext": "nvidia-nvtx",
-    "cufile": "nvidia-cufile",
-    "nvshmem_host": "nvidia-nvshmem",
-    "cudnn": "nvidia-cudnn",
-}
-_ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-nvshmem")
-
-# CUDA major version by library and number in its name, where the two differ.
-# Source: sonames in the wheels of CUDA 11.8, 12.9 and 13.0.
-_MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13, ("nvtoolsext", 1): None, ("cusparselt", 0): None}
-_SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # one number for several CUDA versions
 
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
 
@@ -46,31 +18,6 @@ FIRST_CUDNN_WHEEL = 8
 FIRST_TORCH_WITH_CUDNN_9 = (2, 4)
 
 
-def library_stem(name: str) -> str | None:
-    """Return the library that a file belongs to: "cublas" of libcublas.so.12 and cublas64_12.dll; None for others."""
-    match = re.match(r"(?:lib)?([A-Za-z]+(?:_host)?)(?=64_|[._-])", name)
-    stem = match[1].lower() if match else ""
-    return stem if stem in WHEELS else None
-
-
-def cuda_major_of(name: str) -> int | None:
-    """Return the CUDA major version that a library belongs to: 12 of libcublas.so.12, 11 of libcudart.so.11.0."""
-    stem = library_stem(name)
-    match = re.search(r"\.so\.(\d{1,3})|64_(\d{2})", name)
-    if stem is None or match is None or stem in _SHARED:
-        return None
-    number = int(match[1] or match[2])
-    if (stem, number) in _MAJORS:
-        return _MAJORS[stem, number]
-    return number if 9 <= number <= 19 else None
-
-
-def wheel_of(stem: str, cuda_major: int) -> str:
-    """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas"."""
-    name = WHEELS[stem]
-    return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
-
-
 def cudnn_of_torch(torch: Torch | None) -> int | None:
     """Return the major version of cuDNN that this PyTorch needs."""
     if torch is None or torch.version is None or not torch.version.release:
@@ -78,17 +25,17 @@ def cudnn_of_torch(torch: Torch | None) -> int | None:
     return 9 if torch.version.release[:2] >= FIRST_TORCH_WITH_CUDNN_9 else 8
 
 
+@fix
 def install_cudnn(
     *, python: Python | None, system: System | None, cuda_major: int | None, version: str, major: int | None
-) -> Iterator[Remedy]:
-    """Yield how to install cuDNN as a wheel where the loader finds it, then for the whole system.
+) -> tuple[Remedy, ...]:
+    """Return how to install cuDNN as a wheel where the loader finds it, then for the whole system.
 
     version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, where it is known.
     """
     environment = environment_of(python, system)
     if major is not None and major < FIRST_CUDNN_WHEEL:
-        yield _older_cudnn(python, system, version, major)
-        return
+        return (_older_cudnn(python, system, version, major),)
     requirement = f"nvidia-cudnn-cu{cuda_major or 12}{version}"
     where = "" if cuda_major else " (cu11 or cu13 in its name for a framework built for that CUDA)"
     install = (*environment.setup, environment.install(["--upgrade", requirement]))
@@ -100,7 +47,7 @@ def install_cudnn(
         folder = f"$({environment.run(CUDNN_FOLDER)})"
         commands = (*install, f'export LD_LIBRARY_PATH="{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"')
         text = "Install cuDNN as a wheel and put its folder first on LD_LIBRARY_PATH"
-    yield Remedy(
+    wheel = Remedy(
         summary=f"{text}{where}",
         commands=commands,
         needs=("restart",),
@@ -108,12 +55,13 @@ def install_cudnn(
     )
     number = str(major) if major else "of the version needed"
     package = {8: " (Debian and Ubuntu: libcudnn8)", 9: " (Debian and Ubuntu: cudnn9-cuda-12)"}.get(major or 0, "")
-    yield Remedy(
+    package_of_system = Remedy(
         summary=f"Or install cuDNN {number} for the whole system from NVIDIA's repository{package}"
         + ("" if environment.windows else ", and run sudo ldconfig"),
         needs=("root",),
         reference="https://developer.nvidia.com/cudnn-archive",
     )
+    return wheel, package_of_system
 
 
 def _older_cudnn(python: Python | None, system: System | None, version: str, major: int) -> Remedy:
@@ -133,8 +81,9 @@ def _older_cudnn(python: Python | None, system: System | None, version: str, maj
     )
 
 
-def framework_libraries(*, framework: str, python: Python | None, system: System | None) -> Iterator[Remedy]:
-    """Yield how to give "tensorflow" or "jax" the CUDA libraries that it was built with.
+@fix
+def framework_libraries(*, framework: str, python: Python | None, system: System | None) -> tuple[Remedy, ...]:
+    """Return how to give "tensorflow" or "jax" the CUDA libraries that it was built with.
 
     Source: https://www.tensorflow.org/install/pip and https://docs.jax.dev/en/latest/installation.html
     """
@@ -142,48 +91,54 @@ def framework_libraries(*, framework: str, python: Python | None, system: System
         "tensorflow": ("tensorflow[and-cuda]", "tensorflow", "tensorflow.config.list_physical_devices('GPU')"),
         "jax": ("jax[cuda12]", "jax", "jax.devices()"),
     }[framework]
-    yield unset_variable(
+    first = unset_variable(
         system=system,
         name="LD_LIBRARY_PATH",
         summary="Remove LD_LIBRARY_PATH where it leads to other versions of CUDA's libraries: its folders come first",
     )
-    yield install_packages(
+    install = install_packages(
         python=python,
         requirements=("--upgrade", requirement),
         summary=f"Install {requirement}, which brings the libraries of CUDA and cuDNN that it was built with"
         + (" (from 2.14 on; those before need the toolkit and cuDNN that its page names)" if module != "jax" else ""),
         verify=f"import {module}; print({show})",
     )
+    return first, install
 
 
+@fix
 def install_cuda_library(
-    *, name: str, python: Python | None, system: System | None, torch: Torch | None
-) -> Iterator[Remedy]:
-    """Yield how to give a package the CUDA library `name`, or the package a build for the CUDA that is there."""
+    *, name: str, python: Python | None, system: System | None, pytorch: Pytorch | Torch | None
+) -> tuple[Remedy, ...]:
+    """Return how to give a package the CUDA library `name`, or the package a build for the CUDA that is there."""
     windows = system is not None and system.os == "windows"
     major, stem = cuda_major_of(name), library_stem(name)
-    cuda = torch.cuda_version if torch is not None else None
+    cuda = pytorch.cuda_version if pytorch is not None else None
+    remedies: list[Remedy] = []
     if major is not None and cuda is not None and cuda.major != major:
-        yield Remedy(
+        again = Remedy(
             summary=f"Install the package that asks for {name} again, in the build for CUDA {cuda}, or compile it here "
             "against the PyTorch that is installed (pip install --no-build-isolation)",
         )
+        remedies.append(again)
     if stem is not None:
         wheel = wheel_of(stem, major or (cuda.major if cuda is not None else 12))
         place = "its folder bin on PATH" if windows else "its folder lib on LD_LIBRARY_PATH"
-        yield install_packages(
+        install = install_packages(
             python=python,
             requirements=(wheel,),
             summary=f"Install {wheel}, which holds {name}, and put {place} where the package does not find it itself",
         )
+        remedies.append(install)
     toolkit = f"CUDA toolkit {major}" if major else "CUDA toolkit"
     place = "its folder bin on PATH" if windows else "its folder lib64 on LD_LIBRARY_PATH"
     commands = (
         'export LD_LIBRARY_PATH="/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
         f"ls /usr/local/cuda/lib64 | grep {quote(name.partition('.so')[0])}",
     )
-    yield Remedy(
+    of_toolkit = Remedy(
         summary=f"Or install the {toolkit} that holds {name}, and put {place}",
         commands=() if windows else commands,
         reference="https://developer.nvidia.com/cuda-toolkit-archive",
     )
+    return *remedies, of_toolkit

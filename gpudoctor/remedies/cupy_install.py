@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpudoctor.data import cupy_pythons, last_toolkit, minimum_driver
-from gpudoctor.model import CudaVersion, Cupy, Device, Driver, PackageVersion, Python, Remedy, System
+from gpudoctor.model import CudaVersion, Cupy, Device, Driver, KnownGpu, Package, PackageVersion, Python, Remedy, System
 from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.fixes import fix
@@ -42,12 +43,21 @@ def install_cupy(  # noqa: PLR0913
     devices: Sequence[Device] | None,
     cupy: Cupy | None = None,
     cuda_major: int | None = None,
+    named: Sequence[str] = (),
+    gpus: Sequence[KnownGpu] = (),
 ) -> Remedy:
     """Return how to install exactly one CuPy, for the newest CUDA major that driver and devices can run.
 
     Several CuPy distributions overwrite each other's files, and removing one of them leaves a broken package: all go
     first. With an unknown driver it is the one for CUDA 12. cuda_major: this CUDA major instead of the newest.
+    named: distributions that a message names, which are removed if no list of packages is known. gpus: those that a
+    message names, if no device is known.
     """
+    if named and (cupy is None or cupy.distributions is None):
+        packages = tuple(Package(name=name, version=PackageVersion("")) for name in named)
+        cupy = replace(cupy or Cupy(), distributions=packages)
+    if gpus and not devices:
+        devices = [Device(nvml_index=n, name=gpu.name, compute_capability=gpu.capability) for n, gpu in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices)
     if machine.platform == "":
         return Remedy(summary="CuPy has no CUDA wheels for this platform; use Linux or Windows", reference=REFERENCE)

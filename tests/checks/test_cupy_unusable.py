@@ -131,14 +131,14 @@ def test_a_device_that_cupy_does_not_find_is_named_with_its_error() -> None:
         pytest.param(
             "AttributeError: module 'cupy' has no attribute 'util'",
             None,
-            "The program uses cupy.util, which CuPy has no longer since version 8: ",
+            "The program uses cupy.util, which CuPy no longer has since version 8: ",
             "'cupy-cuda110<8'",
             id="removed",
         ),
         pytest.param(
             "AttributeError: module 'cupy.cuda' has no attribute 'compile_with_cache'",
             "13.6.0",
-            "The program uses cupy.cuda.compile_with_cache, which CuPy has no longer since version 13: ",
+            "The program uses cupy.cuda.compile_with_cache, which CuPy no longer has since version 13: ",
             "'cupy-cuda12x<13'",
             id="removed, by the version too",
         ),

@@ -132,7 +132,7 @@ def test_a_package_for_amd() -> None:
     (finding,) = run_check(
         "cupy-wrong-cuda-package", cupy=there, devices=(Device(nvml_index=0, name="NVIDIA L4"),)
     ).findings
-    assert finding.summary == "cupy-rocm-7-0 14.2.0 is for GPUs of AMD, and the machine has NVIDIA L4"
+    assert [evidence.fact for evidence in finding.evidence] == ["cupy.platform", "devices[0].name"]
 
 
 @pytest.mark.parametrize(

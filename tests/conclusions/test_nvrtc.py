@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpudoctor.conclusions.runtime_compilers import gpu_named_beside, refused_outside_cupy, toolkit_span
+from gpudoctor.conclusions.nvrtc import named_gpus, nvrtc
+from gpudoctor.data import toolkit_span
 from gpudoctor.model import ComputeCapability, Symptom
 
 REFUSED = Symptom(
@@ -14,21 +15,25 @@ CUPY = Symptom(kind="cupy-named", text="cupy")
 L4 = Symptom(kind="nvrtc-architecture-device", text="L4 ... --gpu-architecture", names={"device": "L4"})
 
 
+def refused(symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
+    return nvrtc(cupy=None, cupy_runtime=None, toolkit=None, python=None, symptoms=symptoms).refused
+
+
 def test_who_refuses() -> None:
-    assert refused_outside_cupy((REFUSED,)) == ("symptoms[0].text", REFUSED.text)
-    assert refused_outside_cupy((REFUSED, CUPY)) is None
-    assert refused_outside_cupy(None) is None
+    assert refused((REFUSED,)) == REFUSED
+    assert refused((REFUSED, CUPY)) is None
+    assert refused(None) is None
 
 
 def test_the_gpu_beside_the_error() -> None:
-    assert [gpu.capability for gpu in gpu_named_beside((REFUSED, L4))] == [ComputeCapability(8, 9)]
-    assert gpu_named_beside((REFUSED,)) == ()
+    assert [gpu.capability for gpu in named_gpus((REFUSED, L4))] == [ComputeCapability(8, 9)]
+    assert named_gpus((REFUSED,)) == ()
 
 
 def test_of_several_gpus_none_is_chosen() -> None:
     said = tuple(Symptom(kind="nvidia-gpu-named", text=name) for name in ("RTX 3090", "RTX 4090"))
-    assert gpu_named_beside(said) == ()
-    assert [gpu.name for gpu in gpu_named_beside(said[:1])] == ["RTX 3090"]
+    assert named_gpus(said) == ()
+    assert [gpu.name for gpu in named_gpus(said[:1])] == ["RTX 3090"]
 
 
 def test_the_toolkits_of_a_device() -> None:

@@ -1,9 +1,9 @@
-"""What CuPy's errors tell: which library of which CUDA, which part of CuPy, which distribution."""
+"""For which CUDA CuPy is, by the library that it misses and by the distribution that a report names."""
 
 import pytest
 
-from gpudoctor.conclusions.cupy_errors import exact_cuda, is_for, is_incomplete, named_distribution, removed_part
-from gpudoctor.model import CudaVersion, PackageVersion, Symptom
+from gpudoctor.conclusions.cupy_mismatch import exact_cuda, is_for, named_distribution
+from gpudoctor.model import CudaVersion, Symptom
 
 
 @pytest.mark.parametrize(
@@ -38,37 +38,6 @@ def test_the_only_cuda_with_a_library_of_that_name(library: str, cuda: CudaVersi
 )
 def test_whether_a_toolkit_holds_a_library(library: str, cuda: CudaVersion, answer: bool | None) -> None:
     assert is_for(library, cuda) is answer
-
-
-@pytest.mark.parametrize(
-    ("error", "version", "name"),
-    [
-        ("module 'cupy' has no attribute 'util'", None, "cupy.util"),
-        ("No module named 'cupy.core'", None, "cupy.core"),
-        ("module 'cupy' has no attribute 'cublas'", "13.1.0", "cupy.cublas"),
-        ("module 'cupy' has no attribute 'cublas'", "8.0.0", None),
-        ("module 'cupy' has no attribute 'arange'", None, None),
-        ("libnvrtc.so.12: cannot open shared object file", None, None),
-    ],
-)
-def test_a_part_that_newer_versions_have_no_longer(error: str, version: str | None, name: str | None) -> None:
-    part = removed_part(error, PackageVersion(version) if version else None)
-    assert (part.name if part else None) == name
-
-
-@pytest.mark.parametrize(
-    ("error", "answer"),
-    [
-        ("module 'cupy' has no attribute 'arange'", True),
-        ("No module named 'cupy.cuda'", True),
-        ("cannot import name '_core' from 'cupy'", True),
-        ("type object 'cupy.core.core.broadcast' has no attribute '__reduce_cython__'", True),
-        ("module 'cupy' has no attribute 'util'", False),
-        ("No module named 'cupy'", False),
-    ],
-)
-def test_a_folder_that_is_not_whole(error: str, answer: bool) -> None:
-    assert is_incomplete(error) is answer
 
 
 def named(*versions: str) -> tuple[Symptom, ...]:

@@ -1,0 +1,81 @@
+"""The NumPy that is installed and the one that CuPy needs."""
+
+from __future__ import annotations
+
+from gpudoctor.data import cupy_release
+from gpudoctor.model import Cupy, CupyNumpy, CupyStatus, PackageVersion, Python, Symptom
+from gpudoctor.symptoms import of_kind
+
+# The last CuPy that used a function which NumPy removed.
+# Source: "NumPy 2 support" in the release notes of CuPy 13.3; of NumPy 1.24, in those of CuPy 12.0.
+LAST_WITH = {"compat": (13, 2)}
+LAST_WITH_OTHERS = (12, 3)
+
+
+def cupy_numpy(
+    cupy: Cupy | None,
+    cupy_status: CupyStatus,
+    python: Python | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> CupyNumpy:
+    """Return NumPy's version and what CuPy needs: by its metadata, else by the table of its releases."""
+    version, version_fact = _numpy(cupy, python)
+    requirement, requirement_fact = _requirement(cupy, cupy_status.version)
+    both = version is not None and requirement
+    return CupyNumpy(
+        version=version,
+        version_fact=version_fact,
+        requirement=requirement,
+        requirement_fact=requirement_fact,
+        fits=allows(requirement, version) if both and version is not None else None,
+        failure=_failure(cupy_status.version, symptoms),
+    )
+
+
+def _failure(version: PackageVersion | None, symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
+    """Return the message in which CuPy fails because of NumPy or Python.
+
+    If a function that NumPy removed is named without a file of CuPy, it counts if this CuPy still used it.
+    """
+    for symptom in of_kind(symptoms, "cupy-numpy-*", "cupy-python-too-*"):
+        return symptom
+    for symptom in of_kind(symptoms, "numpy-function-removed"):
+        name = symptom.names.get("function") or symptom.names.get("attribute") or ""
+        used = version is not None and version.release and version.release[:2] <= LAST_WITH.get(name, LAST_WITH_OTHERS)
+        # What CuPy itself says is compared with its requirement; of PyTorch it says nothing about CuPy.
+        if used and "_runtime." not in symptom.fact:
+            return symptom
+    return None
+
+
+def _numpy(cupy: Cupy | None, python: Python | None) -> tuple[PackageVersion | None, str]:
+    if cupy is not None and cupy.numpy_version is not None:
+        return cupy.numpy_version, "cupy.numpy_version"
+    found = python.package("numpy") if python is not None else None
+    return (found[1], found[0]) if found is not None else (None, "")
+
+
+def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str, str]:
+    """Return the NumPy versions that CuPy needs, and the fact that shows it.
+
+    The table's upper end is what was tested; only NumPy's next major version is taken for one that fails.
+    """
+    if cupy is not None and cupy.numpy_requirement:
+        return cupy.numpy_requirement, "cupy.numpy_requirement"
+    release = cupy_release(version.release[0]) if version is not None and version.release else None
+    if release is None or cupy is None:
+        return "", ""
+    low, _, high = release.numpy.partition("-")
+    limit = f",<{int(high.partition('.')[0]) + 1}" if high else ""
+    return f">={low}{limit}", "cupy.version" if cupy.version is not None else "cupy.distributions"
+
+
+def allows(requirement: str, version: PackageVersion) -> bool:
+    """Return whether the requirement allows the version; True if one of them cannot be read."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion
+
+    try:
+        return SpecifierSet(requirement).contains(version.public, prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return True

@@ -1,0 +1,61 @@
+"""CuPy, merged from its files and from its import."""
+
+from __future__ import annotations
+
+from gpudoctor.conclusions.installed import cupy_installed, lacks_module
+from gpudoctor.data import removed_from_cupy
+from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion, Symptom
+from gpudoctor.symptoms import of_kind
+
+
+def cupy_status(
+    cupy: Cupy | None, cupy_runtime: CupyRuntime | None, symptoms: tuple[Symptom, ...] | None
+) -> CupyStatus:
+    """Return what is installed as CuPy, whether it works, and which part of it is missing."""
+    there, runtime = cupy or Cupy(), cupy_runtime or CupyRuntime()
+    built = runtime.build_cuda_version.major if runtime.build_cuda_version is not None else None
+    # Whether a newer version removed the part depends on the version on disk, not on that of the failed import.
+    part = removed_part(symptoms, there.version)
+    missing = of_kind(symptoms, "cupy-own-part-missing", "cupy-own-incomplete")
+    return CupyStatus(
+        installed=cupy_installed(cupy, cupy_runtime),
+        absent=lacks_module(runtime.import_error, "cupy"),
+        works=works(cupy_runtime),
+        name=_name(there),
+        version=_version(there, runtime),
+        cuda_major=there.cuda_major or built,
+        cuda_fact="cupy_runtime.build_cuda_version" if there.cuda_major is None and built else "cupy.cuda_major",
+        removed_part=part,
+        incomplete=bool(missing) and not part,
+    )
+
+
+def works(cupy_runtime: CupyRuntime | None) -> bool:
+    """Return whether CuPy was imported, compiled a kernel and ran it."""
+    if cupy_runtime is None or cupy_runtime.import_error != "":
+        return False
+    kernels = [call for call in cupy_runtime.calls or () if call.library == "elementwise"]
+    return bool(kernels) and not any(call.error for call in kernels)
+
+
+def removed_part(symptoms: tuple[Symptom, ...] | None, version: PackageVersion | None) -> str:
+    """Return the part that the first error names, if this CuPy, or newer ones than the unknown one, removed it."""
+    for symptom in of_kind(symptoms, "cupy-own-part-missing")[:1]:
+        part = removed_from_cupy(f"{symptom.names['module']}.{symptom.names['attribute']}")
+        has_it = part is not None and version is not None and version.release and version.release[0] <= part.last
+        return part.name if part is not None and not has_it else ""
+    return ""
+
+
+def _name(cupy: Cupy) -> str:
+    """Return the distribution and its version."""
+    distributions = cupy.distributions or ()
+    fitting = [package for package in distributions if f"cuda{cupy.cuda_major}" in package.name]
+    found: list[Package] = fitting if len(distributions) > 1 else list(distributions)
+    return f"{found[0].name} {found[0].version}".strip() if found else f"CuPy {cupy.version or ''}".strip()
+
+
+def _version(cupy: Cupy, runtime: CupyRuntime) -> PackageVersion | None:
+    if cupy.version is not None:
+        return cupy.version
+    return cupy.distributions[0].version if cupy.distributions else runtime.version

@@ -1,0 +1,112 @@
+"""NVRTC, the compiler that libraries call while a program runs, and the GPU that it does not know."""
+
+from __future__ import annotations
+
+import re
+
+from gpudoctor.data import capability_of, toolkit_architectures
+from gpudoctor.model import (
+    Compiler,
+    ComputeCapability,
+    CudaVersion,
+    Cupy,
+    CupyRuntime,
+    KnownGpu,
+    Nvrtc,
+    Python,
+    Symptom,
+    Toolkit,
+)
+from gpudoctor.symptoms import of_kind
+
+
+def nvrtc(
+    *,
+    cupy: Cupy | None,
+    cupy_runtime: CupyRuntime | None,
+    toolkit: Toolkit | None,
+    python: Python | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> Nvrtc:
+    """Return what NVRTC refused, for which GPU, whether CuPy finds its library, and what that compiles for."""
+    on_disk, unknown = _on_disk(cupy or Cupy(), toolkit or Toolkit(), python or Python())
+    # CuPy has an NVRTC of its own choice; of the other libraries PyTorch is the one that people have.
+    refused = () if of_kind(symptoms, "cupy-named") else of_kind(symptoms, "nvrtc-architecture-refused")
+    return Nvrtc(
+        refused=refused[0] if refused else None,
+        named_gpus=named_gpus(symptoms),
+        of_cupy=_of_cupy(cupy, cupy_runtime or CupyRuntime(), python),
+        on_disk=on_disk,
+        unknown=unknown,
+    )
+
+
+def _on_disk(cupy: Cupy, toolkit: Toolkit, python: Python) -> tuple[bool | None, str]:
+    """Return whether a wheel, a toolkit or the loader has NVRTC, or the fact without which that is unknown."""
+    if cupy.nvrtc_files is None:
+        return None, "cupy.nvrtc_files"
+    if cupy.nvrtc_files or toolkit.toolkits:
+        return True, ""
+    if toolkit.toolkits is None or toolkit.system_libraries is None:
+        return None, "toolkit.toolkits" if toolkit.toolkits is None else "toolkit.system_libraries"
+    by_conda = any(package.installer == "conda" and "nvrtc" in package.name for package in python.packages or ())
+    libraries = (*toolkit.system_libraries, *(toolkit.library_path_libraries or ()))
+    if by_conda or any("nvrtc" in library.soname for library in libraries):
+        return True, ""
+    return (None, "what conda's packages hold") if python.environment == "conda" else (False, "")
+
+
+def named_gpus(symptoms: tuple[Symptom, ...] | None) -> tuple[KnownGpu, ...]:
+    """Return the GPU that the report names with the error, else the one whose capability was asked for."""
+    for symptom in of_kind(symptoms, "nvrtc-architecture-device*"):
+        name = symptom.names.get("device")
+        capability = capability_of(name)
+        if name and capability is not None:
+            return (KnownGpu(name=name, capability=capability, fact=symptom.fact),)
+    for symptom in of_kind(symptoms, "nvrtc-architecture-option"):
+        capability = ComputeCapability.parse(symptom.names["capability"])
+        return (KnownGpu(name="the GPU", capability=capability, fact=symptom.fact),)
+    named = {symptom.text: symptom.fact for symptom in of_kind(symptoms, "nvidia-gpu-named")}
+    # If a report names several GPUs, it is not known which one fails.
+    if len(named) != 1:
+        return ()
+    ((name, fact),) = named.items()
+    capability = capability_of(name)
+    return (KnownGpu(name=name, capability=capability, fact=fact),) if capability is not None else ()
+
+
+def _of_cupy(cupy: Cupy | None, runtime: CupyRuntime, python: Python | None) -> Compiler | None:
+    """Return what compiles: as NVRTC said, else by its version, else what every NVRTC of the major version has."""
+    if runtime.nvrtc_architectures:
+        version = f" {runtime.nvrtc_version}" if runtime.nvrtc_version else ""
+        fact = "cupy_runtime.nvrtc_architectures"
+        return Compiler(architectures=runtime.nvrtc_architectures, name=f"NVRTC{version}", fact=fact)
+    major = cupy.cuda_major if cupy is not None else None
+    versions: tuple[tuple[CudaVersion | None, str], ...] = (
+        (runtime.nvrtc_version, "cupy_runtime.nvrtc_version"),
+        (runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version"),
+        _wheel_version(major, python),
+    )
+    for cuda, fact in versions:
+        listed = toolkit_architectures(cuda) if cuda is not None else None
+        if listed is not None:
+            return Compiler(architectures=listed, name=f"NVRTC {cuda}", fact=fact)
+    return _of_major(major) if major is not None else None
+
+
+def _wheel_version(major: int | None, python: Python | None) -> tuple[CudaVersion | None, str]:
+    """Return the version of NVIDIA's wheel of NVRTC for CuPy's CUDA major version, and the fact that shows it."""
+    for number, package in enumerate((python.packages if python is not None else None) or ()):
+        if re.fullmatch(r"nvidia-cuda-nvrtc(-cu\d+)?", package.name) and package.version.release[:1] == (major,):
+            return CudaVersion.parse(package.version.minor_release), f"python.packages[{number}].version"
+    return None, ""
+
+
+def _of_major(major: int) -> Compiler | None:
+    """Return what the toolkits of a major version compile for together: beyond that, none of them does."""
+    listed = [toolkit_architectures(CudaVersion(major, minor)) for minor in range(20)]
+    found = {name for architectures in listed for name in architectures or ()}
+    if not found:
+        return None
+    architectures = tuple(sorted(found, key=lambda name: int(re.sub(r"\D", "", name))))
+    return Compiler(architectures=architectures, name=f"NVRTC of CUDA {major}", fact="cupy.cuda_major")

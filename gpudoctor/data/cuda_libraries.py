@@ -1,0 +1,57 @@
+"""CUDA's libraries: which wheel has each, and of which CUDA version a file is, by its name."""
+
+from __future__ import annotations
+
+import re
+
+# Wheels by the name of their library, without the ending "-cu12" that those for CUDA 13 no longer have.
+# Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#python-wheels
+WHEELS = {
+    "cudart": "nvidia-cuda-runtime",
+    "cublas": "nvidia-cublas",
+    "cublaslt": "nvidia-cublas",
+    "cufft": "nvidia-cufft",
+    "curand": "nvidia-curand",
+    "cusolver": "nvidia-cusolver",
+    "cusparse": "nvidia-cusparse",
+    "cusparselt": "nvidia-cusparselt",
+    "cupti": "nvidia-cuda-cupti",
+    "nccl": "nvidia-nccl",
+    "nvjitlink": "nvidia-nvjitlink",
+    "nvrtc": "nvidia-cuda-nvrtc",
+    "nvtoolsext": "nvidia-nvtx",
+    "cufile": "nvidia-cufile",
+    "nvshmem_host": "nvidia-nvshmem",
+    "cudnn": "nvidia-cudnn",
+}
+_ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-nvshmem")
+
+# CUDA major version by library and number in its name, where the two differ.
+# Source: sonames in the wheels of CUDA 11.8, 12.9 and 13.0.
+_MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13, ("nvtoolsext", 1): None, ("cusparselt", 0): None}
+_SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # one number for several CUDA versions
+
+
+def library_stem(name: str) -> str | None:
+    """Return the library that a file belongs to: "cublas" of libcublas.so.12 and cublas64_12.dll; None for others."""
+    match = re.match(r"(?:lib)?([A-Za-z]+(?:_host)?)(?=64_|[._-])", name)
+    stem = match[1].lower() if match else ""
+    return stem if stem in WHEELS else None
+
+
+def cuda_major_of(name: str) -> int | None:
+    """Return the CUDA major version that a library belongs to: 12 of libcublas.so.12, 11 of libcudart.so.11.0."""
+    stem = library_stem(name)
+    match = re.search(r"\.so\.(\d{1,3})|64_(\d{2})", name)
+    if stem is None or match is None or stem in _SHARED:
+        return None
+    number = int(match[1] or match[2])
+    if (stem, number) in _MAJORS:
+        return _MAJORS[stem, number]
+    return number if 9 <= number <= 19 else None
+
+
+def wheel_of(stem: str, cuda_major: int) -> str:
+    """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas"."""
+    name = WHEELS[stem]
+    return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
