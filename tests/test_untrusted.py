@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.untrusted import MAXIMUM_CHARACTERS, MAXIMUM_ITEMS, clean, cleaned
+from gpudoctor.untrusted import LONGEST_LINE, MAXIMUM_CHARACTERS, MAXIMUM_ITEMS, clean, cleaned, readable_lines
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,19 @@ def test_cleaned_bounds_texts_and_lists() -> None:
     assert cleaned(longest) == longest
     assert cleaned(longest + "x") == longest[:-3] + "..."
     assert cleaned(list(range(MAXIMUM_ITEMS + 1))) == list(range(MAXIMUM_ITEMS))
+
+
+@pytest.mark.parametrize(
+    ("raw", "lines"),
+    [
+        pytest.param("\x1b[31mred\x1b[0m\x07", ("red",), id="colours and control characters"),
+        pytest.param("one\r\ntwo\rthree#012four", ("one", "two", "three", "four"), id="ends of lines"),
+        pytest.param("> quoted\n│ framed", ("quoted", "framed"), id="quote marks and frames"),
+        pytest.param(">>> import torch\n  indented", ("import torch", "  indented"), id="a prompt; indentation stays"),
+        pytest.param("user@host:~$ nvidia-smi", ("nvidia-smi",), id="prompt of a shell"),
+        pytest.param("```\ncode\n```", ("code",), id="fences"),
+        pytest.param("x" * (LONGEST_LINE + 1), ("x" * LONGEST_LINE,), id="a long line is cut"),
+    ],
+)
+def test_readable_lines(raw: str, lines: tuple[str, ...]) -> None:
+    assert readable_lines(raw) == lines

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import CudaVersion
-from gpudoctor.parsers.torch_version_file import TorchVersionFile, parse_torch_version_file
+from gpudoctor.parsers.torch_version_file import TorchVersionFile, build_of_version, parse_torch_version_file
 
 CPU_2_13 = """\
 from typing import Optional
@@ -62,3 +62,20 @@ def test_control_characters_make_a_value_unknown() -> None:
 def test_another_file_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no __version__ in torch/version.py"):
         parse_torch_version_file(text)
+
+
+@pytest.mark.parametrize(
+    ("version", "build"),
+    [
+        ("2.13.0+cu130", ("cuda", CudaVersion(13, 0))),
+        ("1.8.1+cu92", ("cuda", CudaVersion(9, 2))),
+        ("2.13.0+cpu", ("cpu", None)),
+        ("2.13.0+rocm7.1", ("rocm", None)),
+        ("2.13.0+xpu", ("xpu", None)),
+        ("2.13.0+cu1301", (None, None)),
+        ("2.13.0", (None, None)),
+        ("2.6.0a0+ecf3bae40a.nv25.01", (None, None)),
+    ],
+)
+def test_the_build_in_a_version(version: str, build: tuple[str | None, CudaVersion | None]) -> None:
+    assert build_of_version(version) == build

@@ -22,7 +22,6 @@ class ServiceContainer:
     image: what it was made from, as it was called then; its id where that name means another image by now.
     project: the name it was made under; another than the project's own where `-p` or COMPOSE_PROJECT_NAME said so.
     directory: of the project that made it; "" where that is not noted (compose before 1.25).
-    config_files: as they were named then: absolute paths from v2, perhaps relative ones from v1.
     is_one_off: it was made by `compose run`, not by `up`.
     created_at: seconds since 1970.
     """
@@ -34,7 +33,6 @@ class ServiceContainer:
     image: str
     image_id: str
     directory: str = ""
-    config_files: tuple[str, ...] = ()
     is_running: bool = False
     is_one_off: bool = False
     created_at: float = 0.0
@@ -76,7 +74,6 @@ def of_project(listing: Iterable[Mapping[str, Any]], project: Project) -> dict[s
 def _container(entry: Mapping[str, Any]) -> ServiceContainer:
     labels: Mapping[str, str] = entry.get("Labels") or {}
     names = entry.get("Names") or [""]
-    files = labels.get(f"{_LABEL}.project.config_files", "")
     return ServiceContainer(
         id=str(entry["Id"]),
         name=str(names[0]).removeprefix("/"),
@@ -85,7 +82,6 @@ def _container(entry: Mapping[str, Any]) -> ServiceContainer:
         image=str(entry.get("Image") or ""),
         image_id=str(entry.get("ImageID") or ""),
         directory=labels.get(f"{_LABEL}.project.working_dir", ""),
-        config_files=tuple(files.split(",")) if files else (),
         is_running=entry.get("State") == "running",
         is_one_off=labels.get(f"{_LABEL}.oneoff", "").lower() == "true",
         created_at=float(entry.get("Created") or 0),

@@ -43,7 +43,6 @@ def test_what_a_container_tells() -> None:
         "demo-web-1",
         project="demo",
         project_working_dir="/src/demo",
-        project_config_files="/src/demo/compose.yaml,/src/demo/compose.override.yaml",
         oneoff="False",
     )
     assert of_project([entry], PROJECT) == {
@@ -56,7 +55,6 @@ def test_what_a_container_tells() -> None:
                 image="demo-web",
                 image_id="sha256:1",
                 directory="/src/demo",
-                config_files=("/src/demo/compose.yaml", "/src/demo/compose.override.yaml"),
                 is_running=True,
                 created_at=100.0,
             ),
