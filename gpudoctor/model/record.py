@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
@@ -16,7 +17,59 @@ else:
         return lambda decorator: decorator
 
 
+class _Methods:
+    """The methods of every record.
+
+    `dataclass` would compile them for each of the 110 records, which took as long as five starts of a bare Python
+    (CPython 3.11, November 2026).
+    """
+
+    def __init__(self: Any, **values: Any) -> None:
+        defaults, made = _defaults(self.__class__)
+        unknown = values.keys() - defaults.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {min(unknown)!r}")
+        for item in made:
+            if item.name not in values:
+                if item.default_factory is MISSING:
+                    raise TypeError(f"{type(self).__name__} needs a value for {item.name!r}")
+                values[item.name] = item.default_factory()
+        vars(self).update(defaults, **values)
+
+    def __repr__(self: Any) -> str:
+        shown = (f"{name}={vars(self)[name]!r}" for name in _defaults(self.__class__)[0])
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return _values(self) == _values(other) if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(_values(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign {value!r} to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+_SHARED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__")
+
+
+@cache
+def _defaults(cls: Any) -> tuple[dict[str, Any], tuple[Field[Any], ...]]:
+    """Return the default of each field, and the fields that have none or make a new one for each object."""
+    return {item.name: item.default for item in fields(cls)}, tuple(f for f in fields(cls) if f.default is MISSING)
+
+
+def _values(self: Any) -> tuple[Any, ...]:
+    return tuple(vars(self)[name] for name in _defaults(self.__class__)[0])
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen, keyword-only dataclass."""
-    return dataclass(frozen=True, kw_only=True)(cls)
+    """Make `cls` a frozen, keyword-only dataclass. A method that it has itself stays."""
+    for name in _SHARED:
+        if name not in vars(cls):
+            setattr(cls, name, vars(_Methods)[name])
+    return dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)

@@ -28,6 +28,18 @@ def test_it_compares_by_value() -> None:
     assert Point(x=1) != other
 
 
+def test_equal_ones_have_one_hash_and_a_method_of_its_own_stays() -> None:
+    @record
+    class Shown:
+        value: int
+
+        def __repr__(self) -> str:
+            return f"shown {self.value}"
+
+    assert len({Shown(value=1), Shown(value=1), Shown(value=2)}) == 2
+    assert repr(Shown(value=1)) == "shown 1"
+
+
 def test_it_is_a_dataclass_to_others() -> None:
     assert [item.name for item in fields(Point)] == ["x", "y", "tags"]
     assert replace(Point(x=1), y=3) == Point(x=1, y=3)
