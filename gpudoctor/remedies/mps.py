@@ -22,8 +22,8 @@ def use_mps(python: Python | None) -> Remedy:
     return check_mps(
         python,
         summary="Use the device mps in place of cuda (torch.device('mps'), --device mps) on Apple silicon; builds for "
-        "macOS have no CUDA. A Mac with an Intel processor uses cpu, and so does a container on any Mac, for it reaches "
-        "no GPU: outside of the container mps works",
+        "macOS have no CUDA. A Mac with an Intel processor uses cpu, and so does a container on any Mac, for it "
+        "reaches no GPU: outside of the container mps works",
     )
 
 
