@@ -21,6 +21,10 @@ SONAMES = (
     "libcusparse.so.12",
     "libcusolver.so.11",
     "libcurand.so.10",
+    "libcupti.so.12",
+    "libcufftw.so.11",
+    "libcusparseLt.so.0",
+    "libcusolverMg.so.11",
     "libcuda.so.1",
     "libcuda.so",
 )

@@ -1,0 +1,440 @@
+"""How many small mistakes the tests would find: random mutations of the code and of the tables, each against its tests.
+
+    python tests/benchmarks/mutations.py [N] [--seed SEED] [--only PATH] [--timeout SECONDS]
+
+Each mutation is made in a temporary copy of the tree. Its tests are those of the mutated file, those that import it,
+those of the modules that import it, and the recorded machines for what decides. The mutations that survive are printed
+with their place; at most 10 % may. What cannot be told apart by a test is left alone: docstrings, annotations, words
+for people, and the limits on hostile input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LIMIT_SHARE = 0.1
+MOST_IMPORTERS = 12
+"""Test files that are run for what they import, and for what their modules do; those of the same room come first."""
+
+DECIDING = ("checks", "gpudoctor/conclusions", "gpudoctor/remedies", "gpudoctor/engine", "gpudoctor/symptoms")
+TABLES = ("gpudoctor/data", "gpudoctor/symptoms")
+FOR_PEOPLE = re.compile(r"as_of|about|sources|notes?|says|summary|meaning|\w*source")
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
+    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
+}  # fmt: skip
+# Bounds on what a broken or hostile machine may answer: a test just below each would test a round number.
+_BOUND = re.compile(r"_?(?:MAXIMUM|MOST|LONGEST|DEEPEST)(?:_|$)|\w*_(?:BYTES|SECONDS|MAXIMUM|CHARACTERS|LINES)$")
+_COMMAND = re.compile(
+    r"(?:sudo |python3? -|\S*pip3? |docker |podman |conda |mamba |uv |apt|dnf |zypper |pacman |nvidia-|ln |export "
+    r"|unset |systemctl |modprobe |rmmod |dkms |mokutil |usermod |mount |wsl |snap |kubectl |echo |ls |lsmod |cat )"
+)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One change of a file: the text between two offsets becomes another."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+    line: int
+    before: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {_short(self.before)} -> {_short(self.text) or 'nothing'}"
+
+    def of(self, source: str) -> str:
+        """Return the mutated file."""
+        return source[: self.start] + self.text + source[self.end :]
+
+
+def _short(text: str) -> str:
+    folded = " ".join(text.split())
+    return folded if len(folded) <= 100 else f"{folded[:97]}..."
+
+
+class PythonFile:
+    """The mutations of one module."""
+
+    def __init__(self, path: str, source: str) -> None:
+        self._path = path
+        self._source = source
+        self._tree = ast.parse(source)
+        self._starts = [0]
+        for line in source.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+        self._lines = source.splitlines(keepends=True)
+        self._skipped = set(self._left_alone())
+
+    def mutations(self) -> Iterator[Mutation]:
+        """Yield the mutations; some of them may not parse."""
+        for node in self._nodes(self._tree):
+            for start, end, text in self._of(node):
+                yield self._mutation(start, end, text)
+
+    def _nodes(self, node: ast.AST) -> Iterator[ast.AST]:
+        for child in ast.iter_child_nodes(node):
+            if child not in self._skipped:
+                yield child
+                # before Python 3.12 what stands in an f-string has no place of its own
+                if not isinstance(child, ast.JoinedStr):
+                    yield from self._nodes(child)
+
+    def _left_alone(self) -> Iterator[ast.AST]:
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+                yield node.annotation
+            if isinstance(node, ast.FunctionDef) and node.returns is not None:
+                yield node.returns
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield from node.decorator_list
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                yield node  # a docstring
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert):
+                yield node
+            if isinstance(node, ast.Slice):
+                yield from (part for part in (node.lower, node.upper) if part is not None and _is_large(part))
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                yield node
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                if any(_BOUND.match(name) or name == "__all__" for name in names):
+                    yield node
+
+    def _of(self, node: ast.AST) -> Iterator[tuple[int, int, str]]:
+        """Yield start, end and new text."""
+        if isinstance(node, ast.Compare):
+            yield from self._comparison(node)
+        elif isinstance(node, ast.BoolOp):
+            old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+            for left, right in zip(node.values, node.values[1:], strict=False):
+                yield from self._between(left, right, rf"\b{old}\b", new)
+        elif isinstance(node, ast.If | ast.IfExp | ast.While):
+            yield from self._negated(node.test)
+        elif isinstance(node, ast.comprehension):
+            for test in node.ifs:
+                yield from self._negated(test)
+        elif isinstance(node, ast.Constant | ast.JoinedStr):
+            yield from self._constant(node)
+        elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
+            yield from self._tuple(node)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            yield from self._answer(node.value)
+
+    def _comparison(self, node: ast.Compare) -> Iterator[tuple[int, int, str]]:
+        words = {ast.In: r"\bin\b", ast.NotIn: r"\bnot\s+in\b", ast.Is: r"\bis\b", ast.IsNot: r"\bis\s+not\b"}
+        for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
+            new = COMPARISONS[type(operator)]
+            yield from self._between(left, right, words.get(type(operator), r"[<>=!]=?"), new)
+
+    def _between(self, left: ast.expr, right: ast.expr, pattern: str, new: str) -> Iterator[tuple[int, int, str]]:
+        _, start = self._span(left)
+        end, _ = self._span(right)
+        found = re.search(pattern, self._source[start:end])
+        if found:
+            yield start + found.start(), start + found.end(), new
+
+    def _negated(self, test: ast.expr) -> Iterator[tuple[int, int, str]]:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            start, end = self._span(test)
+            inner, _ = self._span(test.operand)
+            yield start, end, self._source[inner:end]
+        elif not isinstance(test, ast.Compare):  # a comparison is mutated itself
+            start, end = self._span(test)
+            yield start, end, f"not ({self._source[start:end]})"
+
+    def _constant(self, node: ast.Constant | ast.JoinedStr) -> Iterator[tuple[int, int, str]]:
+        start, end = self._span(node)
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield from ((start, end, str(value + step)) for step in (1, -1) if value + step >= 0)
+        elif isinstance(node, ast.JoinedStr) or isinstance(value, str):
+            yield from self._command(node, start, end)
+
+    def _command(self, node: ast.Constant | ast.JoinedStr, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+        """Yield a command to paste without one of its words."""
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        first = parts[0]
+        if not (isinstance(first, ast.Constant) and _COMMAND.match(str(first.value))):
+            return
+        text = self._source[start:end]
+        inside = (
+            [(m.start(), m.end()) for m in re.finditer(r"\{[^{}]*\}", text)] if isinstance(node, ast.JoinedStr) else []
+        )
+        for word in re.finditer(r" [\w./=:@+-]+", text):
+            if not any(a <= word.start() < b for a, b in inside):
+                yield start + word.start(), start + word.end(), ""
+
+    def _tuple(self, node: ast.Tuple) -> Iterator[tuple[int, int, str]]:
+        """Yield the tuple without one of its elements; of two, one stays a tuple by its comma."""
+        spans = [self._span(element) for element in node.elts]
+        if any(isinstance(element, ast.Starred) for element in node.elts):
+            return
+        if len(spans) == 2:
+            yield from ((spans[0][0], spans[1][1], f"{self._source[slice(*kept)]},") for kept in spans)
+            return
+        for number, (start, end) in enumerate(spans):
+            last = number + 1 == len(spans)
+            left, right = (spans[number - 1][1], end) if last else (start, spans[number + 1][0])
+            if "#" not in self._source[left:right]:
+                yield left, right, ""
+
+    def _answer(self, value: ast.expr) -> Iterator[tuple[int, int, str]]:
+        start, end = self._span(value)
+        if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+            yield start, end, str(not value.value)
+        elif isinstance(value, ast.Tuple) and len(value.elts) == 2:
+            first, second = (self._source[slice(*self._span(element))] for element in value.elts)
+            yield start, end, f"({second}, {first})"
+        elif isinstance(value, ast.Constant) and value.value is None:
+            yield start, end, "False"
+
+    def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+
+    def _offset(self, line: int, column: int) -> int:
+        """Return the offset in characters; columns count bytes."""
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+
+    def _mutation(self, start: int, end: int, text: str) -> Mutation:
+        line = self._source.count("\n", 0, start) + 1
+        return Mutation(self._path, start, end, text, line, self._source[start:end])
+
+
+def _is_large(node: ast.expr) -> bool:
+    """Return whether a slice ends at a round length, which only cuts off what is too long."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= 20
+
+
+def table_mutations(path: str, source: str) -> Iterator[Mutation]:
+    """Yield the mutations at the edges of a table, its first and last rows, where a copied number is a decision.
+
+    A number, or the last part of a version, becomes one higher or lower, and yes becomes no.
+    """
+    value = re.compile(r'"(\w+)": ("\d+(?:\.\d+)+"|\d+|true|false)(?=[,}])')
+    lines = source.splitlines(keepends=True)
+    rows = [line.startswith("  {") for line in lines]
+    for number, line in enumerate(lines):
+        if not rows[number] or (rows[number - 1] and rows[number + 1]):
+            continue
+        offset = sum(map(len, lines[:number]))
+        for found in value.finditer(line):
+            start, end = (offset + place for place in found.span(2))
+            for new in () if FOR_PEOPLE.fullmatch(found[1]) else _changed(found[2]):
+                yield Mutation(path, start, end, new, number + 1, f"{found[1]}: {found[2]}")
+
+
+def _changed(value: str) -> Iterator[str]:
+    if value in ("true", "false"):
+        yield "false" if value == "true" else "true"
+        return
+    *_, last = re.finditer(r"\d+", value)
+    for step in (1, -1):
+        if int(last[0]) + step >= 0:
+            yield f"{value[: last.start()]}{int(last[0]) + step}{value[last.end() :]}"
+
+
+def differs(mutation: Mutation, source: str) -> bool:
+    """Return whether the mutated file can be read and means something else."""
+    read = json.loads if mutation.path.endswith(".json") else lambda text: ast.dump(ast.parse(text))
+    try:
+        return bool(read(mutation.of(source)) != read(source))
+    except (SyntaxError, ValueError):
+        return False
+
+
+def all_mutations(root: Path, only: Sequence[str] = ()) -> list[Mutation]:
+    """Return every mutation of the tree, in a fixed order."""
+    code = [*(root / "checks").glob("*.py"), *(root / "gpudoctor").rglob("*.py")]
+    tables = [path for folder in TABLES for path in (root / folder).rglob("*.json")]
+    found: list[Mutation] = []
+    for path in sorted([*code, *tables]):
+        name = path.relative_to(root).as_posix()
+        if not only or any(name == place or name.startswith(f"{place.rstrip('/')}/") for place in only):
+            source = path.read_text(encoding="utf-8")
+            found += PythonFile(name, source).mutations() if path.suffix == ".py" else table_mutations(name, source)
+    return found
+
+
+class Tests:
+    """Which tests a file has."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        modules = [*(root / "checks").glob("*.py"), *(root / "gpudoctor").rglob("*.py")]
+        self._modules = {path.relative_to(root).as_posix(): _imported(path) for path in modules}
+        tests = (root / "tests").rglob("test_*.py")
+        self._tests = {path.relative_to(root).as_posix(): _imported(path) for path in tests}
+
+    def groups(self, path: str) -> list[list[str]]:
+        """Return test files, the nearest first."""
+        own = self._own(path)
+        names = self._names(path)
+        room = path.rpartition("/")[0]
+        near = f"tests/{room.removeprefix('gpudoctor/')}/"
+        direct = [test for test, imported in self._tests.items() if imported & names]
+        direct = sorted(direct, key=lambda test: (not test.startswith(near), test))[:MOST_IMPORTERS]
+        importers = [module for module, imported in self._modules.items() if imported & names]
+        importers.sort(key=lambda module: (not module.startswith(room), module))
+        indirect = [test for module in importers for test in self._own(module)][:MOST_IMPORTERS]
+        machines = ["tests/test_machines.py"] if path.startswith(DECIDING + TABLES) else []
+        groups: list[list[str]] = []
+        seen: set[str] = set()
+        for group in ([*own, *direct], machines, indirect):
+            groups.append([test for test in dict.fromkeys(group) if test not in seen])
+            seen.update(group)
+        return [group for group in groups if group]
+
+    def _own(self, path: str) -> list[str]:
+        folder, _, name = path.removeprefix("gpudoctor/").rpartition("/")
+        stem = name.partition(".")[0]
+        mirrored = re.compile(rf"{re.escape(f'tests/{folder}/' if folder else 'tests/')}test_{stem}(_\w+)?\.py")
+        tables = ["tests/data/test_tables.py"] if path.endswith(".json") else []
+        return [*sorted(test for test in self._tests if mirrored.fullmatch(test)), *tables]
+
+    def _names(self, path: str) -> set[str]:
+        """Return how others import the module: by itself, or by a name that its package hands on."""
+        if path.endswith(".json"):
+            path = path.removesuffix(".json") + ".py"
+        module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        package = module.rpartition(".")[0]
+        names = {module}
+        init = self._root / f"{package.replace('.', '/')}/__init__.py"
+        if init.is_file():
+            for node in ast.parse(init.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ImportFrom) and node.module == module:
+                    names |= {f"{package}:{alias.name}" for alias in node.names}
+        return names
+
+
+def _imported(path: Path) -> set[str]:
+    """Return the modules that a file imports, and "package:name" of each name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            for alias in node.names:
+                found |= {f"{node.module}.{alias.name}", f"{node.module}:{alias.name}"}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+class Judge:
+    """Runs tests in a copy of the tree."""
+
+    def __init__(self, root: Path, copy: Path, timeout: float) -> None:
+        self._copy = copy
+        self._timeout = timeout
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=root, capture_output=True, check=True
+        )
+        for name in filter(None, listed.stdout.decode().split("\0")):
+            if (root / name).is_file():
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(root / name, copy / name)
+
+    def verdict(self, mutation: Mutation, groups: Iterable[Sequence[str]]) -> str:
+        """Return "killed", "survived", "timed out", or "no answer" if the tests fail without the mutation too."""
+        target = self._copy / mutation.path
+        source = target.read_text(encoding="utf-8")
+        end = time.monotonic() + self._timeout
+        try:
+            for tests in groups:
+                target.write_text(mutation.of(source), encoding="utf-8")
+                status = self._pytest(tests, end)
+                target.write_text(source, encoding="utf-8")
+                if status is None:
+                    return "timed out"
+                if status not in (0, 5):  # 5: no test was selected
+                    again = self._pytest([*tests, "--last-failed"], time.monotonic() + self._timeout)
+                    return "killed" if again in (0, 5) else "no answer"
+            return "survived"
+        finally:
+            target.write_text(source, encoding="utf-8")
+
+    def _pytest(self, arguments: Sequence[str], end: float) -> int | None:
+        """Return the exit status; None if the time is up."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not gpu and not environments", *arguments]
+        environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self._copy)}
+        process = subprocess.Popen(
+            command,
+            cwd=self._copy,
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(max(1.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Mutate, test and print. Return 0 if at most 10 % survived, 1 if more did, 2 if there is nothing to mutate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", nargs="?", type=int, default=100, metavar="N", help="mutations (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed gives other mutations (default 0)")
+    parser.add_argument("--only", action="append", default=[], metavar="PATH", help="a file or folder (repeatable)")
+    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="per mutation (default 120)")
+    options = parser.parse_args(arguments)
+    possible = all_mutations(root, options.only)
+    if not possible:
+        print("nothing to mutate", file=sys.stderr)
+        return 2
+    random.Random(options.seed).shuffle(possible)
+    valid = (mutation for mutation in possible if differs(mutation, (root / mutation.path).read_text(encoding="utf-8")))
+    chosen = list(itertools.islice(valid, options.count))
+    print(f"{len(chosen)} of {len(possible)} possible mutations", file=sys.stderr)
+    verdicts: dict[Mutation, str] = {}
+    tests = Tests(root)
+    with tempfile.TemporaryDirectory(prefix="gpudoctor-mutations-") as folder, contextlib.suppress(KeyboardInterrupt):
+        judge = Judge(root, Path(folder), options.timeout)
+        for number, mutation in enumerate(chosen, start=1):
+            verdicts[mutation] = judge.verdict(mutation, tests.groups(mutation.path))
+            print(f"{number}/{len(chosen)} {verdicts[mutation]}: {mutation}", file=sys.stderr, flush=True)
+    return report(verdicts)
+
+
+def report(verdicts: dict[Mutation, str]) -> int:
+    """Print the figures and what was not killed; return the exit status."""
+    for kind in ("survived", "timed out", "no answer"):
+        for mutation, verdict in verdicts.items():
+            if verdict == kind:
+                print(f"{kind}: {mutation}")
+    counted = [verdict for verdict in verdicts.values() if verdict != "no answer"]
+    survived = counted.count("survived")
+    timed_out = counted.count("timed out")
+    print(f"{len(counted)} mutations, {survived} survived" + (f", {timed_out} timed out" if timed_out else ""))
+    return int(survived > LIMIT_SHARE * len(counted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
