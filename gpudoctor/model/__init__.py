@@ -56,6 +56,7 @@ from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevice, TorchDevices, described
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
+from gpudoctor.model.wsl import Wsl
 
 __all__ = [
     "CONCLUSIONS",
@@ -130,6 +131,7 @@ __all__ = [
     "TorchRequest",
     "TorchRuntime",
     "UnmetRequirement",
+    "Wsl",
     "Xid",
     "described",
     "known_facts",

@@ -19,6 +19,7 @@ from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevices
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
+from gpudoctor.model.wsl import Wsl
 
 
 @record
@@ -153,6 +154,7 @@ class Conclusions:
     driver_state: DriverState
     consumers: Consumers
     gpu_need: GpuNeed
+    wsl: Wsl
     judgements: tuple[Judgement, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest

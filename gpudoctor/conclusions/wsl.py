@@ -1,0 +1,82 @@
+"""Whether a program in WSL misses the GPU, and what keeps the driver of Windows out."""
+
+from __future__ import annotations
+
+import re
+
+from gpudoctor.model import Driver, DriverState, Symptom, System, TorchRuntime, Wsl
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
+
+# Source: https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl
+MIN_KERNEL = (5, 10, 43, 3)
+# Windows 10 21H2, the first release with GPUs in WSL 2. Source: the same page.
+MIN_BUILD = 19044
+OLD_RELEASES = ("1809", "1903", "1909", "2004", "20H2", "21H1")
+WSL_LIBRARIES = "/usr/lib/wsl/"
+MISSED = (
+    *("nvml-*", "nvidia-smi-*", "kernel-module-*", "torch-no-driver", "wsl-smi-without-cuda"),
+    "container-wsl-no-adapters",  # of the container runtime of Docker Desktop, if Windows shares no GPU
+)
+
+
+def wsl(
+    system: System | None,
+    driver: Driver | None,
+    driver_state: DriverState,
+    torch_runtime: TorchRuntime | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> Wsl:
+    """Return what is known of the driver in WSL, and of what keeps it out."""
+    available = torch_runtime.available if torch_runtime is not None else None
+    blocked = first(with_code(symptoms, "nvml-17"))
+    missed = blocked or first(of_kind(symptoms, *MISSED), with_code(symptoms, "cuda-100")) or driver_state.not_found
+    failure = missed.fact if missed is not None else "torch_runtime.available" if available is False else ""
+    old_kernel = _old_kernel(system)
+    # Of the driver of Windows a report often holds the table of nvidia-smi, which works there, and so it does in an
+    # old WSL in which CUDA does not work.
+    in_spite = failure.startswith("symptoms") or (failure and old_kernel)
+    old_windows = _old_windows(symptoms)
+    inside = _inside(driver or Driver())
+    return Wsl(
+        version=system.wsl if system is not None else None,
+        works=bool((available and not blocked) or (driver_state.works and not in_spite)),
+        failure=failure,
+        blocked=blocked.fact if blocked is not None else "",
+        old_kernel=old_kernel,
+        old_windows=old_windows[0],
+        old_windows_fact=old_windows[1],
+        driver_inside=inside[0],
+        driver_inside_fact=inside[1],
+    )
+
+
+def _old_kernel(system: System | None) -> str:
+    match = re.match(r"\d+(?:\.\d+)+", system.kernel or "") if system is not None else None
+    return match[0] if match is not None and tuple(map(int, match[0].split("."))) < MIN_KERNEL else ""
+
+
+def _old_windows(symptoms: Symptoms) -> tuple[str, str]:
+    """Return the name of a Windows without GPUs in WSL, and the fact that shows it."""
+    for symptom in of_kind(symptoms, "windows-build"):
+        build = symptom.names.get("build", "")
+        if build.isdecimal() and int(build) < MIN_BUILD:
+            return f"Windows of build {build}", symptom.fact
+    for symptom in of_kind(symptoms, "windows-10-release"):
+        release = symptom.names.get("release", "").upper()
+        if release in OLD_RELEASES:
+            return f"Windows 10 {release}", symptom.fact
+    return "", ""
+
+
+def _inside(driver: Driver) -> tuple[str, str]:
+    """Return the file of a Linux driver inside WSL, and the fact that shows it.
+
+    The driver of Windows calls its library libcuda.so.1.1, a Linux driver by its version: libcuda.so.535.129.03.
+    """
+    path = driver.libcuda_path
+    if path and not path.startswith(WSL_LIBRARIES) and "/compat/" not in path:
+        return path, "driver.libcuda_path"
+    for number, name in enumerate(driver.libcuda_files or ()):
+        if not name.startswith(WSL_LIBRARIES) and re.search(r"/libcuda\.so\.\d{3,}\.\d+", name):
+            return name, f"driver.libcuda_files[{number}]"
+    return "", ""
