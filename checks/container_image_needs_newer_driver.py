@@ -1,28 +1,14 @@
 """What a CUDA image requires of its host's driver."""
 
 import re
-import shlex
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.container_setups import (
-    cuda_of_image_name,
-    each,
-    each_image_once,
-    engine_of,
-    failed_with,
-    gives_up_gpu,
-    gpu_way,
-    gpu_wish,
-    named,
-)
 from gpudoctor.conclusions.containers import told_of_container
 from gpudoctor.conclusions.error_codes import COMPAT_NOT_SUPPORTED, cuda_error, in_container
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import driver_for, offered_cuda_can_run, supported_cuda
 from gpudoctor.model import (
     Container,
-    Containers,
-    ContainerSetup,
     CudaVersion,
     Device,
     Driver,
@@ -35,7 +21,6 @@ from gpudoctor.model import (
     System,
     TorchRuntime,
 )
-from gpudoctor.model.record import record
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.remedies import update_driver
 
@@ -50,7 +35,6 @@ def container_image_needs_newer_driver(
     system: System | None = None,
     devices: tuple[Device, ...] | None = None,
     container: Container | None = None,
-    containers: Containers | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
 ) -> Iterator[Finding]:
@@ -58,15 +42,12 @@ def container_image_needs_newer_driver(
 
     Why: CUDA images name the driver they need in NVIDIA_REQUIRE_CUDA. The NVIDIA runtime refuses to start them on an
     older one ("unsatisfied condition: cuda>=12.6"); where the condition is switched off, or CDI starts the container,
-    CUDA fails inside or lacks features. Other images tell their CUDA in CUDA_VERSION, FROM or their PyTorch.
+    CUDA fails inside or lacks features.
     Exception: the condition holds where any of its alternatives does. Within one CUDA major version most programs run
     all the same by minor-version compatibility, so that is a warning. The brand of a GPU is not compared. Where PyTorch
     computes on the GPU, by forward compatibility for one, it is advice; error 804 says that this GPU has none.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    yield from each_image_once(_of_setups(containers, driver, system, devices))
-    if containers is not None and not in_container(system):
-        return
     computes = torch_runtime is not None and torch_runtime.available is True
     told = _told(driver, container, symptoms)
     if told is None and told_of_container(system, container):
@@ -213,106 +194,3 @@ def _is_met(condition: str, offered: CudaVersion, version: DriverVersion | None)
         "<": left < right,
         ">": left > right,
     }[match[2]]
-
-
-@record
-class _Lack:
-    """What a container needs of the driver, and the fact of its setup that shows it."""
-
-    text: str
-    fact: str
-    cuda: CudaVersion | None = None
-    severity: Severity = Severity.ERROR
-
-
-def _of_setups(
-    containers: Containers | None, driver: Driver | None, system: System | None, devices: tuple[Device, ...] | None
-) -> Iterator[tuple[ContainerSetup, Finding]]:
-    """Yield the containers, services and images seen from outside whose CUDA this machine's driver does not offer."""
-    engine = engine_of(containers)
-    offered = _offered(driver) if engine.is_local is not False else None
-    for path, setup in each(containers):
-        lack = None
-        is_for_gpu = gpu_way(setup, engine) != "" or (gpu_wish(setup) and not gives_up_gpu(setup))
-        if offered is not None and is_for_gpu:
-            lack = _unmet(setup, offered, driver) or _too_new(setup, offered)
-        refused = failed_with(path, setup, "container-requirement-unmet", "container-ngc-needs-driver")
-        if refused:
-            fact, message = refused[0]
-            said = " ".join(message.text.split())[:120]
-            lack = _Lack(text=said, fact=fact.removeprefix(f"{path}."), cuda=lack.cuda if lack else None)
-        if lack is None:
-            continue
-        here = f", and the driver{f' {driver.version}' if driver and driver.version else ''} offers CUDA {offered}"
-        yield (
-            setup,
-            Finding(
-                severity=lack.severity,
-                summary=f"The {named(setup)} needs a newer driver: {lack.text}{here if offered else ''}",
-                subject=named(setup),
-                facts=(
-                    f"{path}.{lack.fact}",
-                    *(("driver.cuda_version",) if driver and driver.cuda_version else ()),
-                    *(("driver.version",) if driver and driver.version else ()),
-                ),
-                remedies=(
-                    _older_base(setup, offered),
-                    update_driver(system=system, needed=_driver_of(lack.cuda), devices=devices, driver=driver),
-                ),
-            ),
-        )
-
-
-def _offered(driver: Driver | None) -> CudaVersion | None:
-    """Return the CUDA version that the driver offers, None where that is not known."""
-    if driver is None:
-        return None
-    return driver.cuda_version or (supported_cuda(driver.version) if driver.version is not None else None)
-
-
-def _unmet(setup: ContainerSetup, offered: CudaVersion, driver: Driver | None) -> _Lack | None:
-    """Return the condition of the image that the driver does not meet; None where it does, or none counts."""
-    text = setup.environment.get(VARIABLE, "")
-    is_off = setup.environment.get("NVIDIA_DISABLE_REQUIRE", "").lower() in ("1", "true")
-    version = driver.version if driver is not None else None
-    if is_off or not text.split() or any(_holds(alternative, offered, version) for alternative in text.split()):
-        return None
-    needed = _cuda_of(text)
-    same_major = needed is not None and offered_cuda_can_run(offered, needed)
-    return _Lack(
-        text=f"its image requires {_short(text)[:120]}",
-        fact="environment",
-        cuda=needed,
-        severity=Severity.WARNING if same_major else Severity.ERROR,
-    )
-
-
-def _too_new(setup: ContainerSetup, offered: CudaVersion) -> _Lack | None:
-    """Return the CUDA in the image that the driver cannot run, by what shows it first; None where it can, or none."""
-    version = re.match(r"\d{1,3}\.\d{1,3}", setup.environment.get(VERSION, ""))
-    torch = setup.torch
-    shown = (
-        ("base", cuda_of_image_name(setup.base), f"it is built FROM {setup.base}"),
-        ("image", cuda_of_image_name(setup.image), f"its image is {setup.image}"),
-        ("environment", CudaVersion.parse(version[0]) if version else None, "its image sets CUDA_VERSION"),
-        ("torch", torch.cuda_version if torch is not None else None, "its PyTorch is built for it"),
-    )
-    for fact, cuda, words in shown:
-        if cuda is not None and not offered_cuda_can_run(offered, cuda):
-            return _Lack(text=f"{words[:160]} (CUDA {cuda})", fact=fact, cuda=cuda)
-    return None
-
-
-def _older_base(setup: ContainerSetup, offered: CudaVersion | None) -> Remedy:
-    """Return how the image is built, or chosen, for the driver's CUDA."""
-    if setup.base is None:
-        return _other_image(offered)
-    limit = f"CUDA {offered} or older" if offered is not None else "an older CUDA"
-    service = f" {shlex.quote(setup.service)}" if setup.service else ""
-    command = f"docker compose up --detach --build{service}" if setup.service else "docker build --tag IMAGE ."
-    return Remedy(
-        summary=f"Change FROM {setup.base} in the Dockerfile to an image for {limit}, and build anew",
-        commands=(command,),
-        needs=("restart",),
-        reference="https://hub.docker.com/r/nvidia/cuda/tags",
-    )

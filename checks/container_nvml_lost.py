@@ -1,9 +1,7 @@
 """A container that had the GPU and lost it."""
 
-import shlex
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.container_setups import each, each_once, engine_of, failed_with, gpu_way, named
 from gpudoctor.conclusions.containers import told_of_container
 from gpudoctor.conclusions.error_codes import (
     NVML_NO_PERMISSION,
@@ -16,8 +14,6 @@ from gpudoctor.conclusions.error_codes import (
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Container,
-    Containers,
-    ContainerSetup,
     DeviceFile,
     Driver,
     Finding,
@@ -48,7 +44,6 @@ def container_nvml_lost(
     driver: Driver | None = None,
     system: System | None = None,
     container: Container | None = None,
-    containers: Containers | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container has lost access to the GPU.
@@ -57,13 +52,8 @@ def container_nvml_lost(
     containers and forgets those that a hook of the NVIDIA runtime added: NVML then says "Unknown Error", and opening
     /dev/nvidiactl fails with "Operation not permitted". SELinux gives "Insufficient Permissions" instead.
     Exception: outside containers the same text has other causes: a driver that fails, after suspend or an upgrade.
-    From outside, a container that runs and can lose it is advice: its engine sets device rules by systemd, and neither
-    CDI, nor --device, nor links in /dev/char tell systemd of the devices.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
-    yield from each_once(_of_setups(containers, system))
-    if containers is not None and not in_container(system):
-        return
     skip_unless(system is None or system.container != "", "this is not a container")
     skip_unless(not in_wsl(system), "WSL has no device rules for the GPU")
     inside = told_of_container(system, container)
@@ -177,52 +167,4 @@ def _selinux() -> Remedy:
         commands=("docker run --security-opt=label=disable --gpus all IMAGE nvidia-smi",),
         needs=("restart",),
         reference="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html",
-    )
-
-
-def _of_setups(containers: Containers | None, system: System | None) -> Iterator[tuple[ContainerSetup, Finding]]:
-    """Yield the containers seen from outside that have lost the GPU, by their log, or can lose it."""
-    engine = engine_of(containers)
-    for path, setup in each(containers):
-        lost = failed_with(path, setup, "container-nvml-unknown-error")
-        if lost:
-            fact, message = lost[0]
-            summary = f"The {named(setup)} has lost the GPU: its log says {' '.join(message.text.split())[:120]}"
-            yield setup, _of_setup(setup, Severity.ERROR, summary, (fact,), (_restart_it(setup), _prevent(system)))
-        elif (
-            setup.state == "running"
-            and engine.cgroup_driver == "systemd"
-            and engine.has_device_links is False
-            and gpu_way(setup, engine) in ("request", "runtime")
-            and not any(device.startswith("/dev/nvidia") for device in setup.device_files or ())
-        ):
-            summary = (
-                f"The {named(setup)} loses the GPU at the next systemctl daemon-reload: its engine sets device rules "
-                "by systemd, which does not know of the GPU"
-            )
-            facts = ("containers.engine.cgroup_driver", f"{path}.gpu_requests")
-            yield setup, _of_setup(setup, Severity.INFO, summary, facts, (_link(), _prevent(system), _cgroupfs()))
-
-
-def _of_setup(
-    setup: ContainerSetup, severity: Severity, summary: str, facts: tuple[str, ...], remedies: tuple[Remedy, ...]
-) -> Finding:
-    return Finding(severity=severity, summary=summary, subject=named(setup), facts=facts, remedies=remedies)
-
-
-def _restart_it(setup: ContainerSetup) -> Remedy:
-    name = shlex.quote(setup.name)
-    return Remedy(
-        summary="Restart the container: it gets the GPU again",
-        commands=(f"docker restart {name}", f"docker exec {name} nvidia-smi"),
-        needs=("restart",),
-    )
-
-
-def _link() -> Remedy:
-    return Remedy(
-        summary="Make the links in /dev/char by which systemd finds the devices, and again after each boot",
-        commands=("sudo nvidia-ctk system create-dev-char-symlinks --create-all", "ls -l /dev/char | grep nvidia"),
-        needs=("root",),
-        reference=TROUBLESHOOTING,
     )

@@ -2,21 +2,6 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.container_setups import (
-    NO_DEVICES,
-    device_beyond,
-    each,
-    each_once,
-    engine_of,
-    failed_with,
-    gives_up_gpu,
-    gpu_way,
-    gpu_wish,
-    has_nvidia_runtime,
-    host_has_gpu,
-    named,
-    visible_devices,
-)
 from gpudoctor.conclusions.containers import gpus_left_out, told_of_container
 from gpudoctor.conclusions.error_codes import (
     NVML_DRIVER_NOT_LOADED,
@@ -24,7 +9,6 @@ from gpudoctor.conclusions.error_codes import (
     asks_for_cuda,
     gpu_name,
     gpu_nodes,
-    in_container,
     in_wsl,
     no_driver_reported,
     nvidia_gpus,
@@ -34,8 +18,6 @@ from gpudoctor.conclusions.error_codes import (
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Container,
-    Containers,
-    ContainerSetup,
     Cupy,
     Device,
     Driver,
@@ -50,8 +32,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import install_container_toolkit, reserve_gpu_in_compose, start_anew, start_container_with_gpu
-from gpudoctor.remedies.containers import RESERVATION
+from gpudoctor.remedies import install_container_toolkit, reserve_gpu_in_compose, start_container_with_gpu
 
 # What each message tells by itself. Source: the table of failure messages.
 TOLD = {
@@ -122,7 +103,6 @@ def container_without_gpu(
     torch_runtime: TorchRuntime | None = None,
     cupy: Cupy | None = None,
     container: Container | None = None,
-    containers: Containers | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container was started without the GPU.
@@ -131,13 +111,8 @@ def container_without_gpu(
     `docker run --gpus all`, a device reservation of compose, a resource limit of Kubernetes.
     Exception: a host without an NVIDIA GPU on its PCI bus is `no-nvidia-gpu`. Where nothing in the container asks for
     CUDA this is advice. In a report nvidia-smi may be that of the host, so that the message of the container counts.
-    From outside, a CUDA image (or PyTorch built for CUDA) without a request for the GPU is found; one that hides the
-    GPUs itself, or of which another service has them, has none on purpose.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
-    yield from each_once(_of_setups(containers, devices, system))
-    if containers is not None and not in_container(system):
-        return
     host_answers = driver is not None and driver.version is not None
     told = _told(
         system, container, torch, torch_runtime, symptoms, is_report=origin.is_report, host_answers=host_answers
@@ -277,68 +252,3 @@ def _severity(asked: bool | None, *, certain: bool) -> Severity:
     if asked is False:
         return Severity.INFO
     return Severity.ERROR if certain else Severity.WARNING
-
-
-def _of_setups(
-    containers: Containers | None, devices: tuple[Device, ...] | None, system: System | None
-) -> Iterator[tuple[ContainerSetup, Finding]]:
-    """Yield the containers and services seen from outside that get no GPU and are meant to use one."""
-    engine = engine_of(containers)
-    gpu_here = host_has_gpu(devices, system, engine)
-    with_gpu = {setup.image for _, setup in each(containers) if gpu_way(setup, engine)}
-    for path, setup in each(containers):
-        refused = failed_with(path, setup, "container-unknown-device")
-        beyond = refused[0][1].names.get("device") if refused else device_beyond(setup, engine, devices)
-        if beyond is not None:
-            yield setup, _beyond(setup, beyond, refused[0][0] if refused else f"{path}.gpu_requests")
-            continue
-        wish = gpu_wish(setup)
-        if gpu_way(setup, engine) != "" or wish is None:
-            continue
-        fact, words = wish
-        by_runtime = setup.runtime.startswith("nvidia") if setup.runtime else False
-        if gives_up_gpu(setup) and not by_runtime:
-            continue
-        runtime = has_nvidia_runtime(setup, engine) and visible_devices(setup) in NO_DEVICES
-        on_purpose = setup.image in with_gpu or gpu_here is False
-        weak = fact == "torch" or gpu_here is None
-        yield (
-            setup,
-            Finding(
-                severity=Severity.INFO if on_purpose else Severity.WARNING if weak else Severity.ERROR,
-                summary=f"The {named(setup)} gets no GPU: {_why(setup) if runtime else 'nothing asks for one'}, "
-                f"and {words}",
-                subject=named(setup),
-                facts=(
-                    f"{path}.gpu_requests",
-                    *((f"{path}.environment",) if runtime else ()),
-                    *((f"{path}.{fact}",) if not (runtime and fact == "environment") else ()),
-                ),
-                remedies=_for_setup(setup),
-            ),
-        )
-
-
-def _why(setup: ContainerSetup) -> str:
-    value = setup.environment.get("NVIDIA_VISIBLE_DEVICES")
-    shown = "is unset" if value is None else f'is "{value[:40]}"'
-    return f"NVIDIA_VISIBLE_DEVICES {shown}, by which the runtime nvidia gives none"
-
-
-def _for_setup(setup: ContainerSetup) -> tuple[Remedy, ...]:
-    return start_anew(
-        setup, wish="Give it the GPU", options="--gpus all", service_lines=RESERVATION, program="nvidia-smi"
-    )
-
-
-def _beyond(setup: ContainerSetup, device: str, fact: str) -> Finding:
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"The {named(setup)} asks for the GPU {device}, which its host does not have",
-        subject=named(setup),
-        facts=(fact,),
-        remedies=(
-            Remedy(summary="See which GPUs the host has; they count from 0", commands=("nvidia-smi --list-gpus",)),
-            *_for_setup(setup),
-        ),
-    )

@@ -31,6 +31,8 @@ ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cu
         "torch-cpu-build",
         "windows-pypi-cpu-wheel",
         "container-without-gpu",
+        "container-setup-without-gpu",
+        "container-torch-cpu-build",
     ),
 )
 def cuda_build_on_amd(

@@ -3,13 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.container_setups import HIDDEN, each, each_once, engine_of, gpu_way, named
 from gpudoctor.conclusions.error_codes import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
 from gpudoctor.conclusions.installed import Machine, whole_torch
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
-    Containers,
-    ContainerSetup,
     Device,
     Driver,
     Environment,
@@ -24,7 +21,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.model.record import record
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import set_variable, start_anew, unset_variable
+from gpudoctor.remedies import set_variable, unset_variable
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
 Symptoms = tuple[Symptom, ...] | None
@@ -53,7 +50,6 @@ def cuda_visible_devices_hides_gpu(
     torch: Torch | None = None,
     torch_runtime: TorchRuntime | None = None,
     system: System | None = None,
-    containers: Containers | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there.
@@ -64,7 +60,6 @@ def cuda_visible_devices_hides_gpu(
     Exception: fewer devices than there are, as with "0" of four, are a choice, and so is a closing -1.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from each_once(_of_setups(containers))
     if environment is None and not symptoms:
         raise Skip("environment is unknown")
     environment = environment or Environment()
@@ -332,27 +327,3 @@ def _amd_findings(environment: Environment, system: System | None) -> Iterator[F
             reason = f"is beyond the last GPU, {count - 1}" if beyond and count else "ends the list"
             yield _all_hidden(name, value or "", _Choice(visible=(), bad=first, reason=reason), count, system)
             return
-
-
-def _of_setups(containers: Containers | None) -> Iterator[tuple[ContainerSetup, Finding]]:
-    """Yield the containers and services seen from outside that ask for the GPU and hide it."""
-    for path, setup in each(containers):
-        value = setup.environment.get(NVIDIA)
-        if value not in HIDDEN or setup.kind == "image" or not gpu_way(setup, engine_of(containers)):
-            continue
-        yield (
-            setup,
-            Finding(
-                severity=Severity.ERROR,
-                summary=f'The {named(setup)} gets the GPU, and its {NVIDIA}="{value}" hides it',
-                subject=named(setup),
-                facts=(f"{path}.environment",),
-                remedies=start_anew(
-                    setup,
-                    wish=f"Take {NVIDIA} out of its environment, or name a GPU",
-                    options=f"--gpus all -e {NVIDIA}=0",
-                    service_lines=f'environment: {{{NVIDIA}: "0"}}',
-                    program="nvidia-smi",
-                ),
-            ),
-        )

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.container_setups import each, each_once, engine_of, gpu_way, named
 from gpudoctor.conclusions.containers import told_of_container
 from gpudoctor.conclusions.error_codes import (
     NVML_LIBRARY_NOT_FOUND,
     gpu_nodes,
-    in_container,
     in_wsl,
     no_driver_reported,
     nvml_error,
@@ -15,8 +13,6 @@ from gpudoctor.conclusions.error_codes import (
 from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Container,
-    Containers,
-    ContainerSetup,
     Device,
     Driver,
     Environment,
@@ -28,12 +24,11 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import reserve_gpu_in_compose, start_anew, start_container_with_gpu
+from gpudoctor.remedies import reserve_gpu_in_compose, start_container_with_gpu
 
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
 # Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 DEFAULT = "utility,compute"
-CAPABILITIES = frozenset(("compute", "compat32", "graphics", "utility", "video", "display", "ngx"))
 # Libraries of the capability "video". Source: the same page.
 VIDEO = "container-video-library"
 # What a program prints that finds no libcuda.
@@ -58,7 +53,6 @@ def driver_capabilities_missing(
     devices: tuple[Device, ...] | None = None,
     torch_runtime: TorchRuntime | None = None,
     container: Container | None = None,
-    containers: Containers | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The container has the GPU, but not all of the driver's libraries: compute or utility is left out.
@@ -68,9 +62,6 @@ def driver_capabilities_missing(
     Exception: unset means compute and utility. What works passes, as with CDI, which mounts every library.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    yield from each_once(_of_setups(containers))
-    if containers is not None and not in_container(system):
-        return
     video = reported(symptoms, VIDEO) if told_of_container(system, container) else ()
     if video:
         yield _without_video(*video[0], system, container)
@@ -186,38 +177,3 @@ def _missing_libcuda(
         return None
     told = reported(symptoms, "libcuda-not-*")
     return no_driver_reported(torch_runtime) or (told[0][0] if told else None)
-
-
-def _of_setups(containers: Containers | None) -> Iterator[tuple[ContainerSetup, Finding]]:
-    """Yield the containers and services seen from outside that get the GPU with too few libraries.
-
-    What --gpus names goes before the variable. Source: daemon/nvidia_linux.go of Docker, which sets it anew.
-    """
-    for path, setup in each(containers):
-        if gpu_way(setup, engine_of(containers)) not in ("request", "runtime"):
-            continue
-        asked = {name for request in setup.gpu_requests or () for name in request.capabilities} & CAPABILITIES
-        value = setup.environment.get(VARIABLE) or DEFAULT
-        granted = asked or {name.strip() for name in value.lower().split(",")}
-        if "all" in granted or granted >= {"compute", "utility"}:
-            continue
-        no_compute = "compute" not in granted
-        lacks = "libcuda (compute)" if no_compute else "NVML and nvidia-smi (utility)"
-        how = f"its request names {', '.join(sorted(asked))}" if asked else f"{VARIABLE}={value[:80]}"
-        yield (
-            setup,
-            Finding(
-                severity=Severity.ERROR if no_compute else Severity.WARNING,
-                summary=f"The {named(setup)} gets the GPU but not {lacks}: {how}",
-                subject=named(setup),
-                facts=(f"{path}.gpu_requests" if asked else f"{path}.environment",),
-                remedies=start_anew(
-                    setup,
-                    wish="Let it have compute and utility",
-                    options=f"--gpus all -e {VARIABLE}=compute,utility",
-                    service_lines=f"environment: {{{VARIABLE}: 'compute,utility'}}"
-                    + (", and capabilities: [gpu] in its device reservation" if asked else ""),
-                    program="nvidia-smi",
-                ),
-            ),
-        )

@@ -20,6 +20,7 @@ MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mism
         "driver-too-old",
         "container-nvml-lost",
         "fabric-manager-not-running",
+        "container-setup-nvml-lost",
     ),
 )
 def driver_library_mismatch(

@@ -21,6 +21,7 @@ ONLY_WITH_A_DRIVER = ("nvml-driver-not-loaded", "nvml-version-mismatch", "nvidia
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
         "nvidia-container-toolkit-missing",
+        "container-engine-cannot-give-gpu",
     ),
 )
 def driver_missing(

@@ -22,7 +22,15 @@ LINKERS = (
 LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-without-cuda")
 
 
-@check(family="cuda", explains=("torch-cuda-unavailable", "cupy-unusable", "nvidia-container-toolkit-missing"))
+@check(
+    family="cuda",
+    explains=(
+        "torch-cuda-unavailable",
+        "cupy-unusable",
+        "nvidia-container-toolkit-missing",
+        "container-engine-cannot-give-gpu",
+    ),
+)
 def libcuda_not_on_linker_path(
     driver: Driver | None = None,
     system: System | None = None,

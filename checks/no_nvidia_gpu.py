@@ -24,6 +24,9 @@ OF_THE_KERNEL = ("nvrm-no-gpu", "kernel-module-not-inserted")
         "cuda-init-unknown-error-999",
         "cuda-visible-devices-hides-gpu",
         "nvidia-container-toolkit-missing",
+        "container-engine-cannot-give-gpu",
+        "container-setup-hides-gpu",
+        "container-torch-cpu-build",
     ),
 )
 def no_nvidia_gpu(

@@ -22,6 +22,8 @@ def driver_state(
     driver = driver or Driver()
     too_old = _too_old(symptoms)
     return DriverState(
+        installed=driver.installed,
+        label=driver.label,
         works=driver_works(driver, devices),
         asked=driver.cuda_init_code is not None or torch_runtime is not None or cupy_runtime is not None,
         not_found=first(of_kind(symptoms, *NOT_FOUND)),

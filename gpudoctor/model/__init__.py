@@ -14,6 +14,7 @@ from gpudoctor.model.conclusions import (
 )
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatch, CupyMismatches, CupyNumpy, CupyStatus
+from gpudoctor.model.driver_condition import DriverCondition, condition_of_cuda_version
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
@@ -34,6 +35,15 @@ from gpudoctor.model.machine import (
 from gpudoctor.model.pasted import Contradiction
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.model.report import Report
+from gpudoctor.model.setups import (
+    EngineLack,
+    GpuIntent,
+    ImageCuda,
+    MissingGpu,
+    SeenSetup,
+    once_per_image,
+    once_per_service,
+)
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
 from gpudoctor.model.software import (
     Container,
@@ -86,8 +96,10 @@ __all__ = [
     "DeviceFile",
     "DeviceProcess",
     "Driver",
+    "DriverCondition",
     "DriverState",
     "DriverVersion",
+    "EngineLack",
     "Environment",
     "Evidence",
     "Fact",
@@ -95,10 +107,13 @@ __all__ = [
     "Fix",
     "FoundProfile",
     "Gpu",
+    "GpuIntent",
     "GpuNeed",
     "GpuRequest",
+    "ImageCuda",
     "KnownGpu",
     "LibraryCall",
+    "MissingGpu",
     "Mounted",
     "Nvrtc",
     "Origin",
@@ -117,6 +132,7 @@ __all__ = [
     "Report",
     "Requirement",
     "RunningContainer",
+    "SeenSetup",
     "Severity",
     "SharedLibrary",
     "Snapshot",
@@ -133,8 +149,11 @@ __all__ = [
     "UnmetRequirement",
     "Wsl",
     "Xid",
+    "condition_of_cuda_version",
     "described",
     "known_facts",
     "look_up",
+    "once_per_image",
+    "once_per_service",
     "ranges",
 ]

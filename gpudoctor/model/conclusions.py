@@ -14,6 +14,7 @@ from gpudoctor.model.finding import Severity
 from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
+from gpudoctor.model.setups import SeenSetup
 from gpudoctor.model.software import Requirement
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevices
@@ -34,6 +35,9 @@ class Place:
     """Where programs run. An answer is False if nothing shows it."""
 
     in_container: bool = False
+    about_container: Annotated[bool, Fact("the facts are of a container: by signs in it, or by how it was started")] = (
+        False
+    )
     in_wsl: bool = False
     is_mac: bool = False
     is_windows: bool = False
@@ -163,6 +167,7 @@ class Conclusions:
     cupy_mismatch: CupyMismatches
     cupy_numpy: CupyNumpy
     nvrtc: Nvrtc
+    setups: tuple[SeenSetup, ...]
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -14,6 +14,8 @@ from gpudoctor.model.versions import CudaVersion
 class DriverState:
     """Whether the NVIDIA driver works, and which symptoms say that it does not."""
 
+    installed: bool | None = None
+    label: Annotated[str, Fact('for a sentence: "driver 580.65.06"')] = "NVIDIA driver"
     works: Annotated[bool, Fact("CUDA was initialised, or NVML lists a device")] = False
     asked: Annotated[bool, Fact("CUDA was called: an error that it returns is known")] = False
     not_found: Annotated[Symptom | None, Fact("a program finds no driver at all: libcuda cannot be loaded")] = None

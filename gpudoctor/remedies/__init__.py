@@ -5,7 +5,6 @@ and the last one verifies. Where no command can help, there is none and the summ
 """
 
 from gpudoctor.remedies.commands import python_command
-from gpudoctor.remedies.container_start import start_anew
 from gpudoctor.remedies.containers import (
     configure_engine,
     install_container_toolkit,
@@ -38,7 +37,6 @@ __all__ = [
     "reserve_gpu_in_compose",
     "set_variable",
     "show_devices",
-    "start_anew",
     "start_container_with_gpu",
     "unset_variable",
     "update_driver",

@@ -22,6 +22,7 @@ PACMAN = ("arch", "manjaro", "endeavouros", "cachyos")
 RESERVATION = "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}"
 
 
+@fix
 def install_container_toolkit(*, system: System | None) -> Remedy:
     """Return how to install the NVIDIA Container Toolkit and make Docker use it."""
     system = system or System()
@@ -93,6 +94,7 @@ def _install(system: System) -> tuple[str, ...]:
     return ()
 
 
+@fix
 def configure_engine(*, system: System | None, container: Container | None, engine: str = "docker") -> Remedy:
     """Return how to make an engine use the toolkit that is installed: the runtime of docker, the CDI file of podman."""
     if engine == "podman":
@@ -132,6 +134,7 @@ def configure_engine(*, system: System | None, container: Container | None, engi
     )
 
 
+@fix
 def replace_docker_snap(*, system: System | None) -> Remedy:
     """Return how to get a Docker that sees the driver: the snap is shut off from the host's toolkit."""
     return Remedy(
@@ -148,6 +151,7 @@ def replace_docker_snap(*, system: System | None) -> Remedy:
     )
 
 
+@fix
 def leave_docker_desktop() -> Remedy:
     """Return how to use the engine of a Linux host instead of Docker Desktop, whose virtual machine has no GPU."""
     return Remedy(
@@ -194,6 +198,7 @@ def start_container_with_gpu(
     )
 
 
+@fix
 def reserve_gpu_in_compose(*, capabilities: bool = False) -> Remedy:
     """Return how a service of a compose file gets the GPU. capabilities: with the driver's libraries named too."""
     also = (
@@ -202,7 +207,7 @@ def reserve_gpu_in_compose(*, capabilities: bool = False) -> Remedy:
         else ""
     )
     return Remedy(
-        summary=f"With compose, reserve the GPU for the service, {RESERVATION}{also}, and create its container anew",
+        summary=f"With compose, reserve the GPU for the service, {RESERVATION}{also}, and recreate its container",
         commands=("docker compose up --detach --force-recreate",),
         needs=("restart",),
         reference=COMPOSE,

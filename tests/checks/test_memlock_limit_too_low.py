@@ -1,57 +1,16 @@
 """Memory that a program with InfiniBand may lock."""
 
-from dataclasses import replace
-
 import pytest
 
-from gpudoctor.model import Containers, ContainerSetup, Outcome, Severity, Symptom, System
+from gpudoctor.model import Outcome, Severity, Symptom, System
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
 from gpudoctor.testing import run_check
-
-WITH_INFINIBAND = ContainerSetup(
-    name="train", kind="container", image="train:1", device_files=("/dev/infiniband/uverbs0",)
-)
-
-
-def seen(**about: object) -> Containers:
-    return Containers(setups=(replace(WITH_INFINIBAND, **about),))  # type: ignore[arg-type]
 
 
 def told(text: str) -> tuple[Symptom, ...]:
     symptoms: tuple[Symptom, ...] = reader.read(clean_text(text, "log"))["symptoms"]
     return symptoms
-
-
-def test_a_limit() -> None:
-    (finding,) = run_check("memlock-limit-too-low", containers=seen(memlock_bytes=64 * 1024)).findings
-    assert finding.severity is Severity.WARNING
-    assert finding.summary == "The container train uses InfiniBand and may lock 64 KiB"
-    assert "--ulimit memlock=-1" in finding.remedies[0].commands[0]
-    assert "ulimits: {memlock: -1}" in finding.remedies[1].summary
-
-
-def test_the_engines_default_is_advice() -> None:
-    (finding,) = run_check("memlock-limit-too-low", containers=seen()).findings
-    assert finding.severity is Severity.INFO
-
-
-def test_its_log_says_that_it_was_too_little() -> None:
-    failure = Symptom(kind="memlock-exceeded", text="ibv_reg_mr failed with error Cannot allocate memory")
-    (finding,) = run_check("memlock-limit-too-low", containers=seen(device_files=(), failures=(failure,))).findings
-    assert finding.severity is Severity.ERROR
-
-
-def test_unlimited() -> None:
-    assert run_check("memlock-limit-too-low", containers=seen(memlock_bytes=0)).outcome is Outcome.PASSED
-
-
-@pytest.mark.parametrize("device_files", [(), ("/dev/nvidia0",)])
-def test_without_infiniband_none_is_needed(device_files: tuple[str, ...]) -> None:
-    containers = seen(device_files=device_files, memlock_bytes=64 * 1024)
-    result = run_check("memlock-limit-too-low", containers=containers)
-    assert result.outcome is Outcome.SKIPPED
-    assert result.reason == "nothing here has to do with InfiniBand"
 
 
 @pytest.mark.parametrize(

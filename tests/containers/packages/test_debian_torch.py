@@ -37,5 +37,5 @@ def test_a_build_for_the_cpu(shelf: Shelf, tmp_path: Path, builder: str, install
     torch = containers.setups[0].torch
     assert torch is not None
     assert (str(torch.version), torch.build, torch.location) == ("2.9.0+cpu", "cpu", f"{folder}/torch")
-    (finding,) = run_check("torch-cpu-build", containers=containers).findings
+    (finding,) = run_check("container-torch-cpu-build", containers=containers).findings
     assert finding.summary.startswith(f"PyTorch 2.9.0+cpu in the image {place.tag} is built without CUDA")

@@ -1,0 +1,36 @@
+"""A container, seen from outside, that asks for a GPU by a number that its host does not have."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.registry import check, skip_unless
+
+
+@check(
+    family="container",
+    explains=(
+        "container-setup-driver-capabilities-missing",
+        "container-setup-hides-gpu",
+        "container-setup-image-needs-newer-driver",
+        "container-setup-nvml-lost",
+    ),
+)
+def container_setup_asks_for_missing_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
+    """A container or service asks for a GPU that its host does not have.
+
+    Why: the GPUs of a host count from 0. The engine refuses to start a container that asks for one beyond the last:
+    "unknown device".
+    Exception: a GPU that is named by its UUID is not compared, and neither is one of another host.
+    Reference: https://docs.docker.com/engine/containers/gpu/
+    """
+    skip_unless(setups, "no container was looked at")
+    for seen in once_per_service(seen for seen in setups if seen.missing_gpu is not None):
+        missing = seen.missing_gpu
+        if missing is not None:
+            yield Finding(
+                severity=Severity.ERROR,
+                summary=f"The {seen.label} asks for the GPU {missing.name}, which its host does not have",
+                subject=seen.label,
+                facts=(missing.fact,),
+                fixes=(Fix("give-container-present-gpu", setup=seen.setup),),
+            )

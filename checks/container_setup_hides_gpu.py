@@ -1,0 +1,34 @@
+"""A container, seen from outside, that hides the GPU it gets."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.registry import check, skip_unless
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+HIDDEN = ("", "-1")
+
+
+@check(family="container")
+def container_setup_hides_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
+    """A container or service gets the GPU, and its CUDA_VISIBLE_DEVICES hides it.
+
+    Why: with an empty value or -1 CUDA finds no device, although nvidia-smi in the container shows the GPU.
+    Exception: a container without the GPU hides nothing. An image alone is not started yet.
+    Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
+    """
+    skip_unless(setups, "no container was looked at")
+    hiding = [
+        seen
+        for seen in setups
+        if seen.gpu_access and seen.setup.kind != "image" and seen.setup.environment.get(VARIABLE) in HIDDEN
+    ]
+    for seen in once_per_service(hiding):
+        value = seen.setup.environment[VARIABLE]
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f'The {seen.label} gets the GPU, and its {VARIABLE}="{value}" hides it',
+            subject=seen.label,
+            facts=(seen.fact("environment"),),
+            fixes=(Fix("show-container-its-gpu", setup=seen.setup),),
+        )

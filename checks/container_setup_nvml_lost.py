@@ -1,0 +1,30 @@
+"""A container, seen from outside, that had the GPU and lost it."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.registry import check, skip_unless
+from gpudoctor.symptoms import of_kind
+
+
+@check(family="container", explains=("container-setup-hides-gpu",))
+def container_setup_nvml_lost(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
+    """A container has lost the GPU, as its log says.
+
+    Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
+    containers, without those that a hook of the NVIDIA runtime added. NVML then says "Unknown Error".
+    Exception: a container that can lose the GPU and still has it is container-setup-may-lose-gpu.
+    Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
+    """
+    skip_unless(setups, "no container was looked at")
+    lost = [seen for seen in setups if of_kind(seen.failures, "container-nvml-unknown-error")]
+    for seen in once_per_service(lost):
+        failure = of_kind(seen.failures, "container-nvml-unknown-error")[0]
+        said = " ".join(failure.text.split())[:120]
+        yield Finding(
+            severity=Severity.ERROR,
+            summary=f"The {seen.label} has lost the GPU: its log says {said}",
+            subject=seen.label,
+            facts=(failure.fact,),
+            fixes=(Fix("restart-container", setup=seen.setup), Fix("start-container-with-cdi")),
+        )

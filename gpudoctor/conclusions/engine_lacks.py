@@ -1,0 +1,65 @@
+"""What an engine lacks to give the GPU to a container that asks for it."""
+
+from __future__ import annotations
+
+from gpudoctor.model import Container, EngineLack, SeenSetup
+
+NAMED = 5  # runtimes and devices that a text names
+CDI = "container-cdi-unresolvable"
+
+
+def engine_lack(seen: SeenSetup, container: Container | None) -> EngineLack | None:
+    """Return what the engine lacks for the container; nothing for one that runs.
+
+    container: the engines of this machine, by their files.
+    """
+    runtime, engine = seen.setup.runtime or "", seen.engine
+    if seen.setup.state == "running":
+        return None
+    if runtime.startswith("nvidia") and engine.runtimes is not None and runtime not in engine.runtimes:
+        return EngineLack(
+            kind="container-unknown-runtime",
+            text=f"The {seen.label} is started by the runtime {runtime[:40]}, which is not among the engine's: "
+            f"{_some(engine.runtimes)}",
+            facts=("containers.engine.runtimes", seen.fact("runtime")),
+        )
+    if seen.gpu_access == "cdi":
+        return _cdi_lack(seen)
+    if seen.gpu_access == "request" and _has_no_toolkit(seen, container):
+        return EngineLack(
+            kind="container-no-device-driver",
+            text=f"The {seen.label} asks for a GPU, and the NVIDIA Container Toolkit, which gives it the GPU, is not "
+            "installed",
+            facts=("container.toolkit_installed", seen.fact("gpu_requests")),
+        )
+    return None
+
+
+def _has_no_toolkit(seen: SeenSetup, container: Container | None) -> bool:
+    """Return whether the engine can give no GPU to a container.
+
+    For --gpus Docker needs no runtime nvidia, but the toolkit's hook. Source: its daemon/nvidia_linux.go.
+    """
+    engine = seen.engine
+    if engine.is_local is False or container is None or container.toolkit_installed is not False:
+        return False
+    return not ("nvidia" in (engine.runtimes or ()) or engine.cdi_devices or container.cdi_devices)
+
+
+def _cdi_lack(seen: SeenSetup) -> EngineLack | None:
+    engine, requests = seen.engine, seen.setup.gpu_requests or ()
+    names = [name for request in requests for name in request.device_ids if name.startswith("nvidia.com/")]
+    asks = f"The {seen.label} asks for the CDI device"
+    if engine.cdi_folders == ():
+        text, fact = f"{asks} {names[0][:80]}, and CDI is switched off", "cdi_folders"
+    else:
+        missing = [name for name in names if engine.cdi_devices is not None and name not in engine.cdi_devices]
+        if not missing:
+            return None
+        found = _some(engine.cdi_devices or ())
+        text, fact = f"{asks} {missing[0][:80]}, which is not among the engine's: {found}", "cdi_devices"
+    return EngineLack(kind=CDI, text=text, facts=(f"containers.engine.{fact}", seen.fact("gpu_requests")))
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:NAMED]) or "none"

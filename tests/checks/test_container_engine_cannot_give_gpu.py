@@ -1,0 +1,107 @@
+"""An engine that cannot give the GPU to a container."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import (
+    Container,
+    ContainerEngine,
+    ContainerSetup,
+    Outcome,
+    Severity,
+    Symptom,
+)
+from gpudoctor.testing import run_check
+from tests.container_setups import (
+    ALL,
+    CDI,
+    CUDA,
+    DOCKER,
+    SERVICE,
+    WITH_GPU,
+    WITH_TOOLKIT,
+    findings,
+    lines,
+    only,
+)
+
+REFUSED = replace(
+    WITH_GPU,
+    state="created",
+    failures=(
+        Symptom(
+            kind="container-no-device-driver",
+            text='could not select device driver "" with capabilities: [[gpu]]',
+        ),
+    ),
+)
+
+
+def test_the_engine_refused_to_start_it() -> None:
+    finding = only("container-engine-cannot-give-gpu", REFUSED)
+    assert finding.severity is Severity.ERROR
+    assert "the container train did not start (could not select device driver" in finding.summary
+    assert any("nvidia-ctk runtime configure" in command for command in finding.remedies[0].commands)
+
+
+def test_no_toolkit_and_a_service_that_asks() -> None:
+    service = replace(SERVICE, gpu_requests=ALL)
+    container = Container(toolkit_installed=False, cdi_devices=())
+    finding = only("container-engine-cannot-give-gpu", service, container=container)
+    assert "The service train asks for a GPU, and the NVIDIA Container Toolkit" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("setup", "engine", "installed"),
+    [
+        pytest.param(replace(WITH_GPU, state="running"), DOCKER, False, id="it runs"),
+        pytest.param(replace(WITH_GPU, state="created"), WITH_TOOLKIT, False, id="the runtime is known"),
+        pytest.param(replace(WITH_GPU, state="created"), DOCKER, True, id="Docker needs its hook only"),
+        pytest.param(replace(WITH_GPU, state="created"), DOCKER, None, id="unknown"),
+        pytest.param(replace(WITH_GPU, state="created"), replace(DOCKER, is_local=False), False, id="elsewhere"),
+    ],
+)
+def test_passes(setup: ContainerSetup, engine: ContainerEngine, installed: bool | None) -> None:
+    container = Container(toolkit_installed=installed, docker_installed=False, podman_installed=False)
+    assert findings("container-engine-cannot-give-gpu", setup, engine=engine, container=container) == []
+
+
+def test_an_unknown_runtime() -> None:
+    finding = only("container-engine-cannot-give-gpu", replace(SERVICE, runtime="nvidia"))
+    assert "started by the runtime nvidia, which is not among the engine's: runc" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        pytest.param(replace(DOCKER, cdi_folders=()), "CDI is switched off", id="off"),
+        pytest.param(
+            replace(DOCKER, cdi_folders=("/etc/cdi",), cdi_devices=()),
+            "not among the engine's: none",
+            id="not found",
+        ),
+    ],
+)
+def test_cdi(engine: ContainerEngine, words: str) -> None:
+    setup = replace(CUDA, state="created", gpu_requests=CDI)
+    finding = only("container-engine-cannot-give-gpu", setup, engine=engine)
+    assert words in finding.summary
+    assert "nvidia-ctk cdi generate" in lines(finding)
+
+
+def test_cdi_that_is_found() -> None:
+    engine = replace(DOCKER, cdi_folders=("/etc/cdi",), cdi_devices=("nvidia.com/gpu=all",))
+    setup = replace(CUDA, state="created", gpu_requests=CDI)
+    assert findings("container-engine-cannot-give-gpu", setup, engine=engine) == []
+
+
+def test_what_the_engine_lacks_is_told_once() -> None:
+    other = replace(SERVICE, name="infer", service="infer", runtime="nvidia")
+    finding = only("container-engine-cannot-give-gpu", replace(SERVICE, runtime="nvidia"), other)
+    assert finding.summary.endswith("(and so the service infer)")
+
+
+def test_without_containers_there_is_nothing_to_check() -> None:
+    result = run_check("container-engine-cannot-give-gpu")
+    assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
