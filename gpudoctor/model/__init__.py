@@ -13,6 +13,7 @@ from gpudoctor.model.conclusions import (
     TorchNeed,
 )
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
+from gpudoctor.model.cuda_libraries import CudaLibraries, Libcuda, MissingSymbol
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatch, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_condition import DriverCondition, condition_of_cuda_version
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
@@ -85,6 +86,7 @@ __all__ = [
     "CopiedFiles",
     "CudaDevice",
     "CudaIntent",
+    "CudaLibraries",
     "CudaVersion",
     "Cupy",
     "CupyMismatch",
@@ -112,8 +114,10 @@ __all__ = [
     "GpuRequest",
     "ImageCuda",
     "KnownGpu",
+    "Libcuda",
     "LibraryCall",
     "MissingGpu",
+    "MissingSymbol",
     "Mounted",
     "Nvrtc",
     "Origin",

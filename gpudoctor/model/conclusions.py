@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
+from gpudoctor.model.cuda_libraries import CudaLibraries
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
@@ -168,6 +169,7 @@ class Conclusions:
     cupy_numpy: CupyNumpy
     nvrtc: Nvrtc
     setups: tuple[SeenSetup, ...]
+    cuda_libraries: CudaLibraries
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

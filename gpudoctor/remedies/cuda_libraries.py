@@ -108,7 +108,7 @@ def framework_libraries(*, framework: str, python: Python | None, system: System
 
 @fix
 def install_cuda_library(
-    *, name: str, python: Python | None, system: System | None, pytorch: Pytorch | Torch | None
+    *, name: str, python: Python | None, system: System | None, pytorch: Pytorch | None
 ) -> tuple[Remedy, ...]:
     """Return how to give a package the CUDA library `name`, or the package a build for the CUDA that is there."""
     windows = system is not None and system.os == "windows"
@@ -142,3 +142,43 @@ def install_cuda_library(
         reference="https://developer.nvidia.com/cuda-toolkit-archive",
     )
     return *remedies, of_toolkit
+
+
+@fix
+def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python | None) -> Remedy:
+    """Return how to reinstall the wheel of a CUDA library. certain: whether its CUDA major version is PyTorch's."""
+    note = "" if certain else " (cu11 in its name for a package built for CUDA 11, and so on)"
+    return install_packages(
+        python=python,
+        requirements=("--upgrade", wheel),
+        force=True,
+        summary=f"If it still fails, install {wheel} again{note}: an old one of another package may lie over it; "
+        "pip check names the version that PyTorch asks for",
+        verify="import torch; print(torch.__version__, torch.cuda.is_available())",
+    )
+
+
+@fix
+def remove_library_folder(*, folder: str) -> Remedy:
+    """Return how to look for the folder on LD_LIBRARY_PATH that holds another libcuda than the driver's."""
+    place = " (/usr/local/cuda/compat)" if folder.startswith("compat") else ""
+    return Remedy(
+        summary=f"Take the folder {folder}{place} out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d",
+        commands=(
+            "printenv LD_LIBRARY_PATH; grep -r -E 'stubs|compat' /etc/ld.so.conf.d",
+            "unset LD_LIBRARY_PATH",
+            "sudo ldconfig",
+            "ldconfig -p | grep libcuda.so",
+        ),
+        needs=("root", "restart"),
+    )
+
+
+@fix
+def remove_compatibility_package() -> Remedy:
+    """Return how to let the driver's own libcuda be loaded."""
+    return Remedy(
+        summary="Remove the package cuda-compat, or start the container without its libraries, so that the driver's "
+        "own libcuda is loaded; a program that needs a newer CUDA needs a newer driver then",
+        reference="https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html",
+    )

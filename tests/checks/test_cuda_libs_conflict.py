@@ -72,7 +72,7 @@ def test_the_library_on_the_path_is_named() -> None:
         "cuda-libs-conflict", torch=TORCH, torch_runtime=TorchRuntime(import_error=NVJITLINK), toolkit=toolkit
     ).findings
     assert finding.summary == (
-        "PyTorch misses __nvJitLinkComplete_12_4 in libnvJitLink.so.12: "
+        "__nvJitLinkComplete_12_4 is missing in libnvJitLink.so.12: "
         "LD_LIBRARY_PATH leads to /opt/cuda/lib64/libnvJitLink.so.12"
     )
     assert finding.remedies[0].commands[0] == "unset LD_LIBRARY_PATH"
