@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus, works
 from gpudoctor.data import capability_of
-from gpudoctor.model import Device, Driver, System
-from gpudoctor.model.conclusions import Gpu, KnownGpu
+from gpudoctor.model import Device, Driver, Gpu, KnownGpu, System
 
 
 def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> Gpu:

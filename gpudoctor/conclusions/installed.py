@@ -14,6 +14,7 @@ from gpudoctor.model import (
     CupyRuntime,
     Device,
     Driver,
+    KnownGpu,
     Package,
     PackageVersion,
     Project,
@@ -25,7 +26,6 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.model.conclusions import KnownGpu
 from gpudoctor.model.record import record
 from gpudoctor.remedies import install_cupy, install_torch
 

@@ -5,7 +5,6 @@ from gpudoctor.model.conclusions import (
     Conclusions,
     CudaIntent,
     Gpu,
-    KnownGpu,
     Nvrtc,
     Origin,
     Place,
@@ -19,6 +18,7 @@ from gpudoctor.model.driver_condition import DriverCondition, condition_of_cuda_
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
+from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
 from gpudoctor.model.machine import (
@@ -65,6 +65,7 @@ from gpudoctor.model.software import (
 )
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevice, TorchDevices, described
+from gpudoctor.model.torch_kernels import TorchKernels
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.model.wsl import Wsl
@@ -147,6 +148,7 @@ __all__ = [
     "Torch",
     "TorchDevice",
     "TorchDevices",
+    "TorchKernels",
     "TorchNeed",
     "TorchRequest",
     "TorchRuntime",

@@ -12,6 +12,7 @@ from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy
 from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import Severity
+from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
@@ -19,8 +20,9 @@ from gpudoctor.model.setups import SeenSetup
 from gpudoctor.model.software import Requirement
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevices
+from gpudoctor.model.torch_kernels import TorchKernels
 from gpudoctor.model.torch_request import TorchRequest
-from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
+from gpudoctor.model.versions import CudaVersion, PackageVersion
 from gpudoctor.model.wsl import Wsl
 
 
@@ -43,18 +45,6 @@ class Place:
     is_mac: bool = False
     is_windows: bool = False
     is_tegra: Annotated[bool, Fact("a board of the Jetson family: its GPU is not on the PCI bus")] = False
-
-
-@record
-class KnownGpu:
-    """A GPU whose compute capability is known."""
-
-    name: str
-    capability: ComputeCapability
-    fact: Annotated[str, Fact("path of the fact that shows its compute capability")]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.capability.sm})"
 
 
 @record
@@ -156,6 +146,7 @@ class Conclusions:
     gpu: Gpu
     pytorch: Pytorch
     torch_devices: TorchDevices
+    torch_kernels: TorchKernels
     driver_state: DriverState
     consumers: Consumers
     gpu_need: GpuNeed

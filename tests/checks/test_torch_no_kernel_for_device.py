@@ -227,16 +227,17 @@ def test_a_report_without_a_gpu_says_how_to_find_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "summary", "name"),
+    ("runtime", "symptom", "name"),
     [
-        pytest.param(NO_KERNEL, "and an extension has none", "TORCH_CUDA_ARCH_LIST", id="an extension"),
-        pytest.param(PTXAS, "and Triton's ptxas does not know it", "TRITON_PTXAS_PATH", id="Triton"),
+        pytest.param(NO_KERNEL, "torch-no-kernel-image", "TORCH_CUDA_ARCH_LIST", id="an extension"),
+        pytest.param(PTXAS, "triton-ptxas-arch", "TRITON_PTXAS_PATH", id="Triton"),
     ],
 )
-def test_code_is_missing_and_not_that_of_pytorch(runtime: TorchRuntime, summary: str, name: str) -> None:
+def test_code_is_missing_and_not_that_of_pytorch(runtime: TorchRuntime, symptom: str, name: str) -> None:
     sections = {"torch": CU130, "torch_runtime": runtime, "devices": (device("8.6"),)}
-    (finding,) = run_check("torch-no-kernel-for-device", **sections, symptoms=REPORTED).findings
-    assert finding.summary.endswith(summary)
+    reported = (Symptom(kind=symptom, text="..."),)
+    (finding,) = run_check("torch-no-kernel-for-device", **sections, symptoms=reported).findings
+    assert finding.facts == ("symptoms[0].text", "devices[0].compute_capability")
     assert any(name in command for command in finding.remedies[0].commands)
     assert run_check("torch-no-kernel-for-device", **sections).outcome is Outcome.PASSED
 
