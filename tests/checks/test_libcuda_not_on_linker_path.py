@@ -88,3 +88,22 @@ def test_the_linker_in_wsl_is_told_the_folder_of_wsl() -> None:
     (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(message,), system=System(wsl=2)).findings
     assert finding.severity is Severity.ERROR
     assert "/usr/lib/wsl/lib/libcuda.so.1" in " ".join(finding.remedies[0].commands)
+
+
+@pytest.mark.parametrize(
+    ("files", "wsl", "link"),
+    [
+        pytest.param(
+            "/lib64/libcuda.so.550.54.14", 0, "ln -s /lib64/libcuda.so.550.54.14 /lib64/libcuda.so", id="named"
+        ),
+        pytest.param(
+            "", 0, "ln -s /usr/lib/x86_64-linux-gnu/libcuda.so.1 /usr/lib/x86_64-linux-gnu/libcuda.so", id="not"
+        ),
+        pytest.param("", 2, "ln -s /usr/lib/wsl/lib/libcuda.so.1 /usr/lib/wsl/lib/libcuda.so", id="WSL"),
+    ],
+)
+def test_the_link_goes_from_the_name_that_the_linker_wants_to_the_library(files: str, wsl: int, link: str) -> None:
+    message = Symptom(kind="libcuda-not-linked", text="cannot find -lcuda", library="ld", names={"files": files})
+    (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(message,), system=System(wsl=wsl)).findings
+    commands = ("sudo ldconfig", "ldconfig -p | grep libcuda.so", f"sudo {link}", "sudo ldconfig")
+    assert finding.remedies[0].commands == commands

@@ -1,0 +1,107 @@
+"""Commands for GPUs in containers, by engine and distribution."""
+
+import pytest
+
+from gpudoctor.model import Container, System
+from gpudoctor.remedies.containers import (
+    configure_engine,
+    engine_of,
+    install_container_toolkit,
+    leave_docker_desktop,
+    replace_docker_snap,
+    reserve_gpu_in_compose,
+    start_container_with_gpu,
+)
+
+UBUNTU = System(os="linux", distribution="ubuntu")
+ROOT = System(os="linux", distribution="ubuntu", user_is_root=True)
+TRY = "docker run --rm --gpus all ubuntu nvidia-smi"
+CONFIGURE = ("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker", TRY)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "first"),
+    [
+        ("ubuntu", "curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey | sudo gpg --dearmor -o "),
+        ("raspbian", "curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey | sudo gpg --dearmor -o "),
+        (
+            "fedora",
+            "curl -fsSL https://nvidia.github.io/libnvidia-container/stable/rpm/nvidia-container-toolkit.repo | ",
+        ),
+        ("amzn", "curl -fsSL https://nvidia.github.io/libnvidia-container/stable/rpm/nvidia-container-toolkit.repo | "),
+        ("sled", "sudo zypper addrepo https://nvidia.github.io/libnvidia-container/stable/rpm/"),
+        ("opensuse-leap", "sudo zypper addrepo https://nvidia.github.io/libnvidia-container/stable/rpm/"),
+        ("arch", "sudo pacman -S --noconfirm nvidia-container-toolkit"),
+        ("cachyos", "sudo pacman -S --noconfirm nvidia-container-toolkit"),
+    ],
+)
+def test_installing_the_toolkit(distribution: str, first: str) -> None:
+    remedy = install_container_toolkit(system=System(os="linux", distribution=distribution))
+    assert remedy.commands[0].startswith(first)
+    assert remedy.commands[-3:] == CONFIGURE
+    assert remedy.needs == ("root", "restart")
+
+
+@pytest.mark.parametrize("distribution", ["void", "nixos"])
+def test_a_distribution_that_the_guide_leaves_out_has_no_commands(distribution: str) -> None:
+    assert install_container_toolkit(system=System(os="linux", distribution=distribution)).commands == ()
+
+
+def test_docker_is_configured_and_restarted() -> None:
+    assert configure_engine(system=UBUNTU, container=None).commands == CONFIGURE
+    assert configure_engine(system=ROOT, container=None).commands[0] == CONFIGURE[0].removeprefix("sudo ")
+
+
+def test_rootless_docker_has_a_file_and_a_service_of_its_own() -> None:
+    assert configure_engine(system=UBUNTU, container=Container(rootless=True)).commands == (
+        "nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json",
+        "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
+        "systemctl --user restart docker",
+        TRY,
+    )
+
+
+def test_podman_reads_a_cdi_specification() -> None:
+    assert configure_engine(system=UBUNTU, container=Container(rootless=True), engine="podman").commands == (
+        "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        "nvidia-ctk cdi list",
+        "podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",
+    )
+
+
+def test_other_engines_of_docker() -> None:
+    assert replace_docker_snap(system=UBUNTU).commands == ("sudo snap remove docker", *CONFIGURE)
+    assert leave_docker_desktop().commands == ("docker context use default", TRY)
+    assert reserve_gpu_in_compose().commands == ("docker compose up --detach --force-recreate",)
+
+
+@pytest.mark.parametrize(
+    ("engine", "commands"),
+    [
+        ("docker", (TRY,)),
+        ("podman", ("podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",)),
+        ("singularity", ("singularity exec --nv docker://ubuntu nvidia-smi",)),
+        ("kubernetes", ()),
+        ("other", (TRY,)),
+    ],
+)
+def test_starting_again_with_the_gpu(engine: str, commands: tuple[str, ...]) -> None:
+    assert start_container_with_gpu(system=System(container=engine)).commands == commands
+
+
+def test_own_options_are_kept() -> None:
+    remedy = start_container_with_gpu(system=System(container="podman"), options="--shm-size=8g")
+    assert remedy.commands == ("podman run --rm --shm-size=8g ubuntu nvidia-smi",)
+
+
+@pytest.mark.parametrize(
+    ("system", "container", "engine"),
+    [
+        (System(container="podman"), Container(engine="docker"), "docker"),
+        (System(container="podman"), None, "podman"),
+        (System(container=""), Container(), "docker"),
+        (None, None, "docker"),
+    ],
+)
+def test_the_engine_that_started_it(system: System | None, container: Container | None, engine: str) -> None:
+    assert engine_of(system, container) == engine
