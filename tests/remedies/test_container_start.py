@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import ContainerSetup
-from gpudoctor.remedies.container_start import start_anew
+from gpudoctor.remedies.container_start import recreate_container
 
 RUN = "docker run --rm --gpus all 'my image' nvidia-smi"
 
@@ -17,12 +17,14 @@ RUN = "docker run --rm --gpus all 'my image' nvidia-smi"
 )
 def test_a_service_goes_by_compose(service: str | None, commands: list[str]) -> None:
     setup = ContainerSetup(name="c", kind="container", image="my image", service=service)
-    remedies = start_anew(setup, wish="Give it", options="--gpus all", service_lines="gpus: all", program="nvidia-smi")
+    remedies = recreate_container(
+        setup, wish="Give it", options="--gpus all", service_lines="gpus: all", program="nvidia-smi"
+    )
     assert [remedy.commands[0] for remedy in remedies] == commands
 
 
 def test_an_image_that_is_not_known_and_no_program() -> None:
-    first, _ = start_anew(
+    first, _ = recreate_container(
         ContainerSetup(name="c", kind="image"), wish="w", options="--ipc=host", service_lines="ipc: host"
     )
     assert first.commands == ("docker run --rm --ipc=host IMAGE",)
