@@ -34,7 +34,7 @@ from gpudoctor.data.drivers import (
     windows_driver,
 )
 from gpudoctor.data.environment_variables import environment_variables
-from gpudoctor.data.errors import XidMeaning, xid_meaning
+from gpudoctor.data.errors import XidMeaning, xid_cause, xid_effect, xid_label, xid_meaning
 from gpudoctor.data.gpu_names import capability_of, device_capability
 from gpudoctor.data.peaks import DevicePeak, device_peak
 from gpudoctor.data.rocm import RocmRelease, rocm_builds
@@ -86,5 +86,8 @@ __all__ = [
     "torch_companions",
     "torch_releases",
     "windows_driver",
+    "xid_cause",
+    "xid_effect",
+    "xid_label",
     "xid_meaning",
 ]

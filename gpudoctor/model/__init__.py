@@ -19,6 +19,7 @@ from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
 from gpudoctor.model.gpu import KnownGpu
+from gpudoctor.model.gpu_faults import FaultSign, GpuFault, GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
 from gpudoctor.model.machine import (
@@ -106,10 +107,13 @@ __all__ = [
     "Environment",
     "Evidence",
     "Fact",
+    "FaultSign",
     "Finding",
     "Fix",
     "FoundProfile",
     "Gpu",
+    "GpuFault",
+    "GpuFaults",
     "GpuIntent",
     "GpuNeed",
     "GpuRequest",

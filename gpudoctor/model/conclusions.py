@@ -13,6 +13,7 @@ from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import Severity
 from gpudoctor.model.gpu import KnownGpu
+from gpudoctor.model.gpu_faults import GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
@@ -151,6 +152,7 @@ class Conclusions:
     consumers: Consumers
     gpu_need: GpuNeed
     wsl: Wsl
+    gpu_faults: GpuFaults
     judgements: tuple[Judgement, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest

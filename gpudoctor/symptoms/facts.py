@@ -18,6 +18,7 @@ _NVML_TEXTS = {
     "communicate with the nvidia driver": 9,
     "nvml shared library not found": 12,
     "libnvidia-ml.so": 12,
+    "gpu is lost": 15,
     "blocked by the operating system": 17,
     "driver/library version mismatch": 18,
     "nvml/rm version mismatch": 18,

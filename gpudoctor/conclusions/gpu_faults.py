@@ -1,0 +1,120 @@
+"""Which GPUs show a fault of the hardware: Xid errors of the driver, memory errors, a device that is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.data import xid_cause, xid_effect, xid_label
+from gpudoctor.model import Device, Driver, FaultSign, GpuFault, GpuFaults, Place, Symptom, Xid
+from gpudoctor.symptoms import first, of_kind, with_code
+
+LOST_WORDS = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "requires restart"
+# Messages of a GPU that is lost, and of other faults. None of them says which GPU it is.
+LOST = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", "gpu-pcie-bus-error")
+FAULTS = (
+    *LOST,
+    *("gpu-requires-reset", "gpu-ecc-*", "gpu-nvlink-*", "gpu-nvswitch-error", "gpu-gsp-*", "gpu-error-contained"),
+    "gpu-not-init*",
+)
+NVML_LOST = "nvml-15"  # NVML_ERROR_GPU_IS_LOST of nvml.h
+
+
+def gpu_faults(
+    driver: Driver | None, devices: tuple[Device, ...] | None, symptoms: tuple[Symptom, ...] | None, place: Place
+) -> GpuFaults:
+    """Return the faults of each GPU, those of the devices of NVML first."""
+    listed = devices or ()
+    logged = driver.xids if driver is not None else None
+    signs: dict[int | str, list[FaultSign]] = {d.nvml_index: list(_of_device(n, d)) for n, d in enumerate(listed)}
+    of_programs = []
+    for number, xid in enumerate(map(xid_cause, logged or ())):
+        effect = xid_effect(xid)
+        sign = FaultSign(
+            text=xid_label(xid.number),
+            fact=f"driver.xids[{number}]",
+            severe=effect in ("reset", "lost"),
+            lost=effect == "lost",
+            xid=xid,
+        )
+        if effect == "program":
+            of_programs.append(sign)
+        elif effect != "test":
+            owner = _owner(xid, listed)
+            signs.setdefault(xid.pci_address if owner is None else owner, []).append(sign)
+    reported = _reported(symptoms, listed)
+    if reported is not None and not any(signs.values()):
+        signs.setdefault(listed[0].nvml_index if len(listed) == 1 else "", []).append(reported)
+    for symptom in of_kind(symptoms, "gpu-sensor-error")[:1]:
+        unread = FaultSign(text='a sensor that nvidia-smi cannot read ("ERR!")', fact=symptom.fact)
+        signs.setdefault("", []).append(unread)
+    labels = {device.nvml_index: device.label for device in listed}
+    faulty = tuple(
+        GpuFault(subject=labels[owner], signs=tuple(shown), nvml_index=owner)
+        if isinstance(owner, int)
+        else GpuFault(subject=owner or "GPU", signs=tuple(shown))
+        for owner, shown in signs.items()
+        if shown
+    )
+    silent = first(of_kind(symptoms, "nvidia-smi-no-devices")) if not listed and not place.in_container else None
+    return GpuFaults(
+        faulty=faulty,
+        not_started=None if faulty else silent,
+        of_programs=tuple(of_programs),
+        known=logged is not None or any(map(_has_counters, listed)),
+    )
+
+
+def _of_device(number: int, device: Device) -> Iterator[FaultSign]:
+    """Yield what NVML says about one device."""
+    path = f"devices[{number}]"
+    if any(word in device.error.lower() for word in LOST_WORDS):
+        yield FaultSign(text=f'the error "{device.error}"', fact=f"{path}.error", severe=True, lost=True)
+    if device.ecc_uncorrected_volatile:
+        count = device.ecc_uncorrected_volatile
+        text = f"{count} uncorrected memory error{'' if count == 1 else 's'} since the driver was loaded"
+        yield FaultSign(text=text, fact=f"{path}.ecc_uncorrected_volatile", severe=True)
+    if device.remapped_rows_failed:
+        text = "a memory row that could not be remapped"
+        yield FaultSign(text=text, fact=f"{path}.remapped_rows_failed", severe=True, worn_out=True)
+    if device.remapped_rows_pending:
+        yield FaultSign(text="a row remapping that waits for a reset", fact=f"{path}.remapped_rows_pending")
+    if device.retired_pages_pending:
+        text = "memory pages that wait for a reboot to be retired"
+        yield FaultSign(text=text, fact=f"{path}.retired_pages_pending")
+
+
+def _has_counters(device: Device) -> bool:
+    facts = (device.ecc_uncorrected_volatile, device.remapped_rows_failed, device.retired_pages_pending)
+    return any(fact is not None for fact in facts)
+
+
+def _reported(symptoms: tuple[Symptom, ...] | None, devices: tuple[Device, ...]) -> FaultSign | None:
+    """Return the fault that a program or NVML reports, None if none does.
+
+    The kernel log goes back to the start: while a device answers, a line without an Xid in it may be of the past.
+    """
+    answering = any(not device.error for device in devices)
+    found = tuple(s for s in of_kind(symptoms, *FAULTS) if not (answering and s.fact.startswith("driver.kernel_mess")))
+    lost = (*with_code(symptoms, NVML_LOST), *of_kind(found, *LOST))
+    symptom = first(with_code(symptoms, NVML_LOST), found)
+    if symptom is None:
+        return None
+    text = "GPU is lost" if symptom.text.isdecimal() else symptom.text
+    return FaultSign(text=f'the error "{text}"', fact=symptom.fact, severe=True, lost=bool(lost))
+
+
+def _owner(xid: Xid, devices: tuple[Device, ...]) -> int | None:
+    """Return the NVML index of the device that an Xid is about; None if its address is of none.
+
+    NVML gives no address of a device that it cannot reach: what belongs to no other device belongs to that one.
+    """
+    address = _bus_address(xid.pci_address)
+    owners = [device.nvml_index for device in devices if address and _bus_address(device.pci_address or "") == address]
+    lost = [device.nvml_index for device in devices if address and device.error and device.pci_address is None]
+    return owners[0] if owners else lost[0] if len(lost) == 1 else None
+
+
+def _bus_address(address: str) -> str:
+    """Return "1:c1:00" of "PCI:0001:C1:00", "00000001:C1:00.0" and the like: the kernel log leaves out the function."""
+    parts = address.lower().removeprefix("pci:").partition(".")[0].split(":")
+    return ":".join([parts[0].lstrip("0") or "0", *parts[1:]]) if len(parts) == 3 else ""
