@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from gpudoctor.data.tables import load_table
@@ -46,3 +47,9 @@ def removed_from_cupy(name: str) -> RemovedPart | None:
         if row["name"] == name:
             return RemovedPart(name=name, last=row["last"], package=row["package"], instead=row["instead"])
     return None
+
+
+def cuda_major(name: str) -> int | None:
+    """Return the CUDA major version in a distribution's name: 12 of cupy-cuda12x, 11 of cupy-cuda115."""
+    match = re.fullmatch(r"cupy-cuda(?:(\d{1,2})x|(\d{1,2})\d)", name)
+    return int(match[1] or match[2]) if match else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
+from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
@@ -30,6 +31,7 @@ def run_checks(
     requirements: what the user asks of the machine. severities: check id → severity that its findings have.
     """
     ignored = ignored or {}
+    snapshot = with_inferred(snapshot)
     facts = Facts(snapshot, requirements=tuple(requirements))
     results = tuple(
         _skipped(check, ignored[check.id]) if check.id in ignored else _run(check, facts) for check in checks

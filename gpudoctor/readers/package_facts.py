@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from gpudoctor.data.cupy_packages import cuda_major
 from gpudoctor.model import Cupy, Package, PackageVersion, Python, Torch
 from gpudoctor.parsers.requirements_files import normalise
 from gpudoctor.probes.cupy_build import DISTRIBUTIONS as CUPY
@@ -73,9 +74,3 @@ def _platform(cupy: Package) -> str | None:
     if cupy.name != "cupy":
         return "cuda"
     return "cuda" if cupy.installer == "conda" else None
-
-
-def cuda_major(name: str) -> int | None:
-    """Return the CUDA major version in a distribution's name: 12 of cupy-cuda12x, 11 of cupy-cuda115."""
-    match = re.fullmatch(r"cupy-cuda(?:(\d{1,2})x|(\d{1,2})\d)", name)
-    return int(match[1] or match[2]) if match else None

@@ -33,7 +33,6 @@ from gpudoctor.readers import (
     shell,
     transformers_env,
 )
-from gpudoctor.readers.conclusions import concluded
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.text import Text, read_text
 from gpudoctor.snapshots.saved import read_snapshot
@@ -139,8 +138,7 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
         contradictions += _contradictions(gathered, reading, reports)
         reports += _reports(gathered, reading)
         gathered = joined(gathered, reading.facts)
-    facts, conclusions = concluded(gathered)
-    reports += _reports(gathered, Reading("concluded from the report", conclusions))
+    facts = gathered
     taken_at = facts.pop("taken_at", None)
     facts.setdefault("symptoms", ())
     facts.setdefault("contradictions", tuple(contradictions))

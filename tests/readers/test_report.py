@@ -33,7 +33,7 @@ def test_what_no_text_tells_is_unknown() -> None:
 def test_evidence_names_the_text() -> None:
     report = run_checks(load_checks(), read_texts([("log.txt", TOO_OLD)]))
     assert report.findings[0].check_id == "driver-too-old"
-    assert {evidence.source for evidence in report.findings[0].evidence} == {"messages in log.txt"}
+    assert {evidence.source for evidence in report.findings[0].evidence} == {"log.txt", "messages in log.txt"}
 
 
 def test_two_values_are_a_contradiction() -> None:

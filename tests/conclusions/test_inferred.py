@@ -1,7 +1,10 @@
 """What follows from the facts of a report."""
 
+from typing import Any
+
 import pytest
 
+from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -13,12 +16,18 @@ from gpudoctor.model import (
     PackageVersion,
     PciGpu,
     Python,
+    Snapshot,
     Symptom,
     System,
     Torch,
     TorchRuntime,
 )
-from gpudoctor.readers.conclusions import concluded
+
+
+def concluded(sections: dict[str, Any]) -> tuple[dict[str, Any]]:
+    """Return the sections of a pasted report with what follows from them."""
+    return (vars(with_inferred(Snapshot(contradictions=(), **sections))),)
+
 
 RTX_3090 = PciGpu(address="", vendor="nvidia", device_id="", name="NVIDIA GeForce RTX 3090")
 
@@ -82,10 +91,12 @@ def test_a_device_has_the_capability_of_its_name() -> None:
 
 
 def test_a_gpu_that_is_named_is_a_device() -> None:
-    facts, conclusions = concluded({"system": System(pci_gpus=(RTX_3090,))})
+    (facts,) = concluded({"system": System(pci_gpus=(RTX_3090,))})
     assert [device.name for device in facts["devices"]] == ["NVIDIA GeForce RTX 3090"]
     assert facts["devices"][0].compute_capability == ComputeCapability(8, 6)
-    assert "devices" in conclusions
+    assert [report.source for report in facts["reports"] if report.section == "devices"] == [
+        "concluded from the report"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +112,19 @@ def test_a_gpu_that_is_named_is_a_device() -> None:
 )
 def test_a_gpu_that_does_not_answer_is_none(others: dict[str, object]) -> None:
     facts = concluded({"system": System(pci_gpus=(RTX_3090,)), **others})[0]
-    assert [device.name for device in facts.get("devices", ())] in ([], ["NVIDIA A10"])
+    assert [device.name for device in facts["devices"] or ()] in ([], ["NVIDIA A10"])
 
 
 def test_amd_is_no_device() -> None:
     amd = PciGpu(address="", vendor="amd", device_id="", name="AMD Radeon RX 6650 XT")
-    assert "devices" not in concluded({"system": System(pci_gpus=(amd,))})[0]
+    assert concluded({"system": System(pci_gpus=(amd,))})[0]["devices"] is None
+
+
+def test_on_a_live_machine_nothing_is_inferred() -> None:
+    live = Snapshot(driver=Driver(version=DriverVersion((535, 54, 3))))
+    assert with_inferred(live) is live
+
+
+def test_inferring_twice_changes_nothing() -> None:
+    once = with_inferred(Snapshot(contradictions=(), torch=Torch(version=PackageVersion("2.1.0+cu118"))))
+    assert with_inferred(once) == once
