@@ -1,41 +1,24 @@
 """The variables that choose which GPUs a program sees."""
 
-import re
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import INVALID_DEVICE, NO_DEVICE, cuda_error, no_driver_reported
-from gpudoctor.conclusions.installed import Machine, whole_torch
-from gpudoctor.conclusions.messages import reported
 from gpudoctor.model import (
     Device,
-    Driver,
-    Environment,
+    DeviceChoice,
     Finding,
+    Fix,
+    Gpu,
     Origin,
-    Remedy,
+    Pytorch,
     Severity,
     Symptom,
-    System,
-    Torch,
-    TorchRuntime,
+    VisibleDevices,
 )
-from gpudoctor.model.record import record
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import set_variable, unset_variable
+from gpudoctor.symptoms import Symptoms, first, with_code
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
-Symptoms = tuple[Symptom, ...] | None
-AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-
-
-@record
-class _Choice:
-    """What the variable leaves visible: the entries that count, the one that ends the list, and why it does."""
-
-    visible: tuple[str, ...]
-    bad: str = ""
-    reason: str = ""
-    after: tuple[str, ...] = ()
+UNSET = Fix("unset-variable", name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU")
 
 
 @check(
@@ -44,13 +27,11 @@ class _Choice:
 )
 def cuda_visible_devices_hides_gpu(
     origin: Origin,
-    environment: Environment | None = None,
+    visible_devices: VisibleDevices,
+    pytorch: Pytorch,
+    gpu: Gpu,
     devices: tuple[Device, ...] | None = None,
-    driver: Driver | None = None,
-    torch: Torch | None = None,
-    torch_runtime: TorchRuntime | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there.
 
@@ -60,270 +41,108 @@ def cuda_visible_devices_hides_gpu(
     Exception: fewer devices than there are, as with "0" of four, are a choice, and so is a closing -1.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    if environment is None and not symptoms:
+    if not visible_devices.known and not symptoms:
         raise Skip("environment is unknown")
-    environment = environment or Environment()
-    build = whole_torch(torch, torch_runtime).build
-    skip_unless(not origin.is_report or build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
-    if build == "rocm":
-        yield from _amd_findings(environment, system)
+    skip_unless(not origin.is_report or pytorch.build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
+    if pytorch.build == "rocm":
+        if visible_devices.amd is not None:
+            skip_unless(known(visible_devices.amd.count, "system.amd_gfx_targets"), "there is no AMD GPU to hide")
+            yield _all_hidden(visible_devices.amd)
         return
-    value = environment.get(NVIDIA)
-    if value is not None:
-        found = tuple(_nvidia_findings(value, devices, driver, torch_runtime, system, symptoms, origin))
-        yield from found
-        if found:
-            return
-    wrong = (
-        *_wrong_number(value, devices, torch_runtime, system, symptoms),
-        *_seen_elsewhere(value, torch_runtime, system, symptoms),
-    )
-    yield from wrong
-    if origin.is_report and value is None and not wrong:
+    choice = visible_devices.nvidia
+    found = _hidden(choice, visible_devices, gpu, is_report=origin.is_report) if choice is not None else None
+    if found is not None:
+        yield found
+        return
+    said = first(with_code(symptoms, "cuda-101"))
+    # Which number a MIG device has is for mig-misconfigured; and if CUDA cannot be used at all no number would do.
+    partitioned = any(device.mig_enabled or "MIG" in (device.name or "") for device in devices or ())
+    wrong_number = said is not None and not partitioned and pytorch.available is not False
+    if said is not None and wrong_number:
+        yield _wrong_number(said, choice, len(devices or ()))
+    if choice is None and visible_devices.seen_elsewhere:
+        yield _seen_elsewhere(visible_devices)
+    elif origin.is_report and choice is None and not wrong_number:
         raise Skip("the report does not show CUDA_VISIBLE_DEVICES")
 
 
-def _nvidia_findings(
-    value: str,
-    devices: tuple[Device, ...] | None,
-    driver: Driver | None,
-    torch_runtime: TorchRuntime | None,
-    system: System | None,
-    symptoms: Symptoms,
-    origin: Origin,
-) -> Iterator[Finding]:
-    no_device = cuda_error(NO_DEVICE, driver, torch_runtime, symptoms=symptoms)
-    silent = torch_runtime is not None and torch_runtime.available is False and not torch_runtime.availability_error
-    if origin.is_report and not (no_device or silent) and not _sees_too_few(value, torch_runtime, symptoms):
+def _hidden(choice: DeviceChoice, devices: VisibleDevices, gpu: Gpu, *, is_report: bool) -> Finding | None:
+    """Return what the variable hides.
+
+    Raises:
+        Skip: there is no NVIDIA GPU to hide, or that is unknown.
+    """
+    if is_report and not devices.misses and not devices.too_few:
         # A report may show only some of the devices.
-        skip_unless(not _choose(value, None).visible, "nothing in the report fails for want of a device")
-    choice = _choose(value, devices)
-    if choice.bad == "" and choice.visible:
+        skip_unless(choice.hides_all, "nothing in the report fails for want of a device")
+    if not choice.bad and choice.visible:
         # The number of devices is often not in a report. With driver and GPU in order, a device that is not there
         # is what leaves none; the first device is there wherever one is.
-        if (
-            (no_device or silent)
-            and not devices
-            and choice.visible[0] != "0"
-            and not no_driver_reported(torch_runtime, symptoms)
-        ):
-            reason = "names no device that CUDA finds"
-            yield _all_hidden(NVIDIA, value, _Choice(visible=(), bad=choice.visible[0], reason=reason), None, system)
-        return
-    if not choice.visible:
-        if _sees_devices(driver, torch_runtime):
-            return
-        unavailable = torch_runtime is not None and torch_runtime.available is False
-        differs = bool(reported(symptoms, "torch-differs-by-program"))
-        seen_none = bool(no_device) or differs or (unavailable and not no_driver_reported(torch_runtime, symptoms))
-        gpu = _hidden_gpu(Machine(system=system, driver=driver, devices=devices), seen_none)
-        skip_unless(known(gpu, "devices"), "there is no NVIDIA GPU to hide")
-        yield _all_hidden(NVIDIA, value, choice, len(devices) if devices else None, system)
-    elif choice.after or choice.reason != "ends the list":
-        yield _some_hidden(value, choice, system)
+        if devices.misses and choice.count is None and choice.visible[0] != "0":
+            return _all_hidden(choice, f"{choice.visible[0]} names no device that CUDA finds")
+        return None
+    if choice.visible:
+        return _some_hidden(choice) if choice.after or choice.reason != "ends the list" else None
+    if devices.finds_some:
+        return None
+    name = "a GPU" if gpu.name is None and devices.finds_none else gpu.name
+    skip_unless(known(name, "devices"), "there is no NVIDIA GPU to hide")
+    return _all_hidden(choice)
 
 
-def _sees_too_few(value: str, torch_runtime: TorchRuntime | None, symptoms: Symptoms) -> bool:
-    """Return whether PyTorch sees fewer devices than the variable names, or a program asks for one too many."""
-    if cuda_error(INVALID_DEVICE, None, torch_runtime, symptoms=symptoms):
-        return True
-    if torch_runtime is None or torch_runtime.available is None:
-        return False
-    if torch_runtime.device_count is None:
-        return not torch_runtime.available
-    return torch_runtime.device_count < len(value.split(","))
+def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
+    count = choice.count
+    gpus = "every GPU" if count is None else f"all {count} GPUs" if count > 1 else "the only GPU"
+    if not because and choice.reason not in ("", "ends the list"):
+        because = f"{choice.bad} {choice.reason}"
+    remove = f"Remove {choice.name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden on "
+    name_one = "Or name a GPU that is there: they count from 0"
+    return Finding(
+        severity=Severity.ERROR,
+        summary=f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
+        subject=choice.name,
+        facts=(f"environment.{choice.name}",),
+        fixes=(
+            Fix("unset-variable", name=choice.name, summary=f"{remove}purpose"),
+            Fix("set-variable", name=choice.name, value="0", summary=name_one),
+        ),
+    )
 
 
-def _wrong_number(
-    value: str | None,
-    devices: tuple[Device, ...] | None,
-    torch_runtime: TorchRuntime | None,
-    system: System | None,
-    symptoms: Symptoms,
-) -> Iterator[Finding]:
-    """Yield a finding where a program asked for a device whose number is not among the visible ones."""
-    said = cuda_error(INVALID_DEVICE, None, torch_runtime, symptoms=symptoms)
-    if said is None or any(device.mig_enabled or "MIG" in (device.name or "") for device in devices or ()):
-        return  # which number a MIG device has is for mig-misconfigured
-    if torch_runtime is not None and torch_runtime.available is False:
-        return  # no number would do: CUDA cannot be used at all
-    count = len(devices) if devices else None
-    shown = f' with {NVIDIA}="{value}"' if value else ""
+def _some_hidden(choice: DeviceChoice) -> Finding:
+    hidden = f", and hides {', '.join(choice.after)} after it" if choice.after else ""
+    reason = "names no GPU" if choice.reason == "ends the list" else choice.reason
+    value = ",".join(choice.visible)
+    return Finding(
+        severity=Severity.WARNING,
+        summary=f'{choice.bad} in {NVIDIA}="{choice.value}" {reason}{hidden}',
+        subject=NVIDIA,
+        facts=(f"environment.{NVIDIA}",),
+        fixes=(Fix("set-variable", name=NVIDIA, value=value, summary="Name only the GPUs that are there"), UNSET),
+    )
+
+
+def _wrong_number(said: Symptom, choice: DeviceChoice | None, count: int) -> Finding:
+    """Return the finding if a program asked for a device whose number is not among the visible ones."""
+    shown = f' with {NVIDIA}="{choice.value}"' if choice is not None and choice.value else ""
     there = f"; the machine has {count} GPU{'s' if count > 1 else ''}, 0 to {count - 1}" if count else ""
-    yield Finding(
+    return Finding(
         severity=Severity.ERROR,
         summary=f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}",
         subject="device number",
-        facts=(said, *((f"environment.{NVIDIA}",) if value is not None else ())),
-        remedies=(
-            Remedy(
-                summary=f"Ask only for devices that are visible, from 0 on: cuda:0. {NVIDIA} renumbers them, so that "
-                f"with {NVIDIA}=2 the third GPU is cuda:0; start no more processes (--nproc_per_node) than it names",
-                commands=(
-                    "nvidia-smi -L",
-                    f"python -c \"import os, torch; print(os.environ.get('{NVIDIA}'), torch.cuda.device_count())\"",
-                ),
-                needs=("restart",),
-            ),
-            unset_variable(system=system, name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU"),
-        ),
+        facts=(said.fact, *((f"environment.{NVIDIA}",) if choice is not None else ())),
+        fixes=(Fix("ask-for-visible-devices"), UNSET),
     )
 
 
-def _seen_elsewhere(
-    value: str | None, torch_runtime: TorchRuntime | None, system: System | None, symptoms: Symptoms
-) -> Iterator[Finding]:
-    """Yield a finding where PyTorch names a GPU in one program of a report and finds none in another."""
-    none = reported(symptoms, "torch-no-gpus")
-    names = torch_runtime.device_names if torch_runtime is not None else None
-    if value is not None or not none or not names or torch_runtime is None or torch_runtime.available:
-        return
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"PyTorch sees {names[0]} in one program and no GPU in another: {NVIDIA} hides it there",
-        subject=NVIDIA,
-        facts=(none[0][0], "torch_runtime.device_names"),
-        remedies=(
-            Remedy(
-                summary=f"Look in that program, its options (--gpu, --device) and its script for {NVIDIA}, which many "
-                "set by os.environ, and let it name a GPU that is there: the first one is 0",
-                needs=("restart",),
-            ),
-            unset_variable(system=system, name=NVIDIA, summary=f"Or remove {NVIDIA}: programs then see every GPU"),
-        ),
-    )
-
-
-def _choose(value: str, devices: tuple[Device, ...] | None) -> _Choice:
-    """Return what CUDA makes of the value.
-
-    Numbers are read as by strtoul ("1gpu2" is 1), and a repeated entry empties the list.
-    Source: torch/cuda/__init__.py, _parse_visible_devices, of PyTorch 2.14.
-    """
-    entries = [entry.strip() for entry in value.split(",")]
-    by_uuid = value.strip().startswith(("GPU-", "MIG-"))
-    visible: list[str] = []
-    for position, entry in enumerate(entries):
-        after = tuple(entries[position + 1 :])
-        name = entry if by_uuid else _number(entry)
-        reason = _why_invalid(name, entry, by_uuid, devices)
-        if reason:
-            return _Choice(visible=tuple(visible), bad=entry or "an empty entry", reason=reason, after=after)
-        if name in visible:
-            return _Choice(visible=(), bad=entry, reason="is named twice, which empties the list")
-        visible.append(name)
-    return _Choice(visible=tuple(visible))
-
-
-def _number(entry: str) -> str:
-    match = re.match(r"[+-]?\d+", entry)
-    return str(int(match[0])) if match else ""
-
-
-def _why_invalid(name: str, entry: str, by_uuid: bool, devices: tuple[Device, ...] | None) -> str:
-    """Return why the entry names no device, as the end of a sentence; "" where it does, or may."""
-    if by_uuid:
-        if not entry.startswith(("GPU-", "MIG-")):
-            return "is no UUID"
-        return "names no GPU of this machine" if _is_unknown_uuid(entry, devices) else ""
-    if not name or name.startswith("-"):
-        return "ends the list"
-    if devices and int(name) >= len(devices) and not _has_mig(devices):
-        return f"is beyond the last GPU, {len(devices) - 1}"
-    return ""
-
-
-def _has_mig(devices: tuple[Device, ...]) -> bool:
-    return any(device.mig_enabled or device.mig_uuids for device in devices)
-
-
-def _is_unknown_uuid(entry: str, devices: tuple[Device, ...] | None) -> bool:
-    """Return whether no device has that UUID; a beginning of it is enough for CUDA."""
-    if not devices:
-        return False
-    # The older form of a MIG device is "MIG-GPU-<uuid of the GPU>/<instance>/<instance>".
-    if entry.startswith("MIG-") and not entry.startswith("MIG-GPU-"):
-        uuids = [uuid for device in devices for uuid in device.mig_uuids or ()]
-        complete = all(device.mig_uuids is not None for device in devices)
-    else:
-        entry = entry.removeprefix("MIG-").partition("/")[0]
-        uuids = [device.uuid for device in devices if device.uuid]
-        complete = len(uuids) == len(devices)
-    return complete and not any(uuid.lower().startswith(entry.lower()) for uuid in uuids)
-
-
-def _sees_devices(driver: Driver | None, torch_runtime: TorchRuntime | None) -> bool:
-    """Return whether CUDA found devices all the same: then the variable is read in another way than here."""
-    if driver is not None and driver.cuda_device_count:
-        return True
-    return torch_runtime is not None and bool(torch_runtime.available and torch_runtime.device_count)
-
-
-def _hidden_gpu(machine: Machine, seen_none: bool) -> str | None:
-    """Return the GPU that is hidden, "" for none, None for unknown.
-
-    seen_none: CUDA found a driver and no device.
-    """
-    gpu = machine.gpu()
-    if gpu is None and seen_none:
-        return "a GPU"
-    return gpu
-
-
-def _all_hidden(name: str, value: str, choice: _Choice, count: int | None, system: System | None) -> Finding:
-    gpus = "every GPU" if count is None else f"all {count} GPUs" if count > 1 else "the only GPU"
-    because = "" if choice.reason in ("", "ends the list") else f": {choice.bad} {choice.reason}"
+def _seen_elsewhere(devices: VisibleDevices) -> Finding:
+    remove = f"Or remove {NVIDIA}: programs then see every GPU"
     return Finding(
         severity=Severity.ERROR,
-        summary=f'{name}="{value}" hides {gpus}{because}',
-        subject=name,
-        facts=(f"environment.{name}",),
-        remedies=(
-            unset_variable(
-                system=system,
-                name=name,
-                summary=f"Remove {name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden "
-                "on purpose",
-            ),
-            set_variable(system=system, name=name, value="0", summary="Or name a GPU that is there: they count from 0"),
-        ),
-    )
-
-
-def _some_hidden(value: str, choice: _Choice, system: System | None) -> Finding:
-    hidden = f", and hides {', '.join(choice.after)} after it" if choice.after else ""
-    reason = "names no GPU" if choice.reason == "ends the list" else choice.reason
-    return Finding(
-        severity=Severity.WARNING,
-        summary=f'{choice.bad} in {NVIDIA}="{value}" {reason}{hidden}',
+        summary=f"PyTorch sees {devices.seen_elsewhere} in one program and no GPU in another, probably because of "
+        f"{NVIDIA} there",
         subject=NVIDIA,
-        facts=(f"environment.{NVIDIA}",),
-        remedies=(
-            set_variable(
-                system=system,
-                name=NVIDIA,
-                value=",".join(choice.visible),
-                summary="Name only the GPUs that are there",
-            ),
-            unset_variable(system=system, name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU"),
-        ),
+        facts=devices.seen_elsewhere_facts,
+        certain=False,
+        fixes=(Fix("look-for-variable-in-program"), Fix("unset-variable", name=NVIDIA, summary=remove)),
     )
-
-
-def _amd_findings(environment: Environment, system: System | None) -> Iterator[Finding]:
-    """Yield a finding where a variable hides every AMD GPU. UUIDs are passed over."""
-    count = None
-    if system is not None and system.amd_gfx_targets is not None:
-        count = len(system.amd_gfx_targets)
-    for name in AMD:
-        value = environment.get(name)
-        first = value.split(",")[0].strip() if value is not None else "0"
-        if first.startswith("GPU-"):
-            continue
-        number = _number(first)
-        beyond = bool(count and number and int(number) >= count)
-        if not number or number.startswith("-") or beyond:
-            skip_unless(known(count, "system.amd_gfx_targets"), "there is no AMD GPU to hide")
-            reason = f"is beyond the last GPU, {count - 1}" if beyond and count else "ends the list"
-            yield _all_hidden(name, value or "", _Choice(visible=(), bad=first, reason=reason), count, system)
-            return

@@ -69,6 +69,7 @@ from gpudoctor.model.torch_devices import TorchDevice, TorchDevices, described
 from gpudoctor.model.torch_kernels import TorchKernels
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
+from gpudoctor.model.visible_devices import DeviceChoice, VisibleDevices
 from gpudoctor.model.wsl import Wsl
 
 __all__ = [
@@ -97,6 +98,7 @@ __all__ = [
     "CupyRuntime",
     "CupyStatus",
     "Device",
+    "DeviceChoice",
     "DeviceFile",
     "DeviceProcess",
     "Driver",
@@ -157,6 +159,7 @@ __all__ = [
     "TorchRequest",
     "TorchRuntime",
     "UnmetRequirement",
+    "VisibleDevices",
     "Wsl",
     "Xid",
     "condition_of_cuda_version",

@@ -24,6 +24,7 @@ from gpudoctor.model.torch_devices import TorchDevices
 from gpudoctor.model.torch_kernels import TorchKernels
 from gpudoctor.model.torch_request import TorchRequest
 from gpudoctor.model.versions import CudaVersion, PackageVersion
+from gpudoctor.model.visible_devices import VisibleDevices
 from gpudoctor.model.wsl import Wsl
 
 
@@ -153,6 +154,7 @@ class Conclusions:
     gpu_need: GpuNeed
     wsl: Wsl
     gpu_faults: GpuFaults
+    visible_devices: VisibleDevices
     judgements: tuple[Judgement, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest

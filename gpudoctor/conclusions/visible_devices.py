@@ -1,0 +1,145 @@
+"""What the variables that choose devices leave visible, and what programs find."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from gpudoctor.model import (
+    Device,
+    DeviceChoice,
+    Driver,
+    DriverState,
+    Environment,
+    Symptom,
+    System,
+    TorchRuntime,
+    VisibleDevices,
+)
+from gpudoctor.symptoms import of_kind, with_code
+
+NVIDIA = "CUDA_VISIBLE_DEVICES"
+AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", NVIDIA)
+
+
+def visible_devices(
+    environment: Environment | None,
+    devices: tuple[Device, ...] | None,
+    driver: Driver | None,
+    driver_state: DriverState,
+    system: System | None,
+    torch_runtime: TorchRuntime | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> VisibleDevices:
+    """Return what each variable leaves visible, and whether programs find devices."""
+    runtime = torch_runtime or TorchRuntime()
+    value = environment.get(NVIDIA) if environment is not None else None
+    unavailable = runtime.available is False
+    no_device = bool(with_code(symptoms, "cuda-100"))
+    elsewhere = _seen_elsewhere(runtime, symptoms)
+    return VisibleDevices(
+        known=environment is not None,
+        nvidia=None if value is None else replace(choose(value, devices), hides_all=not choose(value, None).visible),
+        amd=_hidden_amd(environment or Environment(), system or System()),
+        misses=driver_state.not_found is None and (no_device or (unavailable and not runtime.availability_error)),
+        finds_none=no_device
+        or bool(of_kind(symptoms, "torch-differs-by-program"))
+        or (unavailable and driver_state.not_found is None),
+        finds_some=bool((driver and driver.cuda_device_count) or (runtime.available and runtime.device_count)),
+        too_few=bool(with_code(symptoms, "cuda-101")) or (value is not None and _sees_too_few(value, runtime)),
+        seen_elsewhere=elsewhere[0],
+        seen_elsewhere_facts=elsewhere[1],
+    )
+
+
+def _sees_too_few(value: str, runtime: TorchRuntime) -> bool:
+    if runtime.available is None:
+        return False
+    if runtime.device_count is None:
+        return not runtime.available
+    return runtime.device_count < len(value.split(","))
+
+
+def _seen_elsewhere(runtime: TorchRuntime, symptoms: tuple[Symptom, ...] | None) -> tuple[str, tuple[str, ...]]:
+    """Return a GPU that PyTorch names in one program of a report, if it finds none in another."""
+    none = of_kind(symptoms, "torch-no-gpus")
+    if not none or not runtime.device_names or runtime.available:
+        return "", ()
+    return runtime.device_names[0], (none[0].fact, "torch_runtime.device_names")
+
+
+def choose(value: str, devices: tuple[Device, ...] | None) -> DeviceChoice:
+    """Return what CUDA makes of the value of CUDA_VISIBLE_DEVICES. devices: those of the machine, if they are known.
+
+    Numbers are read as by strtoul ("1gpu2" is 1), and a repeated entry empties the list.
+    Source: torch/cuda/__init__.py, _parse_visible_devices, of PyTorch 2.14.
+    """
+    entries = [entry.strip() for entry in value.split(",")]
+    by_uuid = value.strip().startswith(("GPU-", "MIG-"))
+    count = len(devices) if devices else None
+    visible: list[str] = []
+    for position, entry in enumerate(entries):
+        name = entry if by_uuid else _number(entry)
+        reason = _why_no_uuid(entry, devices) if by_uuid else _why_no_number(name, devices)
+        if reason:
+            return DeviceChoice(
+                name=NVIDIA,
+                value=value,
+                visible=tuple(visible),
+                bad=entry or "an empty entry",
+                reason=reason,
+                after=tuple(entries[position + 1 :]),
+                count=count,
+            )
+        if name in visible:
+            reason = "is named twice, which empties the list"
+            return DeviceChoice(name=NVIDIA, value=value, bad=entry, reason=reason, count=count)
+        visible.append(name)
+    return DeviceChoice(name=NVIDIA, value=value, visible=tuple(visible), count=count)
+
+
+def _number(entry: str) -> str:
+    match = re.match(r"[+-]?\d+", entry)
+    return str(int(match[0])) if match else ""
+
+
+def _why_no_number(number: str, devices: tuple[Device, ...] | None) -> str:
+    """Return why the number names no device, as the end of a sentence; "" if it does, or may."""
+    if not number or number.startswith("-"):
+        return "ends the list"
+    partitioned = any(device.mig_enabled or device.mig_uuids for device in devices or ())
+    if devices and int(number) >= len(devices) and not partitioned:
+        return f"is beyond the last GPU, {len(devices) - 1}"
+    return ""
+
+
+def _why_no_uuid(entry: str, devices: tuple[Device, ...] | None) -> str:
+    """Return why the entry names no device; a beginning of a UUID is enough for CUDA."""
+    if not entry.startswith(("GPU-", "MIG-")):
+        return "is no UUID"
+    if not devices:
+        return ""
+    # The older form of a MIG device is "MIG-GPU-<uuid of the GPU>/<instance>/<instance>".
+    if entry.startswith("MIG-") and not entry.startswith("MIG-GPU-"):
+        uuids = [uuid for device in devices for uuid in device.mig_uuids or ()]
+        complete = all(device.mig_uuids is not None for device in devices)
+    else:
+        entry = entry.removeprefix("MIG-").partition("/")[0]
+        uuids = [device.uuid for device in devices if device.uuid]
+        complete = len(uuids) == len(devices)
+    known = any(uuid.lower().startswith(entry.lower()) for uuid in uuids)
+    return "names no GPU of this machine" if complete and not known else ""
+
+
+def _hidden_amd(environment: Environment, system: System) -> DeviceChoice | None:
+    """Return the first variable that hides every AMD GPU. UUIDs are passed over."""
+    count = len(system.amd_gfx_targets) if system.amd_gfx_targets is not None else None
+    for name in AMD:
+        value = environment.get(name)
+        first = value.split(",")[0].strip() if value is not None else "0"
+        number = _number(first)
+        beyond = bool(count and number and int(number) >= count)
+        if not first.startswith("GPU-") and (not number or number.startswith("-") or beyond):
+            reason = f"is beyond the last GPU, {count - 1}" if beyond and count else "ends the list"
+            return DeviceChoice(name=name, value=value or "", bad=first, reason=reason, count=count)
+    return None
