@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model.record import record
@@ -31,6 +33,27 @@ def rocm_builds(release: str) -> RocmRelease | None:
                 gfx_targets=None if targets is None else tuple(targets),
             )
     return None
+
+
+def rocm_targets_after(release: tuple[int, ...]) -> tuple[str, ...] | None:
+    """Return the gfx targets of the next release whose targets are verified, None if there is none.
+
+    From release to release targets were added only, so what that one lacks the release lacks.
+    """
+    later = (row for row in load_table("rocm")["torch"] if _numbers(row) > release[:2])
+    found = min((row for row in later if row["gfx_targets"] is not None), key=_numbers, default=None)
+    return tuple(found["gfx_targets"]) if found is not None else None
+
+
+def first_rocm_release(target: str) -> tuple[str, str] | None:
+    """Return the first release of PyTorch 2, and its newest ROCm, whose build has code for the gfx target."""
+    rows = (row for row in load_table("rocm")["torch"] if _numbers(row) >= (2, 0) and row["variants"])
+    found = min((row for row in rows if target in (row["gfx_targets"] or ())), key=_numbers, default=None)
+    return (found["release"], found["variants"][-1]) if found is not None else None
+
+
+def _numbers(row: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(part) for part in row["release"].split("."))
 
 
 def gfx_target_of(name: str) -> str | None:

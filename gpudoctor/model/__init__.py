@@ -2,6 +2,7 @@
 
 from gpudoctor.model.conclusions import (
     CONCLUSIONS,
+    AmdGpu,
     Conclusions,
     CudaIntent,
     Gpu,
@@ -75,6 +76,7 @@ from gpudoctor.model.wsl import Wsl
 __all__ = [
     "CONCLUSIONS",
     "SECTIONS",
+    "AmdGpu",
     "CheckResult",
     "Compiler",
     "ComputeCapability",

@@ -110,6 +110,22 @@ class TorchNeed:
 
 
 @record
+class AmdGpu:
+    """The AMD GPU, as ROCm, the bus or a report shows it.
+
+    targets: gfx targets, None if they are unknown. fact: path of what shows them.
+    product: its name in a report, "" for none; product_fact: path of that message; product_target: its gfx target.
+    """
+
+    targets: tuple[str, ...] | None = None
+    fact: str = ""
+    product: str = ""
+    product_fact: str = ""
+    product_target: str = ""
+    said: Annotated[str, Fact("path of the words that the GPU is one of AMD, if no product is named")] = ""
+
+
+@record
 class CudaIntent:
     """What shows that CUDA or ROCm was asked for; all empty if nothing does.
 
@@ -159,6 +175,7 @@ class Conclusions:
     cuda_intent: CudaIntent
     torch_request: TorchRequest
     torch_need: TorchNeed
+    amd_gpu: AmdGpu
     cupy_status: CupyStatus
     cupy_mismatch: CupyMismatches
     cupy_numpy: CupyNumpy

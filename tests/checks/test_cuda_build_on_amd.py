@@ -83,7 +83,7 @@ def test_the_words_amd_gpu_are_enough_where_nothing_names_another() -> None:
     told = said("amd-gpu-told", "I have an AMD GPU")
     (finding,) = run_check("cuda-build-on-amd", symptoms=(ASKS, told)).findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "PyTorch asks for NVIDIA's CUDA, and the GPU is one of AMD"
+    assert finding.facts == ("symptoms[0].text", "symptoms[1].text")
     assert "https://download.pytorch.org/whl/rocm" in " ".join(finding.remedies[0].commands)
     nvidia = said("nvidia-gpu-named", "RTX 3060")
     assert run_check("cuda-build-on-amd", symptoms=(ASKS, told, nvidia)).outcome is not Outcome.FOUND

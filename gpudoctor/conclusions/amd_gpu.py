@@ -1,0 +1,32 @@
+"""The AMD GPU and its gfx target."""
+
+from __future__ import annotations
+
+import re
+
+from gpudoctor.data.rocm import gfx_target_of
+from gpudoctor.model import AmdGpu, Symptom, System
+from gpudoctor.symptoms import of_kind, pasted
+
+
+def amd_gpu(system: System | None, symptoms: tuple[Symptom, ...] | None) -> AmdGpu:
+    """Return the AMD GPU: its gfx targets by ROCm, else by the product that a report names.
+
+    Graphics parts of processors are named next to NVIDIA GPUs too: only names whose gfx target is known count.
+    """
+    said = pasted(symptoms)
+    products = of_kind(said, "amd-gpu-named")
+    targets = system.amd_gfx_targets if system is not None else None
+    fact = "system.amd_gfx_targets" if targets else ""
+    for symptom in products:
+        target = gfx_target_of(symptom.text) or gfx_target_of(f"RX {symptom.text}")
+        if target is not None:
+            return AmdGpu(
+                targets=targets if targets is not None else (target,),
+                fact=fact if targets is not None else symptom.fact,
+                product=symptom.names.get("pci") or symptom.names.get("device") or symptom.text,
+                product_fact=symptom.fact,
+                product_target=target,
+            )
+    told = of_kind(said, "amd-gpu-told") if not any(re.search(r"\d", symptom.text) for symptom in products) else ()
+    return AmdGpu(targets=targets, fact=fact, said=told[0].fact if told else "")

@@ -1,0 +1,109 @@
+"""PyTorch for AMD GPUs: the ROCm build with code for the GPU, and ROCm's access to it."""
+
+from __future__ import annotations
+
+from gpudoctor.data import rocm_builds
+from gpudoctor.data.rocm import first_rocm_release
+from gpudoctor.data.torch_builds import INDEX
+from gpudoctor.model import AmdGpu, Python, Pytorch, Remedy, System
+from gpudoctor.remedies.commands import python_command, with_sudo
+from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.torch_install import REFERENCE
+from gpudoctor.remedies.variables import set_variable, unset_variable
+
+# A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
+FALLBACK_RELEASE = "2.13"
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+SUPPORTED = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
+PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"
+# Targets of the same family whose code runs on another one under the override, which AMD does not support.
+# Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
+NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
+
+
+@fix
+def install_torch_for_rocm(
+    *, python: Python | None, system: System | None, pytorch: Pytorch, amd_gpu: AmdGpu, target: str = ""
+) -> Remedy:
+    """Return how to install the ROCm build with code for the GPU: of the installed release, else of a newer one."""
+    installed = pytorch.version.minor_release if pytorch.version is not None else FALLBACK_RELEASE
+    targets = {target} if target else set(amd_gpu.targets or ())
+    release = next((r for r in (installed, FALLBACK_RELEASE) if targets & set(rocm_targets(r))), installed)
+    builds = rocm_builds(release) or rocm_builds(FALLBACK_RELEASE)
+    if (system is not None and system.os not in (None, "linux")) or builds is None or not builds.variants:
+        return Remedy(
+            summary="Install a ROCm build of PyTorch, which PyTorch has for Linux (or WSL); for Windows AMD has its "
+            "own, for RX 7000 and 9000, and torch-directml runs on older cards",
+            reference="https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/",
+        )
+    variant = builds.variants[-1]
+    index = f"{INDEX}/{variant}"
+    return Remedy(
+        summary=f"Install PyTorch {builds.release} built for {variant}",
+        commands=(
+            python_command(python, "-m", "pip", "uninstall", "--yes", "torch", "torchvision", "torchaudio"),
+            python_command(python, "-m", "pip", "install", f"torch=={builds.release}.*", "--index-url", index),
+            python_command(python, "-c", "import torch; print(torch.version.hip, torch.cuda.is_available())"),
+        ),
+        reference=REFERENCE,
+    )
+
+
+def rocm_targets(release: str) -> tuple[str, ...]:
+    """Return the gfx targets of the release's ROCm builds; none if it has no such builds."""
+    builds = rocm_builds(release)
+    return (builds.gfx_targets or ()) if builds is not None and builds.variants else ()
+
+
+@fix
+def run_code_for_gfx_target(
+    *, system: System | None, name: str, built: tuple[str, ...] = (), override: str = ""
+) -> tuple[Remedy, ...]:
+    """Return how to get code for the gfx target `name`.
+
+    built: targets in the build, none if they are unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
+    """
+    remedies = []
+    if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):
+        summary = f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}"
+        remedies.append(unset_variable(system=system, name=OVERRIDE, summary=summary))
+    near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
+    if near and not override and (not built or gfx_target(near) in built):
+        summary = f"Run the code for {gfx_target(near)}, of the same family; AMD does not support that"
+        remedies.append(set_variable(system=system, name=OVERRIDE, value=near, summary=summary))
+    newer = first_rocm_release(name)
+    pinned = ("--upgrade", f"torch=={newer[0]}.*", "--index-url", f"{INDEX}/{newer[1]}") if newer else ()
+    remedies.append(
+        Remedy(
+            summary=f"Use a build with code for {name}: "
+            + (f"PyTorch {newer[0]} or newer, {newer[1]}" if newer else "a newer release of PyTorch")
+            + f", or one built from source with PYTORCH_ROCM_ARCH={name if name.startswith('gfx') else 'its target'}; "
+            f"{OVERRIDE} ({', '.join(f'{value} for {family}x' for family, value in NEAR.items())}) helps only if a "
+            "target of the same family is in the build",
+            commands=(
+                "rocminfo | grep gfx",
+                *((python_command(None, "-m", "pip", "install", *pinned),) if newer else ()),
+            ),
+            reference=SUPPORTED,
+        )
+    )
+    return tuple(remedies)
+
+
+def gfx_target(override: str | None) -> str:
+    """Return the gfx target that HSA_OVERRIDE_GFX_VERSION names: gfx90a for "9.0.10"; "" for none."""
+    parts = (override or "").split(".")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        return ""
+    return f"gfx{int(parts[0])}{int(parts[1]):x}{int(parts[2]):x}"
+
+
+@fix
+def allow_amd_gpu(*, system: System | None) -> Remedy:
+    """Return how to give the user access to the AMD GPU."""
+    return Remedy(
+        summary="Add the user to the groups render and video, which own /dev/kfd and /dev/dri/renderD*",
+        commands=("ls -l /dev/kfd /dev/dri", with_sudo('usermod -aG render,video "$USER"', system), "rocminfo"),
+        needs=("root", "restart"),
+        reference=PREREQUISITES,
+    )
