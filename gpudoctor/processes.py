@@ -32,18 +32,17 @@ GRACE_SECONDS = 5.0
 BOOT = """
 import sys
 sys.path[:] = [entry for entry in sys.path if entry]
-import importlib.util, os
 folder, module = sys.argv[1:]
 del sys.argv[1:]
-spec = importlib.util.spec_from_file_location(
-    "gpudoctor", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
-)
-sys.modules["gpudoctor"] = package = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(package)
-importlib.import_module(module).main()
+sys.path.insert(0, folder)
+import gpudoctor
+del sys.path[0]
+from importlib import import_module
+import_module(module).main()
 """
-"""gpudoctor need not be installed for that interpreter, and nothing of its own environment is added to it. The working
-directory is taken off the path: it is the user's, and its json.py is not ours."""
+"""gpudoctor need not be installed for that interpreter, and nothing else of the folder that it is in can be imported.
+The working directory is taken off the path: it is the user's, and its json.py is not ours."""
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class WorkerEnded(Exception):
@@ -86,7 +85,7 @@ class Worker:
         self.seconds = 0.0
         self._killed = math.inf
         self._process = subprocess.Popen(
-            [interpreter, "-c", BOOT, os.path.dirname(os.path.abspath(__file__)), module],
+            [interpreter, "-c", BOOT, FOLDER, module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -88,8 +88,6 @@ def check(
         machine = replace(setting(interpreter, timeout, fast=fast, images=plan.images), profile=plan.profile)
         root = project_root(machine, os.environ)
         host = local_host(machine)
-        for name, _ in wanted:
-            formats.load(name)  # while the machine answers
         with terminal.progress("Looking at this machine ...", sys.stderr):
             report = checkup.check_host(host, plan.names, plan.ignored, plan.rules)
     status = checkup.exit_status(report, plan.fail_on)

@@ -9,7 +9,6 @@ from dataclasses import field, replace
 from gpudoctor.conclusions import sections_of as sections_read
 from gpudoctor.configuration.requirements import UNMET, sections_of
 from gpudoctor.engine.catalog import load_checks
-from gpudoctor.engine.runner import run_checks
 from gpudoctor.engine.selection import named, select
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model import Outcome, Report, Severity
@@ -68,6 +67,7 @@ def check_files(
     Raises:
         UsageError: a name is neither an id nor a family, or a file holds no text that can be read.
     """
+    from gpudoctor.engine.runner import run_checks
     from gpudoctor.readers.report import read_files
 
     began = time.monotonic()
@@ -80,16 +80,19 @@ def check_files(
 
 
 def _check_all(host: Host, rules: Rules) -> Report:
-    """Ask the machine first, and load the checks while it answers: both take a while."""
+    """Ask the machine first, and load the checks with all that they need while it answers: both take a while."""
     from gpudoctor.probes.snapshot import begin_snapshot
 
     wait = begin_snapshot(host)
+    from gpudoctor.engine.runner import run_checks
+
     checks = load_checks(rules.folder)
     return run_checks(checks, wait(), None, rules.requirements, rules.severities)
 
 
 def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], rules: Rules) -> Report:
     """Load the checks first, and ask only what they need."""
+    from gpudoctor.engine.runner import run_checks
     from gpudoctor.probes.snapshot import begin_snapshot
 
     checks = load_checks(rules.folder)
