@@ -119,7 +119,7 @@ def tune(
     from gpudoctor.files import check_writable
     from gpudoctor.profiles.from_tuning import check_assignments
     from gpudoctor.tuning import tuner
-    from gpudoctor.tuning.local import LocalExecutor, Patience, Target
+    from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
 
     if not (budget > 0 and 0 < memory_fraction <= 1):
         raise UsageError(f"budget is {budget} and memory_fraction {memory_fraction}: above 0, the latter at most 1")
@@ -130,7 +130,7 @@ def tune(
     executor = LocalExecutor(
         sys.executable if python is None else executable(os.fspath(python)),
         Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction),
-        patience=Patience(comparison=budget * COMPARISON_SHARE),
+        patience=Timeouts(comparison=budget * COMPARISON_SHARE),
     )
     request = tuner.Request(
         precisions=tuple(precisions), budget_seconds=budget, largest_batch=dataset_size, exhaustive=exhaustive

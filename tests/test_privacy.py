@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.privacy import mask, mask_pasted, mask_secrets, mask_uuids
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 
-ALICE = Setting(environ={}, directory=Path(), home="/home/alice", host_name="lab42")
+ALICE = ProbeContext(environ={}, directory=Path(), home="/home/alice", host_name="lab42")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_whatever_depth_they_stand_at() -> None:
 
 
 def test_a_machine_without_a_home_directory() -> None:
-    assert mask("/usr/bin", Setting(environ={}, directory=Path(), home="/")) == "/usr/bin"
+    assert mask("/usr/bin", ProbeContext(environ={}, directory=Path(), home="/")) == "/usr/bin"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpudoctor.errors import UsageError
-from gpudoctor.probes.host import ImageRequest, Setting
+from gpudoctor.probes.host import ImageRequest, ProbeContext
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def refuse_probing(interpreter: str | None, *, fast: bool) -> None:
         raise UsageError(f"{option} is for probing this machine: with --from nothing is probed")
 
 
-def local_host(setting: Setting) -> LocalHost:
+def local_host(setting: ProbeContext) -> LocalHost:
     from gpudoctor.probes.local_host import LocalHost  # not needed for a report
 
     return LocalHost(setting)

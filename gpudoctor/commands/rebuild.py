@@ -21,7 +21,7 @@ from gpudoctor.untrusted import clean
 if TYPE_CHECKING:
     from docker import DockerClient
 
-    from gpudoctor.containers.rebuild.run import Work
+    from gpudoctor.containers.rebuild.run import RebuildPlan
     from gpudoctor.containers.rebuild.verdict import Verdict
     from gpudoctor.model import ProjectImage
 
@@ -96,7 +96,7 @@ def _engine() -> Iterator[DockerClient]:
 
 def _works(
     client: DockerClient, arguments: dict[str, Any], services: tuple[str, ...], *, recreate: bool
-) -> tuple[Work, ...]:
+) -> tuple[RebuildPlan, ...]:
     """Return what is to be done about each image that is asked for, or found in the working directory.
 
     Raises:
@@ -121,10 +121,10 @@ def _works(
     return tuple(works)
 
 
-def _rebuild(client: DockerClient, work: Work, timeout: float, *, recreate: bool) -> bool:
+def _rebuild(client: DockerClient, work: RebuildPlan, timeout: float, *, recreate: bool) -> bool:
     """Carry it out, say how it ended, and return whether all is fresh."""
     from gpudoctor.containers.rebuild.container import NotStarted
-    from gpudoctor.containers.rebuild.run import carry_out
+    from gpudoctor.containers.rebuild.run import execute
     from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 
     if not work.builds and not work.recreates:
@@ -139,7 +139,7 @@ def _rebuild(client: DockerClient, work: Work, timeout: float, *, recreate: bool
                 show("")  # or it would go on in the line of the build's output
                 _note(text)
 
-            verdict = carry_out(client.api, work, Progress(show, say, timeout), _judge)
+            verdict = execute(client.api, work, Progress(show, say, timeout), _judge)
     except (BuildFailed, NotStarted) as error:
         for line in error.lines:
             _note(f"    {line}")
@@ -162,7 +162,7 @@ def _judge(image: ProjectImage) -> Verdict:
     return Verdict.of(run_one(check, Snapshot(images=(replace(image, asked_for=True),))).findings[0])
 
 
-def _advise(work: Work, *, recreate: bool) -> None:
+def _advise(work: RebuildPlan, *, recreate: bool) -> None:
     if work.verdict.needs_container and not recreate:
         _note(f"{work.name}: its container still has the old image: --recreate makes it anew")
     if work.verdict.is_hidden_by_mounts:

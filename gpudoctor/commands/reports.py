@@ -16,7 +16,7 @@ from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from gpudoctor.model import Report
-    from gpudoctor.probes.host import Setting
+    from gpudoctor.probes.host import ProbeContext
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable that names the file of a job's summary in GitHub Actions."""
@@ -53,7 +53,7 @@ def targets(names: Sequence[str], outputs: Sequence[str]) -> list[Target]:
     return [*zip(names, outputs, strict=False), *((name, None) for name in left)]
 
 
-def project_root(setting: Setting, environ: Mapping[str, str]) -> str:
+def project_root(setting: ProbeContext, environ: Mapping[str, str]) -> str:
     """Return the folder to which a CI service relates the paths of files, masked as in a snapshot."""
     from gpudoctor.privacy import mask_text
 

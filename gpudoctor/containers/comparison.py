@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 
 from gpudoctor.containers.builds.context import MAXIMUM_LINKS, BuildContext, ContextFile
-from gpudoctor.containers.builds.copied_files import Placed, Selection
-from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.builds.copied_files import CopiedFile, Selection
+from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.model.images import CopiedFiles
 from gpudoctor.model.record import record
@@ -53,20 +53,20 @@ class Difference:
     """
 
     kind: str
-    placed: Placed
+    placed: CopiedFile
     image_path: str
     there: ImageFile | None = None
     otherwise: str = ""
 
 
 @record
-class Look:
+class CopyComparison:
     """How one COPY lies beside the final files of the image, before its layer is asked.
 
     extra: paths in the image that no COPY brings now and that are older than this one: it may have brought them.
     """
 
-    traced: Traced
+    traced: ResolvedCopy
     differences: tuple[Difference, ...] = ()
     extra: tuple[str, ...] = ()
 
@@ -106,13 +106,13 @@ class Look:
         return bool(self.extra) or any(d.kind == "doubtful" and not d.otherwise for d in self.differences)
 
 
-def look(
+def compare_copy(
     context: BuildContext,
-    traced: Traced,
+    traced: ResolvedCopy,
     files: Mapping[str, ImageFile],
     copied: Moment | None,
     known: frozenset[str],
-) -> Look:
+) -> CopyComparison:
     """Return how the files of one COPY in the image differ from those of the context.
 
     files: of the image, by path.
@@ -130,16 +130,16 @@ def look(
         kind, otherwise = judge.difference(placed, there)
         if kind:
             differences.append(Difference(kind=kind, placed=placed, image_path=path, there=there, otherwise=otherwise))
-    return Look(traced=traced, differences=tuple(differences), extra=_extra(traced, files, copied, known))
+    return CopyComparison(traced=traced, differences=tuple(differences), extra=_extra(traced, files, copied, known))
 
 
-def compared(traced: Traced) -> list[Placed]:
+def compared(traced: ResolvedCopy) -> list[CopiedFile]:
     """Return the files of the COPY that no later one writes over."""
     return [item for item in traced.selection.placed if item.image_path not in traced.overwritten]
 
 
 def conclude(
-    context: BuildContext, look: Look, layer: Mapping[str, ImageFile] | None, *, by_buildkit: bool
+    context: BuildContext, look: CopyComparison, layer: Mapping[str, ImageFile] | None, *, by_buildkit: bool
 ) -> CopiedFiles:
     """Return what is known of one COPY at the end.
 
@@ -186,7 +186,7 @@ def conclude(
     )
 
 
-def image_path_of(placed: Placed, files: Mapping[str, ImageFile]) -> str:
+def image_path_of(placed: CopiedFile, files: Mapping[str, ImageFile]) -> str:
     """Return where the file is: inside, where the image has a folder (or a link to one) at the path of the COPY.
 
     A link to a file is followed too: the builders write to the file that it leads to.
@@ -207,7 +207,7 @@ def image_path_of(placed: Placed, files: Mapping[str, ImageFile]) -> str:
 class _Judge:
     """Says of what kind a difference is, by what may have happened to a file after it was copied."""
 
-    def __init__(self, context: BuildContext, traced: Traced, copied: Moment | None) -> None:
+    def __init__(self, context: BuildContext, traced: ResolvedCopy, copied: Moment | None) -> None:
         self._context = context
         self._traced = traced
         self._copied = copied
@@ -216,7 +216,7 @@ class _Judge:
             item.file.changed_at <= copied.latest for item in traced.selection.placed
         )
 
-    def difference(self, placed: Placed, there: ImageFile | None) -> tuple[str, str]:
+    def difference(self, placed: CopiedFile, there: ImageFile | None) -> tuple[str, str]:
         """Return the kind of the difference, "" for none, and what it is taken for where it is doubtful."""
         if there is None:
             return self._missing(placed)
@@ -232,7 +232,7 @@ class _Judge:
             return "doubtful", "stale"
         return "doubtful", "later" if self._is_unchanged_since(placed) else ""
 
-    def _missing(self, placed: Placed) -> tuple[str, str]:
+    def _missing(self, placed: CopiedFile) -> tuple[str, str]:
         copied = self._copied
         is_newer = self._times_tell and copied is not None and copied.is_before(placed.file)
         if self._traced.may_be_rewritten:
@@ -241,16 +241,16 @@ class _Judge:
             return "doubtful", "missing" if is_newer else "later" if self._is_unchanged_since(placed) else ""
         return "missing", ""
 
-    def _is_unchanged_since(self, placed: Placed) -> bool:
+    def _is_unchanged_since(self, placed: CopiedFile) -> bool:
         """Return whether the file was copied as it is now: what differs is the work of a later instruction."""
         return self._copied is not None and placed.file.changed_at < self._copied.earliest
 
-    def _is_only_mode(self, placed: Placed, there: ImageFile) -> bool:
+    def _is_only_mode(self, placed: CopiedFile, there: ImageFile) -> bool:
         """Return whether nothing but the executable bit differs, which a chmod changes without any trace in times."""
         is_file = there.kind == "file" and not placed.file.link_target and there.size_bytes == placed.file.size_bytes
         return is_file and there.digest == self._context.digest(placed.file)
 
-    def _is_unwritten(self, placed: Placed, there: ImageFile) -> bool:
+    def _is_unwritten(self, placed: CopiedFile, there: ImageFile) -> bool:
         """Return whether the stage that it came through did not write it: far older, and the context changed since.
 
         BuildKit keeps the old content of a file whose size and time are unchanged: those are the same then.
@@ -263,7 +263,7 @@ class _Judge:
         return kept or self._copied.is_before(placed.file)
 
 
-def is_same(context: BuildContext, placed: Placed, there: ImageFile) -> bool:
+def is_same(context: BuildContext, placed: CopiedFile, there: ImageFile) -> bool:
     """Return whether content or link target, and the executable bit, are those of the context."""
     file = placed.file
     if file.link_target:
@@ -273,7 +273,7 @@ def is_same(context: BuildContext, placed: Placed, there: ImageFile) -> bool:
     return there.digest == context.digest(file)
 
 
-def _may_be_kept(placed: Placed, there: ImageFile | None, *, by_buildkit: bool) -> bool:
+def _may_be_kept(placed: CopiedFile, there: ImageFile | None, *, by_buildkit: bool) -> bool:
     """Return whether a build may have kept the old content of the file.
 
     BuildKit does where size and modification time (in an archive, whole seconds) are unchanged; the classic builder
@@ -285,7 +285,7 @@ def _may_be_kept(placed: Placed, there: ImageFile | None, *, by_buildkit: bool) 
     return there is not None and there.size_bytes == file.size_bytes and abs(there.changed_at - file.modified_at) <= 1
 
 
-def _by_layer(context: BuildContext, placed: Placed, in_layer: ImageFile | None) -> str:
+def _by_layer(context: BuildContext, placed: CopiedFile, in_layer: ImageFile | None) -> str:
     """Return the kind of a doubtful difference, by what the layer of the COPY itself holds."""
     if in_layer is None:
         return "missing"
@@ -293,7 +293,7 @@ def _by_layer(context: BuildContext, placed: Placed, in_layer: ImageFile | None)
 
 
 def _extra(
-    traced: Traced, files: Mapping[str, ImageFile], copied: Moment | None, known: frozenset[str]
+    traced: ResolvedCopy, files: Mapping[str, ImageFile], copied: Moment | None, known: frozenset[str]
 ) -> tuple[str, ...]:
     """Return files below the copied folders, or of names that match a pattern, that no COPY brings now.
 

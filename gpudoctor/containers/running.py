@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.builds.context import BuildContext
-from gpudoctor.containers.builds.copied_files import Placed
-from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.builds.copied_files import CopiedFile
+from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import is_same
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.base_images import environment_of
@@ -43,7 +43,7 @@ _DELETED = 2
 
 
 def look_at_container(
-    api: APIClient, name: str, image_id: str, context: BuildContext, copies: Sequence[Traced]
+    api: APIClient, name: str, image_id: str, context: BuildContext, copies: Sequence[ResolvedCopy]
 ) -> RunningContainer:
     """Return the facts about the container `name`. image_id: the image that it should run.
 
@@ -96,7 +96,9 @@ def _kept_image(api: APIClient, about: Mapping[str, Any], image_id: str) -> str:
         return image_id
 
 
-def _modified(pair: _Pair, api: APIClient, placed: Mapping[str, Placed], mounts: Sequence[Mounted]) -> tuple[str, ...]:
+def _modified(
+    pair: _Pair, api: APIClient, placed: Mapping[str, CopiedFile], mounts: Sequence[Mounted]
+) -> tuple[str, ...]:
     """Return the copied paths whose files were changed or deleted inside the container: in content, link or mode.
 
     The engine's list of changes tells too much: a file that was only touched or copied up is in it.
@@ -141,7 +143,7 @@ def _in_force(mounts: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [mount for mount in mounts if str(mount.get("Type") or "bind") in ("bind", "volume")]
 
 
-def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, Placed]) -> Iterator[Mounted]:
+def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, CopiedFile]) -> Iterator[Mounted]:
     """Yield the file systems in memory that lie over copied files, and so hide them.
 
     Source: HostConfig.Tmpfs of the Docker Engine API; by `--mount` they stand among the mounts.
@@ -170,7 +172,7 @@ class _MountLook:
         self,
         pair: _Pair,
         context: BuildContext,
-        placed: Mapping[str, Placed],
+        placed: Mapping[str, CopiedFile],
         pid: int,
         code: frozenset[str] | None,
     ) -> None:
@@ -226,7 +228,7 @@ class _MountLook:
             return [path for path in self._code if _below(path, (source,))]
         return [source] if source.endswith(".py") else islice(_code_below(source), MAXIMUM_CODE_FILES)
 
-    def _is_of_context(self, there: str, placed: Placed) -> bool:
+    def _is_of_context(self, there: str, placed: CopiedFile) -> bool:
         """Return whether the mount shows the file of the context itself, not a copy of it."""
         try:
             return os.path.samefile(there, self._context.root / placed.file.path)

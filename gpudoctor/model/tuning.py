@@ -239,7 +239,7 @@ class Recommendation:
 
 
 @record
-class Switch:
+class SettingTrial:
     """One setting that was tried at the chosen precision and batch size."""
 
     name: Annotated[str, Fact('"channels_last", "cudnn_benchmark", "allocator", "threads=4", "compile"')]
@@ -259,7 +259,7 @@ class Tuning:
     measurements: tuple[Measurement, ...]
     recommendation: Recommendation | None = None
     numerics: tuple[Numerics, ...] = ()
-    switches: tuple[Switch, ...] = ()
+    switches: tuple[SettingTrial, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     bandwidth: Bandwidth | None = None
     transfers: tuple[Transfer, ...] = ()

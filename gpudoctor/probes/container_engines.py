@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.model import Container
 from gpudoctor.parsers.container_config import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_texts, found, is_linux, unreadable
 
 DOCKER_CONFIGS = ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json")
@@ -22,7 +22,7 @@ CDI_SPECIFICATIONS = ("/etc/cdi/*", "/var/run/cdi/*")
 COMMANDS = ("docker", "podman", "nvidia-ctk", "nvidia-container-cli", "nvidia-container-runtime")
 
 
-def question(setting: Setting) -> Question:
+def question(setting: ProbeContext) -> Question:
     """Return what to read for the section. A daemon without root is configured in its user's folder."""
     rootless = [f"{setting.home}/.config/docker/daemon.json"] if setting.home else []
     reading_list = {

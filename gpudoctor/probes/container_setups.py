@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from gpudoctor.model.containers import Containers
-from gpudoctor.probes.host import ImageRequest, Question, Setting
+from gpudoctor.probes.host import ImageRequest, ProbeContext, Question
 from gpudoctor.probes.images import COMPOSE_FILES
 from gpudoctor.probes.reading import Facts
 
@@ -16,7 +16,7 @@ FILES = (*COMPOSE_FILES, "Dockerfile")
 WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --image or --container"
 
 
-def question(setting: Setting) -> Question | None:
+def question(setting: ProbeContext) -> Question | None:
     """Return what to ask for the section; None where there is nothing to look at."""
     request = {item.name: getattr(setting.images, item.name) for item in fields(ImageRequest)}
     directory = os.fspath(setting.directory)

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import ProbeContext, Question
 from gpudoctor.untrusted import cleaned
 
 # Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.
 NO_DRIVER = ("/stubs/", "/compat/")
 
 
-def question(_setting: Setting) -> Question:
+def question(_setting: ProbeContext) -> Question:
     """Return the question. libcuda is the same for every interpreter that this environment starts."""
     return Question(name="cuda-driver", worker="cuda_driver")
 

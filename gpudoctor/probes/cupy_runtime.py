@@ -7,11 +7,11 @@ from typing import Any
 
 from gpudoctor.model import CupyRuntime
 from gpudoctor.model.codec import from_json
-from gpudoctor.probes.host import Question, Setting
+from gpudoctor.probes.host import ProbeContext, Question
 from gpudoctor.untrusted import cleaned
 
 
-def question(_setting: Setting) -> Question:
+def question(_setting: ProbeContext) -> Question:
     """Return the question; its worker runs under the interpreter that is diagnosed."""
     return Question(name="cupy-runtime", worker="cupy_runtime", in_environment=True)
 

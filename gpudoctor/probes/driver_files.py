@@ -12,7 +12,7 @@ from gpudoctor.parsers.ldconfig import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.pci_uevent import BRIDGE
 from gpudoctor.parsers.proc_driver_version import KernelModule, parse_proc_driver_version
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.host import DRIVER, Question, Setting
+from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value
 from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
 
@@ -57,7 +57,7 @@ FABRIC_MANAGER = "nv-fabricmanager"
 FABRIC_MANAGER_UNIT = "/lib/systemd/system/nvidia-fabricmanager.service"
 
 
-def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywhere
+def question(setting: ProbeContext) -> Question:  # noqa: ARG001 - the same everywhere
     """Return what to read for the section."""
     libraries = [f"{folder}/{library}" for library in LIBRARIES for folder in LIBRARY_FOLDERS]
     reading_list = {

@@ -29,7 +29,7 @@ class ImageRequest:
 
 
 @record
-class Setting:
+class ProbeContext:
     """What the questions of a run depend on.
 
     environ: the environment variables under which programs run on the machine.
@@ -93,7 +93,7 @@ class Host(Protocol):
     """
 
     @property
-    def setting(self) -> Setting: ...
+    def setting(self) -> ProbeContext: ...
 
     @property
     def taken_at(self) -> str: ...
@@ -102,7 +102,7 @@ class Host(Protocol):
         """Put the questions. The function returned waits for the answers and gives them by their question's name."""
 
 
-def setting(interpreter: str | None, timeout: float, *, fast: bool, images: ImageRequest | None = None) -> Setting:
+def setting(interpreter: str | None, timeout: float, *, fast: bool, images: ImageRequest | None = None) -> ProbeContext:
     """Return what the questions to this machine depend on.
 
     Raises:
@@ -112,7 +112,7 @@ def setting(interpreter: str | None, timeout: float, *, fast: bool, images: Imag
         directory = os.getcwd()
     except OSError:
         raise UsageError("the working directory does not exist any more: change to one that does") from None
-    return Setting(
+    return ProbeContext(
         environ=dict(os.environ),
         directory=directory,
         home=os.path.expanduser("~"),

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from gpudoctor.model.images import ProjectImage
-from gpudoctor.probes.host import ImageRequest, Question, Setting
+from gpudoctor.probes.host import ImageRequest, ProbeContext, Question
 from gpudoctor.probes.reading import Facts
 
 COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -16,7 +16,7 @@ PROJECT_FILES = (*COMPOSE_FILES, "Dockerfile")
 WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --image or --container"
 
 
-def question(setting: Setting) -> Question | None:
+def question(setting: ProbeContext) -> Question | None:
     """Return what to ask for the section; None where there is nothing to look at."""
     request = {item.name: getattr(setting.images, item.name) for item in fields(ImageRequest)}
     directory = os.fspath(setting.directory)

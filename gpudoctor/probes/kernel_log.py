@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.model import Driver
 from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned
 
@@ -12,7 +12,7 @@ XIDS = 50
 MESSAGES = 20
 
 
-def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywhere
+def question(setting: ProbeContext) -> Question:  # noqa: ARG001 - the same everywhere
     """Return what to read for the part of the section."""
     return Question(name="kernel-log", worker="read_kernel_log", shares=READING)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.privacy import mask, mask_text
-from gpudoctor.probes.host import Answer, Question, Setting
+from gpudoctor.probes.host import Answer, ProbeContext, Question
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 
 MODULE = "gpudoctor.probes.workers.run"
@@ -20,7 +20,7 @@ LEFT_BEHIND = "The process ignores SIGKILL, as one does that waits inside the dr
 class LocalHost:
     """Answers by workers, each in a process of its own on this machine. Answers name no person and no host."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: ProbeContext) -> None:
         self.setting = setting
         self.taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
-from gpudoctor.probes.host import DRIVER, Question, Setting
+from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.untrusted import cleaned
 
 # Codes of nvml.h.
@@ -40,7 +40,7 @@ SMI_SECONDS = 10.0
 """The time limit that the worker itself gives to nvidia-smi."""
 
 
-def question(setting: Setting) -> Question:
+def question(setting: ProbeContext) -> Question:
     """Return the question. pynvml is a requirement of gpudoctor's own, so its interpreter answers."""
     seconds = setting.timeout_seconds / 2
     arguments = {"nvidia_smi_seconds": seconds} if seconds < SMI_SECONDS else {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudoctor.model.profile import FILE_NAME, FoundProfile
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned
 
@@ -15,7 +15,7 @@ _MISSING = ("ENOENT", "ENOTDIR")
 _RELATIVE = "/./"  # what stands after it is how the user knows the file; rsync -R reads paths so
 
 
-def question(setting: Setting) -> Question:
+def question(setting: ProbeContext) -> Question:
     """Return what to read for the section."""
     folder = os.fspath(setting.directory)
     path = f"{folder}/{FILE_NAME}"

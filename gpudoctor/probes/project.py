@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from gpudoctor.model import Project, Requirement
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (
@@ -27,7 +27,7 @@ PLATFORMS = {
 }
 
 
-def question(setting: Setting) -> Question:
+def question(setting: ProbeContext) -> Question:
     """Return what to read for the section."""
     folder = re.sub(r"([*?[])", r"[\1]", os.fspath(setting.directory))
     reading_list = {"files": [f"{folder}/{name}" for name in FILES], "values": ["platform", "uname"]}

@@ -9,10 +9,10 @@ from typing import Any
 from gpudoctor.model import Package, PackageVersion, Python
 from gpudoctor.parsers.conda_records import torch_record
 from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 
 
-def question(setting: Setting) -> Question:
+def question(setting: ProbeContext) -> Question:
     """Return the question that the sections python, torch and cupy are read from."""
     return Question(
         name="python",
@@ -23,7 +23,7 @@ def question(setting: Setting) -> Question:
     )
 
 
-def _active_environment(setting: Setting) -> str:
+def _active_environment(setting: ProbeContext) -> str:
     """Return the environment that the shell has activated; "" where the user names another one by its interpreter."""
     if setting.interpreter is not None:
         return ""

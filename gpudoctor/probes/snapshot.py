@@ -27,7 +27,7 @@ from gpudoctor.probes import (
     torch_build,
     torch_runtime,
 )
-from gpudoctor.probes.host import Answer, Host, Question, Setting
+from gpudoctor.probes.host import Answer, Host, ProbeContext, Question
 from gpudoctor.probes.parts import first_known
 from gpudoctor.symptoms.facts import with_symptoms
 
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     why_absent: str = ""
 
 
-ASKED: tuple[Callable[[Setting], Question | None], ...] = (
+ASKED: tuple[Callable[[ProbeContext], Question | None], ...] = (
     torch_runtime.question,
     cupy_runtime.question,
     images.question,
@@ -129,7 +129,7 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
     return with_symptoms(Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections))
 
 
-def questions(setting: Setting, sections: Collection[str] = SECTIONS) -> tuple[Question, ...]:
+def questions(setting: ProbeContext, sections: Collection[str] = SECTIONS) -> tuple[Question, ...]:
     """Return what to ask in this setting to fill `sections`, what takes longest first."""
     needed = {part.question for part in PARTS if part.section in sections}
     if setting.fast:

@@ -10,7 +10,7 @@ from gpudoctor.parsers.kfd_properties import parse_gfx_target
 from gpudoctor.parsers.os_release import parse_os_release
 from gpudoctor.parsers.pci_uevent import ACCELERATOR, DISPLAY, PciDevice, parse_pci_uevent
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import (
     Facts,
     file_text,
@@ -33,7 +33,7 @@ SYSTEMS = {"linux": "linux", "win32": "windows", "cygwin": "windows", "darwin": 
 VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
 
 
-def question(setting: Setting) -> Question:  # noqa: ARG001 - the same everywhere
+def question(setting: ProbeContext) -> Question:  # noqa: ARG001 - the same everywhere
     """Return what to read for the section."""
     reading_list = {
         "files": [

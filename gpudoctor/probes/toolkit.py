@@ -18,7 +18,7 @@ from gpudoctor.parsers.host_config import parse_newest_gcc
 from gpudoctor.parsers.ldconfig import parse_ldconfig
 from gpudoctor.parsers.nvcc_version import parse_nvcc_version
 from gpudoctor.parsers.toolkit_version import parse_folder_name, parse_version_json, parse_version_txt
-from gpudoctor.probes.host import READING, Question, Setting
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ COMPILERS = {"darwin": (), "win32": ("cl",)}.get(sys.platform, ("gcc", "cc"))
 MOST_FOLDERS = 64  # of a search path
 
 
-def question(setting: Setting) -> Question:
+def question(setting: ProbeContext) -> Question:
     """Return what to read for the section, which depends on the variables that name toolkits and compilers."""
     environ = setting.environ
     home = _home(environ.get)

@@ -18,7 +18,7 @@ from gpudoctor.errors import UsageError
 from gpudoctor.files import new_folder
 from gpudoctor.privacy import mask
 from gpudoctor.probes.environment import parse_environment
-from gpudoctor.probes.host import Answer, Host, Question, Setting
+from gpudoctor.probes.host import Answer, Host, ProbeContext, Question
 from gpudoctor.probes.snapshot import questions
 
 SCHEMA = "gpudoctor/recording/1"
@@ -123,9 +123,9 @@ class RecordedHost:
         return str(self.content["taken_at"])
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> ProbeContext:
         """The environment of the recording; nothing of it is left to mask."""
-        return Setting(environ=self.content["environment"], directory=self.folder)
+        return ProbeContext(environ=self.content["environment"], directory=self.folder)
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
         """Return the recorded answers; a question that was not recorded has none."""

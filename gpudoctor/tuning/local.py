@@ -45,7 +45,7 @@ COMPILE_SECONDS = 600.0
 
 
 @record
-class Patience:
+class Timeouts:
     """How long a worker may take, in seconds.
 
     start: for what comes before the first timed step: import of the library, building, warming up.
@@ -99,13 +99,13 @@ class LocalExecutor:
         interpreter: str,
         target: Target,
         *,
-        patience: Patience | None = None,
+        patience: Timeouts | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._known_workload = catalog.describe(target.workload, target.mode)
         of_arrays = set(catalog.precisions(target.workload)) <= set(COMPLEX_PRECISIONS)
         self._interpreter = interpreter
-        self._patience = patience or Patience()
+        self._patience = patience or Timeouts()
         self._environ = os.environ if environ is None else environ
         self._order: dict[str, Any] = {
             **vars(target),

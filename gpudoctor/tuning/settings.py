@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.model.tuning import OK, Measurement, Settings, Switch, Trial, TunedDevice
+from gpudoctor.model.tuning import OK, Measurement, Settings, SettingTrial, Trial, TunedDevice
 from gpudoctor.tuning import figures
 from gpudoctor.tuning.executor import Effort, Executor
 
@@ -45,7 +45,7 @@ def improve(
     device: TunedDevice,
     chosen: Measurement,
     deadline: float,
-    observe: Callable[[Switch], None],
+    observe: Callable[[SettingTrial], None],
 ) -> Measurement:
     """Return the best measurement found from `chosen` on, one switch after another.
 
@@ -67,16 +67,20 @@ def improve(
     return best
 
 
-def _try(executor: Executor, name: str, reference: Measurement, settings: Settings) -> Switch:
+def _try(executor: Executor, name: str, reference: Measurement, settings: Settings) -> SettingTrial:
     """Measure the switch right after what it is compared with: so little time leaves the clocks little to drift."""
     measured = executor.measure(_trial(reference, settings), EFFORT)
     if measured.throughput is None or reference.throughput is None:
-        return Switch(name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status)
+        return SettingTrial(
+            name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status
+        )
     gain = measured.throughput / reference.throughput - 1
     needed = max(WORTH_IT, NOISES * _standard_error(measured, reference))
     kept = gain > needed
     why = f"{gain:+.1%}" if kept else f"{gain:+.1%}, not above {needed:.1%}"
-    return Switch(name=name, measurement=measured, gain=gain, kept=kept, why=f"{why}{_pay_off(measured, reference)}")
+    return SettingTrial(
+        name=name, measurement=measured, gain=gain, kept=kept, why=f"{why}{_pay_off(measured, reference)}"
+    )
 
 
 def _trial(like: Measurement, settings: Settings) -> Trial:

@@ -1,6 +1,6 @@
 """One run of the tuner: describe the device, compare and search each precision, recommend, try switches, advise.
 
-What is known so far stands in a Notebook, so that an interruption or the end of the budget loses nothing.
+What is known so far stands in a TuningRun, so that an interruption or the end of the budget loses nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpudoctor.model.tuning import (
     Measurement,
     Numerics,
     Recommendation,
-    Switch,
+    SettingTrial,
     Transfer,
     TunedDevice,
     TunedWorkload,
@@ -64,7 +64,7 @@ class Request:
     exhaustive: bool = False
 
 
-class Notebook:
+class TuningRun:
     """What is known so far; it makes a Tuning at any moment.
 
     say: is told in a few words what is going on.
@@ -77,7 +77,7 @@ class Notebook:
         self.measurements: list[Measurement] = []
         self.numerics: dict[str, Numerics] = {}
         self.ceilings: list[Ceiling] = []
-        self.switches: list[Switch] = []
+        self.switches: list[SettingTrial] = []
         self.bandwidth: Bandwidth | None = None
         self.transfers: tuple[Transfer, ...] = ()
         self.loading: tuple[Loading, ...] = ()
@@ -97,7 +97,7 @@ class Notebook:
         told = measurement.status if throughput is None else f"{throughput:,.0f} {measurement.unit}"
         self.say(f"{measurement.precision}, batch {measurement.batch_size:,}: {told}")
 
-    def add_switch(self, switch: Switch) -> None:
+    def add_switch(self, switch: SettingTrial) -> None:
         """Take in a switch that was tried, and tell of it."""
         self.switches.append(switch)
         self.say(f"{switch.name}: {switch.why}")
@@ -132,7 +132,7 @@ def tune(executor: Executor, request: Request, say: Callable[[str], None] = lamb
         UsageError: there is no such device or workload.
         GpudoctorError: the library that the workload needs cannot be used.
     """
-    notebook = Notebook(executor.now, say)
+    notebook = TuningRun(executor.now, say)
     try:
         _run(executor, request, notebook)
     except KeyboardInterrupt:
@@ -143,7 +143,7 @@ def tune(executor: Executor, request: Request, say: Callable[[str], None] = lamb
     return notebook.tuning()
 
 
-def _run(executor: Executor, request: Request, notebook: Notebook) -> None:
+def _run(executor: Executor, request: Request, notebook: TuningRun) -> None:
     start = executor.now()
     notebook.say("Looking at the device")
     notebook.device = executor.describe()
@@ -171,7 +171,7 @@ def _effort(budget_seconds: float) -> Effort:
     return replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget_seconds, least), most))
 
 
-def _precisions(request: Request, notebook: Notebook) -> list[str]:
+def _precisions(request: Request, notebook: TuningRun) -> list[str]:
     """Return the precisions to try, the likely fastest first; those that the device has not are noted as left out."""
     device = notebook.device
     wanted = request.precisions or device.precisions
@@ -183,7 +183,7 @@ def _precisions(request: Request, notebook: Notebook) -> list[str]:
     return found[::-1] if device.kind == "cpu" else found
 
 
-def _search(executor: Executor, precision: str, seconds: float, request: Request, notebook: Notebook) -> None:
+def _search(executor: Executor, precision: str, seconds: float, request: Request, notebook: TuningRun) -> None:
     """Compare the numbers of one precision with the reference, then find its best batch size, all in `seconds`."""
     deadline = executor.now() + seconds
     notebook.say(f"{precision}: comparing its numbers")
@@ -201,7 +201,7 @@ def _search(executor: Executor, precision: str, seconds: float, request: Request
     notebook.results[precision] = find(executor, precision, replace(notebook.limits, deadline=enough), notebook.add)
 
 
-def _recommend(executor: Executor, deadline: float, notebook: Notebook) -> None:
+def _recommend(executor: Executor, deadline: float, notebook: TuningRun) -> None:
     """Choose the precision and the batch size, then see which switches are worth it there.
 
     Where the choice does not run any more, as when another process has taken memory, choose again.
@@ -225,7 +225,7 @@ def _is_of(measured: Measurement, chosen: Recommendation) -> bool:
     return (measured.precision, measured.batch_size) == (chosen.precision, chosen.batch_size)
 
 
-def _with_switches(chosen: Recommendation, improved: Measurement, switches: Sequence[Switch]) -> Recommendation:
+def _with_switches(chosen: Recommendation, improved: Measurement, switches: Sequence[SettingTrial]) -> Recommendation:
     """Return the recommendation with the switches that are kept."""
     kept = tuple(f"{switch.name}: {switch.why}" for switch in switches if switch.kept)
     if not kept or improved.throughput is None:
@@ -239,21 +239,21 @@ def _with_switches(chosen: Recommendation, improved: Measurement, switches: Sequ
     )
 
 
-def _recommend_from_what_is_known(notebook: Notebook) -> None:
+def _recommend_from_what_is_known(notebook: TuningRun) -> None:
     """Choose from the measurements that an interruption left."""
     if notebook.recommendation is None:
         numerics = tuple(notebook.numerics.values())
         notebook.recommendation = recommend(None, _results(notebook), numerics, notebook.limits)
 
 
-def _results(notebook: Notebook) -> list[SearchResult]:
+def _results(notebook: TuningRun) -> list[SearchResult]:
     """Return what each precision comes to, by everything that was measured."""
     precisions = dict.fromkeys(m.precision for m in notebook.measurements if m.batch_size)
     measured = {p: tuple(m for m in notebook.measurements if m.precision == p) for p in precisions}
     return [result_of(precision, found, notebook.limits) for precision, found in measured.items()]
 
 
-def _advise(executor: Executor, notebook: Notebook) -> None:
+def _advise(executor: Executor, notebook: TuningRun) -> None:
     """Measure how data comes to the device, and set the switches that follow."""
     chosen = notebook.recommendation
     if chosen is None:

@@ -8,7 +8,7 @@ import pytest
 
 from gpudoctor.commands.reports import JOB_SUMMARY, project_root, screen, targets, write_reports
 from gpudoctor.errors import UsageError
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.reporters.formats import Run
 from tests.reporters import reports
 
@@ -70,7 +70,7 @@ def test_a_summary_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: py
 
 
 def test_paths_are_those_of_the_repository(tmp_path: Path) -> None:
-    setting = Setting(
+    setting = ProbeContext(
         environ={}, directory=str(tmp_path / "docker"), home=str(tmp_path), host_name="", interpreter=None
     )
     assert project_root(setting, {}) == "~/docker"

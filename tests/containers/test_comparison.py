@@ -11,8 +11,8 @@ import pytest
 from gpudoctor.containers.builds.context import BuildContext
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.stages import read_stages
-from gpudoctor.containers.builds.tracing import Traced, trace
-from gpudoctor.containers.comparison import Moment, conclude, look
+from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
+from gpudoctor.containers.comparison import Moment, compare_copy, conclude
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.model import CopiedFiles
 
@@ -30,7 +30,7 @@ def context(tmp_path: Path) -> BuildContext:
     return BuildContext(tmp_path)
 
 
-def copied(context: BuildContext, dockerfile: str) -> Traced:
+def copied(context: BuildContext, dockerfile: str) -> ResolvedCopy:
     stages = read_stages(parse_dockerfile(f"FROM scratch\n{dockerfile}"), {})
     return trace(context, stages, stages[-1])[-1]
 
@@ -52,7 +52,10 @@ def compare(
     moment = Moment(earliest=copied_at, latest=copied_at + 1, built_at=built_at)
     known = frozenset(placed.image_path for placed in traced.selection.placed)
     return conclude(
-        context, look(context, traced, {"/app/b.py": in_image("same"), **files}, moment, known), layer, by_buildkit=True
+        context,
+        compare_copy(context, traced, {"/app/b.py": in_image("same"), **files}, moment, known),
+        layer,
+        by_buildkit=True,
     )
 
 
@@ -85,7 +88,7 @@ def test_what_a_builder_may_have_kept(
     written_at = (tmp_path / "code/a.py").stat().st_mtime
     there = in_image("old" if size_is_same else "older", written_at if time_is_same else LONG_AGO)
     traced = copied(context, COPY)
-    found = look(context, traced, {"/app/a.py": there}, None, frozenset())
+    found = compare_copy(context, traced, {"/app/a.py": there}, None, frozenset())
     assert conclude(context, found, None, by_buildkit=by_buildkit).may_be_kept is may_be_kept
 
 
@@ -116,7 +119,7 @@ def test_what_only_another_stage_took(
     traced = copied(context, "COPY code /s\nRUN make\nFROM scratch\nCOPY --from=0 /out /app\n")
     times = {"code/a.py": 1000.0, "code/b.py": 100.0}
     traced = replace(traced, inputs=tuple(replace(file, changed_at=times[file.path]) for file in traced.inputs))
-    assert look(context, traced, {}, None, frozenset()).changed_unseen(built_at, seen) == changed
+    assert compare_copy(context, traced, {}, None, frozenset()).changed_unseen(built_at, seen) == changed
 
 
 def test_what_is_the_same_is_no_difference(context: BuildContext) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gpudoctor.model import Container
 from gpudoctor.probes.container_engines import parse_container, question
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 
 DAEMON = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
 CDI = 'devices:\n- name: "0"\n- name: all\nkind: nvidia.com/gpu\n'
@@ -30,7 +30,7 @@ def machine(
 
 
 def test_question_reads_the_daemon_of_the_user() -> None:
-    asked = question(Setting(environ={}, directory=Path(), home="/home/ann"))
+    asked = question(ProbeContext(environ={}, directory=Path(), home="/home/ann"))
     assert "/home/ann/.config/docker/daemon.json" in asked.arguments["files"]
 
 

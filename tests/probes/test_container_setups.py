@@ -7,23 +7,23 @@ import pytest
 from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, GpuRequest, Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.probes.container_setups import parse_containers, question, why_unknown
-from gpudoctor.probes.host import ImageRequest, Setting
+from gpudoctor.probes.host import ImageRequest, ProbeContext
 
 
 def test_nothing_to_look_at(tmp_path: Path) -> None:
-    assert question(Setting(environ={}, directory=tmp_path)) is None
+    assert question(ProbeContext(environ={}, directory=tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "docker-compose.yml", "Dockerfile"])
 def test_a_project(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    asked = question(Setting(environ={}, directory=tmp_path))
+    asked = question(ProbeContext(environ={}, directory=tmp_path))
     assert asked is not None
     assert (asked.name, asked.worker, asked.arguments["directory"]) == ("containers", "container_facts", str(tmp_path))
 
 
 def test_a_container_that_is_named(tmp_path: Path) -> None:
-    asked = question(Setting(environ={}, directory=tmp_path, images=ImageRequest(container="train")))
+    asked = question(ProbeContext(environ={}, directory=tmp_path, images=ImageRequest(container="train")))
     assert asked is not None
     assert asked.arguments["container"] == "train"
 

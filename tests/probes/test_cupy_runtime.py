@@ -8,7 +8,7 @@ import pytest
 
 from gpudoctor.model import CudaVersion, CupyRuntime, LibraryCall, PackageVersion
 from gpudoctor.probes.cupy_runtime import parse_cupy_runtime, question
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from tests.environments import python_of
 from tests.stand_ins import facts_of
 
@@ -81,7 +81,7 @@ def call_of(runtime: CupyRuntime, library: str) -> LibraryCall:
 
 
 def test_the_question_is_asked_in_a_process_started_anew(tmp_path: Path) -> None:
-    asked = question(Setting(environ={}, directory=tmp_path))
+    asked = question(ProbeContext(environ={}, directory=tmp_path))
     assert (asked.name, asked.worker, asked.in_environment) == ("cupy-runtime", "cupy_runtime", True)
 
 

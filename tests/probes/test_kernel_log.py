@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import Driver, Xid
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.kernel_log import MESSAGES, XIDS, parse_kernel_log, question
 from gpudoctor.probes.workers.read_kernel_log import LINES, read_kernel_log
 
@@ -59,7 +59,7 @@ def test_the_newest_lines_are_kept() -> None:
 
 
 def test_question() -> None:
-    asked = question(Setting(environ={}, directory=Path()))
+    asked = question(ProbeContext(environ={}, directory=Path()))
     assert (asked.name, asked.worker) == ("kernel-log", "read_kernel_log")
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import pytest
 
 from gpudoctor.probes import local_host
-from gpudoctor.probes.host import Answer, Question, Setting
+from gpudoctor.probes.host import Answer, ProbeContext, Question
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.processes import Worker
 from tests.waiting import is_at_work, wait_until
@@ -24,7 +24,7 @@ class Ask(Protocol):
 
 
 def answers(questions: Iterable[Question], directory: Path, timeout_seconds: float = LONG_SECONDS) -> dict[str, Answer]:
-    setting = Setting(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds)
+    setting = ProbeContext(environ=dict(os.environ), directory=directory, timeout_seconds=timeout_seconds)
     return dict(LocalHost(setting).ask(questions)())
 
 
@@ -130,13 +130,13 @@ def test_a_question_that_hangs_takes_no_answer_before_it(tmp_path: Path) -> None
     hang = Question(name="hang", worker="torch_runtime", shares="word")
     (tmp_path / "torch.py").write_text("import time\nwhile True: time.sleep(1000)")
     first = Question(name="first", worker="read_host", arguments={"values": ["platform"]}, shares="word")
-    setting = Setting(environ={**os.environ, "PYTHONPATH": str(tmp_path)}, directory=tmp_path, timeout_seconds=5.0)
+    setting = ProbeContext(environ={**os.environ, "PYTHONPATH": str(tmp_path)}, directory=tmp_path, timeout_seconds=5.0)
     answered = LocalHost(setting).ask([first, hang])()
     assert {name: answer.state for name, answer in answered.items()} == {"first": "ok", "hang": "timed-out"}
 
 
 def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path) -> None:
-    setting = Setting(environ=dict(os.environ), directory=tmp_path, interpreter="/nowhere/python")
+    setting = ProbeContext(environ=dict(os.environ), directory=tmp_path, interpreter="/nowhere/python")
     there = Question(name="there", worker="read_host")
     answered = LocalHost(setting).ask([Question(name="it", worker="torch_runtime", in_environment=True), there])()
     assert answered["it"].state == "failed"
@@ -145,7 +145,7 @@ def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path
 
 
 def test_answers_name_no_person(tmp_path: Path) -> None:
-    setting = Setting(environ=dict(os.environ), directory=tmp_path, home=str(tmp_path), interpreter=sys.executable)
+    setting = ProbeContext(environ=dict(os.environ), directory=tmp_path, home=str(tmp_path), interpreter=sys.executable)
     (tmp_path / "note").write_text(f"in {tmp_path}/secret")
     asked = Question(name="it", worker="read_host", arguments={"files": [f"{tmp_path}/note"]})
     facts = LocalHost(setting).ask([asked])()["it"].facts

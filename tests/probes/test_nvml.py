@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, question, why_unknown
 from gpudoctor.probes.workers import nvml_devices
 from gpudoctor.processes import WorkerEnded, WorkerSilent
@@ -449,10 +449,10 @@ def test_the_machine_that_runs_the_tests_is_asked_without_stand_ins() -> None:
 
 
 def test_the_question() -> None:
-    asked = question(Setting(environ={}, directory="/", timeout_seconds=8))
+    asked = question(ProbeContext(environ={}, directory="/", timeout_seconds=8))
     assert (asked.name, asked.worker, asked.in_environment) == ("nvml", "nvml_devices", False)
     assert asked.arguments == {"nvidia_smi_seconds": 4.0}
-    assert question(Setting(environ={}, directory="/")).arguments == {}
+    assert question(ProbeContext(environ={}, directory="/")).arguments == {}
     assert SMI_SECONDS == nvml_devices.SMI_SECONDS
 
 

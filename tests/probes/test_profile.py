@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model.profile import FoundProfile
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.profile import parse_profile, question
 from gpudoctor.probes.workers import read_host
 from gpudoctor.profiles.env_file import render
@@ -16,7 +16,7 @@ TEXT = render(PROFILE)
 
 
 def read(folder: Path) -> FoundProfile | None:
-    asked = question(Setting(environ={}, directory=folder))
+    asked = question(ProbeContext(environ={}, directory=folder))
     assert (asked.name, asked.worker) == ("profile", "read_host")
     return parse_profile(read_host.collect(asked.arguments))
 
@@ -35,7 +35,7 @@ def test_no_profile(tmp_path: Path) -> None:
 
 def test_other_variables_in_it_leave_the_worker_never(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.env").write_text(TEXT + "DATABASE_PASSWORD=hunter2\n# hunter2\n")
-    answer = read_host.collect(question(Setting(environ={}, directory=tmp_path)).arguments)
+    answer = read_host.collect(question(ProbeContext(environ={}, directory=tmp_path)).arguments)
     assert "hunter2" not in repr(answer)
     assert parse_profile(answer) == read(tmp_path)
 
@@ -65,5 +65,5 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_file_of_any_size_is_bounded(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.env").write_text("GPUDOCTOR_A=" + "x" * 10**6 + "\n" + "GPUDOCTOR_B=1\n" * 10**5)
-    answer = read_host.collect(question(Setting(environ={}, directory=tmp_path)).arguments)
+    answer = read_host.collect(question(ProbeContext(environ={}, directory=tmp_path)).arguments)
     assert len(repr(answer)) < 10**5

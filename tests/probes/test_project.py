@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import Project, Requirement
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.project import MOST_FILES, parse_project, question
 from gpudoctor.probes.workers import read_host
 
 
 def read(folder: Path) -> Project:
-    asked = question(Setting(environ={}, directory=folder))
+    asked = question(ProbeContext(environ={}, directory=folder))
     assert (asked.name, asked.worker) == ("project", "read_host")
     return parse_project(read_host.collect(asked.arguments))
 

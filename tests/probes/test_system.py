@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import PciGpu, System
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.system import SECURE_BOOT, parse_system, question
 
 
@@ -21,7 +21,7 @@ def machine(
     platform: str = "linux",
 ) -> dict[str, Any]:
     """Return the answer of a machine with these files (None: not readable) and paths."""
-    patterns = question(Setting(environ={}, directory=Path())).arguments["listings"]
+    patterns = question(ProbeContext(environ={}, directory=Path())).arguments["listings"]
     listings = {pattern: {"paths": [path for path in listed if _matches(path, pattern)]} for pattern in patterns}
     known = {
         "platform": platform,

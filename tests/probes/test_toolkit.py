@@ -11,7 +11,7 @@ import pytest
 
 from gpudoctor.model import CudaVersion, SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.probes import toolkit as probe
-from gpudoctor.probes.host import Setting
+from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.toolkit import parse_loader_cache, parse_toolkit, question
 from gpudoctor.probes.workers import read_host
 
@@ -53,7 +53,7 @@ def read(tree: Path, monkeypatch: pytest.MonkeyPatch, **variables: str) -> Toolk
         monkeypatch.delenv(name, raising=False)
     for name, value in {"PATH": f"{tree}/bin", **variables}.items():
         monkeypatch.setenv(name, value)
-    asked = question(Setting(environ=dict(os.environ), directory=tree))
+    asked = question(ProbeContext(environ=dict(os.environ), directory=tree))
     assert (asked.name, asked.worker) == ("toolkit", "read_host")
     return parse_toolkit(read_host.collect(asked.arguments))
 

@@ -13,7 +13,7 @@ import pytest
 
 from gpudoctor.data.numerics import INNER_SIZE, error_bound
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
-from gpudoctor.probes.host import Answer, Setting
+from gpudoctor.probes.host import Answer, ProbeContext
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
 from gpudoctor.probes.workers import torch_runtime as worker
@@ -25,7 +25,7 @@ WORKER = Path(worker.__file__)
 
 def ask(path: Path, timeout_seconds: float = 20.0) -> Answer:
     """Return the answer to the question in an environment whose modules lie in `path`."""
-    setting = Setting(
+    setting = ProbeContext(
         environ={**os.environ, "PYTHONPATH": str(path)},
         directory=path,
         interpreter=sys.executable,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.errors import UsageError
-from gpudoctor.probes.host import Answer, Question, Setting
+from gpudoctor.probes.host import Answer, ProbeContext, Question
 from gpudoctor.snapshots.recording import RecordedHost, record
 
 UUID = "GPU-8f1d6c1e-1111-2222-3333-123456789abc"
@@ -34,8 +34,8 @@ SYSTEM = Answer(
 class OneAnswer:
     """A host that knows one answer."""
 
-    setting: Setting = field(
-        default_factory=lambda: Setting(environ={"CUDA_VISIBLE_DEVICES": UUID, "SECRET": "x"}, directory=Path())
+    setting: ProbeContext = field(
+        default_factory=lambda: ProbeContext(environ={"CUDA_VISIBLE_DEVICES": UUID, "SECRET": "x"}, directory=Path())
     )
     taken_at: str = "2026-01-02T03:04:05Z"
 

@@ -22,12 +22,12 @@ import pytest
 from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.local import LocalExecutor, Patience, Target, allocator_variables
+from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts, allocator_variables
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 
 EFFORT = Effort(warmup_steps=2, steps=3, limit_seconds=0.5)
-PATIENCE = Patience(start=20.0, comparison=1.0)
+PATIENCE = Timeouts(start=20.0, comparison=1.0)
 NUMPY = "class random:\n    seed = staticmethod(lambda number: None)\n"
 WORK = """
 import os, signal, subprocess, sys, time
@@ -58,7 +58,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     executors: list[LocalExecutor] = []
 
-    def start(body: str = "pass", patience: Patience = PATIENCE, text: str = "") -> LocalExecutor:
+    def start(body: str = "pass", patience: Timeouts = PATIENCE, text: str = "") -> LocalExecutor:
         file = tmp_path / "train.py"
         file.write_text(text or WORK.format(body=textwrap.indent(body, " " * 8).strip()))
         target = Target(workload=f"{file}:Work", device="cpu", arrays=True)
@@ -289,7 +289,7 @@ def test_a_hang_is_killed_with_everything_that_it_started(start: Start, tmp_path
         f"    open({str(note)!r}, 'w').write(str(child.pid))\n"
         "    time.sleep(60)"
     )
-    executor = start(body, Patience(start=2.0))
+    executor = start(body, Timeouts(start=2.0))
     assert measure(executor, 4).status == OK
     started = time.monotonic()
     measurement = measure(executor, 8)

@@ -13,7 +13,7 @@ import pytest
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Numerics, Settings, Trial
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.local import LocalExecutor, Patience, Target
+from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
 from tests.environments import python_of
 
 pytestmark = pytest.mark.environments
@@ -122,7 +122,7 @@ def test_the_loading_of_a_data_set(tmp_path: Path) -> None:
         "        return self.model(batch)\n"
     )
     target = Target(workload=f"{tmp_path / 'train.py'}:Training", device="cpu")
-    patience = Patience(comparison=1.0)
+    patience = Timeouts(comparison=1.0)
     with LocalExecutor(str(python_of("torch-cpu")), target, patience=patience) as executor:
         assert executor.describe_workload("fp32").dataset_size == 64
         assert executor.measure(Trial(precision="fp32", batch_size=16), EFFORT).status == OK

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model.tuning import OUT_OF_MEMORY, Measurement, Settings, Switch, Trial, TunedDevice
+from gpudoctor.model.tuning import OUT_OF_MEMORY, Measurement, Settings, SettingTrial, Trial, TunedDevice
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.settings import candidates, improve
 
@@ -38,8 +38,10 @@ class Bench:
         return replace(PLAIN, settings=trial.settings, step_seconds=(step,) * 9)
 
 
-def improved(bench: Bench, device: TunedDevice = CUDA, deadline: float = 1000.0) -> tuple[Settings, dict[str, Switch]]:
-    switches: list[Switch] = []
+def improved(
+    bench: Bench, device: TunedDevice = CUDA, deadline: float = 1000.0
+) -> tuple[Settings, dict[str, SettingTrial]]:
+    switches: list[SettingTrial] = []
     best = improve(bench, device, PLAIN, deadline, switches.append)  # type: ignore[arg-type]  # all that it needs
     return best.settings, {switch.name: switch for switch in switches}
 

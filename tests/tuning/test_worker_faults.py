@@ -13,7 +13,7 @@ import pytest
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.knowledge import Limits
-from gpudoctor.tuning.local import LocalExecutor, Patience, Target
+from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
 from gpudoctor.tuning.search import SearchResult, search
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
@@ -52,7 +52,7 @@ def searched(tmp_path: Path) -> Iterator[Callable[..., SearchResult]]:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     file = tmp_path / "train.py"
     target = Target(workload=f"{file}:Work", device="cpu", arrays=True)
-    executor = LocalExecutor(sys.executable, target, patience=Patience(start=20.0), environ=environ)
+    executor = LocalExecutor(sys.executable, target, patience=Timeouts(start=20.0), environ=environ)
 
     def searched(*, make_batch: str = "pass", step: str = "pass") -> SearchResult:
         lines = {"make_batch": make_batch, "step": step}

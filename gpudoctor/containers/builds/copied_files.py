@@ -28,7 +28,7 @@ _PACKED = re.compile(r"\.(tar\.zst|tzst)$", re.IGNORECASE)
 
 
 @record
-class Placed:
+class CopiedFile:
     """A file of the context and where it ends in the image.
 
     image_path: absolute. Where `inside_if_folder`, the image may have a folder of that name: then it goes inside.
@@ -51,7 +51,7 @@ class Selection:
     opaque: sources whose files are not known: URLs, repositories, archives that cannot be looked into.
     """
 
-    placed: tuple[Placed, ...] = ()
+    placed: tuple[CopiedFile, ...] = ()
     folders: tuple[str, ...] = ()
     matched: tuple[tuple[str, re.Pattern[str]], ...] = ()
     ignored: tuple[tuple[str, str], ...] = ()
@@ -76,7 +76,7 @@ class _Selector:
         self._context = context
         self._copy = copy
         self._excluded: DockerIgnore = parse_dockerignore("\n".join(copy.excludes))
-        self._placed: dict[str, Placed] = {}  # by the path in the image: a later source wins
+        self._placed: dict[str, CopiedFile] = {}  # by the path in the image: a later source wins
         self._folders: dict[str, None] = {}
         self._matched: list[tuple[str, re.Pattern[str]]] = []
         self._ignored: dict[str, str] = {}
@@ -188,7 +188,7 @@ class _Selector:
         mode = self._copy.chmod
         if re.fullmatch(r"0?[0-7]{3,4}", mode) and not file.link_target:
             file = replace(file, is_executable=bool(int(mode, 8) & 0o100))
-        self._placed[image_path] = Placed(file=file, image_path=image_path, inside_if_folder=inside_if_folder)
+        self._placed[image_path] = CopiedFile(file=file, image_path=image_path, inside_if_folder=inside_if_folder)
 
 
 def _inside(source: str) -> str:

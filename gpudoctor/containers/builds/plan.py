@@ -11,7 +11,7 @@ from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.builds.dockerfile import Dockerfile, parse_dockerfile
 from gpudoctor.containers.builds.stages import Base, Stage, find_stage, needed_stages, read_stages
-from gpudoctor.containers.builds.tracing import Traced, trace
+from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 from gpudoctor.model.record import record
 
 MAXIMUM_DOCKERFILE_BYTES = 1 << 20
@@ -35,7 +35,7 @@ class Plan:
     other_contexts: Mapping[str, BuildContext] = field(default_factory=dict)
 
     @cached_property
-    def copies(self) -> tuple[Traced, ...]:
+    def copies(self) -> tuple[ResolvedCopy, ...]:
         """Return each COPY and ADD of the target with its files.
 
         Raises:

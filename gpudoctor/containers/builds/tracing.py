@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.containers.builds.context import BuildContext, ContextFile
-from gpudoctor.containers.builds.copied_files import WILDCARDS, Placed, Selection, select_files
+from gpudoctor.containers.builds.copied_files import WILDCARDS, CopiedFile, Selection, select_files
 from gpudoctor.containers.builds.dockerfile import Instruction
 from gpudoctor.containers.builds.patterns import name_expression
 from gpudoctor.containers.builds.run_mounts import context_mounts
@@ -30,7 +30,7 @@ class WholeFolder:
 
 
 @record
-class Traced:
+class ResolvedCopy:
     """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it brings.
 
     So is a RUN that sees files of the context by --mount: it brings none, and they are its inputs.
@@ -56,7 +56,7 @@ class Traced:
 
 def trace(
     context: BuildContext, stages: Sequence[Stage], target: Stage, others: Mapping[str, BuildContext] | None = None
-) -> tuple[Traced, ...]:
+) -> tuple[ResolvedCopy, ...]:
     """Return the copies of `target` in their order, those of the stages that it goes on from first.
 
     others: folders that the build has names for, for --from.
@@ -74,14 +74,14 @@ class _Tracer:
         self._context = context
         self._others = others
         self._stages = tuple(stages)
-        self._known: dict[int, tuple[Traced, ...]] = {}
+        self._known: dict[int, tuple[ResolvedCopy, ...]] = {}
 
-    def copies(self, stage: Stage) -> tuple[Traced, ...]:
+    def copies(self, stage: Stage) -> tuple[ResolvedCopy, ...]:
         if stage.index not in self._known:
             self._known[stage.index] = self._trace(stage)
         return self._known[stage.index]
 
-    def _trace(self, stage: Stage) -> tuple[Traced, ...]:
+    def _trace(self, stage: Stage) -> tuple[ResolvedCopy, ...]:
         base = find_stage(self._stages[: stage.index], stage.base)
         traced = [] if base is None else list(self.copies(base))
         for step in stage.steps:
@@ -95,24 +95,24 @@ class _Tracer:
                 traced.append(new)
         return tuple(traced)
 
-    def _one(self, copy: Copy, stage: Stage) -> Traced:
+    def _one(self, copy: Copy, stage: Stage) -> ResolvedCopy:
         if not copy.origin or copy.origin in self._others:  # its name goes before that of a stage
             selection = self._selection(copy)
             opaque = f"{', '.join(selection.opaque)} is no file of the context" if selection.opaque else ""
-            return Traced(copy=copy, selection=selection, opaque="" if selection.placed else opaque)
+            return ResolvedCopy(copy=copy, selection=selection, opaque="" if selection.placed else opaque)
         origin = find_stage(self._stages[: stage.index], copy.origin)
         if origin is None:
-            return Traced(copy=copy, selection=Selection(), opaque=f"it copies from the image {copy.origin}")
+            return ResolvedCopy(copy=copy, selection=Selection(), opaque=f"it copies from the image {copy.origin}")
         return self._from_stage(copy, origin)
 
-    def _mounted(self, run: Instruction, stage: Stage) -> Iterator[Traced]:
+    def _mounted(self, run: Instruction, stage: Stage) -> Iterator[ResolvedCopy]:
         """Yield what a RUN sees of the context."""
         sources = tuple(mount.get("source", ".") for mount in context_mounts(run))
         copy = Copy(instruction=run, stage=stage.name, sources=sources, destination="/")
         plain = all("$" not in source and not WILDCARDS.search(source) for source in sources)
         inputs = tuple(placed.file for placed in select_files(self._context, copy).placed) if plain else ()
         if inputs:
-            yield Traced(
+            yield ResolvedCopy(
                 copy=copy, selection=Selection(), opaque="what it makes of its files is not seen", inputs=inputs
             )
 
@@ -129,10 +129,10 @@ class _Tracer:
         )
         return replace(selection, placed=placed)
 
-    def _from_stage(self, copy: Copy, origin: Stage) -> Traced:
+    def _from_stage(self, copy: Copy, origin: Stage) -> ResolvedCopy:
         """Return what `copy` brings of the files that `origin` took from the context."""
         known = {placed.image_path: (placed, item) for item in self.copies(origin) for placed in item.selection.placed}
-        placed: dict[str, Placed] = {}
+        placed: dict[str, CopiedFile] = {}
         rewritten = False
         for source in copy.sources:
             path = posixpath.normpath(posixpath.join("/", source))
@@ -141,7 +141,7 @@ class _Tracer:
                 matched = _matched(path, names, found)
                 target = None if matched is None else _target(copy, matched, found)
                 if target is not None:
-                    placed[target] = Placed(
+                    placed[target] = CopiedFile(
                         file=before.file,
                         image_path=target,
                         inside_if_folder=found == matched and not copy.destination.endswith("/"),
@@ -151,8 +151,8 @@ class _Tracer:
         selection = Selection(placed=tuple(placed.values()), folders=tuple(folder.target for folder in whole))
         if not placed:
             opaque = f"stage {origin.name} makes its files"
-            return Traced(copy=copy, selection=selection, opaque=opaque, inputs=self._inputs(origin))
-        return Traced(copy=copy, selection=selection, may_be_rewritten=rewritten, whole=whole)
+            return ResolvedCopy(copy=copy, selection=selection, opaque=opaque, inputs=self._inputs(origin))
+        return ResolvedCopy(copy=copy, selection=selection, may_be_rewritten=rewritten, whole=whole)
 
     def _whole(self, copy: Copy, origin: Stage) -> Iterator[WholeFolder]:
         """Yield the folders that `copy` takes whole, where nothing but COPY can have put files into them."""
@@ -214,10 +214,10 @@ def _target(copy: Copy, source: str, found: str) -> str | None:
     return f"{destination.rstrip('/')}/{found[len(folder) :]}" if found.startswith(folder) else None
 
 
-def _before_a_run(item: Traced) -> Traced:
-    return Traced(**{**vars(item), "later_run": True})
+def _before_a_run(item: ResolvedCopy) -> ResolvedCopy:
+    return ResolvedCopy(**{**vars(item), "later_run": True})
 
 
-def _before_a_copy(item: Traced, paths: frozenset[str]) -> Traced:
+def _before_a_copy(item: ResolvedCopy, paths: frozenset[str]) -> ResolvedCopy:
     mine = {placed.image_path for placed in item.selection.placed} & paths
-    return Traced(**{**vars(item), "overwritten": item.overwritten | mine}) if mine else item
+    return ResolvedCopy(**{**vars(item), "overwritten": item.overwritten | mine}) if mine else item

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpudoctor.containers.builds.plan import Plan
-from gpudoctor.containers.images.history import Entry, Fit
+from gpudoctor.containers.images.history import Entry, HistoryMatch
 
 MAXIMUM_SHOWN = 60
 """Characters of a value that are shown."""
@@ -14,7 +14,7 @@ MAXIMUM_SHOWN = 60
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 
-def differing_arguments(fit: Fit, plan: Plan) -> tuple[str, ...]:
+def differing_arguments(fit: HistoryMatch, plan: Plan) -> tuple[str, ...]:
     """Return the given arguments that had another value: "V: 1 in the image, 2 asked for".
 
     Both builders write the arguments that a RUN may read before its command: |2 V=1 W=2 /bin/sh -c ...
@@ -23,7 +23,7 @@ def differing_arguments(fit: Fit, plan: Plan) -> tuple[str, ...]:
     return _told(_differing(given, fit.own), given)
 
 
-def differing_defaults(fit: Fit, plan: Plan, built_at: float) -> tuple[str, ...]:
+def differing_defaults(fit: HistoryMatch, plan: Plan, built_at: float) -> tuple[str, ...]:
     """Return the arguments that are not given, and of which the Dockerfile had another default when it was built.
 
     BuildKit writes `ARG V=1` with the value that V had. That may have been given, too: it tells of another default

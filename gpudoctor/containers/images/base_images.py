@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Base
 from gpudoctor.containers.engines.connection import seconds_of
-from gpudoctor.containers.images.history import Fit, chain, entries_of
+from gpudoctor.containers.images.history import HistoryMatch, chain, entries_of
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -45,7 +45,7 @@ def inspect_image(api: APIClient, name: str) -> Inspected | None:
     return about
 
 
-def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: Fit) -> dict[str, Base]:
+def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: HistoryMatch) -> dict[str, Base]:
     """Return what each base hands over to the build.
 
     Where the one that the image goes on from is not there (any more), the image itself tells its working directory and
@@ -74,7 +74,7 @@ def has_base_moved(image: Inspected, base: Inspected | None) -> bool | None:
     return not is_built_on(image, base) and written_at(base) > seconds_of(str(image.get("Created") or ""))
 
 
-def tag_built_on(api: APIClient, image: Inspected, fit: Fit) -> str | None:
+def tag_built_on(api: APIClient, image: Inspected, fit: HistoryMatch) -> str | None:
     """Return a tag of the local image that `image` was built on; None where none of those looked at is it.
 
     Raises:
@@ -115,7 +115,7 @@ def _handed_over(about: Inspected) -> Base:
     )
 
 
-def _told_by_image(image: Inspected, plan: Plan, fit: Fit) -> Base:
+def _told_by_image(image: Inspected, plan: Plan, fit: HistoryMatch) -> Base:
     own = {
         word.partition("=")[0]
         for step in chain(plan.stages, plan.target)

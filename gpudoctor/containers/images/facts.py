@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpudoctor.containers.builds.context import MAXIMUM_LINKS
-from gpudoctor.containers.builds.copied_files import Placed
+from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.plan import Plan
-from gpudoctor.containers.builds.tracing import Traced
-from gpudoctor.containers.comparison import Look, Moment, compared, conclude, image_path_of, look
+from gpudoctor.containers.builds.tracing import ResolvedCopy
+from gpudoctor.containers.comparison import CopyComparison, Moment, compare_copy, compared, conclude, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.answer_store import AnswerStore, cache_folder
 from gpudoctor.containers.images.base_images import Inspected, bases_of, inspect_bases, is_built_on, written_at
 from gpudoctor.containers.images.files import ImageFile
-from gpudoctor.containers.images.history import Entry, Fit, entries_of, fit
+from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of, match_history
 from gpudoctor.containers.images.layers import Layer, Unreadable
 from gpudoctor.containers.images.reader import Files, real_paths
 from gpudoctor.containers.images.stored_files import StoredFiles
@@ -54,9 +54,9 @@ class ImageFacts:
         self.entries = entries_of(api.history(self.id))
         self.bases = inspect_bases(api, plan)
         below = self._below(plan.base)
-        first = fit(self.entries, plan.stages, plan.target, below)
+        first = match_history(self.entries, plan.stages, plan.target, below)
         self.plan = plan.on(bases_of(self.about, self.bases, plan, first))
-        self.fit: Fit = fit(self.entries, self.plan.stages, self.plan.target, below)
+        self.fit: HistoryMatch = match_history(self.entries, self.plan.stages, self.plan.target, below)
         if self.entries and self.fit.builder == "classic":
             self.plan = self.plan.by_classic_builder
         elif self.fit.builder == "buildkit" and _version(api) < DOCKER_23:
@@ -108,14 +108,14 @@ class ImageFacts:
         copies = self.plan.copies
         there = read_copied(files, copies)
         known = _known(copies)
-        looks = [look(self.plan.context, copy, there, self.moment(copy), known) for copy in copies]
+        looks = [compare_copy(self.plan.context, copy, there, self.moment(copy), known) for copy in copies]
         looks = [self._without_inherited(item) for item in looks]
         layers = self._layers(looks, files)
         concluded = [self._conclude(item, self._layer(layers, item.traced)) for item in looks]
         seen = frozenset(path for item in looks for path in item.seen)
         return tuple(self._with_doubt(item, look, seen) for item, look in zip(concluded, looks, strict=True))
 
-    def _without_inherited(self, look: Look) -> Look:
+    def _without_inherited(self, look: CopyComparison) -> CopyComparison:
         """Return the look without extra files that another stage has from the image that it goes on from."""
         folders = look.traced.whole if look.extra else ()
         inherited: set[str] = set()
@@ -130,7 +130,7 @@ class ImageFacts:
             inherited |= {folder.target + path.removeprefix(folder.source) for path in there}
         return replace(look, extra=tuple(path for path in look.extra if path not in inherited)) if folders else look
 
-    def _with_doubt(self, item: CopiedFiles, look: Look, seen: frozenset[str]) -> CopiedFiles:
+    def _with_doubt(self, item: CopiedFiles, look: CopyComparison, seen: frozenset[str]) -> CopiedFiles:
         """Return the facts of a COPY from a stage, with what speaks against them: what the stage took has changed.
 
         seen: paths in the context whose content is known to be that in the image.
@@ -143,14 +143,14 @@ class ImageFacts:
         named = ", ".join(changed[:MAXIMUM_SHOWN])
         return replace(item, unknown=f"{named} changed after the build, and only what was made of it is in the image")
 
-    def _is_any_older(self, look: Look) -> bool:
+    def _is_any_older(self, look: CopyComparison) -> bool:
         """Return whether the times of files tell: in a new checkout, all are newer than the image."""
         return any(file.changed_at <= self.built_at for file in look.traced.inputs)
 
-    def _conclude(self, item: Look, layer: Mapping[str, ImageFile] | None) -> CopiedFiles:
+    def _conclude(self, item: CopyComparison, layer: Mapping[str, ImageFile] | None) -> CopiedFiles:
         return conclude(self.plan.context, item, layer, by_buildkit=self.by_buildkit)
 
-    def moment(self, traced: Traced) -> Moment | None:
+    def moment(self, traced: ResolvedCopy) -> Moment | None:
         """Return when the COPY was carried out. The history has whole seconds, the image its exact end."""
         entry = self.fit.entry(traced.copy.instruction)
         if entry is None or not entry.created_at:
@@ -159,7 +159,7 @@ class ImageFacts:
         latest = end if int(end) == entry.created_at else entry.created_at + 1.0
         return Moment(earliest=float(entry.created_at), latest=latest, built_at=self.built_at)
 
-    def _layers(self, looks: Sequence[Look], files: StoredFiles) -> tuple[Layer, ...] | None:
+    def _layers(self, looks: Sequence[CopyComparison], files: StoredFiles) -> tuple[Layer, ...] | None:
         """Return the layers with the doubtful files, the lowest first; None where none is doubtful or readable."""
         doubtful = {path: size for item in looks for path, size in item.doubtful.items()}
         is_small = int(self.about.get("Size") or 0) <= SOON_READ_BYTES
@@ -174,7 +174,7 @@ class ImageFacts:
             return None
         return tuple(_as_copied(layer, real) for layer in layers)
 
-    def _layer(self, layers: Sequence[Layer] | None, traced: Traced) -> Mapping[str, ImageFile] | None:
+    def _layer(self, layers: Sequence[Layer] | None, traced: ResolvedCopy) -> Mapping[str, ImageFile] | None:
         """Return the files of the layer that the COPY made; None where it is not known."""
         entry = self.fit.entry(traced.copy.instruction)
         if layers is None or entry is None:
@@ -185,7 +185,7 @@ class ImageFacts:
         return same_layers[number].files if len(same_layers) == len(same_entries) else None
 
 
-def read_copied(files: Files, copies: Sequence[Traced]) -> dict[str, ImageFile]:
+def read_copied(files: Files, copies: Sequence[ResolvedCopy]) -> dict[str, ImageFile]:
     """Return the files of the image that are compared, by the paths to which they are copied."""
     folders = {folder for copy in copies for folder in copy.selection.folders}
     folders |= {folder for copy in copies for folder, _ in copy.selection.matched}
@@ -200,7 +200,7 @@ def read_copied(files: Files, copies: Sequence[Traced]) -> dict[str, ImageFile]:
     return found
 
 
-def _behind_links(files: Files, found: Mapping[str, ImageFile], placed: Placed) -> dict[str, ImageFile]:
+def _behind_links(files: Files, found: Mapping[str, ImageFile], placed: CopiedFile) -> dict[str, ImageFile]:
     """Return the files to which the links at the path of a COPY lead, each by the name that the link gives."""
     more: dict[str, ImageFile] = {}
     while (path := image_path_of(placed, {**found, **more})) not in (found.keys() | more.keys()):
@@ -217,7 +217,7 @@ def _as_copied(layer: Layer, real: Mapping[str, str]) -> Layer:
     return Layer(created_by=layer.created_by, files={**layer.files, **moved})
 
 
-def _known(copies: Sequence[Traced]) -> frozenset[str]:
+def _known(copies: Sequence[ResolvedCopy]) -> frozenset[str]:
     """Return the paths that any COPY writes; for one that cannot be traced, its destination with "/"."""
     paths = {placed.image_path for copy in copies for placed in copy.selection.placed}
     copied = [copy for copy in copies if copy.copy.instruction.name != "RUN"]

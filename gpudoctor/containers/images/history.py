@@ -41,7 +41,7 @@ class Entry:
 
 
 @record
-class Fit:
+class HistoryMatch:
     """How the Dockerfile lies beside the history.
 
     entries: line and text of an instruction → its entry, for those that are found.
@@ -80,7 +80,9 @@ def entries_of(history: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
     return tuple(reversed(entries))
 
 
-def fit(entries: Sequence[Entry], stages: Sequence[Stage], target: Stage, below: Sequence[Entry] | None = None) -> Fit:
+def match_history(
+    entries: Sequence[Entry], stages: Sequence[Stage], target: Stage, below: Sequence[Entry] | None = None
+) -> HistoryMatch:
     """Return how the instructions of `target`, and of the stages that it goes on from, lie beside the history's end.
 
     below: the history of the image that it goes on from; None where that is unknown.
@@ -111,7 +113,7 @@ def fit(entries: Sequence[Entry], stages: Sequence[Stage], target: Stage, below:
         differing += _differing_labels(asked_for, entries)
     before = tuple(entry for entry, _ in written[:start])
     own = tuple(entry for entry, _ in written[start:])
-    return Fit(
+    return HistoryMatch(
         entries=found,
         differing=tuple(differing),
         additional=tuple(additional),

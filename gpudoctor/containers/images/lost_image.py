@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import compared, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.facts import ImageFacts, read_copied
@@ -49,7 +49,7 @@ def look_at_orphan(api: APIClient, container: RunningContainer, facts: ImageFact
 
 
 def _older(
-    copy: Traced, container: RunningContainer, theirs: Mapping[str, ImageFile], mine: Mapping[str, ImageFile]
+    copy: ResolvedCopy, container: RunningContainer, theirs: Mapping[str, ImageFile], mine: Mapping[str, ImageFile]
 ) -> CopiedFiles:
     """Return the files of one COPY that the container has otherwise than the image, and not by its own changes."""
     hidden = (*container.modified, *(mount.destination for mount in container.mounts))

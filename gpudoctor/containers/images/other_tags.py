@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.images.facts import ImageFacts
-from gpudoctor.containers.images.history import Fit, chain, entries_of, fit
+from gpudoctor.containers.images.history import HistoryMatch, chain, entries_of, match_history
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -71,11 +71,11 @@ def _is_of_same_dockerfile(api: APIClient, image: Mapping[str, Any], plan: Plan)
     return there is not None and there.fits
 
 
-def _fit(api: APIClient, image: Mapping[str, Any], plan: Plan) -> Fit | None:
+def _fit(api: APIClient, image: Mapping[str, Any], plan: Plan) -> HistoryMatch | None:
     from docker.errors import NotFound
 
     try:
-        return fit(entries_of(api.history(image["Id"])), plan.stages, plan.target)
+        return match_history(entries_of(api.history(image["Id"])), plan.stages, plan.target)
     except NotFound:  # removed by somebody in the meantime
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.run_mounts import context_mounts
 from gpudoctor.containers.builds.stages import Step
-from gpudoctor.containers.builds.tracing import Traced, trace
+from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 from gpudoctor.containers.images.history import chain
 from gpudoctor.containers.packages.installed import Distribution, Packages
 from gpudoctor.containers.packages.requirement_files import Asked, RequirementFile, included_by, read_requirement_file
@@ -172,7 +172,7 @@ class _Commands:
         return RequirementFile(path=file.path, files=file.files, asked=asked)
 
 
-def _copied(copies: Iterable[Traced], commands: _Commands) -> Iterator[tuple[str, str]]:
+def _copied(copies: Iterable[ResolvedCopy], commands: _Commands) -> Iterator[tuple[str, str]]:
     """Yield the requirements files that are copied, and where to.
 
     Of a whole folder only the main ones count, and those that a command names: others may be for tests or documents.

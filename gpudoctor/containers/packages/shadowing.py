@@ -10,8 +10,8 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpudoctor.containers.builds.copied_files import Placed
-from gpudoctor.containers.builds.tracing import Traced
+from gpudoctor.containers.builds.copied_files import CopiedFile
+from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.images.base_images import environment_of
 from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.images.files import ImageFile
@@ -31,8 +31,8 @@ class Package:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.modules: dict[str, Placed] = {}
-        self.traced: list[Traced] = []
+        self.modules: dict[str, CopiedFile] = {}
+        self.traced: list[ResolvedCopy] = []
 
     @property
     def name(self) -> str:
@@ -52,7 +52,7 @@ class Shadows:
     possible: tuple[str, ...] = ()
 
 
-def copied_packages(copies: Sequence[Traced], folders: Sequence[str]) -> tuple[Package, ...]:
+def copied_packages(copies: Sequence[ResolvedCopy], folders: Sequence[str]) -> tuple[Package, ...]:
     """Return the top-level packages that are copied to other places than `folders`."""
     installed = tuple(f"{folder}/" for folder in folders)
     placed = [(item, traced) for traced in copies for item in traced.selection.placed]

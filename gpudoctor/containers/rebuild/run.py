@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Work:
+class RebuildPlan:
     """One subject, what was found about it, and who would build it.
 
     builds, recreates: what is to be done.
@@ -59,7 +59,7 @@ def prepare(
     judge: Judge,
     *,
     recreates: bool,
-) -> Work:
+) -> RebuildPlan:
     """Return what is to be done about `subject`; nothing is changed.
 
     Raises:
@@ -82,7 +82,7 @@ def prepare(
     has_old = subject.container is not None and (builds or verdict.needs_container)
     if recreates and has_old and not isinstance(chosen.builder, ComposeBuilder):
         check_can_be_kept(api.inspect_container(str(subject.container)))
-    return Work(
+    return RebuildPlan(
         subject=chosen.subject,
         image=image,
         verdict=verdict,
@@ -135,7 +135,7 @@ def _check_name(api: APIClient, image: str) -> None:
         raise UsageError(f"{image} is no name that a rebuilt image can get: name it by --image NAME")
 
 
-def describe(api: APIClient, work: Work) -> Iterator[str]:
+def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
     """Yield the lines of a dry run: commands for a shell, and comments."""
     yield f"# {work.verdict.text}"
     if work.chosen.note:
@@ -157,7 +157,7 @@ def describe(api: APIClient, work: Work) -> Iterator[str]:
         )
 
 
-def _tagging(work: Work, tag: str, image: str) -> Iterator[str]:
+def _tagging(work: RebuildPlan, tag: str, image: str) -> Iterator[str]:
     if work.chosen.docker is None:
         yield f"# the engine's API: {image} is the name of {tag} then, which goes"
         return
@@ -166,7 +166,7 @@ def _tagging(work: Work, tag: str, image: str) -> Iterator[str]:
         yield str(Command(arguments=(docker.path, *words), environment=docker.environment))
 
 
-def carry_out(api: APIClient, work: Work, progress: Progress, judge: Judge) -> Verdict:
+def execute(api: APIClient, work: RebuildPlan, progress: Progress, judge: Judge) -> Verdict:
     """Rebuild and recreate, and return what the check says then.
 
     Raises:
@@ -184,7 +184,7 @@ def carry_out(api: APIClient, work: Work, progress: Progress, judge: Judge) -> V
     return judge(look_at_subject(api, work.subject))
 
 
-def _attempts(api: APIClient, work: Work, tag: str) -> Iterator[Attempt]:
+def _attempts(api: APIClient, work: RebuildPlan, tag: str) -> Iterator[Attempt]:
     docker = work.chosen.docker
     by_buildkit = docker is None or docker.buildkit or work.subject.dockerfile_inline is not None
     copy_again = None if docker is None or by_buildkit else CopyAgain(api=api, builder=docker, tag=tag)
@@ -192,7 +192,7 @@ def _attempts(api: APIClient, work: Work, tag: str) -> Iterator[Attempt]:
     return attempts(work.chosen.builder, tag, needs)
 
 
-def _use(api: APIClient, work: Work, tag: str, progress: Progress) -> None:
+def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress) -> None:
     """Give the image under `tag` its name, and the container that image; both or neither."""
     image = work.subject.image or ""
     name = nullcontext() if tag == image else moved_tag(api, image, tag)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpudoctor.containers.builds.copied_files import Placed
+from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.comparison import image_path_of
 from gpudoctor.containers.images.facts import ImageFacts
@@ -36,13 +36,13 @@ def has_unseen_changes(api: APIClient, image: str, plan: Plan) -> bool:
         return any(_is_unseen(plan, item, there.get(image_path_of(item, there))) for item in placed[:MAXIMUM_FILES])
 
 
-def _paths(placed: Placed) -> tuple[str, ...]:
+def _paths(placed: CopiedFile) -> tuple[str, ...]:
     """Return where the file may be in the image."""
     inside = f"{placed.image_path}/{placed.file.path.rpartition('/')[2]}"
     return (placed.image_path, inside) if placed.inside_if_folder else (placed.image_path,)
 
 
-def _is_unseen(plan: Plan, placed: Placed, there: ImageFile | None) -> bool:
+def _is_unseen(plan: Plan, placed: CopiedFile, there: ImageFile | None) -> bool:
     now = plan.context.entry(placed.file.path)
     if there is None or now is None or there.kind != "file":
         return False

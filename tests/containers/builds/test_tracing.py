@@ -9,7 +9,7 @@ import pytest
 from gpudoctor.containers.builds.context import BuildContext
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.stages import read_stages
-from gpudoctor.containers.builds.tracing import Traced, trace
+from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def context(tmp_path: Path) -> BuildContext:
     return BuildContext(tmp_path)
 
 
-def traced(context: BuildContext, dockerfile: str) -> tuple[Traced, ...]:
+def traced(context: BuildContext, dockerfile: str) -> tuple[ResolvedCopy, ...]:
     stages = read_stages(parse_dockerfile(dockerfile), {})
     return trace(context, stages, stages[-1])
 
 
-def placed(item: Traced) -> dict[str, str]:
+def placed(item: ResolvedCopy) -> dict[str, str]:
     """Return path in the image → path in the context."""
     return {one.image_path: one.file.path for one in item.selection.placed}
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpudoctor.containers.builds.plan import read_plan
 from gpudoctor.containers.images.arguments import differing_arguments, differing_defaults
-from gpudoctor.containers.images.history import entries_of, fit
+from gpudoctor.containers.images.history import entries_of, match_history
 
 
 def differing(folder: Path, run: str, **given: str) -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def differing(folder: Path, run: str, **given: str) -> tuple[str, ...]:
     (folder / "Dockerfile").write_text("FROM base\nARG V=1\nARG W\nARG API_TOKEN\nRUN x\n")
     plan = read_plan(folder / "Dockerfile", folder, None, given)
     entries = entries_of([{"CreatedBy": run, "Created": 1}])
-    return differing_arguments(fit(entries, plan.stages, plan.target), plan)
+    return differing_arguments(match_history(entries, plan.stages, plan.target), plan)
 
 
 @pytest.mark.parametrize("prefix", ["", "RUN "], ids=["classic", "buildkit"])
@@ -52,7 +52,7 @@ def test_another_default(tmp_path: Path, built_at: float, given: dict[str, str],
     (tmp_path / "Dockerfile").write_text("FROM base\nARG V=1\nARG W\n")
     plan = read_plan(tmp_path / "Dockerfile", tmp_path, None, given)
     history = [{"CreatedBy": text, "Created": 1, "Comment": "buildkit.dockerfile.v0"} for text in ("ARG W", "ARG V=2")]
-    found = fit(entries_of(history), plan.stages, plan.target)
+    found = match_history(entries_of(history), plan.stages, plan.target)
     assert differing_defaults(found, plan, built_at) == expected
 
 

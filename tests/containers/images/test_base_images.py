@@ -22,10 +22,10 @@ from gpudoctor.containers.images.base_images import (
     tag_built_on,
     written_at,
 )
-from gpudoctor.containers.images.history import Entry, Fit, entries_of, fit
+from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of, match_history
 
 OLD, NEW = "2026-11-01T00:00:00Z", "2026-11-20T00:00:00Z"
-NO_FIT = Fit(entries={})
+NO_FIT = HistoryMatch(entries={})
 
 
 def image(*layers: str, created: str = OLD, **about: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def test_when_an_image_was_written() -> None:
 
 
 BUILT = image("a", "b", "c")
-BEFORE = Fit(entries={}, before=(Entry(text="ADD rootfs", created_at=1), Entry(text="CMD sh", created_at=1)))
+BEFORE = HistoryMatch(entries={}, before=(Entry(text="ADD rootfs", created_at=1), Entry(text="CMD sh", created_at=1)))
 HISTORY = ["CMD sh", "ADD rootfs"]
 
 
@@ -166,6 +166,6 @@ def test_where_the_base_is_gone_the_image_tells(tmp_path: Path, bases: dict[str,
     made = plan(tmp_path, "FROM one\nENV OWN=1\nWORKDIR /app\n")
     history = ["WORKDIR /app", "ENV OWN=1", "WORKDIR /base # buildkit", "ADD rootfs"]
     answer = [{"CreatedBy": text, "Created": 1} for text in history]
-    laid = fit(entries_of(answer), made.stages, made.target)
+    laid = match_history(entries_of(answer), made.stages, made.target)
     about = image("a", "b", Config={"WorkingDir": "/app", "Env": ["OWN=1", "PATH=/bin"]})
     assert bases_of(about, bases, made, laid)["one"] == Base(directory="/base", environment={"PATH": "/bin"})

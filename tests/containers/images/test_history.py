@@ -6,7 +6,7 @@ import pytest
 
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.stages import read_stages
-from gpudoctor.containers.images.history import Fit, entries_of, fit
+from gpudoctor.containers.images.history import HistoryMatch, entries_of, match_history
 
 NOP = "/bin/sh -c #(nop) "
 BASE = ["/bin/sh -c #(nop) ADD file:1 in / ", '/bin/sh -c #(nop)  CMD ["sh"]']
@@ -18,7 +18,7 @@ def laid(
     arguments: dict[str, str] | None = None,
     comment: str = "",
     base_known: bool = False,
-) -> Fit:
+) -> HistoryMatch:
     """Return how the Dockerfile lies beside a history, which is given from the oldest line to the newest."""
     stages = read_stages(parse_dockerfile(f"FROM base\n{dockerfile}"), arguments or {})
     lines = [*BASE, *history]
@@ -27,7 +27,7 @@ def laid(
         {"CreatedBy": line, "Created": 100 + number, "Comment": comments[number]} for number, line in enumerate(lines)
     ]
     entries = entries_of(reversed(answer))
-    return fit(entries, stages, stages[-1], entries[: len(BASE)] if base_known else None)
+    return match_history(entries, stages, stages[-1], entries[: len(BASE)] if base_known else None)
 
 
 @pytest.mark.parametrize(
