@@ -9,9 +9,7 @@ def told_of_container(system: System | None, container: Container | None) -> boo
     """Return whether the facts are known to be of a container: by signs inside it, or by how it was started."""
     if system is not None and system.container:
         return True
-    return container is not None and (
-        container.gpus_requested is not None or bool(container.image or container.compose or container.engine)
-    )
+    return container is not None and container.is_described
 
 
 def gpus_left_out(container: Container | None) -> str | None:

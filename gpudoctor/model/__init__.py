@@ -1,5 +1,6 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
+from gpudoctor.model.allocator import Allocator, AllocatorVariable
 from gpudoctor.model.conclusions import (
     CONCLUSIONS,
     AmdGpu,
@@ -47,6 +48,7 @@ from gpudoctor.model.setups import (
     once_per_image,
     once_per_service,
 )
+from gpudoctor.model.shortage import Shortage, shown_bytes
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
 from gpudoctor.model.software import (
     Container,
@@ -76,6 +78,8 @@ from gpudoctor.model.wsl import Wsl
 __all__ = [
     "CONCLUSIONS",
     "SECTIONS",
+    "Allocator",
+    "AllocatorVariable",
     "AmdGpu",
     "CheckResult",
     "Compiler",
@@ -148,6 +152,7 @@ __all__ = [
     "SeenSetup",
     "Severity",
     "SharedLibrary",
+    "Shortage",
     "Snapshot",
     "Symptom",
     "System",
@@ -171,4 +176,5 @@ __all__ = [
     "once_per_image",
     "once_per_service",
     "ranges",
+    "shown_bytes",
 ]

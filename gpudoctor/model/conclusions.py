@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
+from gpudoctor.model.allocator import Allocator
 from gpudoctor.model.cuda_libraries import CudaLibraries
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_use import Consumers, DriverState
@@ -18,6 +19,7 @@ from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.setups import SeenSetup
+from gpudoctor.model.shortage import Shortage
 from gpudoctor.model.software import Requirement
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevices
@@ -171,6 +173,8 @@ class Conclusions:
     wsl: Wsl
     gpu_faults: GpuFaults
     visible_devices: VisibleDevices
+    allocator: Allocator
+    shortage: Shortage
     judgements: tuple[Judgement, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest

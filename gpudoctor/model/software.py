@@ -279,6 +279,11 @@ class Container:
     docker_desktop: Annotated[bool | None, Fact("the engine is Docker Desktop", source="report")] = None
     rootless: Annotated[bool | None, Fact("the engine runs without root", source="report")] = None
 
+    @property
+    def is_described(self) -> bool:
+        """Whether a report shows how a container was started."""
+        return self.gpus_requested is not None or bool(self.image or self.compose or self.engine)
+
 
 @record
 class Environment:

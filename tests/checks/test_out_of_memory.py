@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
-from gpudoctor.engine.runner import run_one
 from gpudoctor.model import (
     CheckResult,
     ComputeCapability,
@@ -14,12 +12,11 @@ from gpudoctor.model import (
     Finding,
     Outcome,
     PackageVersion,
-    ProbeReport,
     Severity,
-    Snapshot,
     Symptom,
     System,
     Torch,
+    TorchRuntime,
 )
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.text import clean_text
@@ -224,11 +221,9 @@ def test_what_is_no_failure(text: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
 
 
-def test_a_live_machine_has_no_messages() -> None:
-    live = Snapshot(reports=(ProbeReport(section="symptoms", state="absent", detail="only a pasted report has it"),))
-    (check,) = (check for check in load_checks() if check.id == "out-of-memory")
-    result = run_one(check, live)
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "symptoms: absent (only a pasted report has it)")
+def test_an_error_of_a_live_machine_counts_too() -> None:
+    (found,) = run_check("out-of-memory", torch_runtime=TorchRuntime(availability_error=OTHERS)).findings
+    assert (found.details["cause"], found.facts) == ("others", ("torch_runtime.availability_error",))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpudoctor.conclusions.memory_shortage import parse_bytes, shown_bytes
+from gpudoctor.conclusions.shortage import parse_bytes
+from gpudoctor.model import shown_bytes
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from gpudoctor.model import Device, Symptom
-from gpudoctor.model.record import record
+from gpudoctor.model import Device, Shortage, Symptom
+from gpudoctor.symptoms import of_kind
 
-GIB = 2**30
 # What a CUDA context takes besides the allocator, with room to spare: below it nothing is known of other processes.
-CONTEXT_BYTES = 1.5 * GIB
+CONTEXT_BYTES = 1.5 * 2**30
 SHARE = 0.1  # of the device: less than that is not what the job lacks
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
+KINDS = (
+    *("torch-out-of-memory", "torch-async-out-of-memory", "torch-memory-fraction", "torch-nvml-assert"),
+    *("cuda-out-of-memory", "device-memory-full", "cuda-library-no-memory", "cufft-no-memory", "cublas-no-handle"),
+    *("mps-out-of-memory", "cupy-out-of-memory", "rmm-out-of-memory", "xgboost-out-of-memory", "tensorflow-*"),
+    *("jax-out-of-memory", "vllm-*", "serving-no-memory", "memory-short-in-words", "llama-out-of-memory"),
+    *("transformers-offloaded", "onnxruntime-out-of-memory", "host-out-of-memory", "host-process-killed"),
+)
 # Symptoms about main memory, and that of a process that the system killed.
 HOST = ("host-out-of-memory", "tensorflow-host-out-of-memory")
 KILLED = ("host-process-killed",)
@@ -28,50 +34,36 @@ LARGE = (
 )
 
 
-@record
-class Shortage:
-    """What is missing, in bytes, None where the message does not tell.
-
-    cause: "others" (another process holds the memory), "fragmented", "too-large", "unknown" (one of these), "host" or
-    "killed".
-    tried: asked for; total, free: of the device; mine: held by the job; reserved: kept by its allocator, unused;
-    others: held by other processes.
-    """
-
-    fact: str
-    message: Symptom
-    cause: str
-    tried: int | None = None
-    total: int | None = None
-    free: int | None = None
-    mine: int | None = None
-    reserved: int | None = None
-    others: int | None = None
-
-
-def shortage_of(told: Iterable[tuple[str, Symptom]], devices: tuple[Device, ...] | None = None) -> Shortage | None:
-    """Return the shortage that the messages tell: the one with most numbers, of the device before that of the host."""
-    found = [_shortage(fact, message, devices) for fact, message in told]
-    return max(found, key=_weight, default=None)
+def shortage(symptoms: tuple[Symptom, ...] | None, devices: tuple[Device, ...] | None) -> Shortage:
+    """Return the shortage that the messages show: the one with most numbers, of the device before that of the host."""
+    found = [_shortage(symptom, devices) for symptom in of_kind(symptoms, *KINDS)]
+    return max(found, key=_weight, default=Shortage())
 
 
 def _weight(shortage: Shortage) -> tuple[int, int]:
     known = sum(value is not None for value in vars(shortage).values())
-    kind = shortage.message.kind
+    kind = shortage.kind
     rank = 0 if kind in KILLED else 1 if kind in UNSURE else 2 if kind in HOST else 3
     return rank, known
 
 
-def _shortage(fact: str, message: Symptom, devices: tuple[Device, ...] | None) -> Shortage:
-    names = message.names
+def _shortage(message: Symptom, devices: tuple[Device, ...] | None) -> Shortage:
+    names, kind = message.names, message.kind
+    said = Shortage(
+        kind=kind,
+        library=message.library,
+        text=message.text,
+        fact=message.fact,
+        certain=kind not in (*KILLED, *UNSURE),
+    )
     tried = _first(names, "tried", "asked", "size", "wanted", "buffer")
-    if message.kind in KILLED:
-        return Shortage(fact=fact, message=message, cause="killed")
+    if kind in KILLED:
+        return replace(said, cause="killed")
     free = _first(names, "free", "left")
-    if message.kind in HELD and "free" in names:
+    if kind in HELD and "free" in names:
         free = parse_bytes(f"{names['free']} GiB")  # vLLM writes the unit once: "(6.11/23.52 GiB)"
-    if message.kind in HOST:
-        return Shortage(fact=fact, message=message, cause="host", tried=tried, free=free)
+    if kind in HOST:
+        return replace(said, cause="host", tried=tried, free=free)
     total = _first(names, "total", "capacity")
     allocated = _first(names, "allocated", "used")
     pool = _first(names, "pool", "pool_allowed")
@@ -81,10 +73,8 @@ def _shortage(fact: str, message: Symptom, devices: tuple[Device, ...] | None) -
     by_allocator = (allocated or 0) + (reserved or 0) if allocated is not None else None
     mine = _first(names, "mine")
     others = _others(names.get("processes", ""), total, free, mine, by_allocator)
-    shortage = Shortage(
-        fact=fact,
-        message=message,
-        cause="too-large",
+    sizes = replace(
+        said,
         tried=tried,
         total=total,
         free=free,
@@ -92,18 +82,18 @@ def _shortage(fact: str, message: Symptom, devices: tuple[Device, ...] | None) -
         reserved=reserved,
         others=others,
     )
-    return replace(shortage, cause=_cause(shortage, devices))
+    return replace(sizes, cause=_cause(sizes, devices))
 
 
 def _cause(shortage: Shortage, devices: tuple[Device, ...] | None) -> str:
     total, tried, reserved = shortage.total, shortage.tried, shortage.reserved or 0
-    if shortage.message.kind in HELD or _matters(shortage.others, total):
+    if shortage.kind in HELD or _matters(shortage.others, total):
         return "others"
     if shortage.free is not None and tried is not None and shortage.free >= tried:
         return "fragmented"
     if reserved and ((tried is not None and reserved >= tried) or _matters(reserved, total)):
         return "fragmented"
-    if shortage.total is None and shortage.mine is None and shortage.message.kind not in LARGE:
+    if shortage.total is None and shortage.mine is None and shortage.kind not in LARGE:
         return "others" if _mostly_used(devices) else "unknown"
     return "too-large"
 
@@ -150,8 +140,3 @@ def parse_bytes(text: str) -> int | None:
     if match is None:
         return None
     return int(float(match[1].replace(",", "")) * _UNITS[match[2]])
-
-
-def shown_bytes(size: int) -> str:
-    """Return a size for a sentence: "2.00 GiB", "20 MiB"."""
-    return f"{size / GIB:.2f} GiB" if size >= GIB else f"{size / 2**20:.0f} MiB"
