@@ -21,7 +21,12 @@ def torch_need(
     # The build of a package imports it too, in an environment of its own.
     imported = next((found.fact for found in missing if not {"build", "after"} & set(found.names)), "")
     requirement = project.always_requires("torch", "pytorch", "torchvision", "torchaudio") if project else None
-    return TorchNeed(severity=_severity(requirement, gpu, cupy, python), requirement=requirement, imported=imported)
+    return TorchNeed(
+        severity=_severity(requirement, gpu, cupy, python),
+        requirement=requirement,
+        of_torch=project.always_requires("torch") if project else None,
+        imported=imported,
+    )
 
 
 def _severity(requirement: Requirement | None, gpu: Gpu, cupy: Cupy | None, python: Python | None) -> Severity:

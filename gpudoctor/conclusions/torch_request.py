@@ -121,12 +121,11 @@ def _python_has_none(request: TorchRequest, python: Python | None) -> bool:
         return True
     if python is None or python.version is None:
         return False
-    tag = python.version.minor_release + ("t" if python.free_threaded else "")
     release = release_of(request.version)
     releases = (release,) if release is not None else torch_releases()
     if request.version is None:
         releases = tuple(row for row in releases if request.variant in torch_variants(row)) or releases
-    return not any(tag in pythons_of(row, request.platform) for row in releases)
+    return not any(python.tag in pythons_of(row, request.platform) for row in releases)
 
 
 def _blames(message: Symptom) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpudoctor.data.rocm import rocm_builds
 from gpudoctor.data.torch_builds import TorchRelease, torch_builds, torch_companions, torch_releases
 from gpudoctor.model.versions import PackageVersion
@@ -39,6 +41,34 @@ def pythons_of(release: TorchRelease, platform: str | None) -> tuple[str, ...]:
         return release.pythons.get(platform, ())
     found = {tag for tags in release.pythons.values() for tag in tags}
     return tuple(sorted(found, key=lambda tag: (PackageVersion(tag).release, tag)))
+
+
+def newest_pythons(releases: Sequence[TorchRelease], platform: str | None) -> list[str]:
+    """Return the Python versions with wheels of the newest of the releases that has any, free-threaded ones left out.
+
+    releases: oldest first. platform: None for all platforms.
+    """
+    for release in reversed(releases):
+        found = [tag for tag in pythons_of(release, platform) if not tag.endswith("t")]
+        if found:
+            return sorted(found, key=PackageVersion)
+    return []
+
+
+def releases_for(specifier: str) -> tuple[TorchRelease, ...]:
+    """Return the releases of which a requirement on torch allows a version; all if it cannot be read."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        allowed = SpecifierSet(specifier.partition("+")[0])
+    except InvalidSpecifier:
+        return torch_releases()
+    return tuple(row for row in torch_releases() if any(allowed.contains(version) for version in row.versions))
+
+
+def is_32_bit(platform_tag: str | None) -> bool:
+    """Return whether the interpreter is a 32-bit one, for which there are no wheels."""
+    return platform_tag == "win32" or (platform_tag or "").endswith(("_i686", "_i386", "_armv7l"))
 
 
 def cuda_variants(release: TorchRelease | None) -> tuple[str, ...]:

@@ -108,6 +108,7 @@ class TorchNeed:
 
     severity: Annotated[Severity, Fact("how much it matters if PyTorch is absent, by the project and the GPU")]
     requirement: Annotated[Requirement | None, Fact("the project's, in no optional extra or group")] = None
+    of_torch: Annotated[Requirement | None, Fact("the project's on torch itself")] = None
     imported: Annotated[str, Fact("path of the message of a program that imports it and finds none")] = ""
 
 

@@ -88,6 +88,11 @@ class Python:
         tuple[str, ...] | None, Fact('files that hide an installed module of the same name: "/work/torch.py"')
     ] = None
 
+    @property
+    def tag(self) -> str:
+        """Its version in wheel tables: "3.12", "3.13t" if it is free-threaded; "" if it is unknown."""
+        return self.version.minor_release + ("t" if self.free_threaded else "") if self.version is not None else ""
+
     def package(self, name: str) -> tuple[str, PackageVersion] | None:
         """Return the dotted path and the version of an installed distribution; None if it is absent or unknown."""
         for number, found in enumerate(self.packages or ()):

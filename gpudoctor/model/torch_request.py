@@ -38,3 +38,8 @@ class TorchRequest:
         local = self.version.local if self.version is not None else ""
         last = (self.index or "").rpartition("/")[2]
         return local or (last if re.fullmatch(r"(?:cu|rocm)\d[\d.]*|cpu|xpu", last) else "")
+
+    @property
+    def wheel_platform(self) -> str | None:
+        """The platform whose wheels count: CUDA and ROCm wheels are mostly for Linux."""
+        return "linux_x86_64" if self.platform is None and self.variant.startswith(("cu", "rocm")) else self.platform

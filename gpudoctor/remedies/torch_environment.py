@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from gpudoctor.model import Device, Driver, Gpu, Python, Remedy, System
-from gpudoctor.remedies.commands import is_windows, python_command, quote
+from collections.abc import Sequence
+
+from gpudoctor.data import torch_releases
+from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
+from gpudoctor.model import Device, Driver, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
+from gpudoctor.remedies.commands import is_windows, join, python_command, quote
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import install_packages
-from gpudoctor.remedies.torch_install import REFERENCE, install_torch
+from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 VERSION = "import torch; print(torch.__version__)"
@@ -68,3 +72,137 @@ def rename_shadowing_file(*, python: Python | None, system: System | None, sourc
             python_command(python, "-c", f"import {module}; print({module}.__file__)"),
         ),
     )
+
+
+@fix
+def make_environment_for_torch(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    platform: str | None = None,
+    specifier: str = "",
+) -> Remedy:
+    """Return how to make an environment with a Python that has a wheel of PyTorch, and how to install it there.
+
+    platform: the tables' name of it. specifier: of the project's requirement on torch.
+    """
+    python = python or Python()
+    tags = newest_pythons(releases_for(specifier), platform)
+    if not tags:
+        return Remedy(
+            summary="Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64, or Windows on "
+            "x86_64; conda-forge has builds for further ones",
+            reference=REFERENCE,
+        )
+    wanted = _nearest(tags, python)
+    windows, uv = platform == "windows_amd64", python.installer == "uv"
+    create, new = _new_environment(wanted, windows, uv=uv)
+    inside = Python(version=PackageVersion(wanted), executable=new, environment="venv", installer=python.installer)
+    if specifier:
+        tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
+        commands: tuple[str, ...] = (f"{tool} {quote(f'torch{specifier}', windows)}",)
+    else:
+        commands = install_torch(python=inside, system=system, driver=driver, devices=devices).commands
+    return Remedy(
+        summary=f"Make an environment with Python {wanted}, which has a wheel, and install PyTorch in it",
+        commands=(create, *commands) if commands else (),
+        reference=REFERENCE,
+    )
+
+
+def _nearest(tags: Sequence[str], python: Python) -> str:
+    """Return the Python version nearest to that of the environment; all are 3.x."""
+    own = python.version.release[1:2] if python.version is not None else ()
+    return min(tags, key=lambda tag: abs(PackageVersion(tag).release[1] - sum(own)))
+
+
+def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str]:
+    """Return the command that makes an environment with this Python, and its interpreter."""
+    new = ".venv\\Scripts\\python.exe" if windows else ".venv/bin/python"
+    if uv:
+        return f"uv venv --python {version} .venv", new
+    return f"py -{version} -m venv .venv" if windows else f"python{version} -m venv .venv", new
+
+
+@fix
+def use_python_of_wheel(*, version: str, platform: str) -> tuple[Remedy, Remedy]:
+    """Return how to take the wheel for this Python, or the Python of the wheel.
+
+    version: the Python version of the wheel. platform: its platform tag.
+    """
+    create, interpreter = _new_environment(version, platform.startswith("win"), uv=False)
+    return (
+        Remedy(
+            summary="Take the wheel whose name has the tag of this Python (cp311 is Python 3.11) and of this "
+            "platform: pip debug lists the tags",
+            commands=("python -m pip debug --verbose",),
+        ),
+        Remedy(
+            summary=f"Or make an environment with Python {version}, and install PyTorch and the wheel there",
+            commands=(create, join((interpreter, "-m", "pip", "install", "torch"))),
+            reference=REFERENCE,
+        ),
+    )
+
+
+@fix
+def use_python_with_torch_wheel(
+    *, torch_request: TorchRequest, python: Python | None, system: System | None
+) -> tuple[Remedy, ...]:
+    """Return how to get what an installer found no wheel of: with another Python, platform or release."""
+    request, python = torch_request, python or Python()
+    own = python.version.minor_release if python.version is not None else ""
+    release = release_of(request.version)
+    tags = newest_pythons((release or torch_releases()[-1],), request.wheel_platform)
+    tags = [tag for tag in tags if tag != own]
+    if not tags or request.tag:
+        return (_other_platform(request, system),)
+    # The newest Python of a release often has wheels for Linux alone; the one before it has them everywhere.
+    wanted = _nearest(tags, python) if own else tags[-2:][0]
+    windows, uv = is_windows(python, system), "uv" in (request.tool, python.installer)
+    create, new = _new_environment(wanted, windows, uv=uv)
+    version = request.version
+    index = index_options(version.release, request.variant) if version is not None and request.variant else []
+    requirement = f"torch=={version}" if version is not None else "torch"
+    tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
+    install = Remedy(
+        summary=f"Make an environment with a 64-bit Python {wanted}, and install it there: {requirement} has wheels "
+        f"for Python {tags[0]} to {tags[-1]}",
+        commands=(f"poetry env use {wanted}", "poetry install")
+        if request.tool == "poetry"
+        else (create, f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"'),
+        reference=PREVIOUS,
+    )
+    newer = [row.release for row in torch_releases() if own in pythons_of(row, request.platform)] if release else []
+    keep = Remedy(
+        summary=f"Or keep Python {own} and take a release that has a wheel for it: PyTorch {newer[0]} to {newer[-1]}"
+        if newer
+        else "",
+        reference=PREVIOUS,
+    )
+    return (install, keep) if newer else (install,)
+
+
+def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
+    """Return the remedy if no Python helps: the platform has no wheel of that release."""
+    platform = request.platform
+    if "macosx" in request.tag:
+        platform = "macos_x86_64" if "x86_64" in request.tag else "macos_arm64"
+    last = [release for release in torch_releases() if release.pythons.get(platform or "")]
+    if "musl" in request.tag or (system is not None and system.glibc == ""):
+        summary = "Use a system or an image with glibc (python:3.12-slim, not -alpine): PyTorch has no wheel for musl"
+    elif platform and last and release_of(request.version) not in last:
+        tags = newest_pythons(last, platform)
+        summary = (
+            f"Take torch=={last[-1].versions[-1]}, the last version with wheels for this platform ({platform}), with "
+            f"Python {tags[0]} to {tags[-1]}; conda-forge may have newer ones"
+        )
+    else:
+        summary = (
+            "Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64 with a 64-bit Python, "
+            "or Windows on x86_64; a Jetson takes the wheels that NVIDIA builds for its JetPack, and conda-forge has "
+            "builds for further ones"
+        )
+    return Remedy(summary=summary, reference=REFERENCE)

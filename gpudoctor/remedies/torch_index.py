@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpudoctor.data.torch_builds import INDEX
-from gpudoctor.model import Python, Remedy
-from gpudoctor.remedies.commands import python_command
+from gpudoctor.data.torch_wheels import cuda_variants, release_of, rocm_variants, was_built
+from gpudoctor.model import Device, Driver, PackageVersion, Python, Pytorch, Remedy, System, TorchRequest
+from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.torch_install import CONDA_FORGE, PREVIOUS, VERIFY, index_options, install_torch
 
 
 @fix
@@ -18,4 +22,116 @@ def check_index_order(*, python: Python | None, variant: str) -> Remedy:
         "to the others; name the one index with --index-url, not --extra-index-url",
         commands=(python_command(python, "-m", "pip", "config", "list"), python_command(python, *download)),
         reference="https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages",
+    )
+
+
+@fix
+def install_torch_from_other_index(
+    *,
+    torch_request: TorchRequest,
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+) -> tuple[Remedy, ...]:
+    """Return how to install the version that was asked for from where it is, or what the index has instead."""
+    public = torch_request.version.public if torch_request.version is not None else ""
+    asked = Pytorch(version=PackageVersion(public) if public else None)
+    install = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=asked)
+    if torch_request.tool == "conda":
+        return (_from_conda_forge(), install)
+    environment = environment_of(python, system)
+    if system is not None and system.os == "darwin":
+        return (_for_mac(public, environment),)
+    return tuple(_from_indexes(torch_request, environment, install))
+
+
+def _from_indexes(request: TorchRequest, environment: Environment, install: Remedy) -> Iterator[Remedy]:
+    variant = _variant(request)
+    yield _from_index(request, variant, environment) if variant else install
+    newest = _newest(request)
+    asked = request.version.public if request.version is not None else None
+    if newest is not None and request.index is not None and newest.public != asked:
+        yield Remedy(
+            summary=f"Or take {newest}, the newest version that the index {request.index} has",
+            commands=_commands(newest, request.variant, environment) if request.variant else (),
+            reference=PREVIOUS,
+        )
+    if request.tool == "uv":
+        yield Remedy(
+            summary="If several indexes are given, let uv look in all of them: --index-strategy unsafe-best-match; "
+            "or name the index of torch under [tool.uv.sources]; --torch-backend=auto chooses the variant",
+            reference="https://docs.astral.sh/uv/guides/integration/pytorch/",
+        )
+
+
+def _variant(request: TorchRequest) -> str:
+    """Return the variant to take: the one asked for if it was built, else a near one of the same vendor."""
+    there = _listed_variants(request)
+    if there and request.variant not in there:
+        return there[-1]
+    if request.variant and was_built(request.version, request.variant):
+        return request.variant
+    if request.variant.startswith("rocm"):
+        return (rocm_variants(release_of(request.version)) or ("",))[-1]
+    return ""
+
+
+def _listed_variants(request: TorchRequest) -> tuple[str, ...]:
+    """Return the variants of the version and the vendor asked for that the installer saw."""
+    asked, vendor = request.version, request.variant.rstrip("0123456789.")
+    if asked is None or not vendor:
+        return ()
+    seen = (PackageVersion(text) for text in request.available or ())
+    return tuple(
+        version.local for version in seen if version.public == asked.public and version.local.startswith(vendor)
+    )
+
+
+def _from_index(request: TorchRequest, variant: str, environment: Environment) -> Remedy:
+    version = PackageVersion(f"{request.version.public if request.version else ''}+{variant}")
+    release = release_of(request.version)
+    there = _listed_variants(request) or (*cuda_variants(release), *rocm_variants(release))
+    same = [name for name in there if name != variant and name[:2] == variant[:2]]
+    also = f"; {', '.join(same)} {'has' if len(same) == 1 else 'have'} it too" if same else ""
+    return Remedy(
+        summary=f"Install PyTorch {version.public} from the index of {variant}, which has it{also}",
+        commands=_commands(version, variant, environment),
+        reference=PREVIOUS,
+    )
+
+
+def _commands(version: PackageVersion, variant: str, environment: Environment) -> tuple[str, ...]:
+    pinned = str(version) if version.local else f"{version}+{variant}"
+    install = environment.install([*index_options(version.release, variant), f"torch=={pinned}"])
+    return (*environment.setup, install, environment.run(VERIFY))
+
+
+def _newest(request: TorchRequest) -> PackageVersion | None:
+    """Return the newest version that is there, None if none is known or it is another variant's."""
+    versions = map(PackageVersion, request.available or ())
+    mine = [v for v in versions if v.release != (0, 1, 2) and v.local in ("", request.variant)]
+    return max(mine, default=None)
+
+
+def _for_mac(version: str, environment: Environment) -> Remedy:
+    return Remedy(
+        summary="macOS has no CUDA and no ROCm builds: install the plain wheel of the default index, which uses MPS",
+        commands=(
+            environment.install([f"torch=={version}" if version else "torch"]),
+            environment.run("import torch; print(torch.__version__)"),
+        ),
+        reference=PREVIOUS,
+    )
+
+
+def _from_conda_forge() -> Remedy:
+    return Remedy(
+        summary="Take conda-forge's PyTorch: the channel pytorch ended with 2.5, and packages named pytorch-cuda need "
+        "the channels pytorch and nvidia (-c pytorch -c nvidia)",
+        commands=(
+            "conda install --channel conda-forge pytorch-gpu",
+            'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
+        ),
+        reference=CONDA_FORGE,
     )
