@@ -13,6 +13,7 @@ from gpudoctor.model.conclusions import (
     Pytorch,
     TorchNeed,
 )
+from gpudoctor.model.container_gpu import ContainerGpu
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
 from gpudoctor.model.cuda_libraries import CudaLibraries, Libcuda, MissingSymbol
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatch, CupyMismatches, CupyNumpy, CupyStatus
@@ -89,6 +90,7 @@ __all__ = [
     "Consumers",
     "Container",
     "ContainerEngine",
+    "ContainerGpu",
     "ContainerSetup",
     "Containers",
     "Contradiction",

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Annotated
 
 from gpudoctor.model.allocator import Allocator
+from gpudoctor.model.container_gpu import ContainerGpu
 from gpudoctor.model.cuda_libraries import CudaLibraries
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_use import Consumers, DriverState
@@ -187,6 +188,7 @@ class Conclusions:
     nvrtc: Nvrtc
     setups: tuple[SeenSetup, ...]
     cuda_libraries: CudaLibraries
+    container_gpu: ContainerGpu
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

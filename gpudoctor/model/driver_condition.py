@@ -25,6 +25,12 @@ class DriverCondition:
         return CudaVersion.parse(match[1]) if match else None
 
     @property
+    def driver(self) -> DriverVersion | None:
+        """The driver version that the first alternative asks for."""
+        match = re.search(r"\bdriver>=?(\d{1,4}(?:\.\d{1,4}){0,2})", self.text)
+        return DriverVersion.parse(match[1]) if match else None
+
+    @property
     def label(self) -> str:
         """The first alternative and the number of the others, for a sentence."""
         first, *others = self.text.split()

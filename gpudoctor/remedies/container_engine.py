@@ -126,6 +126,43 @@ def let_kubernetes_use_gpu(*, system: System | None) -> tuple[Remedy, ...]:
 
 
 @fix
+def start_container_without_selinux_labels() -> Remedy:
+    """Return how a container gets device nodes that SELinux refuses, for a container that is there."""
+    return Remedy(
+        summary="SELinux refuses the devices: start the container without its labels, or with a policy for them",
+        commands=("docker run --security-opt=label=disable --gpus all IMAGE nvidia-smi",),
+        needs=("restart",),
+        reference=TROUBLESHOOTING,
+    )
+
+
+@fix
+def restart_container_from_host(*, system: System | None) -> Remedy:
+    """Return how a container gets a GPU back that it has lost."""
+    if system is not None and system.container == "kubernetes":
+        return Remedy(
+            summary="Delete the pod: a new one gets the GPU again",
+            commands=("kubectl delete pod POD",),
+            needs=("restart",),
+        )
+    engine = "podman" if system is not None and system.container == "podman" else "docker"
+    return Remedy(
+        summary="On the host restart the container: it gets the GPU again",
+        commands=(f"{engine} restart CONTAINER", f"{engine} exec CONTAINER nvidia-smi"),
+        needs=("restart",),
+    )
+
+
+@fix
+def reboot_failing_driver() -> Remedy:
+    """Return what helps if what looks like a container's loss is a driver that fails."""
+    return Remedy(
+        summary="If that was outside a container, the driver itself fails: reboot, and read what the kernel says of it",
+        commands=("sudo dmesg | grep -i nvrm", "sudo reboot", "nvidia-smi"),
+        needs=("root", "reboot"),
+    )
+
+
 def without_selinux_labels() -> Remedy:
     """Return how a container gets device nodes that SELinux refuses."""
     return Remedy(

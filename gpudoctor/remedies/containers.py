@@ -214,6 +214,60 @@ def reserve_gpu_in_compose(*, capabilities: bool = False) -> Remedy:
     )
 
 
+@fix
+def start_container_in_its_way_with_gpu(*, system: System | None, container: Container | None) -> tuple[Remedy, ...]:
+    """Return how to start the container with its GPU, in the way in which it was started first."""
+    run = start_container_with_gpu(system=system, container=container)
+    compose = reserve_gpu_in_compose(capabilities=True)
+    toolkit = install_container_toolkit(system=system)
+    if container is not None and container.compose:
+        return (compose, run, toolkit)
+    if container is None or container.engine in (None, "docker"):
+        return (run, toolkit, compose)
+    return (run, toolkit)
+
+
+@fix
+def start_container_with_capabilities(
+    granted: str, *, system: System | None, container: Container | None
+) -> tuple[Remedy, ...]:
+    """Return how to start the container with libraries of the driver. granted: "compute,utility"."""
+    run = start_container_with_gpu(
+        system=system,
+        container=container,
+        summary=f"Start the container with the capabilities {granted.replace(',', ' and ')}: "
+        f"NVIDIA_DRIVER_CAPABILITIES={granted} and NVIDIA_VISIBLE_DEVICES=all",
+        options=f"--gpus all -e NVIDIA_DRIVER_CAPABILITIES={granted}",
+    )
+    compose = reserve_gpu_in_compose(capabilities=True)
+    return (compose, run) if container is not None and container.compose else (run, compose)
+
+
+@fix
+def write_gpus_as_two_words() -> Remedy:
+    """Return how the option --gpus is written."""
+    return Remedy(
+        summary="Write the option and its value as two words of their own, --gpus all, in a list of arguments "
+        '"--gpus", "all" (runArgs of devcontainer.json); several devices need quotes within quotes',
+        commands=(
+            "docker run --rm --gpus all ubuntu nvidia-smi",
+            "docker run --rm --gpus '\"device=0,1\"' ubuntu nvidia-smi",
+        ),
+        reference=DOCKER,
+    )
+
+
+@fix
+def check_host_for_nv() -> Remedy:
+    """Return what helps if Singularity finds no driver on the host."""
+    return Remedy(
+        summary="Check whether nvidia-smi works on the host itself: a login node of a cluster has no GPU (start the "
+        "container in a job that asks for one), a Jetson needs its folders bound by hand",
+        commands=("nvidia-smi", "srun --gres=gpu:1 singularity exec --nv IMAGE nvidia-smi"),
+        reference=SINGULARITY,
+    )
+
+
 def engine_of(system: System | None, container: Container | None) -> str:
     """Return the engine of the container, "docker" where nothing tells."""
     told = container.engine if container is not None else None

@@ -104,7 +104,7 @@ def told(text: str) -> tuple[Symptom, ...]:
         ),
         pytest.param(
             "nvidia-container-cli: requirement error: unsatisfied condition: brand = tesla",
-            "The image requires brand = tesla, which is not met: the host's driver is 535.129.03",
+            "The image requires brand=tesla, which is not met: the host's driver is 535.129.03",
             "driver",
             id="brand",
         ),

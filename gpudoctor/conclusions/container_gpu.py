@@ -1,0 +1,135 @@
+"""Whether the container that the facts are of has the GPU, and the libraries of the driver."""
+
+from __future__ import annotations
+
+from gpudoctor.model import (
+    Container,
+    ContainerGpu,
+    Device,
+    Driver,
+    DriverState,
+    Origin,
+    Place,
+    Pytorch,
+    Symptom,
+    System,
+)
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
+
+SMI_MISSING = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "container-nvidia-smi-missing")
+# What programs in a container without the GPU print besides "Found no NVIDIA driver".
+WITHOUT_DRIVER = (
+    *("libcuda-not-*", *SMI_MISSING, "nvml-library-not-found", "torch-no-gpus", "cuda-no-device"),
+    "ollama-no-gpus",
+)
+# Those of them that a container with the GPU does not print: its runtime adds nvidia-smi.
+ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")
+# What shows a GPU that the container had, or that something in it hides.
+LOST_LATER = (
+    *("nvml-*", "container-nvml-*", "container-worked-before", "cuda-visible-devices", "mig-*", "gpu-is-lost"),
+    "nvrm-*",
+)
+# What a program prints that finds no libcuda.
+NO_LIBCUDA = ("torch-no-driver", "libcuda-not-*", "cuda-no-device", "torch-no-gpus")
+
+
+def container_gpu(
+    origin: Origin,
+    place: Place,
+    pytorch: Pytorch,
+    driver_state: DriverState,
+    container: Container | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    system: System | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> ContainerGpu:
+    """Return whether the container has the GPU, by its device nodes, the driver, and what programs in it say."""
+    container, driver = container or Container(), driver or Driver()
+    no_driver = _no_driver(driver, symptoms)
+    is_shown = origin.is_report and place.about_container
+    without, facts = _without(container, pytorch, driver, system or System(), symptoms) if is_shown else ("", ())
+    smi_alone = _smi_alone(symptoms)
+    if not smi_alone and pytorch.available is not True and place.about_container and not place.in_wsl:
+        smi_alone = tuple(symptom.fact for symptom in of_kind(symptoms, "nvidia-smi-without-cuda")[:1])
+    return ContainerGpu(
+        image=container.image or "",
+        present=_is_present(driver, driver_state, no_driver),
+        nodes=driver.gpu_nodes,
+        no_driver=no_driver,
+        no_libcuda=_no_libcuda(driver, devices, symptoms),
+        no_nvml=_fact(with_code(symptoms, "nvml-12")),
+        without=without,
+        without_facts=facts,
+        smi_alone=smi_alone,
+    )
+
+
+def _fact(symptoms: tuple[Symptom, ...]) -> str:
+    return symptoms[0].fact if symptoms else ""
+
+
+def _no_driver(driver: Driver, symptoms: Symptoms) -> str:
+    """Return what shows that no driver is there: the runtime adds nvidia-smi and libcuda if it adds the GPU."""
+    said = of_kind(symptoms, "torch-no-driver") or with_code(symptoms, "nvml-12") or with_code(symptoms, "nvml-9")
+    if not said and driver.installed is False:
+        return "driver.installed"
+    return _fact(said or of_kind(symptoms, "nvidia-smi-not-found", "libcuda-not-*"))
+
+
+def _is_present(driver: Driver, driver_state: DriverState, no_driver: str) -> bool | None:
+    nodes = driver.gpu_nodes
+    if driver_state.works or driver.nvml_code == 0 or nodes or (nodes is None and driver.libcuda_path):
+        return True
+    return None if nodes is None and not no_driver else False
+
+
+def _without(
+    container: Container, pytorch: Pytorch, driver: Driver, system: System, symptoms: Symptoms
+) -> tuple[str, tuple[str, ...]]:
+    """Return how a report shows that the container was started without the GPU, and the facts that show it.
+
+    A driver that the report shows is that of the host, if a program in the container finds no GPU.
+    """
+    left_out = container.gpus_requested is False
+    is_marked = bool(system.container)
+    if container.gpus_requested or (is_marked and not left_out):
+        return "", ()
+    if pytorch.build_read in ("cpu", "rocm") or of_kind(symptoms, "container-nvidia-smi-works"):
+        return "", ()
+    others = of_kind(symptoms, *_kinds_without_driver(container))
+    if not others and not of_kind(symptoms, *LOST_LATER):
+        others = of_kind(symptoms, "ollama-no-gpus", *(("torch-no-gpus",) if driver.version is not None else ()))
+    failed = _fact(of_kind(symptoms, "torch-no-driver") or others)
+    if not failed and left_out and pytorch.available is False:
+        failed = "torch_runtime.available"
+    if not failed:
+        return "", ()
+    lacks = "sees no GPU" if others and others[0].kind.endswith("-no-gpus") else "has no NVIDIA driver"
+    how = "was started without the GPU" if left_out else f"{lacks}: it was started without the GPU"
+    name = f" of {container.image}" if container.image else ""
+    return f"The container{name} {how}", (failed, *(("container.gpus_requested",) if left_out else ()))
+
+
+def _kinds_without_driver(container: Container) -> tuple[str, ...]:
+    """Return the symptoms of a container without the GPU, by what is known of how it was started."""
+    if container.gpus_requested is False or container.engine == "kubernetes":
+        return WITHOUT_DRIVER
+    return ONLY_WITHOUT_GPU if container.engine or container.image_cuda_version is not None else ()
+
+
+def _smi_alone(symptoms: Symptoms) -> tuple[str, ...]:
+    """Return what shows that nvidia-smi works in the container and that a program finds no driver."""
+    works = first(of_kind(symptoms, "container-nvidia-smi-works"))
+    fails = first(of_kind(symptoms, *NO_LIBCUDA))
+    return (fails.fact, works.fact) if works is not None and fails is not None else ()
+
+
+def _no_libcuda(driver: Driver, devices: tuple[Device, ...] | None, symptoms: Symptoms) -> str:
+    """Return what shows a GPU without libcuda."""
+    has_gpu = bool(driver.gpu_nodes or devices or driver.version is not None)
+    if not has_gpu or driver.cuda_init_code == 0 or driver.libcuda_path:
+        return ""
+    if driver.libcuda_path is not None:
+        return "" if driver.libcuda_files else "driver.libcuda_path"
+    return _fact(of_kind(symptoms, "torch-no-driver") or of_kind(symptoms, "libcuda-not-*"))
