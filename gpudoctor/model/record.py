@@ -62,8 +62,13 @@ def _defaults(cls: Any) -> tuple[dict[str, Any], tuple[Field[Any], ...]]:
     return {item.name: item.default for item in fields(cls)}, tuple(f for f in fields(cls) if f.default is MISSING)
 
 
+@cache
+def _compared(cls: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(cls) if item.compare)
+
+
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple(vars(self)[name] for name in _defaults(self.__class__)[0])
+    return tuple(vars(self)[name] for name in _compared(self.__class__))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))

@@ -40,6 +40,15 @@ def test_equal_ones_have_one_hash_and_a_method_of_its_own_stays() -> None:
     assert repr(Shown(value=1)) == "shown 1"
 
 
+def test_a_field_may_be_left_out_of_the_comparison() -> None:
+    @record
+    class Noted:
+        x: int
+        note: str = field(default="", compare=False)
+
+    assert Noted(x=1, note="a") == Noted(x=1, note="b")
+
+
 def test_it_is_a_dataclass_to_others() -> None:
     assert [item.name for item in fields(Point)] == ["x", "y", "tags"]
     assert replace(Point(x=1), y=3) == Point(x=1, y=3)
