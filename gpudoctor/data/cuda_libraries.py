@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gpudoctor.model import PackageVersion
+
 # Wheels by the name of their library, without the ending "-cu12" that those for CUDA 13 no longer have.
 # Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#python-wheels
 WHEELS = {
@@ -55,3 +57,27 @@ def wheel_of(stem: str, cuda_major: int) -> str:
     """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas"."""
     name = WHEELS[stem]
     return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
+
+
+# The first PyTorch that needs cuDNN 9; before, 8. Source: release notes of PyTorch 2.4; METADATA of its wheels.
+FIRST_TORCH_WITH_CUDNN_9 = (2, 4)
+
+
+def cudnn_of_torch(version: PackageVersion | None) -> int | None:
+    """Return the major version of cuDNN that this PyTorch needs."""
+    if version is None or not version.release:
+        return None
+    return 9 if version.release[:2] >= FIRST_TORCH_WITH_CUDNN_9 else 8
+
+
+def cudnn_version(text: str) -> tuple[int, ...]:
+    """Return the version of cuDNN in any of its forms: "(8, 5, 0)", "8.5.0", "8500", "91002"; () for none.
+
+    Source: CUDNN_VERSION in cudnn_version.h: 10000 * major + 100 * minor + patch from 9 on, 1000 * major before.
+    """
+    numbers = tuple(int(number) for number in re.findall(r"\d+", text))
+    if len(numbers) == 1 and numbers[0] >= 1000:
+        number = numbers[0]
+        major = 10000 if number >= 90000 else 1000
+        return number // major, number % major // 100, number % 100
+    return numbers

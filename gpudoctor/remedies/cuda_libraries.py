@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+import re
+
 from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem, wheel_of
-from gpudoctor.model import Python, Pytorch, Remedy, System, Torch
+from gpudoctor.model import Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import environment_of, python_command, quote
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import install_packages
 from gpudoctor.remedies.variables import unset_variable
 
+CUDNN_HOME = "import nvidia.cudnn; print(list(nvidia.cudnn.__path__)[0])"
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
+
+# The first CTranslate2 that loads cuDNN 9; before, 8. Source: CHANGELOG.md of CTranslate2.
+FIRST_CTRANSLATE2_WITH_CUDNN_9 = "4.5.0"
 
 # The oldest cuDNN that NVIDIA offers as a wheel. Source: the releases of nvidia-cudnn-cu11.
 FIRST_CUDNN_WHEEL = 8
 
-# The first PyTorch that needs cuDNN 9; before, 8. Source: release notes of PyTorch 2.4; METADATA of its wheels.
-FIRST_TORCH_WITH_CUDNN_9 = (2, 4)
-
-
-def cudnn_of_torch(torch: Torch | None) -> int | None:
-    """Return the major version of cuDNN that this PyTorch needs."""
-    if torch is None or torch.version is None or not torch.version.release:
-        return None
-    return 9 if torch.version.release[:2] >= FIRST_TORCH_WITH_CUDNN_9 else 8
-
 
 @fix
-def install_cudnn(
-    *, python: Python | None, system: System | None, cuda_major: int | None, version: str, major: int | None
+def install_cudnn(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    system: System | None,
+    pytorch: Pytorch | None,
+    cuda_major: int | None,
+    version: str,
+    major: int | None,
 ) -> tuple[Remedy, ...]:
     """Return how to install cuDNN as a wheel where the loader finds it, then for the whole system.
 
-    version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, where it is known.
+    version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, if it is known. cuda_major: that
+    of the message, if PyTorch's is unknown; else it is that of the packages here.
     """
     environment = environment_of(python, system)
+    if pytorch is not None and pytorch.cuda_version is not None:
+        cuda_major = pytorch.cuda_version.major
+    elif cuda_major is None:
+        cuda_major = _cuda_major_of_packages(python)
     if major is not None and major < FIRST_CUDNN_WHEEL:
         return (_older_cudnn(python, system, version, major),)
     requirement = f"nvidia-cudnn-cu{cuda_major or 12}{version}"
@@ -62,6 +69,50 @@ def install_cudnn(
         reference="https://developer.nvidia.com/cudnn-archive",
     )
     return wheel, package_of_system
+
+
+def _cuda_major_of_packages(python: Python | None) -> int | None:
+    """Return the CUDA major version in the names of all packages here, None if they have none or several."""
+    names = [package.name for package in (python.packages if python is not None else None) or ()]
+    found = {int(match[1]) for name in names if (match := re.search(r"-cu(1\d)$", name))}
+    return found.pop() if len(found) == 1 else None
+
+
+@fix
+def install_cudnn_headers(*, python: Python | None, system: System | None) -> Remedy:
+    """Return how to install cuDNN with its headers, or to name those of the wheel."""
+    return Remedy(
+        summary="Install cuDNN with its headers (Debian and Ubuntu: libcudnn9-dev-cuda-12, libcudnn8-dev; conda: "
+        "cudnn), or name the folder of the wheel in CUDNN_HOME, CUDNN_PATH and CPATH",
+        commands=(f'export CUDNN_HOME="$({environment_of(python, system).run(CUDNN_HOME)})"',),
+        reference="https://docs.nvidia.com/deeplearning/cudnn/installation/latest/",
+    )
+
+
+@fix
+def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python | None) -> Remedy:
+    """Return how to make the package that needs another cuDNN than PyTorch need the same."""
+    requirement = f"ctranslate2{'>=' if of_torch == 9 else '<'}{FIRST_CTRANSLATE2_WITH_CUDNN_9}"
+    installed = (python or Python()).matching("ctranslate2", "faster-whisper", "whisperx")
+    named = f" ({requirement})" if installed else f"; of CTranslate2 (faster-whisper, WhisperX) it is {requirement}"
+    return install_packages(
+        python=python,
+        requirements=(requirement,),
+        summary=f"PyTorch here brings cuDNN {of_torch}, another package asks for cuDNN {asked_for}: take the version "
+        f"of that package that uses cuDNN {of_torch}{named}",
+    )
+
+
+@fix
+def ctranslate2_for_cudnn(*, asked_for: int, python: Python | None) -> Remedy:
+    """Return how to install the CTranslate2 that uses the other cuDNN than the one asked for."""
+    other = 9 if asked_for == 8 else 8
+    return install_packages(
+        python=python,
+        requirements=(f"ctranslate2{'>=' if asked_for == 8 else '<'}{FIRST_CTRANSLATE2_WITH_CUDNN_9}",),
+        summary=f"Or, where CTranslate2 (faster-whisper, WhisperX) asks for it and PyTorch brings cuDNN {other}, take "
+        f"the CTranslate2 that uses cuDNN {other}",
+    )
 
 
 def _older_cudnn(python: Python | None, system: System | None, version: str, major: int) -> Remedy:
