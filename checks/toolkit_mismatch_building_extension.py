@@ -2,38 +2,20 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.installed import Machine, extension_to_build, torch_fact, whole_torch
-from gpudoctor.conclusions.messages import reported
 from gpudoctor.data import first_toolkit, last_toolkit
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
-    Device,
-    Driver,
+    Extensions,
     Finding,
-    Project,
-    Python,
-    Remedy,
+    Fix,
+    Pytorch,
     Severity,
     Symptom,
-    System,
     Toolkit,
-    Torch,
-    TorchRuntime,
 )
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.remedies.toolkit import (
-    integrate_in_visual_studio,
-    name_libdevice,
-    name_to_cmake,
-    torch_for_toolkit,
-    use_toolkit,
-)
-
-ISOLATION = (
-    "Build against the PyTorch that is installed, not against one that pip downloads for the build: "
-    "add --no-build-isolation to pip install"
-)
+from gpudoctor.symptoms import of_kind
 
 # What each kind of message says; those that say most stand first.
 SUMMARIES = {
@@ -63,19 +45,19 @@ ABSENT = (
     *("toolkit-cmake-architecture", "toolkit-header-missing", "toolkit-libdevice-missing"),
     "toolkit-library-not-linked",
 )
-CUT = "nvcc is of another CUDA than PyTorch was built with"  # where the report ends before the versions
+FIRST_FIXES = {
+    "toolkit-not-in-visual-studio": Fix("integrate-in-visual-studio"),
+    "toolkit-cmake-architecture": Fix("name-to-cmake"),
+    "toolkit-libdevice-missing": Fix("name-libdevice"),
+}
+CUT = "nvcc is of another CUDA than PyTorch was built with"  # if the report ends before the versions
 
 
 @check(family="cuda")
 def toolkit_mismatch_building_extension(
+    pytorch: Pytorch,
+    extensions: Extensions,
     toolkit: Toolkit | None = None,
-    torch: Torch | None = None,
-    torch_runtime: TorchRuntime | None = None,
-    project: Project | None = None,
-    python: Python | None = None,
-    system: System | None = None,
-    driver: Driver | None = None,
-    devices: tuple[Device, ...] | None = None,
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> Iterator[Finding]:
     """The CUDA toolkit that would compile extensions is missing, or of another major version than PyTorch's CUDA.
@@ -87,21 +69,19 @@ def toolkit_mismatch_building_extension(
     requires a package that is still to be compiled. Minor versions may differ.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
-    whole = whole_torch(torch, torch_runtime)
-    machine = Machine(python=python, system=system, driver=driver, devices=devices)
-    told = reported(symptoms, *SUMMARIES)
-    if told:
-        first = min(told, key=lambda pair: list(SUMMARIES).index(pair[1].kind))
-        yield _told_finding(first, whole, toolkit, machine)
+    said = of_kind(symptoms, *SUMMARIES)
+    if said:
+        first = min(said, key=lambda symptom: list(SUMMARIES).index(symptom.kind))
+        yield _failed_build(first, pytorch, toolkit.nvcc_version if toolkit is not None else None)
         return
     toolkit = known(toolkit, "toolkit")
-    skip_unless(whole.build in (None, "cuda"), "PyTorch is not built for CUDA")
+    skip_unless(pytorch.build_read in (None, "cuda"), "PyTorch is not built for CUDA")
     skip_unless(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch")
     nvcc = known(toolkit.nvcc_version, "toolkit.nvcc_version")
-    built_with = known(whole.cuda_version, "torch.cuda_version")
+    built_with = known(pytorch.cuda_version, "torch.cuda_version")
     if nvcc.major == built_with.major:
         return
-    extension = extension_to_build(project, python)
+    extension = extensions.to_build
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
     yield Finding(
         severity=Severity.WARNING if extension else Severity.INFO,
@@ -109,125 +89,49 @@ def toolkit_mismatch_building_extension(
         subject="nvcc",
         facts=(
             "toolkit.nvcc_version",
-            torch_fact("cuda_version", torch, torch_runtime),
+            *pytorch.paths("cuda_version"),
             *(("project.requirements",) if extension else ()),
         ),
-        remedies=tuple(use_toolkit(cuda=built_with, toolkit=toolkit, python=python, system=system)),
+        fixes=(Fix("use-toolkit", cuda=built_with),),
     )
 
 
-def _told_finding(told: tuple[str, Symptom], whole: Torch, toolkit: Toolkit | None, machine: Machine) -> Finding:
-    """Return the finding where a build ended with a message about the toolkit."""
-    fact, message = told
-    text = SUMMARIES[message.kind]
-    if message.kind.startswith("toolkit-other") and "built_with" not in message.names:
+def _failed_build(symptom: Symptom, pytorch: Pytorch, nvcc: CudaVersion | None) -> Finding:
+    text = SUMMARIES[symptom.kind]
+    if symptom.kind.startswith("toolkit-other") and "built_with" not in symptom.names:
         text = CUT
-    nvcc = toolkit.nvcc_version if toolkit is not None else None
-    if message.kind.startswith("toolkit-lacks") or "needed" in message.names:
+    if symptom.kind.startswith("toolkit-lacks") or "needed" in symptom.names:
         text += f", and nvcc is of CUDA {nvcc}" if nvcc else ""
     return Finding(
         severity=Severity.ERROR,
-        summary=text.format(**{"ptx": "", **message.names}),
+        summary=text.format(**{"ptx": "", **symptom.names}),
         subject="nvcc",
-        facts=(fact, *(("toolkit.nvcc_version",) if nvcc else ())),
-        remedies=tuple(_told_remedies(message, nvcc, whole, toolkit, machine)),
-        details=dict(message.names),
+        facts=(symptom.fact, *(("toolkit.nvcc_version",) if nvcc else ())),
+        fixes=tuple(_fixes(symptom, nvcc, pytorch)),
+        details=dict(symptom.names),
     )
 
 
-def _told_remedies(
-    message: Symptom, nvcc: CudaVersion | None, whole: Torch, toolkit: Toolkit | None, machine: Machine
-) -> Iterator[Remedy]:
-    if message.kind in WITHOUT_DEVICE:
-        yield _architectures(machine)
+def _fixes(symptom: Symptom, nvcc: CudaVersion | None, pytorch: Pytorch) -> Iterator[Fix]:
+    kind, wanted = symptom.kind, pytorch.cuda_version
+    if kind in WITHOUT_DEVICE:
+        yield Fix("name-architectures")
         return
-    if message.kind == "toolkit-not-in-visual-studio":
-        yield integrate_in_visual_studio()
-    elif message.kind == "toolkit-cmake-architecture":
-        yield name_to_cmake(machine.devices)
-    elif message.kind == "toolkit-libdevice-missing":
-        yield name_libdevice()
-    architecture = message.names.get("architecture")
-    wanted = whole.cuda_version
+    if kind in FIRST_FIXES:
+        yield FIRST_FIXES[kind]
+    architecture = symptom.names.get("architecture")
     if architecture is not None:
-        wanted = _toolkit_for(architecture) or wanted
-        yield _other_architectures(architecture, nvcc)
-    elif "needed" in message.names:
-        wanted = max(CudaVersion.parse(message.names["needed"]), wanted or CudaVersion(0, 0))
-    if message.kind in ABSENT:
-        yield _export(machine)
-    yield from use_toolkit(cuda=wanted, toolkit=toolkit, python=machine.python, system=machine.system)
-    if nvcc is not None and whole.cuda_version is not None and nvcc.major != whole.cuda_version.major:
-        remedy = torch_for_toolkit(
-            nvcc=nvcc,
-            python=machine.python,
-            system=machine.system,
-            driver=machine.driver,
-            devices=machine.devices,
-            torch=whole,
-        )
-        yield from [remedy] if remedy else ()
-    if message.kind.startswith("toolkit-other-than-torch"):
-        yield Remedy(summary=ISOLATION, reference="https://pip.pypa.io/en/stable/cli/pip_install/")
-    if message.kind in ABSENT and message.library not in ("numba", "xla"):
-        yield Remedy(
-            summary="Or install a wheel of the package that is compiled already, for this Python, PyTorch and CUDA, "
-            "which needs no toolkit"
-        )
-
-
-def _export(machine: Machine) -> Remedy:
-    """Return how to name a toolkit that is there."""
-    if machine.system is not None and machine.system.os == "windows":
-        return Remedy(
-            summary="If a CUDA toolkit is installed, set CUDA_HOME to its folder, and put its folder bin on PATH",
-            commands=(
-                r"Get-ChildItem 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA'",
-                "$env:CUDA_HOME = $env:CUDA_PATH",
-                r"& $env:CUDA_HOME\bin\nvcc --version",
-            ),
-            needs=("restart",),
-        )
-    return Remedy(
-        summary="If a CUDA toolkit is installed (in a container: an image with devel in its tag), set CUDA_HOME to its "
-        "folder and put its folder bin, with nvcc, on PATH",
-        commands=(
-            "ls -d /usr/local/cuda*",
-            "export CUDA_HOME=/usr/local/cuda",
-            'export PATH="$CUDA_HOME/bin:$PATH"',
-            "nvcc --version",
-        ),
-        needs=("restart",),
-    )
-
-
-def _architectures(machine: Machine) -> Remedy:
-    found = sorted({d.compute_capability for d in machine.devices or () if d.compute_capability is not None})
-    listed = ";".join(map(str, found)) or "8.0;8.6;9.0"
-    names = "of the GPU" if found else "of the GPUs that it will run on, for example"
-    return Remedy(
-        summary="Say for which architectures to compile: set TORCH_CUDA_ARCH_LIST to the compute capability "
-        f"{names} (for tiny-cuda-nn TCNN_CUDA_ARCHITECTURES, without the dot); docker build has no GPU, and a PyTorch "
-        "without CUDA sees none",
-        commands=(f'export TORCH_CUDA_ARCH_LIST="{listed}"',),
-        reference="https://docs.pytorch.org/docs/stable/cpp_extension.html",
-    )
-
-
-def _toolkit_for(architecture: str) -> CudaVersion | None:
-    """Return a toolkit that compiles for "compute_89": the last where support ended, else the first."""
-    capability = ComputeCapability.parse(architecture)
-    return last_toolkit(capability) or first_toolkit(capability)
-
-
-def _other_architectures(architecture: str, nvcc: CudaVersion | None) -> Remedy:
-    capability = ComputeCapability.parse(architecture)
-    last = last_toolkit(capability)
-    first = first_toolkit(capability)
-    span = f"CUDA {last} was the last" if last else f"CUDA {first} is the first" if first else "another CUDA is needed"
-    here = f", and nvcc here is of CUDA {nvcc}" if nvcc else ""
-    return Remedy(
-        summary=f"{span} that compiles for {architecture}{here}: compile with another toolkit, or leave it out of "
-        "TORCH_CUDA_ARCH_LIST (CMAKE_CUDA_ARCHITECTURES with CMake) where no such GPU is used",
-        commands=("nvcc --list-gpu-arch",),
-    )
+        capability = ComputeCapability.parse(architecture)
+        wanted = last_toolkit(capability) or first_toolkit(capability) or wanted
+        yield Fix("other-architectures", architecture=architecture, nvcc=nvcc)
+    elif "needed" in symptom.names:
+        wanted = max(CudaVersion.parse(symptom.names["needed"]), wanted or CudaVersion(0, 0))
+    if kind in ABSENT:
+        yield Fix("name-toolkit")
+    yield Fix("use-toolkit", cuda=wanted)
+    if nvcc is not None and pytorch.cuda_version is not None and nvcc.major != pytorch.cuda_version.major:
+        yield Fix("torch-for-toolkit", nvcc=nvcc)
+    if kind.startswith("toolkit-other-than-torch"):
+        yield Fix("build-against-installed-torch")
+    if kind in ABSENT and symptom.library not in ("numba", "xla"):
+        yield Fix("install-compiled-wheel")

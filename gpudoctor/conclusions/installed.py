@@ -29,14 +29,6 @@ from gpudoctor.model import (
 from gpudoctor.model.record import record
 from gpudoctor.remedies import install_cupy, install_torch
 
-# Packages that are often compiled with nvcc when they are installed. deepspeed compiles when it runs.
-EXTENSIONS = (
-    *("flash-attn", "xformers", "apex", "torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv"),
-    *("pyg-lib", "causal-conv1d", "mamba-ssm", "detectron2", "pytorch3d", "nvdiffrast", "gsplat", "tinycudann"),
-    *("diff-gaussian-rasterization", "transformer-engine", "deepspeed"),
-)
-COMPILED_AT_RUN_TIME = ("deepspeed",)
-
 # Libraries besides PyTorch and CuPy for which people have a GPU.
 OTHER_FRAMEWORKS = ("tensorflow*", "tf-nightly*", "jax", "jaxlib", "onnxruntime*", "numba", "cudf*", "cuml*")
 
@@ -181,16 +173,6 @@ def matching_packages(python: Python | None, *names: str) -> list[Package]:
 def required(project: Project | None, *names: str) -> Requirement | None:
     """Return the project's requirement on one of `names`; what it asks for in an extra or a group is optional."""
     return project.always_requires(*names) if project is not None else None
-
-
-def extension_to_build(project: Project | None, python: Python | None) -> Requirement | None:
-    """Return the requirement on a package that is still to be compiled with nvcc, None where there is none."""
-    installed = {found.name for found in (python.packages if python is not None else None) or ()}
-    for name in EXTENSIONS:
-        requirement = required(project, name)
-        if requirement is not None and (name not in installed or name in COMPILED_AT_RUN_TIME):
-            return requirement
-    return None
 
 
 def severity_without_torch(

@@ -21,7 +21,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.symptoms import of_kind, pasted
 
-FIELDS = ("installed", "version", "build", "cuda_version", "hip_version", "architectures")
+FIELDS = ("installed", "version", "build", "cuda_version", "hip_version", "architectures", "cxx11_abi")
 # torch.version.cuda is None in every build that is not for CUDA.
 NO_CUDA_VERSION = "torch-version-cuda-none"
 

@@ -19,6 +19,7 @@ from gpudoctor.model.cuda_libraries import CudaLibraries, Libcuda, MissingSymbol
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatch, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_condition import DriverCondition, condition_of_cuda_version
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
+from gpudoctor.model.extensions import BuiltExtension, Extensions, FailedExtension
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
 from gpudoctor.model.gpu import KnownGpu
@@ -82,6 +83,7 @@ __all__ = [
     "Allocator",
     "AllocatorVariable",
     "AmdGpu",
+    "BuiltExtension",
     "CheckResult",
     "Compiler",
     "ComputeCapability",
@@ -116,7 +118,9 @@ __all__ = [
     "EngineLack",
     "Environment",
     "Evidence",
+    "Extensions",
     "Fact",
+    "FailedExtension",
     "FaultSign",
     "Finding",
     "Fix",

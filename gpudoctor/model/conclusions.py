@@ -12,6 +12,7 @@ from gpudoctor.model.container_gpu import ContainerGpu
 from gpudoctor.model.cuda_libraries import CudaLibraries
 from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.driver_use import Consumers, DriverState
+from gpudoctor.model.extensions import Extensions
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import Severity
 from gpudoctor.model.gpu import KnownGpu
@@ -77,6 +78,7 @@ class Pytorch:
     architectures: tuple[str, ...] | None = None
     conda_build: str | None = None
     conda_cpuonly: bool | None = None
+    cxx11_abi: bool | None = None
     available: Annotated[bool | None, Fact("torch.cuda.is_available()")] = None
     availability_error: Annotated[str | None, Fact("why CUDA cannot be initialised; empty for no error")] = None
     import_error: Annotated[str | None, Fact("why the import fails; empty if it works")] = None
@@ -87,6 +89,13 @@ class Pytorch:
     def label(self) -> str:
         """PyTorch with its version, for a sentence: "PyTorch 2.13.0+cpu"."""
         return f"PyTorch {self.version}" if self.version else "PyTorch"
+
+    @property
+    def described(self) -> str:
+        """The version with CUDA and C++ ABI, for a sentence: "2.6.0+cu124 (CUDA 12.4), C++11 ABI off"."""
+        cuda = f" (CUDA {self.cuda_version})" if self.cuda_version else ""
+        abi = "" if self.cxx11_abi is None else f", C++11 ABI {'on' if self.cxx11_abi else 'off'}"
+        return f"{self.version}{cuda}{abi}"
 
     @property
     def subject(self) -> str:
@@ -189,6 +198,7 @@ class Conclusions:
     setups: tuple[SeenSetup, ...]
     cuda_libraries: CudaLibraries
     container_gpu: ContainerGpu
+    extensions: Extensions
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.model import PackageVersion, Python, Remedy, System, Torch
+from gpudoctor.model import Package, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
+from gpudoctor.remedies.fixes import fix
 
 SHOW = "import sys, torch; print(sys.version, torch.__version__, torch.version.cuda, torch.compiled_with_cxx11_abi())"
 PYG = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
@@ -18,23 +19,16 @@ SOURCES = {
 }
 
 
-def described_torch(whole: Torch) -> str:
-    """Return the version of PyTorch with its CUDA and its C++ ABI, for a sentence."""
-    cuda = f" (CUDA {whole.cuda_version})" if whole.cuda_version else ""
-    abi = "" if whole.cxx11_abi is None else f", C++11 ABI {'on' if whole.cxx11_abi else 'off'}"
-    return f"{whole.version}{cuda}{abi}"
-
-
-def replace_extension(
-    name: str, version: PackageVersion, whole: Torch, python: Python | None, system: System | None
-) -> Remedy:
+@fix
+def replace_extension(*, package: Package, pytorch: Pytorch, python: Python | None, system: System | None) -> Remedy:
     """Return how to replace an installed extension by one that is built for the installed PyTorch."""
+    name, version = package.name, package.version
     module = name.replace("-", "_")
     verify = python_command(python, "-c", f"import torch, {module}; print(torch.__version__)")
     environment = environment_of(python, system)
     pinned = f"{name}=={version.public}"
-    if name in PYG and whole.version is not None and whole.build in ("cuda", "cpu"):
-        return _pyg_wheel(name, whole, environment, verify)
+    if name in PYG and pytorch.version is not None and pytorch.build_read in ("cuda", "cpu"):
+        return _pyg_wheel(name, pytorch, environment, verify)
     if name in FIND_THEIR_WHEEL:
         return Remedy(
             summary=f"Install {name} again: without build isolation it takes the wheel for the installed PyTorch, "
@@ -45,14 +39,17 @@ def replace_extension(
             ),
         )
     return Remedy(
-        summary=f"Install the wheel of {name} that is built for PyTorch {described_torch(whole)}, or compile it here"
+        summary=f"Install the wheel of {name} that is built for PyTorch {pytorch.described}, or compile it here"
     )
 
 
-def reinstall_extension(name: str, whole: Torch, python: Python | None, system: System | None) -> tuple[Remedy, ...]:
+@fix
+def reinstall_extension(
+    *, name: str, pytorch: Pytorch, python: Python | None, system: System | None
+) -> tuple[Remedy, ...]:
     """Return how to get a build of the extension that fits the installed PyTorch."""
     environment = environment_of(python, system)
-    target = f"PyTorch {described_torch(whole)}" if whole.version is not None else "the installed PyTorch"
+    target = f"PyTorch {pytorch.described}" if pytorch.version is not None else "the installed PyTorch"
     show = python_command(python, "-c", SHOW)
     if name in ("torch_extensions", "deepspeed"):
         return (
@@ -62,7 +59,7 @@ def reinstall_extension(name: str, whole: Torch, python: Python | None, system: 
             ),
         )
     if name in PYG:
-        return (_pyg(name, whole, environment, show),)
+        return (_pyg(name, pytorch, environment, show),)
     if name == "mmcv":
         return (
             Remedy(
@@ -77,7 +74,7 @@ def reinstall_extension(name: str, whole: Torch, python: Python | None, system: 
             ),
         )
     if name in ("vllm", "xformers", "torchtext", "sgl-kernel", "torchao"):
-        return _with_its_torch(name, whole, python, environment, target)
+        return _with_its_torch(name, pytorch, python, environment, target)
     if not name:
         return (
             Remedy(
@@ -105,11 +102,13 @@ def reinstall_extension(name: str, whole: Torch, python: Python | None, system: 
 
 
 def _with_its_torch(
-    name: str, whole: Torch, python: Python | None, environment: Environment, target: str
+    name: str, pytorch: Pytorch, python: Python | None, environment: Environment, target: str
 ) -> tuple[Remedy, ...]:
     """Return the remedy for a package whose every release is built for one release of PyTorch, which it pins."""
-    index = ["--index-url", f"https://download.pytorch.org/whl/{whole.cuda_version.tag}"] if whole.cuda_version else []
-    keep = [f"torch=={whole.version.public}"] if whole.version is not None and name == "xformers" else []
+    index = (
+        ["--index-url", f"https://download.pytorch.org/whl/{pytorch.cuda_version.tag}"] if pytorch.cuda_version else []
+    )
+    keep = [f"torch=={pytorch.version.public}"] if pytorch.version is not None and name == "xformers" else []
     options = [*(index if name == "xformers" else []), *keep]
     return (
         Remedy(
@@ -129,8 +128,8 @@ def _with_its_torch(
     )
 
 
-def _pyg(name: str, whole: Torch, environment: Environment, show: str) -> Remedy:
-    if whole.version is None or (whole.cuda_version is None and whole.build != "cpu"):
+def _pyg(name: str, pytorch: Pytorch, environment: Environment, show: str) -> Remedy:
+    if pytorch.version is None or (pytorch.cuda_version is None and pytorch.build_read != "cpu"):
         page = "https://data.pyg.org/whl/torch-${TORCH}+${CUDA}.html"
         return Remedy(
             summary=f"Reinstall {name} as the wheel for this PyTorch: look its version and CUDA up, and put both into "
@@ -138,13 +137,13 @@ def _pyg(name: str, whole: Torch, environment: Environment, show: str) -> Remedy
             commands=(show, environment.uninstall([name])),
             reference="https://pytorch-geometric.readthedocs.io/en/latest/install/installation.html",
         )
-    return _pyg_wheel(name, whole, environment, show)
+    return _pyg_wheel(name, pytorch, environment, show)
 
 
-def _pyg_wheel(name: str, whole: Torch, environment: Environment, verify: str) -> Remedy:
+def _pyg_wheel(name: str, pytorch: Pytorch, environment: Environment, verify: str) -> Remedy:
     """Return how to install the wheel of PyG for this PyTorch. Not every version was built for every PyTorch."""
-    variant = whole.cuda_version.tag if whole.cuda_version is not None else "cpu"
-    release = whole.version.minor_release if whole.version is not None else ""
+    variant = pytorch.cuda_version.tag if pytorch.cuda_version is not None else "cpu"
+    release = pytorch.version.minor_release if pytorch.version is not None else ""
     page = f"https://data.pyg.org/whl/torch-{release}.0+{variant}.html"
     options = ["--no-deps", "--no-cache-dir", "--find-links", page]
     return Remedy(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gpudoctor.data import torch_builds
-from gpudoctor.model import CudaVersion, Device, Driver, Python, Remedy, System, Toolkit, Torch
+from gpudoctor.data import first_toolkit, last_toolkit, torch_builds
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, Python, Pytorch, Remedy, System, Toolkit
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
+from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import install_torch
 from gpudoctor.remedies.variables import set_variable
 
@@ -14,10 +16,11 @@ ARCHIVE = "https://developer.nvidia.com/cuda-toolkit-archive"
 _APT = ("ubuntu", "debian")
 
 
+@fix
 def use_toolkit(
     *, cuda: CudaVersion | None, toolkit: Toolkit | None, python: Python | None, system: System | None
-) -> Iterator[Remedy]:
-    """Yield how to compile with the toolkit of `cuda` (None: of PyTorch): one that is here, else how to install it."""
+) -> Remedy:
+    """Return how to compile with the toolkit of `cuda` (None: of PyTorch): one that is here, else how to install it."""
     fitting = [
         install
         for install in (toolkit.toolkits if toolkit is not None else None) or ()
@@ -25,24 +28,22 @@ def use_toolkit(
     ]
     if fitting:
         nearest = max(fitting, key=lambda install: (install.version == cuda, str(install.version)))
-        yield set_variable(
+        return set_variable(
             system=system,
             name="CUDA_HOME",
             value=nearest.path,
             summary=f"Compile with the toolkit of CUDA {nearest.version}, which is installed too",
         )
-        return
     of = f"CUDA {cuda}" if cuda else "the CUDA version that torch.version.cuda names"
     environment = environment_of(python, system)
     if environment.conda_prefix:
         version = [f"cuda-version={cuda}"] if cuda else []
         command = environment.conda("install", ["--channel", "conda-forge", "cuda-toolkit", *version])
-        yield Remedy(
+        return Remedy(
             summary=f"Install the toolkit of {of} in the conda environment",
             commands=(command, "nvcc --version"),
         )
-        return
-    yield Remedy(
+    return Remedy(
         summary=f"Install the toolkit of {of} beside what is there and set CUDA_HOME to it",
         commands=tuple(_install(cuda, environment.windows, python, system)),
         needs=("root",),
@@ -67,6 +68,7 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python | None, sys
     yield "nvcc --version"
 
 
+@fix
 def torch_for_toolkit(  # noqa: PLR0913
     *,
     nvcc: CudaVersion,
@@ -74,26 +76,23 @@ def torch_for_toolkit(  # noqa: PLR0913
     system: System | None,
     driver: Driver | None,
     devices: tuple[Device, ...] | None,
-    torch: Torch | None,
-) -> Remedy | None:
-    """Return how to install a PyTorch of the toolkit's CUDA major version, None where no release has one."""
+    pytorch: Pytorch,
+) -> tuple[Remedy, ...]:
+    """Return how to install a PyTorch of the toolkit's CUDA major version; nothing if no release has one."""
     offered = {
         build.cuda for build in torch_builds() if build.cuda.major == nvcc.major and build.available is not False
     }
     if not offered:
-        return None
+        return ()
     cuda = max(offered, key=lambda version: (version <= nvcc, version if version <= nvcc else CudaVersion(0, 0)))
-    remedy = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=torch, cuda=cuda)
+    remedy = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=pytorch, cuda=cuda)
     if not remedy.commands:
-        return None
-    return Remedy(
-        summary=f"Or install a PyTorch for the toolkit that is here (CUDA {nvcc}): {remedy.summary}",
-        commands=remedy.commands,
-        needs=remedy.needs,
-        reference=remedy.reference,
-    )
+        return ()
+    summary = f"Or install a PyTorch for the toolkit that is here (CUDA {nvcc}): {remedy.summary}"
+    return (replace(remedy, summary=summary),)
 
 
+@fix
 def name_to_cmake(devices: tuple[Device, ...] | None) -> Remedy:
     """Return how to tell CMake which nvcc to take and for which architectures to compile."""
     found = sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})
@@ -110,6 +109,7 @@ def name_to_cmake(devices: tuple[Device, ...] | None) -> Remedy:
     )
 
 
+@fix
 def integrate_in_visual_studio() -> Remedy:
     """Return how to tell Visual Studio of an installed toolkit."""
     files = (
@@ -125,6 +125,7 @@ def integrate_in_visual_studio() -> Remedy:
     )
 
 
+@fix
 def name_libdevice() -> Remedy:
     """Return how to tell XLA and Numba where the toolkit's libdevice lies."""
     return Remedy(
@@ -136,4 +137,60 @@ def name_libdevice() -> Remedy:
         ),
         needs=("restart",),
         reference="https://github.com/tensorflow/tensorflow/issues/58681",
+    )
+
+
+@fix
+def name_toolkit(*, system: System | None) -> Remedy:
+    """Return how to name a toolkit that is there."""
+    if system is not None and system.os == "windows":
+        return Remedy(
+            summary="If a CUDA toolkit is installed, set CUDA_HOME to its folder, and put its folder bin on PATH",
+            commands=(
+                r"Get-ChildItem 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA'",
+                "$env:CUDA_HOME = $env:CUDA_PATH",
+                r"& $env:CUDA_HOME\bin\nvcc --version",
+            ),
+            needs=("restart",),
+        )
+    return Remedy(
+        summary="If a CUDA toolkit is installed (in a container: an image with devel in its tag), set CUDA_HOME to its "
+        "folder and put its folder bin, with nvcc, on PATH",
+        commands=(
+            "ls -d /usr/local/cuda*",
+            "export CUDA_HOME=/usr/local/cuda",
+            'export PATH="$CUDA_HOME/bin:$PATH"',
+            "nvcc --version",
+        ),
+        needs=("restart",),
+    )
+
+
+@fix
+def name_architectures(*, devices: tuple[Device, ...] | None) -> Remedy:
+    """Return how to name the architectures to compile for."""
+    found = sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})
+    listed = ";".join(map(str, found)) or "8.0;8.6;9.0"
+    names = "of the GPU" if found else "of the GPUs that it will run on, for example"
+    return Remedy(
+        summary="Say for which architectures to compile: set TORCH_CUDA_ARCH_LIST to the compute capability "
+        f"{names} (for tiny-cuda-nn TCNN_CUDA_ARCHITECTURES, without the dot); docker build has no GPU, and a PyTorch "
+        "without CUDA sees none",
+        commands=(f'export TORCH_CUDA_ARCH_LIST="{listed}"',),
+        reference="https://docs.pytorch.org/docs/stable/cpp_extension.html",
+    )
+
+
+@fix
+def other_architectures(*, architecture: str, nvcc: CudaVersion | None) -> Remedy:
+    """Return which toolkit compiles for the architecture, or how to leave it out."""
+    capability = ComputeCapability.parse(architecture)
+    last = last_toolkit(capability)
+    first = first_toolkit(capability)
+    span = f"CUDA {last} was the last" if last else f"CUDA {first} is the first" if first else "another CUDA is needed"
+    here = f", and nvcc here is of CUDA {nvcc}" if nvcc else ""
+    return Remedy(
+        summary=f"{span} that compiles for {architecture}{here}: compile with another toolkit, or leave it out of "
+        "TORCH_CUDA_ARCH_LIST (CMAKE_CUDA_ARCHITECTURES with CMake) where no such GPU is used",
+        commands=("nvcc --list-gpu-arch",),
     )

@@ -1,0 +1,143 @@
+"""Compiled extensions of PyTorch: what they were built for, which could not be loaded, which are to be compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.data.extensions import (
+    COMPILED_AT_RUN_TIME,
+    DISTRIBUTIONS,
+    EXTENSIONS,
+    NOT_EXTENSIONS,
+    distribution_of,
+)
+from gpudoctor.model import (
+    BuiltExtension,
+    Extensions,
+    FailedExtension,
+    Package,
+    Project,
+    Python,
+    Requirement,
+    Symptom,
+)
+from gpudoctor.symptoms import of_kind, pasted
+
+OWN = ("torch", "torchvision", "torchaudio", "torchtext")
+KINDS = (
+    "extension-undefined-symbol",
+    "extension-symbol-not-found-macos",
+    "extension-dll-load-failed",
+    "extension-cuda-differs",
+    "xformers-built-for",
+    "extension-libtorch-missing",
+    "extension-part-missing",
+    "extension-import-name",
+    "extension-cache-broken",
+    "extension-mmcv-ops-missing",
+    "extension-dll-not-loaded",
+)
+
+
+def extensions(python: Python | None, project: Project | None, symptoms: tuple[Symptom, ...] | None) -> Extensions:
+    """Return the extensions that are installed, that could not be loaded, and that are still to be compiled."""
+    built = None
+    if python is not None and python.packages is not None:
+        each = (_built(number, package) for number, package in enumerate(python.packages) if package.name not in OWN)
+        built = tuple(extension for extension in each if extension is not None)
+    return Extensions(
+        built=built,
+        failed=tuple(_failed(python or Python(), symptoms)),
+        to_build=_to_build(project or Project(), python or Python()),
+    )
+
+
+def _to_build(project: Project, python: Python) -> Requirement | None:
+    """Return the requirement on a package that is still to be compiled with nvcc."""
+    for name in EXTENSIONS:
+        requirement = project.always_requires(name)
+        if requirement is not None and (name in COMPILED_AT_RUN_TIME or not python.matching(name)):
+            return requirement
+    return None
+
+
+def _failed(python: Python, symptoms: tuple[Symptom, ...] | None) -> Iterator[FailedExtension]:
+    """Yield the extensions whose import failed in a report, each distribution once."""
+    seen: set[str] = set()
+    for symptom in of_kind(pasted(symptoms), *KINDS):
+        names = symptom.names
+        path = names.get("file") or names.get("path") or ""
+        name = _distribution(path, symptom, python)
+        libtorch = symptom.kind == "extension-libtorch-missing"
+        if name in seen or (libtorch and seen) or any(other in path.lower() for other in NOT_EXTENSIONS):
+            continue
+        seen.add(name)
+        found = python.package(name)
+        yield FailedExtension(
+            symptom=symptom,
+            name=name,
+            version=found[1] if found else None,
+            facts=(symptom.fact, *((found[0],) if found else ())),
+            abi=_abi(names.get("symbol", "")),
+        )
+
+
+def _distribution(path: str, symptom: Symptom, python: Python) -> str:
+    """Return the distribution that the compiled file belongs to, "" if it is unknown."""
+    if symptom.library in ("xformers", "mmcv"):
+        return symptom.library
+    folder = re.search(r"(?:site|dist)-packages[/\\]([A-Za-z]\w{0,60})[/\\.]", path)
+    found = (distribution_of(folder[1]) if folder else "") or distribution_of(path)
+    if found:
+        return found
+    if folder:
+        from packaging.utils import canonicalize_name
+
+        return canonicalize_name(folder[1])
+    # Without a file the only installed one of those that are known to be compiled is meant.
+    installed = python.matching(*DISTRIBUTIONS.values())
+    return installed[0].name if not path and len(installed) == 1 else ""
+
+
+def _abi(symbol: str) -> str:
+    """Return which C++ ABI the symbol is of: strings are __cxx11 in the newer one, Ss in the older one."""
+    if "__cxx11" in symbol:
+        return "the C++11 ABI"
+    return "the ABI before C++11" if re.search(r"(?:RK|E)Ss(?:b|i|$)", symbol) else ""
+
+
+def _built(number: int, package: Package) -> BuiltExtension | None:
+    """Return what the package was built for, None if its version does not name a PyTorch."""
+    local = package.version.local.lower()
+    torch = _torch_release(local)
+    cuda = re.search(r"cu(\d{2})\d?(?!\d)", local)
+    abi = re.search(r"cxx11abi(true|false)", local)
+    if torch is None and abi is None:
+        return None
+    return BuiltExtension(
+        package=package,
+        fact=f"python.packages[{number}].version",
+        torch=torch,
+        cuda_major=int(cuda[1]) if cuda else None,
+        cxx11_abi=abi[1] == "true" if abi else None,
+    )
+
+
+def _torch_release(local: str) -> str | None:
+    """Return the release of PyTorch in a local version: "2.3" of "cu123torch2.3", "pt23cu121" and "torch230cu121"."""
+    dotted = re.search(r"(?:torch|pt)(\d)\.(\d{1,2})", local)
+    if dotted:
+        return f"{dotted[1]}.{dotted[2]}"
+    digits = re.search(r"(torch|pt)(\d)(\d{1,3})(?!\d)", local)
+    if digits is None:
+        return None
+    prefix, major, rest = digits[1], digits[2], digits[3]
+    if prefix == "pt" and len(rest) <= 2:  # PyTorch Geometric: pt113 is 1.13, pt20 is 2.0
+        return f"{major}.{rest}"
+    if len(rest) == 1:
+        return f"{major}.{rest}"
+    if len(rest) == 3:
+        return f"{major}.{rest[:2]}"
+    # Three digits may end with the patch number: torch260 is 2.6.0; of torch210 nobody knows.
+    return f"{major}.{rest[0]}" if rest[1] == "0" and rest[0] != "1" else None
