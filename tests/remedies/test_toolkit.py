@@ -2,9 +2,10 @@
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, System, Toolkit, ToolkitInstall
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Pytorch, System, Toolkit, ToolkitInstall
 from gpudoctor.remedies.toolkit import name_to_cmake, torch_for_toolkit, use_toolkit
 
+NONE = Pytorch()
 UBUNTU = System(os="linux", distribution="ubuntu")
 HOME = ('export PATH="$CUDA_HOME/bin:$PATH"', "nvcc --version")
 
@@ -14,8 +15,7 @@ def install(path: str, *version: int, nvcc: bool = True) -> ToolkitInstall:
 
 
 def commands(*installs: ToolkitInstall, cuda: CudaVersion | None, system: System = UBUNTU) -> tuple[str, ...]:
-    (remedy,) = use_toolkit(cuda=cuda, toolkit=Toolkit(toolkits=installs), python=None, system=system)
-    return remedy.commands
+    return use_toolkit(cuda=cuda, toolkit=Toolkit(toolkits=installs), python=None, system=system).commands
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,12 @@ def test_windows() -> None:
 
 def test_no_torch_is_built_for_an_unknown_major() -> None:
     nvcc = CudaVersion(99, 0)
-    assert torch_for_toolkit(nvcc=nvcc, python=None, system=UBUNTU, driver=None, devices=None, torch=None) is None
+    assert torch_for_toolkit(nvcc=nvcc, python=None, system=UBUNTU, driver=None, devices=None, pytorch=NONE) == ()
 
 
 def test_the_torch_for_the_toolkit_is_the_newest_that_it_can_compile_for() -> None:
     nvcc = CudaVersion(12, 7)
-    remedy = torch_for_toolkit(nvcc=nvcc, python=None, system=UBUNTU, driver=None, devices=None, torch=None)
-    assert remedy is not None
+    (remedy,) = torch_for_toolkit(nvcc=nvcc, python=None, system=UBUNTU, driver=None, devices=None, pytorch=NONE)
     assert "/whl/cu126" in remedy.commands[0]
 
 
