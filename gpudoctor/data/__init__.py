@@ -5,6 +5,7 @@ A lookup returns None where the table does not know, never a guess; what is newe
 
 from gpudoctor.data.capabilities import (
     Features,
+    bf16_support,
     features,
     first_toolkit,
     has_tensor_cores,
@@ -57,6 +58,7 @@ __all__ = [
     "TorchBuild",
     "TorchRelease",
     "XidMeaning",
+    "bf16_support",
     "capability_of",
     "cupy_pythons",
     "cupy_release",

@@ -144,6 +144,14 @@ def _rows() -> Mapping[str, Mapping[str, Any]]:
     return {row["capability"]: row for row in load_table("capabilities")["capabilities"]}
 
 
+def bf16_support(capability: ComputeCapability) -> str | None:
+    """Return "native" or "emulated"; None if that is unknown. Every device from 8.0 on has it natively."""
+    if capability >= ComputeCapability(8, 0):
+        return "native"
+    table = features(capability)
+    return table.bf16 if table is not None else None
+
+
 def has_tensor_cores(device: Device, table: Features | None) -> bool | None:
     """Return whether the device has tensor cores; None where that is not known.
 

@@ -39,6 +39,7 @@ from gpudoctor.model.machine import (
     ranges,
 )
 from gpudoctor.model.pasted import Contradiction
+from gpudoctor.model.precision import HalfPrecision, Tf32, Tf32Product
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.model.report import Report
 from gpudoctor.model.setups import (
@@ -131,6 +132,7 @@ __all__ = [
     "GpuIntent",
     "GpuNeed",
     "GpuRequest",
+    "HalfPrecision",
     "ImageCuda",
     "KnownGpu",
     "Libcuda",
@@ -162,6 +164,8 @@ __all__ = [
     "Snapshot",
     "Symptom",
     "System",
+    "Tf32",
+    "Tf32Product",
     "Toolkit",
     "ToolkitInstall",
     "Torch",

@@ -18,6 +18,7 @@ from gpudoctor.model.finding import Severity
 from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
+from gpudoctor.model.precision import HalfPrecision, Tf32
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.setups import SeenSetup
@@ -175,6 +176,7 @@ class Conclusions:
     origin: Origin
     place: Place
     gpu: Gpu
+    known_gpus: tuple[KnownGpu, ...]
     pytorch: Pytorch
     torch_devices: TorchDevices
     torch_kernels: TorchKernels
@@ -183,6 +185,8 @@ class Conclusions:
     gpu_need: GpuNeed
     wsl: Wsl
     gpu_faults: GpuFaults
+    tf32: Tf32
+    half_precision: HalfPrecision
     visible_devices: VisibleDevices
     allocator: Allocator
     shortage: Shortage

@@ -118,4 +118,4 @@ def test_an_unknown_pytorch_is_judged_by_the_settings_alone() -> None:
 
 def test_an_unknown_environment_is_no_pass() -> None:
     result = run_check("allocator-settings", torch=torch())
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "environment: not known")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "environment is unknown")

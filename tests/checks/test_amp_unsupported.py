@@ -58,7 +58,7 @@ def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
             said("half-on-cpu", operator="addmm_impl_cpu_"), Severity.ERROR, "asked of the CPU", "on the GPU", id="CPU"
         ),
         pytest.param(
-            said("half-on-cpu", operator="cholesky_cuda"),
+            said("half-kernel-missing", operator="cholesky_cuda"),
             Severity.ERROR,
             "no fp16 kernel of cholesky_cuda",
             "tensor.float()",

@@ -28,6 +28,7 @@ def kinds(text: str) -> set[str]:
         ("cards of the 16xx series", "gpu-named-turing-minor"),
         ("\"addmm_impl_cpu_\" not implemented for 'Half'", "half-on-cpu"),
         ('"addmm_impl_cpu_" not implemented for \'Hal', "half-on-cpu"),
+        ("\"cholesky_cuda\" not implemented for 'Half'", "half-kernel-missing"),
         ("Requested float16 compute type, but the target device or backend do not support", "half-precision-in-use"),
         ("the A100 gives wrong results", "numerical-difference"),
         ("torch.einsum is less precise here", "numerical-difference"),

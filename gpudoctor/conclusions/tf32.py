@@ -1,0 +1,73 @@
+"""Whether float32 products run in TF32, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.data.numerics import has_tf32_error
+from gpudoctor.model import (
+    ComputeCapability,
+    Environment,
+    KnownGpu,
+    Pytorch,
+    Symptom,
+    Tf32,
+    Tf32Product,
+    TorchRuntime,
+)
+from gpudoctor.symptoms import first, of_kind
+
+FIRST_WITH_TF32 = ComputeCapability(8, 0)  # Source: NVIDIA A100 whitepaper
+# Each allows or forces TF32 if it is 1. Source: aten/src/ATen/Context.cpp of PyTorch; CuPy's reference of its
+# variables; NVIDIA_TF32_OVERRIDE is read by cuBLAS and cuDNN, and its 0 wins over everything else.
+OVERRIDE = "NVIDIA_TF32_OVERRIDE"
+VARIABLES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUPY_TF32", OVERRIDE)
+# Releases of PyTorch that allow it by default: from this one on, and before that one.
+FIRST_BY_DEFAULT, FIRST_WITHOUT = (1, 7), (1, 12)
+
+
+def tf32(
+    torch_runtime: TorchRuntime | None,
+    pytorch: Pytorch,
+    known_gpus: tuple[KnownGpu, ...],
+    environment: Environment | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> Tf32:
+    """Return what shows that float32 products run in TF32."""
+    gpu = first(of_kind(symptoms, "gpu-named-ampere"))
+    set_to = {name: environment.get(name) if environment is not None else None for name in VARIABLES}
+    by_default = _by_default(torch_runtime, pytorch)
+    return Tf32(
+        possible=not known_gpus or gpu is not None or any(one.capability >= FIRST_WITH_TF32 for one in known_gpus),
+        forbidden=set_to[OVERRIDE] == "0",
+        variables=tuple(name for name, value in set_to.items() if value == "1"),
+        products=tuple(_products(torch_runtime)),
+        default_of=pytorch.version if by_default else None,
+        default_fact=pytorch.facts["version"] if by_default else "",
+        differing=first(of_kind(symptoms, "float32-error-like-tf32", "numerical-difference")),
+        gpu=gpu,
+        said=_said(symptoms) if gpu is not None or known_gpus else (),
+    )
+
+
+def _products(runtime: TorchRuntime | None) -> Iterator[Tf32Product]:
+    for number, result in enumerate((runtime.precision_results if runtime is not None else None) or ()):
+        if has_tf32_error(result) and result.relative_error is not None:
+            fact = f"torch_runtime.precision_results[{number}].relative_error"
+            yield Tf32Product(device=result.device, relative_error=result.relative_error, fact=fact)
+
+
+def _by_default(runtime: TorchRuntime | None, pytorch: Pytorch) -> bool:
+    version = pytorch.version
+    if version is None or not FIRST_BY_DEFAULT <= version.release[:2] < FIRST_WITHOUT:
+        return False
+    switched_off = runtime is not None and runtime.matmul_tf32 is False
+    return not switched_off and (pytorch.build == "cuda" or pytorch.cuda_version is not None)
+
+
+def _said(symptoms: tuple[Symptom, ...] | None) -> tuple[Symptom, ...]:
+    """Return what names TF32, or both a float32 product and a device without TF32 that it is compared with."""
+    named = of_kind(symptoms, "tf32-mentioned")[:1] or of_kind(symptoms, "float32-error-like-tf32")[:1]
+    product = of_kind(symptoms, "float32-product-told")[:1]
+    other = of_kind(symptoms, "compared-with-another-device")[:1]
+    return named or (product + other if product and other else ())
