@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
@@ -102,6 +103,11 @@ class Pytorch:
     def subject(self) -> str:
         """The distribution with its version: "torch 2.13.0+cpu"."""
         return f"torch {self.version}" if self.version else "torch"
+
+    @property
+    def lacks_module(self) -> bool:
+        """Whether the import failed because there is no module torch at all."""
+        return re.search(r"No module named '?torch'?$", self.import_error or "") is not None
 
     def paths(self, *fields: str) -> tuple[str, ...]:
         """Return the paths of the facts that gave these fields, of those that are known."""
