@@ -175,6 +175,20 @@ class Driver:
         return tuple(node for node in self.device_files if re.fullmatch(_GPU_NODE, node.path))
 
     @property
+    def libcuda_refusal(self) -> str:
+        """Why the loader refuses a libcuda that is there; "" if it only finds none."""
+        error = " ".join((self.libcuda_error or "").split())
+        return "" if "no such file" in error.lower() else error
+
+    @property
+    def has_other_fabric_manager(self) -> bool:
+        """Whether the fabric manager installed is of another version than the driver."""
+        manager, version = self.fabric_manager_version, self.version
+        if self.nvswitches == 0 or self.fabric_manager == "not-installed":
+            return False
+        return manager is not None and version is not None and manager != version
+
+    @property
     def label(self) -> str:
         """Its name for a finding's subject: "driver 580.65.06"."""
         return f"driver {self.version}" if self.version else "NVIDIA driver"

@@ -103,7 +103,8 @@ def test_the_linker_in_wsl_is_told_the_folder_of_wsl() -> None:
     ],
 )
 def test_the_link_goes_from_the_name_that_the_linker_wants_to_the_library(files: str, wsl: int, link: str) -> None:
-    message = Symptom(kind="libcuda-not-linked", text="cannot find -lcuda", library="ld", names={"files": files})
+    names = {"file": files} if files else {}
+    message = Symptom(kind="libcuda-not-found-by-triton", text="libcuda.so cannot found!", names=names)
     (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(message,), system=System(wsl=wsl)).findings
     commands = ("sudo ldconfig", "ldconfig -p | grep libcuda.so", f"sudo {link}", "sudo ldconfig")
     assert finding.remedies[0].commands == commands

@@ -1,5 +1,7 @@
 """What the records of the machine say of themselves."""
 
+from typing import Any
+
 import pytest
 
 from gpudoctor.model import DeviceFile, Driver, DriverVersion, PciGpu, System
@@ -47,3 +49,37 @@ def test_unknown_nodes() -> None:
 def test_the_driver_is_called_by_its_version() -> None:
     assert Driver(version=DriverVersion.parse("580.65.06")).label == "driver 580.65.06"
     assert Driver().label == "NVIDIA driver"
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        pytest.param("libcuda.so.1: cannot open shared object file: No such file or directory", "", id="not found"),
+        pytest.param("libcuda.so.1: file\n too short", "libcuda.so.1: file too short", id="refused"),
+        pytest.param(None, "", id="unknown"),
+    ],
+)
+def test_why_the_loader_refuses_libcuda(error: str | None, refusal: str) -> None:
+    assert Driver(libcuda_error=error).libcuda_refusal == refusal
+
+
+@pytest.mark.parametrize(
+    ("facts", "differs"),
+    [
+        ({"fabric_manager_version": "580.95.05"}, False),
+        ({"fabric_manager_version": "580.82.07"}, True),
+        ({"fabric_manager_version": "580.82.07", "nvswitches": 0}, False),
+        ({"fabric_manager_version": "580.82.07", "fabric_manager": "not-installed"}, False),
+        ({"fabric_manager_version": None}, False),
+    ],
+)
+def test_a_fabric_manager_of_another_version(facts: dict[str, Any], differs: bool) -> None:
+    version = facts.pop("fabric_manager_version")
+    manager = DriverVersion.parse(version) if version else None
+    driver = Driver(version=DriverVersion.parse("580.95.05"), fabric_manager_version=manager, **facts)
+    assert driver.has_other_fabric_manager is differs
+
+
+@pytest.mark.parametrize(("error", "by_cgroup"), [("Operation not permitted", True), ("Permission denied", False)])
+def test_a_node_that_a_cgroup_refuses(error: str, by_cgroup: bool) -> None:
+    assert DeviceFile(path="/dev/nvidia0", error=error).refused_by_cgroup is by_cgroup

@@ -1,0 +1,85 @@
+"""Letting the loader and the linker find the driver's libcuda."""
+
+from __future__ import annotations
+
+import shlex
+
+from gpudoctor.model import Place, Remedy, System
+from gpudoctor.remedies.commands import with_sudo
+from gpudoctor.remedies.fixes import fix
+
+WSL_FOLDER = "/usr/lib/wsl/lib"
+USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # of Debian and Ubuntu
+CONFIGURATION = "/etc/ld.so.conf.d/nvidia-libcuda.conf"
+
+
+@fix
+def add_libcuda_folder(*, folder: str) -> tuple[Remedy, ...]:
+    """Return how to let the loader look into the folder of libcuda."""
+    quoted = shlex.quote(folder)
+    return (
+        Remedy(
+            summary=f"Add {folder} to the loader's path",
+            commands=(
+                f"echo {quoted} | sudo tee {CONFIGURATION}",
+                "sudo ldconfig",
+                "ldconfig -p | grep libcuda.so.1",
+            ),
+            needs=("root",),
+        ),
+        Remedy(
+            summary="Without root, set the path for the programs of this shell",
+            commands=(f'export LD_LIBRARY_PATH={quoted}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"', "gpudoctor check"),
+        ),
+    )
+
+
+@fix
+def find_libcuda(*, system: System | None) -> tuple[Remedy, ...]:
+    """Return how to find libcuda if its folder is not known."""
+    find = Remedy(
+        summary="Find the driver's libcuda and add its folder to the loader's path; if there is none, install "
+        "the driver's compute libraries (Debian and Ubuntu: libnvidia-compute of the driver's branch)",
+        commands=(
+            "find / -name 'libcuda.so*' -not -path '*/stubs/*' 2>/dev/null",
+            f"echo {USUAL_FOLDER} | sudo tee {CONFIGURATION}",
+            with_sudo("ldconfig", system),
+            "ldconfig -p | grep libcuda.so",
+        ),
+        needs=("root",),
+    )
+    return (find, *add_libcuda_folder(folder=USUAL_FOLDER)[1:])
+
+
+@fix
+def link_libcuda(*, place: Place, system: System | None, library: str = "") -> tuple[Remedy, ...]:
+    """Return how to let the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
+    folder = library.rpartition("/")[0] or (WSL_FOLDER if place.in_wsl else USUAL_FOLDER)
+    target = library or f"{folder}/libcuda.so.1"
+    link = f"ln -s {shlex.quote(target)} {shlex.quote(f'{folder}/libcuda.so')}"
+    ldconfig = with_sudo("ldconfig", system)
+    usually = "" if library else f" (its folder is {folder} as a rule)"
+    where = f"that of WSL is {WSL_FOLDER}" if place.in_wsl else f"the driver's, in WSL {WSL_FOLDER}"
+    return (
+        Remedy(
+            summary="Rewrite the loader's cache, see where the driver's libcuda is, and give it the name libcuda.so "
+            f"that the linker looks for{usually}",
+            commands=(ldconfig, "ldconfig -p | grep libcuda.so", with_sudo(link, system), ldconfig),
+            needs=("root",),
+        ),
+        Remedy(
+            summary=f"Without root, name the folder of libcuda.so for this shell: {where}; to link alone, the stubs "
+            "folder of the CUDA toolkit will do",
+            commands=(
+                f'export LIBRARY_PATH="{folder}:/usr/local/cuda/lib64/stubs${{LIBRARY_PATH:+:$LIBRARY_PATH}}"',
+                f'export LD_LIBRARY_PATH="{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"',
+                f"export TRITON_LIBCUDA_PATH={shlex.quote(folder)}",
+            ),
+            needs=("restart",),
+            reference="https://github.com/triton-lang/triton/pull/1981",
+        ),
+        Remedy(
+            summary="In a container without libcuda, start it with the GPU: docker run --gpus all",
+            reference="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
+        ),
+    )
