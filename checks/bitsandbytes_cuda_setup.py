@@ -2,23 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.installed import package, torch_fact, whole_torch
-from gpudoctor.conclusions.messages import reported
-from gpudoctor.model import CudaVersion, Finding, Python, Remedy, Severity, Symptom, System, Torch, TorchRuntime
-from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies import install_packages, python_command, set_variable
-
-# The first version of bitsandbytes whose wheels hold a library for this CUDA version.
-# Source: https://github.com/bitsandbytes-foundation/bitsandbytes/releases (12.4 in 0.43.1),
-# https://huggingface.co/docs/bitsandbytes/v0.44.1/installation (11.0 - 12.5) and v0.45.1 (11.7 - 12.6),
-# https://github.com/bitsandbytes-foundation/bitsandbytes/issues/1510 (12.8 in 0.45.3).
-FIRST_VERSIONS = (
-    (CudaVersion(12, 8), (0, 45, 3)),
-    (CudaVersion(12, 6), (0, 45, 0)),
-    (CudaVersion(12, 5), (0, 43, 2)),
-    (CudaVersion(12, 4), (0, 43, 1)),
-)
-
+from gpudoctor.data.extensions import first_bitsandbytes
+from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom
+from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.symptoms import first, of_kind
 
 # Most telling first.
 KINDS = (
@@ -35,11 +22,7 @@ KINDS = (
 
 @check(family="torch")
 def bitsandbytes_cuda_setup(
-    python: Python | None = None,
-    torch: Torch | None = None,
-    torch_runtime: TorchRuntime | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, python: Python | None = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> Iterator[Finding]:
     """bitsandbytes finds no CUDA library that fits the installed PyTorch.
 
@@ -49,21 +32,17 @@ def bitsandbytes_cuda_setup(
     list of this check does not call too old.
     Reference: https://huggingface.co/docs/bitsandbytes/main/en/installation
     """
-    said = [found for kind in KINDS for found in reported(symptoms, kind)]
-    if said:
-        whole = whole_torch(torch, torch_runtime)
-        yield _told(said[0], whole, python, system, symptoms)
+    found = python.package("bitsandbytes") if python is not None else None
+    said = first(*(of_kind(symptoms, kind) for kind in KINDS))
+    if said is not None:
+        yield _failed(said, pytorch, found, _cuda(symptoms))
         return
-    if python is None:
-        raise Skip("python is unknown")
-    packages = known(python.packages, "python.packages")
-    found = package(python, "bitsandbytes")
+    packages = known(python.packages if python is not None else None, "python.packages")
     skip_unless(found, "bitsandbytes is not installed")
-    whole = whole_torch(torch, torch_runtime)
-    skip_unless(known(whole.build, "torch.build") == "cuda", "PyTorch is not built for CUDA")
-    cuda = known(whole.cuda_version, "torch.cuda_version")
+    skip_unless(known(pytorch.build_read, "torch.build") == "cuda", "PyTorch is not built for CUDA")
+    cuda = known(pytorch.cuda_version, "torch.cuda_version")
     by_conda = any(each.name == "bitsandbytes" and each.installer == "conda" for each in packages)
-    needed = next((version for first, version in FIRST_VERSIONS if cuda >= first), None)
+    needed = first_bitsandbytes(cuda)
     if found is None or by_conda or needed is None or not (0,) < found[1].release < needed:
         return
     yield Finding(
@@ -71,83 +50,37 @@ def bitsandbytes_cuda_setup(
         summary=f"bitsandbytes {found[1]} has no library for CUDA {cuda}, with which PyTorch is built: none before "
         f"{'.'.join(map(str, needed))} has",
         subject=f"bitsandbytes {found[1]}",
-        facts=(found[0], torch_fact("cuda_version", torch, torch_runtime)),
-        remedies=(
-            install_packages(
-                python=python,
-                requirements=("--upgrade", "bitsandbytes"),
-                summary=f"Update bitsandbytes to a version with a library for CUDA {cuda}",
-                verify="import bitsandbytes; print(bitsandbytes.__version__)",
-            ),
-        ),
+        facts=(found[0], *pytorch.paths("cuda_version")),
+        fixes=(Fix("update-bitsandbytes", cuda=cuda, failed=False),),
     )
 
 
-def _told(
-    said: tuple[str, Symptom],
-    whole: Torch,
-    python: Python | None,
-    system: System | None,
-    symptoms: tuple[Symptom, ...] | None,
+def _failed(
+    symptom: Symptom, pytorch: Pytorch, found: tuple[str, PackageVersion] | None, asked_for: CudaVersion | None
 ) -> Finding:
-    fact, message = said
-    version = package(python, "bitsandbytes")
-    cuda = whole.cuda_version or _cuda(symptoms)
+    cuda = pytorch.cuda_version or asked_for
+    fixes = [Fix("update-bitsandbytes", cuda=cuda, failed=True), Fix("ask-bitsandbytes")]
+    if symptom.kind != "bnb-windows-path":
+        fixes.append(Fix("libcudart-for-bitsandbytes"))
+    if cuda:
+        digits = f"{cuda.major}{cuda.minor}"
+        there = f"Or set BNB_CUDA_VERSION to one whose libbitsandbytes_cuda*.so is there: {digits}"
+        fixes.append(Fix("set-variable", name="BNB_CUDA_VERSION", value=digits, summary=there))
     return Finding(
-        # Without CUDA in PyTorch that is the cause, and stands first.
-        severity=Severity.WARNING if whole.build == "cpu" else Severity.ERROR,
-        summary=f"bitsandbytes{f' {version[1]}' if version else ''} finds no CUDA library that fits"
-        f"{f' CUDA {cuda}' if cuda else ''}: {message.text}",
+        # Without CUDA in PyTorch that is the cause, and comes first.
+        severity=Severity.WARNING if pytorch.build_read == "cpu" else Severity.ERROR,
+        summary=f"bitsandbytes{f' {found[1]}' if found else ''} finds no CUDA library that fits"
+        f"{f' CUDA {cuda}' if cuda else ''}: {symptom.text}",
         subject="bitsandbytes",
-        facts=(fact, *((version[0],) if version else ())),
-        remedies=tuple(_remedies(message, cuda, python, system)),
+        facts=(symptom.fact, *((found[0],) if found else ())),
+        fixes=tuple(fixes),
     )
 
 
 def _cuda(symptoms: tuple[Symptom, ...] | None) -> CudaVersion | None:
     """Return the CUDA version that bitsandbytes looks for: "117" is 11.7."""
-    for _, message in reported(symptoms, "bnb-cuda-version", "bnb-binary-missing"):
-        digits = message.names.get("digits") or message.names.get("digits2") or ""
+    for symptom in of_kind(symptoms, "bnb-cuda-version", "bnb-binary-missing"):
+        digits = symptom.names.get("digits", "")
         if len(digits) == 3:
             return CudaVersion(int(digits[:2]), int(digits[2]))
     return None
-
-
-def _remedies(
-    message: Symptom, cuda: CudaVersion | None, python: Python | None, system: System | None
-) -> Iterator[Remedy]:
-    windows = system is not None and system.os == "windows"
-    suited = f", whose wheels hold the libraries for CUDA {cuda} and for Windows" if cuda else ""
-    yield install_packages(
-        python=python,
-        requirements=("--upgrade", "bitsandbytes"),
-        summary=f"Upgrade bitsandbytes{suited}: from 0.43 on it takes the CUDA libraries that PyTorch brought",
-        verify="import bitsandbytes; print(bitsandbytes.__version__)",
-    )
-    yield Remedy(
-        summary="Look whether PyTorch sees the GPU: without CUDA in it bitsandbytes takes its library for the CPU",
-        commands=(
-            python_command(
-                python, "-c", "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
-            ),
-            python_command(python, "-m", "bitsandbytes"),
-        ),
-    )
-    if not windows and message.kind != "bnb-windows-path":
-        yield Remedy(
-            summary="Where it must stay as it is, put the folder of libcudart.so on LD_LIBRARY_PATH: a toolkit's, "
-            "or of conda's cudatoolkit or cuda-runtime",
-            commands=(
-                "find / -name 'libcudart.so*' 2>/dev/null",
-                'export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:/usr/local/cuda/lib64"',
-                python_command(python, "-m", "bitsandbytes"),
-            ),
-        )
-    digits = f"{cuda.major}{cuda.minor}" if cuda else ""
-    if digits:
-        yield set_variable(
-            system=system,
-            name="BNB_CUDA_VERSION",
-            value=digits,
-            summary=f"Or set BNB_CUDA_VERSION to one whose libbitsandbytes_cuda*.so is there: {digits}",
-        )

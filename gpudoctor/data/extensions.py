@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gpudoctor.model import CudaVersion
+
 # Packages that are often compiled with nvcc when they are installed. deepspeed compiles when it runs.
 EXTENSIONS = (
     *("flash-attn", "xformers", "apex", "torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv"),
@@ -64,3 +66,20 @@ NOT_EXTENSIONS = ("torchvision", "torchaudio", "libtorch", "libc10", "libcud", "
 def distribution_of(place: str) -> str:
     """Return the distribution that a compiled file, module or folder belongs to, "" if it is unknown."""
     return next((name for mark, name in DISTRIBUTIONS.items() if mark in place), "")
+
+
+# The first version of bitsandbytes whose wheels hold a library for this CUDA version.
+# Source: https://github.com/bitsandbytes-foundation/bitsandbytes/releases (12.4 in 0.43.1),
+# https://huggingface.co/docs/bitsandbytes/v0.44.1/installation (11.0 - 12.5) and v0.45.1 (11.7 - 12.6),
+# https://github.com/bitsandbytes-foundation/bitsandbytes/issues/1510 (12.8 in 0.45.3).
+FIRST_BITSANDBYTES = (
+    (CudaVersion(12, 8), (0, 45, 3)),
+    (CudaVersion(12, 6), (0, 45, 0)),
+    (CudaVersion(12, 5), (0, 43, 2)),
+    (CudaVersion(12, 4), (0, 43, 1)),
+)
+
+
+def first_bitsandbytes(cuda: CudaVersion) -> tuple[int, ...] | None:
+    """Return the first version of bitsandbytes with a library for this CUDA version; None if all have one."""
+    return next((version for first, version in FIRST_BITSANDBYTES if cuda >= first), None)

@@ -87,4 +87,4 @@ def test_a_cpu_build_of_pytorch_is_the_cause_and_stands_before_it() -> None:
 
 def test_a_report_of_something_else_needs_the_packages() -> None:
     result = run_check("bitsandbytes-cuda-setup", symptoms=(said("bnb-cuda-version", digits="118"),))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python is unknown")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python.packages is unknown")
