@@ -25,6 +25,7 @@ from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome
 from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import FaultSign, GpuFault, GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
+from gpudoctor.model.image_verdict import ImageVerdict
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
 from gpudoctor.model.machine import (
     CudaDevice,
@@ -134,6 +135,7 @@ __all__ = [
     "GpuRequest",
     "HalfPrecision",
     "ImageCuda",
+    "ImageVerdict",
     "KnownGpu",
     "Libcuda",
     "LibraryCall",

@@ -19,6 +19,7 @@ from gpudoctor.model.finding import Severity
 from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
+from gpudoctor.model.image_verdict import ImageVerdict
 from gpudoctor.model.precision import HalfPrecision, Tf32
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
@@ -209,6 +210,7 @@ class Conclusions:
     cuda_libraries: CudaLibraries
     container_gpu: ContainerGpu
     extensions: Extensions
+    image_verdicts: tuple[ImageVerdict, ...]
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

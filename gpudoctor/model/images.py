@@ -31,6 +31,11 @@ class CopiedFiles:
         False
     )
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether the image has other files than a build would copy now."""
+        return bool(self.stale or self.missing or self.extra)
+
 
 @record
 class Mounted:

@@ -7,13 +7,21 @@ from collections.abc import Callable
 
 from gpudoctor.model.finding import Remedy
 from gpudoctor.model.images import ProjectImage
+from gpudoctor.remedies.fixes import fix
 
 CACHE = "https://docs.docker.com/build/cache/invalidation/"
+NO_FIX = ("wildcard-matches-nothing",)
 MOUNTS = "https://docs.docker.com/engine/storage/bind-mounts/"
 
 
+@fix
+def refresh_image(image: ProjectImage, causes: tuple[str, ...]) -> tuple[Remedy, ...]:
+    """Return what fixes each cause (those of docker-stale-layers), what fixes several of them once."""
+    return tuple(dict.fromkeys(stale_image(image, cause) for cause in causes if cause not in NO_FIX))
+
+
 def stale_image(image: ProjectImage, cause: str) -> Remedy:
-    """Return what mends `cause` (one of those of docker-stale-layers) of `image`."""
+    """Return what fixes `cause` (one of those of docker-stale-layers) of `image`."""
     return _BY_CAUSE.get(cause, _rebuild)(image)
 
 
@@ -21,7 +29,7 @@ def _rebuild(image: ProjectImage) -> Remedy:
     recreate = " --recreate" if image.container is not None else ""
     same = ", with the build arguments that it was checked with" if image.service is None else ""
     return Remedy(
-        summary=f"Rebuild the stale stage only, and prove it by comparing again{same}",
+        summary=f"Rebuild the stale stage only, and compare again to verify{same}",
         commands=(f"gpudoctor rebuild{_which(image)}{recreate}",),
         reference=CACHE,
     )
@@ -33,7 +41,7 @@ def _recreate(image: ProjectImage) -> Remedy:
     else:
         command = f"gpudoctor rebuild{_which(image)} --recreate"
     return Remedy(
-        summary="Make the container anew from the image: a restart keeps the old one, and what was changed inside it",
+        summary="Recreate the container from the image: a restart keeps the old one, and what was changed inside it",
         commands=(command,),
     )
 
@@ -66,10 +74,10 @@ def _remove_mount(image: ProjectImage) -> Remedy:
     )
 
 
-def _install_anew(image: ProjectImage) -> Remedy:
-    base = f"; where the base {image.base} holds them, build that one first" if image.base else ""
+def _reinstall(image: ProjectImage) -> Remedy:
+    base = f"; if the base {image.base} has them, build that one first" if image.base else ""
     return Remedy(
-        summary=f"Install the packages anew: build without the cache{base}",
+        summary=f"Reinstall the packages: build without the cache{base}",
         commands=(_docker_build(image, "--no-cache"),),
     )
 
@@ -139,7 +147,7 @@ _BY_CAUSE: dict[str, Callable[[ProjectImage], Remedy]] = {
     "bind-source-replaced": _restart,
     "container-modified-in-place": _recreate,
     "container-runs-older-image": _recreate,
-    "dependency-not-at-pinned-version": _install_anew,
+    "dependency-not-at-pinned-version": _reinstall,
     "mount-shadows-copy": _remove_mount,
     "process-older-than-mounted-source": _restart,
     "site-packages-shadow": _remove_installed_copy,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Snapshot
-from gpudoctor.model.images import CopiedFiles, ProjectImage
+from gpudoctor.model.images import ProjectImage
 from gpudoctor.model.record import record
 
 _IMAGE = re.compile(r"images\[(\d{1,6})\]")
@@ -45,7 +45,7 @@ def _places(fact: str, snapshot: Snapshot, root: str) -> Iterator[Location]:
 def _of_image(image: ProjectImage, root: str) -> Iterator[Location]:
     """Yield the stale lines of the Dockerfile and the files whose requirements are not met; else the Dockerfile."""
     dockerfile = _relative(image.dockerfile, root)
-    lines = [item.line for item in image.instructions if _is_stale(item)] + list(image.differing_lines or ())
+    lines = [item.line for item in image.instructions if item.is_stale] + list(image.differing_lines or ())
     files = [_relative(posixpath.join(image.context, unmet.file), root) for unmet in image.unmet_requirements]
     for line in sorted(set(lines)):
         yield Location(path=dockerfile, line=line)
@@ -53,10 +53,6 @@ def _of_image(image: ProjectImage, root: str) -> Iterator[Location]:
         yield Location(path=file)
     if dockerfile and not lines and not files:
         yield Location(path=dockerfile)
-
-
-def _is_stale(item: CopiedFiles) -> bool:
-    return bool(item.stale or item.missing or item.extra)
 
 
 def _of_source(source: str) -> Iterator[Location]:

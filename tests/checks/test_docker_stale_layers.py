@@ -206,8 +206,8 @@ def test_an_installed_copy_that_perhaps_nothing_imports_is_a_warning() -> None:
     assert judged(subject) == ("stale", ["site-packages-shadow"])
     assert finding.severity is Severity.WARNING
     assert finding.summary.endswith(
-        "/usr/lib/python3/dist-packages/common is older than the copied source, and its command does not tell which of "
-        "them is imported"
+        "/usr/lib/python3/dist-packages/common is older than the copied source, and which of them its command imports "
+        "is unknown"
     )
     (beside_others,) = check(image(STALE, possibly_shadowing_packages=("/x/common",))).findings
     assert beside_others.severity is Severity.ERROR
@@ -254,7 +254,7 @@ def test_unknown_is_not_fine(subject: ProjectImage) -> None:
     (finding,) = check(subject).findings
     assert judged(subject) == ("unknown", [])
     assert finding.severity is Severity.WARNING
-    assert "cannot be told" in finding.summary
+    assert "cannot be determined" in finding.summary
 
 
 def test_what_is_known_to_be_stale_is_not_unknown() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.model import Mounted, ProjectImage, RunningContainer
-from gpudoctor.remedies.stale_images import stale_image
+from gpudoctor.remedies.stale_images import refresh_image, stale_image
 
 IMAGE = ProjectImage(image="app:1", dockerfile="/p/Dockerfile", context="/p", base="python:3.12", target="prod")
 CONTAINER = ProjectImage(
@@ -41,6 +41,15 @@ WHICH = "--image app:1 --container web --dockerfile /p/Dockerfile --context /p"
 )  # fmt: skip
 def test_the_command(image: ProjectImage, cause: str, command: str) -> None:
     assert stale_image(image, cause).commands == (command,)
+
+
+def test_what_fixes_several_causes_is_given_once() -> None:
+    causes = ("image-not-rebuilt", "wildcard-matches-nothing", "image-rebuilt-but-stale", "base-image-moved")
+    remedies = refresh_image(IMAGE, causes)
+    assert [remedy.commands for remedy in remedies] == [
+        (f"gpudoctor rebuild {ALONE}",),
+        (f"docker build {BUILT}",),
+    ]
 
 
 def test_the_mount_and_the_base_are_named() -> None:

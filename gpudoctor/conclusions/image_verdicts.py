@@ -1,0 +1,110 @@
+"""Whether images and containers have the files that their projects have now, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.model import CopiedFiles, ImageVerdict, Mounted, ProjectImage, RunningContainer
+
+HINTS = ("wildcard-matches-nothing",)
+"""Causes that make no image stale: another build would make the same again."""
+
+CLOCK_SECONDS = 0.05  # the clock of files may be so far behind the engine's: measured 7 ms with Linux 6.18
+
+
+def image_verdicts(images: tuple[ProjectImage, ...] | None) -> tuple[ImageVerdict, ...]:
+    """Return what each image that was looked at shows."""
+    return tuple(_judge(image, f"images[{number}].image_id") for number, image in enumerate(images or ()))
+
+
+def _judge(image: ProjectImage, fact: str) -> ImageVerdict:
+    causes = tuple(dict.fromkeys((*_image_causes(image), *_container_causes(image))))
+    verdict = "fresh"
+    if any(cause not in HINTS for cause in causes):
+        verdict = "stale"
+    elif image.unknown or any(item.unknown for item in image.instructions):
+        verdict = "unknown"
+    return ImageVerdict(image=image, fact=fact, verdict=verdict, causes=causes, newer_code=_newer_code(image))
+
+
+def _newer_code(image: ProjectImage) -> str:
+    container = image.container
+    newer = (mount for mount in container.mounts if _is_newer(mount, container)) if container is not None else ()
+    return next((mount.newest_code for mount in newer), "")
+
+
+def _image_causes(image: ProjectImage) -> Iterator[str]:
+    if image.differing_lines or image.differing_arguments or image.additional_steps:
+        yield "dockerfile-differs-from-image"
+    stale = [item for item in image.instructions if _is_seen(item, image.container)]
+    changed = [item for item in stale if item.line not in (image.differing_lines or ())]
+    if changed:
+        yield _why_changed(image, changed)
+    if stale and image.fresh_tags:
+        yield "fresh-content-under-other-tag"
+    if image.base_moved:
+        yield "base-image-moved"
+    if image.unmet_requirements:
+        yield "dependency-not-at-pinned-version"
+    if image.shadowing_packages or image.possibly_shadowing_packages:
+        yield "site-packages-shadow"
+    if any(item.empty_patterns for item in image.instructions):
+        yield "wildcard-matches-nothing"
+
+
+def _container_causes(image: ProjectImage) -> Iterator[str]:
+    container = image.container
+    if container is None:
+        return
+    if any(_is_seen(item, container) for item in image.container_instructions) or image.container_fits is False:
+        yield "container-runs-older-image"
+    if container.modified:
+        yield "container-modified-in-place"
+    yield from dict.fromkeys(cause for mount in container.mounts if (cause := _mount_cause(mount, container)))
+
+
+def _mount_cause(mount: Mounted, container: RunningContainer) -> str:
+    if mount.replaced:
+        return "bind-source-replaced"
+    if mount.stale or mount.missing:
+        return "mount-shadows-copy"
+    return "process-older-than-mounted-source" if _is_newer(mount, container) else ""
+
+
+def _is_newer(mount: Mounted, container: RunningContainer) -> bool:
+    """Return whether the mount has source that was written after the process, which goes on with what it read."""
+    is_read = container.is_running and container.keeps_code and mount.is_context
+    return is_read and _older(container.started_at, mount.newest_change_at)
+
+
+def _is_seen(item: CopiedFiles, container: RunningContainer | None) -> bool:
+    """Return whether files of the image are stale, and no mount of the container shows the present ones instead."""
+    if container is None:
+        return item.is_stale
+    current = {path for mount in container.mounts for path in mount.current}
+    hidden = tuple(f"{mount.destination.rstrip('/')}/" for mount in container.mounts if mount.is_context)
+    extra = (path for path in item.extra if not path.startswith(hidden))
+    return bool({*item.stale, *item.missing} - current) or any(extra)
+
+
+def _why_changed(image: ProjectImage, changed: list[CopiedFiles]) -> str:
+    """Return why files of these instructions differ.
+
+    The history of the classic builder does not tell the sources of a COPY: $V in them may have been another one.
+    """
+    if not _built_after_the_change(image, changed):
+        return "image-not-rebuilt"
+    if any(item.may_be_kept for item in changed):
+        return "image-rebuilt-but-stale"
+    is_other = image.by_buildkit is False and all("$" in item.text for item in changed)
+    return "dockerfile-differs-from-image" if is_other else "image-not-rebuilt"
+
+
+def _built_after_the_change(image: ProjectImage, changed: list[CopiedFiles]) -> bool:
+    """Return whether a build ran after the newest change, and kept the old files all the same."""
+    newest = max((item.newest_change_at for item in changed if item.newest_change_at is not None), default=None)
+    return _older(None if newest is None else newest + CLOCK_SECONDS, image.built_at)
+
+
+def _older(first: float | None, second: float | None) -> bool:
+    return first is not None and second is not None and first < second

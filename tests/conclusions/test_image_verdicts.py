@@ -1,0 +1,53 @@
+"""Whether an image is stale, by what was compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.conclusions.image_verdicts import image_verdicts
+from gpudoctor.model import CopiedFiles, Mounted, ProjectImage, RunningContainer
+
+SAME = CopiedFiles(line=3, text="COPY . .", stage="0")
+STALE = CopiedFiles(line=3, text="COPY . .", stage="0", stale=("a.py",), newest_change_at=200.0)
+UNKNOWN = CopiedFiles(line=3, text="COPY . .", stage="0", unknown="too many files")
+EMPTY = CopiedFiles(line=4, text="COPY *.yml ./", stage="0", empty_patterns=("*.yml",))
+
+
+def image(*instructions: CopiedFiles, **about: Any) -> ProjectImage:
+    return ProjectImage(image="a:1", dockerfile="/p/Dockerfile", context="/p", instructions=instructions, **about)
+
+
+@pytest.mark.parametrize(
+    ("subject", "verdict", "causes", "is_hint"),
+    [
+        pytest.param(image(SAME), "fresh", (), False, id="fresh"),
+        pytest.param(image(SAME, EMPTY), "fresh", ("wildcard-matches-nothing",), True, id="a hint"),
+        pytest.param(image(STALE, built_at=100.0), "stale", ("image-not-rebuilt",), False, id="stale"),
+        pytest.param(image(STALE, UNKNOWN), "stale", ("image-not-rebuilt",), False, id="partly unknown"),
+        pytest.param(image(SAME, UNKNOWN), "unknown", (), False, id="unknown"),
+        pytest.param(image(SAME, unknown="no container"), "unknown", (), False, id="not looked at"),
+    ],
+)
+def test_verdict(subject: ProjectImage, verdict: str, causes: tuple[str, ...], is_hint: bool) -> None:
+    (found,) = image_verdicts((subject,))
+    assert (found.verdict, found.causes, found.is_hint) == (verdict, causes, is_hint)
+
+
+@pytest.mark.parametrize(
+    ("changed_at", "code"), [(100.0, ""), (100.1, "/p/a.py"), (None, "")], ids=["as old", "newer", "unknown"]
+)
+def test_code_that_is_newer_than_the_process(changed_at: float | None, code: str) -> None:
+    mount = Mounted(destination="/app", is_context=True, newest_change_at=changed_at, newest_code="/p/a.py")
+    container = RunningContainer(
+        name="web", image_id="1", is_running=True, started_at=100.0, keeps_code=True, mounts=(mount,)
+    )
+    (found,) = image_verdicts((image(SAME, container=container),))
+    assert found.newer_code == code
+    assert found.subject == "container web"
+
+
+def test_the_path_of_each_image() -> None:
+    assert [found.fact for found in image_verdicts((image(), image()))] == ["images[0].image_id", "images[1].image_id"]
+    assert image_verdicts(None) == ()
