@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
@@ -69,8 +69,8 @@ def builder_of(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
 @cache
 def _advice() -> dict[str, dict[str, Any]]:
     """Return the fixes that are the same on every machine: {"summary", "commands", "needs", "reference"} by name."""
-    text = files(gpudoctor.remedies).joinpath("advice.json").read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = json.loads(text)["fixes"]
+    with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-8") as file:
+        table: dict[str, dict[str, Any]] = json.load(file)["fixes"]
     return table
 
 

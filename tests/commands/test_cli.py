@@ -245,7 +245,7 @@ def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
     )
     report = json.loads(done.stdout)
     assert (done.returncode, report["findings"][0]["check"]) == (1, "driver-too-old")
-    assert report["findings"][0]["evidence"][0]["source"] == "messages in standard input"
+    assert report["findings"][0]["evidence"][0]["source"] == "standard input"
 
 
 @pytest.mark.parametrize(
