@@ -12,7 +12,7 @@ from gpudoctor.data import (
     torch_builds,
 )
 from gpudoctor.data.capabilities import TEGRA
-from gpudoctor.model import ComputeCapability, Device, Finding, Remedy, Severity, Torch
+from gpudoctor.model import ComputeCapability, Device, Finding, Fix, Severity, Torch
 from gpudoctor.registry import Skip, check, reachable
 
 
@@ -53,7 +53,7 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
         summary=f"{device.label} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
         subject=device.label,
         facts=facts,
-        remedies=(Remedy(summary=_advice(builds, runs)),),
+        fixes=(_advice(builds, runs),),
         details={
             "compute_capability": str(number),
             "last_torch": builds[-1].version if builds else None,
@@ -90,9 +90,7 @@ def _limits(number: ComputeCapability) -> str:
     return f"; {' and '.join(parts)}" if parts else ""
 
 
-def _advice(builds: list[TorchBuild], runs: bool) -> str:
+def _advice(builds: list[TorchBuild], runs: bool) -> Fix:
     if builds:
-        return f"Keep PyTorch at {builds[-1].version} or older, as a build with code for the GPU: {_variants(builds)}"
-    if runs:
-        return "Keep the PyTorch that is installed"
-    return "Use a newer GPU, or compile PyTorch from source with an old enough toolkit"
+        return Fix("keep-torch-at", version=builds[-1].version, variants=_variants(builds))
+    return Fix("keep-installed-torch" if runs else "replace-gpu-or-compile-torch")

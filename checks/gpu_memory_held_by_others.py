@@ -2,20 +2,15 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, DeviceProcess, Finding, Origin, Remedy, Severity, System, known_facts
+from gpudoctor.model import Device, DeviceProcess, Finding, Fix, Origin, Severity, known_facts
 from gpudoctor.registry import check, reachable, settled
-from gpudoctor.remedies import show_devices
 
 HELD_SHARE = 0.5  # a desktop holds some hundred MiB; a job that holds half leaves the next one short
 SHOWN = 3
 
 
 @check(family="memory")
-def gpu_memory_held_by_others(
-    origin: Origin,
-    devices: tuple[Device, ...],
-    system: System | None = None,
-) -> Iterator[Finding]:
+def gpu_memory_held_by_others(origin: Origin, devices: tuple[Device, ...]) -> Iterator[Finding]:
     """Other programs hold more than half of a device's memory.
 
     Why: what they hold is missing to yours: "CUDA out of memory" on a device that should have enough, often by a
@@ -28,7 +23,7 @@ def gpu_memory_held_by_others(
     held = [(path, device) for path, device in answering if _held_share(device) > HELD_SHARE]
     free = [device for _, device in answering if device.memory_used_bytes is not None and _held_share(device) < 0.1]
     severity = Severity.WARNING if not origin.is_report else Severity.INFO
-    findings = (_finding(path, device, free, system, severity) for path, device in held)
+    findings = (_finding(path, device, free, severity) for path, device in held)
     yield from settled(findings, answering, "memory_total_bytes", "memory_used_bytes")
 
 
@@ -39,7 +34,7 @@ def _held_share(device: Device) -> float:
     return max(device.memory_used_bytes or 0, by_processes) / device.memory_total_bytes
 
 
-def _finding(path: str, device: Device, free: list[Device], system: System | None, severity: Severity) -> Finding:
+def _finding(path: str, device: Device, free: list[Device], severity: Severity) -> Finding:
     processes = sorted(device.processes or (), key=lambda process: -(process.used_bytes or 0))
     total = device.memory_total_bytes or 0
     used = round(_held_share(device) * total)
@@ -51,7 +46,7 @@ def _finding(path: str, device: Device, free: list[Device], system: System | Non
         summary=f"{_gib(used)} of {_gib(total)} of {device.label} are in use{who}",
         subject=device.label,
         facts=known_facts(path, device, "memory_used_bytes", "memory_total_bytes", "processes"),
-        remedies=tuple(_remedies(device, processes, free, system)),
+        fixes=tuple(_fixes(device, processes, free)),
     )
 
 
@@ -65,20 +60,9 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
 
 
-def _remedies(
-    device: Device, processes: list[DeviceProcess], free: list[Device], system: System | None
-) -> Iterator[Remedy]:
-    query = f"nvidia-smi -i {device.nvml_index} --query-compute-apps=pid,process_name,used_memory --format=csv"
-    commands: tuple[str, ...] = (query,)
-    inside = system is not None and bool(system.container or system.wsl)
-    if processes and system is not None and system.os == "linux" and not inside:
-        pids = ",".join(str(process.pid) for process in processes[:SHOWN])
-        commands = (f"ps -o user,pid,etime,args -p {pids}", query)
-    where = ", on the host and in its other containers" if inside else ""
-    yield Remedy(summary=f"See which programs these are{where}, and end those that nobody needs", commands=commands)
+def _fixes(device: Device, processes: list[DeviceProcess], free: list[Device]) -> Iterator[Fix]:
+    pids = tuple(process.pid for process in processes[:SHOWN])
+    yield Fix("end-programs-on-gpu", nvml_index=device.nvml_index, pids=pids)
     for other in free[:1]:
-        yield show_devices(
-            system=system,
-            nvml_indices=(other.nvml_index,),
-            summary=f"Use {other.label}, whose memory is free",
-        )
+        summary = f"Use {other.label}, whose memory is free"
+        yield Fix("show-devices", nvml_indices=(other.nvml_index,), summary=summary)

@@ -1,17 +1,14 @@
 """What the user asks of the machine against what it is."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from gpudoctor.conclusions.installed import Machine, whole_torch
-from gpudoctor.model import CudaVersion, DriverVersion, Finding, Remedy, Severity, Snapshot
+from gpudoctor.model import CudaVersion, DriverVersion, Finding, Fix, Gpu, Pytorch, Severity
 from gpudoctor.model.requirement import Judgement, MachineRequirement
 from gpudoctor.registry import check, skip_unless
-from gpudoctor.remedies import update_driver
 
 
 @check(family="tool")
-def requirement_unmet(snapshot: Snapshot, judgements: tuple[Judgement, ...]) -> Iterator[Finding]:
+def requirement_unmet(judgements: tuple[Judgement, ...], pytorch: Pytorch, gpu: Gpu) -> Iterator[Finding]:
     """Something that --require or the configuration asks of this machine is not so, or is not known.
 
     Why: a job that needs a GPU and silently runs on the CPU costs days. A requirement stops it before it starts.
@@ -33,34 +30,30 @@ def requirement_unmet(snapshot: Snapshot, judgements: tuple[Judgement, ...]) -> 
                 summary=f"{text} is required, and {judgement.found}",
                 subject=text,
                 facts=judgement.facts,
-                remedies=tuple(_remedies(judgement.requirement, snapshot)),
+                fixes=_fixes(judgement.requirement, pytorch, gpu),
                 details={"requirement": text, "known": judgement.met is not None},
                 same_fault_as=judgement.faults,
             )
 
 
-def _remedies(requirement: MachineRequirement, snapshot: Snapshot) -> Iterator[Remedy]:
-    """Yield what may meet it, where software can: no command brings another GPU."""
-    machine = Machine(python=snapshot.python, system=snapshot.system, driver=snapshot.driver, devices=snapshot.devices)
-    torch = whole_torch(snapshot.torch, snapshot.torch_runtime)
-    if requirement.name == "torch.cuda":
-        if torch.build != "cuda" and machine.gpu() != "":
-            yield machine.install_torch(torch)
-    elif requirement.name == "torch":
-        yield machine.install_torch(replace(torch, version=None))  # the release that is there is not wanted
-    elif requirement.name == "cupy":
-        yield machine.install_cupy(snapshot.cupy)
-    elif requirement.name in ("driver", "cuda"):
-        yield update_driver(
-            system=snapshot.system, needed=_needed(requirement), devices=snapshot.devices, driver=snapshot.driver
-        )
-    elif requirement.name == "profile":
-        yield Remedy(summary="Tune on this machine; the profile is written anew", commands=("gpudoctor tune",))
+def _fixes(requirement: MachineRequirement, pytorch: Pytorch, gpu: Gpu) -> tuple[Fix, ...]:
+    """Return what may meet it, if software can: no command brings another GPU."""
+    if requirement.name == "torch.cuda" and (pytorch.build_read == "cuda" or gpu.name == ""):
+        return ()
+    fixes = {
+        "torch.cuda": Fix("install-torch"),
+        "torch": Fix("install-torch", keep_release=False),  # the release that is there is not wanted
+        "cupy": Fix("install-cupy"),
+        "driver": Fix("update-driver", needed=_needed(requirement)),
+        "cuda": Fix("update-driver", needed=_needed(requirement)),
+        "profile": Fix("tune-again"),
+    }
+    return (fixes[requirement.name],) if requirement.name in fixes else ()
 
 
 def _needed(requirement: MachineRequirement) -> DriverVersion | CudaVersion | None:
-    """Return the version to update to; None where none is the least."""
-    if requirement.operator != ">=":
+    """Return the version to update to; None if there is no least one."""
+    if requirement.operator != ">=" or requirement.name not in ("driver", "cuda"):
         return None
     kind = DriverVersion if requirement.name == "driver" else CudaVersion
     try:

@@ -105,8 +105,8 @@ def profile_export(file: str, format_name: str, output: str | None) -> None:
 @environment_options
 def profile_verify(file: str, interpreter: str | None, timeout: float) -> NoReturn:
     """Say whether the profile still fits this machine."""
+    from gpudoctor.conclusions import fingerprint
     from gpudoctor.probes.snapshot import begin_snapshot
-    from gpudoctor.profiles import fingerprint
     from gpudoctor.reporters import profile_table
 
     tuned_on = _profile(file).fingerprint

@@ -23,6 +23,7 @@ from gpudoctor.data.cupy_packages import (
     cupy_release,
     removed_from_cupy,
 )
+from gpudoctor.data.debug_variables import DebugVariable, debug_variables
 from gpudoctor.data.drivers import (
     driver_can_run,
     driver_for,
@@ -51,6 +52,7 @@ from gpudoctor.data.torch_builds import (
 __all__ = [
     "Companions",
     "CupyRelease",
+    "DebugVariable",
     "DevicePeak",
     "Features",
     "RemovedPart",
@@ -62,6 +64,7 @@ __all__ = [
     "capability_of",
     "cupy_pythons",
     "cupy_release",
+    "debug_variables",
     "device_capability",
     "device_peak",
     "driver_can_run",

@@ -22,6 +22,7 @@ from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.extensions import BuiltExtension, Extensions, FailedExtension
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
+from gpudoctor.model.fingerprint import FingerprintPart, fingerprint_memory, fingerprint_value, same_device, same_memory
 from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import FaultSign, GpuFault, GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
@@ -125,6 +126,7 @@ __all__ = [
     "FailedExtension",
     "FaultSign",
     "Finding",
+    "FingerprintPart",
     "Fix",
     "FoundProfile",
     "Gpu",
@@ -183,10 +185,14 @@ __all__ = [
     "Xid",
     "condition_of_cuda_version",
     "described",
+    "fingerprint_memory",
+    "fingerprint_value",
     "known_facts",
     "look_up",
     "once_per_image",
     "once_per_service",
     "ranges",
+    "same_device",
+    "same_memory",
     "shown_bytes",
 ]

@@ -16,6 +16,7 @@ from gpudoctor.model.driver_use import Consumers, DriverState
 from gpudoctor.model.extensions import Extensions
 from gpudoctor.model.fact import Fact
 from gpudoctor.model.finding import Severity
+from gpudoctor.model.fingerprint import FingerprintPart
 from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
@@ -198,6 +199,7 @@ class Conclusions:
     allocator: Allocator
     shortage: Shortage
     judgements: tuple[Judgement, ...]
+    fingerprint: tuple[FingerprintPart, ...]
     cuda_intent: CudaIntent
     torch_request: TorchRequest
     torch_need: TorchNeed

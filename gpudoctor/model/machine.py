@@ -255,6 +255,12 @@ class Device:
     fabric_state: Annotated[str | None, Fact('"not-supported", "not-started", "in-progress" or "completed"')] = None
 
     @property
+    def temperature_limit_celsius(self) -> int | None:
+        """The temperature from which on clocks are lowered. Source: nvmlTemperatureThresholds_t of nvml.h."""
+        limits = (self.temperature_operating_celsius, self.temperature_slowdown_celsius)
+        return min((limit for limit in limits if limit), default=None)
+
+    @property
     def label(self) -> str:
         """Its name for a sentence: "GPU 0 (NVIDIA A100-SXM4-80GB)"."""
         return f"GPU {self.nvml_index}" + (f" ({self.name})" if self.name else "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.model import Place, Remedy
+from collections.abc import Sequence
+
+from gpudoctor.model import Place, Remedy, System
 from gpudoctor.remedies.fixes import fix
 
 MODES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes"
@@ -33,6 +35,22 @@ def end_process_on_device(*, place: Place) -> Remedy:
         "then try again, and reboot if it stays busy",
         commands=(look,) if windows else (look, "sudo fuser -v /dev/nvidia*"),
         needs=() if windows else ("root",),
+    )
+
+
+@fix
+def end_programs_on_gpu(*, place: Place, system: System | None, nvml_index: int, pids: Sequence[int] = ()) -> Remedy:
+    """Return how to see which programs use a GPU, and what they are.
+
+    pids: those that NVML lists. In a container they are numbers of the host.
+    """
+    query = f"nvidia-smi -i {nvml_index} --query-compute-apps=pid,process_name,used_memory --format=csv"
+    inside = place.in_container or place.in_wsl
+    on_linux = system is not None and system.os == "linux"
+    look = (f"ps -o user,pid,etime,args -p {','.join(map(str, pids))}",) if pids and on_linux and not inside else ()
+    where = ", on the host and in its other containers" if inside else ""
+    return Remedy(
+        summary=f"See which programs these are{where}, and end those that nobody needs", commands=(*look, query)
     )
 
 

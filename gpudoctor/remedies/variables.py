@@ -10,13 +10,14 @@ from gpudoctor.remedies.fixes import fix
 
 
 @fix
-def unset_variable(*, system: System | None, name: str, summary: str = "") -> Remedy:
+def unset_variable(*, system: System | None, name: str, summary: str = "", reference: str | None = None) -> Remedy:
     """Return how to remove a variable from the environment of this shell; what sets it must be changed too."""
     if _is_windows(system):
         commands: tuple[str, ...] = (f"Remove-Item Env:{name}", f"Test-Path Env:{name}")
     else:
         commands = (f"unset {quote(name)}", f"printenv {quote(name)} || echo unset")
-    return Remedy(summary=summary or f"Remove {name} from the environment", commands=commands, needs=("restart",))
+    summary = summary or f"Remove {name} from the environment"
+    return Remedy(summary=summary, commands=commands, needs=("restart",), reference=reference)
 
 
 @fix

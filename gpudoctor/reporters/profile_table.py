@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gpudoctor.conclusions.fingerprint import FITS, STALE, fit, parts_of
+from gpudoctor.model.fingerprint import FingerprintPart
 from gpudoctor.model.profile import Profile
-from gpudoctor.profiles.fingerprint import FITS, STALE, Part, fit, parts_of
 from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 
@@ -49,7 +50,7 @@ def _indented(rows: Mapping[str, str]) -> list[str]:
     return [f"  {line}" for line in _aligned(rows)]
 
 
-def render_fit(parts: Sequence[Part], *, color: bool) -> str:
+def render_fit(parts: Sequence[FingerprintPart], *, color: bool) -> str:
     """Return each part of the fingerprint with what it was and is, and the answer before them."""
     answer = fit(parts)
     lines = [paint(answer, _COLORS.get(answer, "warning"), color=color)]
@@ -58,7 +59,7 @@ def render_fit(parts: Sequence[Part], *, color: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(part: Part) -> str:
+def _line(part: FingerprintPart) -> str:
     if part.fits:
         return clean(part.was)
     return f"{clean(part.was)} → {clean(part.now or _UNKNOWN)}"

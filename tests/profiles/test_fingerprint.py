@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from gpudoctor.conclusions.fingerprint import FITS, STALE, UNDECIDED, compare, fit, parts_of
 from gpudoctor.model import Cupy, Device, Driver, DriverVersion, PackageVersion, Torch
 from gpudoctor.model.tuning import TunedDevice
-from gpudoctor.profiles.fingerprint import FITS, STALE, UNDECIDED, compare, fingerprint_of, fit, parts_of
+from gpudoctor.profiles.fingerprint import fingerprint_of
 from tests.profiles.samples import FINGERPRINT, H200
 
 GIB = 2**30

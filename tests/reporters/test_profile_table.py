@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpudoctor.profiles.fingerprint import Part
+from gpudoctor.model import FingerprintPart
 from gpudoctor.reporters.profile_table import render, render_fit
 from tests.profiles.samples import LEAST, PROFILE
 
@@ -41,9 +41,9 @@ def test_a_hostile_value_stays_on_its_line() -> None:
 
 def test_whether_it_fits() -> None:
     parts = (
-        Part(name="device", was="NVIDIA_H200", now="NVIDIA_H200"),
-        Part(name="torch", was="2.13.0", now="2.14.1"),
-        Part(name="cupy", was="13.6.0", now=None),
+        FingerprintPart(name="device", was="NVIDIA_H200", now="NVIDIA_H200"),
+        FingerprintPart(name="torch", was="2.13.0", now="2.14.1"),
+        FingerprintPart(name="cupy", was="13.6.0", now=None),
     )
     assert render_fit(parts, color=False) == (
         "stale\n  device  NVIDIA_H200\n  torch   2.13.0 → 2.14.1\n  cupy    13.6.0 → not known here\n"

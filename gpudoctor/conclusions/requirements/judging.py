@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gpudoctor.conclusions.fingerprint import FITS, STALE, fingerprint, fit
 from gpudoctor.conclusions.installed import cupy_installed, torch_fact, whole_torch
 from gpudoctor.conclusions.requirements.gpu_judging import PROPERTIES, judge_count, judge_property, least_count
 from gpudoctor.conclusions.requirements.gpus import usable_gpus
@@ -23,7 +24,6 @@ from gpudoctor.conclusions.requirements.unknown import why_unknown
 from gpudoctor.data.numerics import within
 from gpudoctor.model import Cupy, CupyRuntime, Driver, Python, Snapshot, System, TorchRuntime
 from gpudoctor.model.requirement import Judgement, MachineRequirement
-from gpudoctor.profiles.fingerprint import FITS, STALE, compare, fit
 
 _MIB = 2**20
 
@@ -172,13 +172,7 @@ def _profile(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     if profile.problem:
         found = f"{profile.path} cannot be used: {profile.problem}"
         return _lacking(requirement, found, "profile.problem", BAD_PROFILE)
-    parts = compare(
-        profile.fingerprint or "",
-        devices=snapshot.devices,
-        driver=snapshot.driver,
-        torch=snapshot.torch,
-        cupy=snapshot.cupy,
-    )
+    parts = fingerprint(profile, snapshot.devices, snapshot.driver, snapshot.torch, snapshot.cupy)
     answer = fit(parts)
     facts = ("profile.fingerprint", *(fact for part in parts if not part.fits for fact in part.facts))
     differing = [f"{part.name} {part.was} (now {part.now or 'not known'})" for part in parts if not part.fits]

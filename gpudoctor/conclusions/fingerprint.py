@@ -1,0 +1,131 @@
+"""What a profile was found on, beside what this machine is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpudoctor.model import (
+    Cupy,
+    Device,
+    Driver,
+    FingerprintPart,
+    FoundProfile,
+    Torch,
+    fingerprint_memory,
+    fingerprint_value,
+    same_device,
+    same_memory,
+)
+from gpudoctor.model.fingerprint import MIG
+
+FITS = "fits"
+STALE = "stale"
+UNDECIDED = "cannot be told"
+
+NONE = "none"
+"""What a machine has that has no such thing; unknown is None."""
+
+SECTIONS = ("devices", "driver", "torch", "cupy")
+"""Of a snapshot, what `compare` takes."""
+
+_LONGEST = 100
+_PARTS = ("device", "memory", "driver", "torch", "cupy")
+_Now = tuple[str | None, tuple[str, ...]]  # what it is, and the facts that show it
+_UNKNOWN: _Now = (None, ())
+
+
+def fingerprint(
+    profile: FoundProfile | None,
+    devices: tuple[Device, ...] | None,
+    driver: Driver | None,
+    torch: Torch | None,
+    cupy: Cupy | None,
+) -> tuple[FingerprintPart, ...]:
+    """Return each part of the fingerprint of the profile in the working directory; () if there is none."""
+    tuned_on = (profile.fingerprint if profile is not None else None) or ""
+    return compare(tuned_on, devices=devices, driver=driver, torch=torch, cupy=cupy)
+
+
+def parts_of(fingerprint: str) -> dict[str, str]:
+    """Return the parts by their names; what is none is passed over."""
+    pairs = (part.partition(":")[::2] for part in fingerprint.split(","))
+    return {name: value[:_LONGEST] for name, value in pairs if name in _PARTS and value}
+
+
+def compare(
+    fingerprint: str,
+    *,
+    devices: tuple[Device, ...] | None = None,
+    driver: Driver | None = None,
+    torch: Torch | None = None,
+    cupy: Cupy | None = None,
+) -> tuple[FingerprintPart, ...]:
+    """Return each part of the fingerprint beside what this machine is; of an unknown section that is unknown too."""
+    parts = parts_of(fingerprint)
+    device = parts.get("device", "")
+    if "+rocm" in parts.get("torch", ""):
+        devices = None  # the section knows NVIDIA's alone
+    if MIG in device or devices == ():
+        parts.pop("memory", None)
+    now = {
+        "device": _device_now(device, devices, torch),
+        "memory": _memory_now(parts.get("memory", ""), device, devices),
+        "driver": _version(driver, "driver", driver is not None and driver.installed is False, "driver.installed"),
+        "torch": _version(torch, "torch", torch is not None and torch.installed is False, "torch.installed"),
+        "cupy": _version(cupy, "cupy", cupy is not None and cupy.distributions == (), "cupy.distributions"),
+    }
+    return tuple(
+        FingerprintPart(name=name, was=was, now=now[name][0], facts=now[name][1]) for name, was in parts.items()
+    )
+
+
+def fit(parts: Sequence[FingerprintPart]) -> str:
+    """Return STALE where a part differs, FITS where each is known and none does, else UNDECIDED."""
+    answers = [part.fits for part in parts]
+    if False in answers:
+        return STALE
+    return FITS if answers and None not in answers else UNDECIDED
+
+
+def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, absence: str) -> _Now:
+    """Return the version in a section, where it is not unknown or absent.
+
+    absence: the fact that says so.
+    """
+    version = section.version if section is not None else None
+    if version is not None:
+        return fingerprint_value(str(version)), (f"{name}.version",)
+    return (NONE, (absence,)) if absent else _UNKNOWN
+
+
+def _device_now(was: str, devices: tuple[Device, ...] | None, torch: Torch | None) -> _Now:
+    """Return the device of that name, else every name: a profile fits where its device is one of several."""
+    if was == "cpu":
+        return "cpu", ()
+    if was == "mps":
+        build = torch.build if torch is not None else None
+        return _UNKNOWN if build is None else ("mps" if build == "mps" else NONE, ("torch.build",))
+    if not devices:
+        return _UNKNOWN if devices is None else (NONE, ("devices",))
+    names = {number: _device_name(device) for number, device in enumerate(devices) if device.name}
+    fitting = {number: name for number, name in names.items() if same_device(was, name)}
+    if not fitting and len(names) < len(devices):
+        return _UNKNOWN  # it may be the one that tells no name
+    shown = fitting or names
+    return " + ".join(dict.fromkeys(shown.values())), tuple(f"devices[{number}].name" for number in shown)
+
+
+def _memory_now(was: str, device_was: str, devices: tuple[Device, ...] | None) -> _Now:
+    """Return the memory of the devices of that name, of any device where there is none: the one that fits, if any."""
+    sizes = {n: fingerprint_memory(d.memory_total_bytes) for n, d in enumerate(devices or ()) if d.memory_total_bytes}
+    named = {n: size for n, size in sizes.items() if same_device(device_was, _device_name((devices or ())[n]))}
+    told = named or sizes
+    if not told:
+        return _UNKNOWN
+    number = next((n for n, size in told.items() if same_memory(was, size)), min(told))
+    return told[number], (f"devices[{number}].memory_total_bytes",)
+
+
+def _device_name(device: Device) -> str:
+    """Return the name as CUDA tells it; NVML adds a word on a Jetson."""
+    return fingerprint_value((device.name or "").removesuffix(" (nvgpu)"))
