@@ -21,10 +21,11 @@ from gpudoctor.readers.environment_fields import (
     numbered_gpus,
     nvcc_version,
     python_facts,
+    release_of,
     torch_facts,
     torch_version,
 )
-from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
 from gpudoctor.readers.platform_facts import distribution_facts, platform_facts
 from gpudoctor.readers.text import Text
@@ -191,9 +192,7 @@ def _end_packages(report: _Report) -> None:
 
 def _facts(report: _Report) -> Facts:
     facts = _torch(report)
-    for section in (_machine(report), _packages(report, facts), _variables(report)):
-        facts = joined(facts, section)
-    return facts
+    return joined(facts, _machine(report), _packages(report, facts), _variables(report))
 
 
 def _torch(report: _Report) -> Facts:
@@ -235,35 +234,29 @@ def _not_imported(report: _Report) -> Facts:
 
 def _machine(report: _Report) -> Facts:
     fields = report.fields
-    facts: Facts = {}
     python = python_facts(fields.get("python version", ""))
-    if python is not None:
-        facts["python"] = python
-    release = python.version.release if python is not None and python.version is not None else ()
-    system = _system(fields, release)
-    if system is not None:
-        facts["system"] = system
+    system = _system(fields, release_of(python))
     version = driver_version(fields.get("nvidia driver version", ""))
-    if version is not None and (system is None or system.os != "darwin"):
-        facts["driver"] = Driver(version=version)
-    devices = _devices(report)
-    if devices:
-        facts["devices"] = devices
-    toolkit = _toolkit(fields, system)
-    return {**facts, "toolkit": toolkit} if toolkit is not None else facts
+    if system is not None and system.os == "darwin":
+        version = None
+    return sections(
+        python=python,
+        system=system,
+        driver=None if version is None else Driver(version=version),
+        devices=_devices(report),
+        toolkit=_toolkit(fields, system),
+    )
 
 
 def _system(fields: Mapping[str, str], python: tuple[int, ...]) -> System | None:
-    given: Facts = {}
-    for told in (
+    told = (
         distribution_facts(fields.get("os", "")),
         platform_facts(fields.get("python platform", ""), python),
         _libc(fields.get("libc version", ""), python),
         _processor(fields.get("architecture", "")),
         _gfx(fields.get("gpu models and configuration", "")),
-    ):
-        given = joined(given, {"system": told}) if told is not None else given
-    system: System | None = given.get("system")
+    )
+    system: System | None = joined(*(sections(system=system) for system in told)).get("system")
     return system
 
 

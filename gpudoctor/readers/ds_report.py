@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpudoctor.model import System, Toolkit, Torch
 from gpudoctor.readers.environment_fields import nvcc_version, torch_facts, torch_version, whole_lines
-from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import VERSION, package, package_facts
 from gpudoctor.readers.text import Text
 
@@ -35,13 +35,14 @@ def read(text: Text) -> Facts:
 
 
 def _facts(fields: Mapping[str, str]) -> Facts:
-    facts = _torch(fields)
     nvcc = nvcc_version(fields.get("nvcc version", ""))
-    facts = joined(facts, {"toolkit": Toolkit(nvcc_version=nvcc)} if nvcc is not None else {})
     size = _bytes(fields.get("shared memory (/dev/shm) size", ""))
-    facts = joined(facts, {"system": System(shm_total_bytes=size)} if size else {})
     version = re.match(rf"({VERSION}),", fields.get("deepspeed info", ""))
-    return joined(facts, package_facts([package("deepspeed", version[1])])) if version else facts
+    machine = sections(
+        toolkit=None if nvcc is None else Toolkit(nvcc_version=nvcc),
+        system=System(shm_total_bytes=size) if size else None,
+    )
+    return joined(_torch(fields), machine, package_facts([package("deepspeed", version[1])] if version else []))
 
 
 def _torch(fields: Mapping[str, str]) -> Facts:

@@ -104,6 +104,11 @@ def python_facts(value: str) -> Python | None:
     )
 
 
+def release_of(python: Python | None) -> tuple[int, ...]:
+    """Return the numbers of the interpreter's version; () if it is unknown."""
+    return python.version.release if python is not None and python.version is not None else ()
+
+
 def gcc_version(value: str) -> tuple[int, ...] | None:
     """Return the version in "(Ubuntu 9.4.0-1ubuntu1) 9.4.0" or "gcc (GCC) 4.8.5", None for another compiler."""
     if "mingw" in value.lower() or "clang" in value.lower():

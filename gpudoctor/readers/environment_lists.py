@@ -13,11 +13,12 @@ from gpudoctor.readers.environment_fields import (
     is_unknown,
     named_gpus,
     python_facts,
+    release_of,
     torch_facts,
     torch_version,
     whole_lines,
 )
-from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import VERSION, bears_on_gpus, package, package_facts
 from gpudoctor.readers.platform_facts import platform_facts
 from gpudoctor.readers.text import Text
@@ -65,14 +66,10 @@ def _plain(name: str) -> str:
 
 def list_facts(items: Mapping[str, str]) -> Facts:
     """Return the sections that a list fills."""
-    shown = items.get("pytorch version", "")
-    facts = _torch(shown, items)
     python = python_facts(items.get("python version", ""))
-    release = python.version.release if python is not None and python.version is not None else ()
-    system = platform_facts(items.get("platform", ""), release)
-    given = {"python": python, "system": system, "devices": _devices(items) or None}
-    facts = joined(facts, {section: value for section, value in given.items() if value is not None})
-    return joined(facts, _packages(items))
+    system = platform_facts(items.get("platform", ""), release_of(python))
+    machine = sections(python=python, system=system, devices=_devices(items))
+    return joined(_torch(items.get("pytorch version", ""), items), machine, _packages(items))
 
 
 def _torch(shown: str, items: Mapping[str, str]) -> Facts:

@@ -6,25 +6,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpudoctor.model import Driver, Package, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.model import Driver, System, Toolkit, Torch, TorchRuntime
 from gpudoctor.readers.environment_fields import (
     answer,
     cuda_version,
     driver_version,
     gcc_version,
-    gpu_name,
     is_unknown,
     named_gpus,
     numbered_gpus,
     nvcc_version,
     python_facts,
+    release_of,
     torch_facts,
     torch_version,
     whole_lines,
 )
-from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import VERSION, bears_on_gpus, package, package_facts
-from gpudoctor.readers.platform_facts import platform_facts
+from gpudoctor.readers.platform_facts import SYS_PLATFORMS, platform_facts
 from gpudoctor.readers.text import Text
 
 SOURCE = "environment table"
@@ -39,7 +39,6 @@ _TABLE_FIELDS = (
 _ROW = re.compile(rf"^\W{{0,12}}?({_TABLE_FIELDS})(?:\s*:\s*|\s{{2,60}})(\S.*)$", re.IGNORECASE)
 _CONFIG = re.compile(r"^\s*- (CUDA Runtime|NVCC architecture flags:|CuDNN) ?(\S.*)$")
 _BUILT = re.compile(r"\bcode=((?:sm|compute)_\d{2,3}[af]?)")
-_OS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}
 
 # "Ultralytics YOLOv8.0.45 Python-3.9.16 torch-1.13.1+cu116 CUDA:0 (NAME, 6144MiB)". Source: select_device of its
 # torch_utils.py; YOLOv5's begins with "YOLOv5", and further devices follow on lines of their own.
@@ -53,15 +52,13 @@ _CHECKED = re.compile(rf"^\s*([A-Za-z][\w.-]{{1,60}})\s+[✅❌]\s?\S?\s?({VERSI
 
 _LIGHTNING_ITEM = re.compile(r"^\s*[-*•]\s+([\w.-]{1,60}):\s*(.*)$")
 _JAX = re.compile(rf"^\W{{0,6}}(jax|jaxlib|numpy):\s+({VERSION})$")
+_JAX_PYTHON = re.compile(r"^\W{0,6}python:\s+(\d\.\S.*)$")
 _JAX_DEVICE = re.compile(r"^\W{0,6}device info:\s*(.{3,100}?)-(\d{1,3}), \d{1,3} local devices")
 
 
 def read(text: Text) -> Facts:
     """Return what such tables in the text tell."""
-    facts: Facts = {}
-    for reader in (_framework_table, _ultralytics, _lightning, _jax):
-        facts = joined(facts, reader(text))
-    return facts
+    return joined(_framework_table(text), _ultralytics(text), _lightning(text), _jax(text))
 
 
 def _framework_table(text: Text) -> Facts:
@@ -78,17 +75,16 @@ def _framework_table(text: Text) -> Facts:
             fields[match[1].lower()] = match[2].strip()
     if len(fields.keys() - {"python", "numpy", "gcc", "torchvision"}) < 2:
         return _config(text)
-    facts = _torch(fields)
-    facts = joined(facts, {"system": System(os=_OS[fields["sys.platform"]])} if _platform(fields) else {})
-    python = python_facts(fields.get("python", ""))
-    facts = joined(facts, {"python": python} if python is not None else {})
+    os = SYS_PLATFORMS.get(fields.get("sys.platform", ""))
     driver = driver_version(fields.get("driver version", ""))
-    facts = joined(facts, {"driver": Driver(version=driver)} if driver is not None else {})
-    devices = numbered_gpus(gpus)
-    facts = joined(facts, {"devices": devices} if devices else {})
-    for section in (_toolkit(fields), _config(text), _packages(fields)):
-        facts = joined(facts, section)
-    return facts
+    machine = sections(
+        system=None if os is None else System(os=os),
+        python=python_facts(fields.get("python", "")),
+        driver=None if driver is None else Driver(version=driver),
+        devices=numbered_gpus(gpus),
+        toolkit=_toolkit(fields),
+    )
+    return joined(_torch(fields), machine, _config(text), _packages(fields))
 
 
 def _table_lines(text: Text) -> Iterator[str]:
@@ -97,10 +93,6 @@ def _table_lines(text: Text) -> Iterator[str]:
     starts = [number for number, line in enumerate(lines) if re.match(r"\W{0,12}sys\.platform\b", line)]
     first = starts[-1] if starts else 0
     yield from lines[first : first + MOST_LINES]
-
-
-def _platform(fields: Mapping[str, str]) -> bool:
-    return fields.get("sys.platform", "") in _OS
 
 
 def _torch(fields: Mapping[str, str]) -> Facts:
@@ -113,7 +105,7 @@ def _torch(fields: Mapping[str, str]) -> Facts:
     return facts
 
 
-def _toolkit(fields: Mapping[str, str]) -> Facts:
+def _toolkit(fields: Mapping[str, str]) -> Toolkit | None:
     shown = fields.get("nvcc", "")
     if not shown and "compilation tools" in fields.get("cuda compiler", ""):
         # Where Detectron2 is built, "CUDA compiler" names the CUDA of its build instead.
@@ -121,10 +113,8 @@ def _toolkit(fields: Mapping[str, str]) -> Facts:
     nvcc = nvcc_version(shown) if not is_unknown(shown) else None
     gcc = gcc_version(fields.get("gcc", "")) if fields.get("sys.platform", "linux") == "linux" else None
     if nvcc is None and gcc is None:
-        return {}
-    return {
-        "toolkit": Toolkit(nvcc_version=nvcc, host_compiler="gcc" if gcc else None, host_compiler_version=gcc),
-    }
+        return None
+    return Toolkit(nvcc_version=nvcc, host_compiler="gcc" if gcc else None, host_compiler_version=gcc)
 
 
 def _config(text: Text) -> Facts:
@@ -147,13 +137,9 @@ def _config(text: Text) -> Facts:
 
 
 def _packages(fields: Mapping[str, str]) -> Facts:
-    names = {"torchvision": "torchvision", "mmcv": "mmcv", "detectron2": "detectron2", "numpy": "numpy"}
-    found = [
-        package(name, match[0])
-        for field, name in names.items()
-        if bears_on_gpus(name) and (match := re.match(VERSION, fields.get(field, "")))
-    ]
-    return package_facts(found)
+    names = ("torchvision", "mmcv", "detectron2", "numpy")
+    versions = ((name, re.match(VERSION, fields.get(name, ""))) for name in names if bears_on_gpus(name))
+    return package_facts([package(name, match[0]) for name, match in versions if match])
 
 
 def _ultralytics(text: Text) -> Facts:
@@ -178,37 +164,32 @@ def _banner(match: re.Match[str], flat: str) -> Facts:
     if match[1]:
         facts["python"] = python_facts(match[1])
     devices = named_gpus([found[2] for found in _BANNER_DEVICE.finditer(flat[match.start() : match.end()])])
-    return joined(facts, {"devices": devices} if devices else {})
+    return joined(facts, sections(devices=devices))
 
 
 def _checks(fields: Mapping[str, str], text: Text) -> Facts:
     python = python_facts(fields.get("Python", ""))
-    found: list[Package] = []
-    for line in whole_lines(text):
-        match = _CHECKED.match(line)
-        if match and bears_on_gpus(match[1]):
-            found.append(package(match[1], match[2]))
+    rows = (match for match in map(_CHECKED.match, whole_lines(text)) if match)
+    found = [package(row[1], row[2]) for row in rows if bears_on_gpus(row[1])]
     torch = next((item.version for item in found if item.name == "torch"), None)
     facts = torch_facts(torch, fields.get("CUDA"), None)
-    release = python.version.release if python is not None and python.version is not None else ()
-    system = platform_facts(fields.get("OS", ""), release)
+    system = platform_facts(fields.get("OS", ""), release_of(python))
     devices = named_gpus([fields.get("GPU", "")])
     count = fields.get("GPU count", "")
     if devices and count.isdigit() and 1 < int(count) <= 64:
         devices = tuple(replace(devices[0], nvml_index=number) for number in range(int(count)))
-    given = {"system": system, "python": python, "devices": devices or None}
-    facts = joined(facts, {section: value for section, value in given.items() if value is not None})
-    if devices and cuda_version(fields.get("CUDA", "")):
-        # Its name comes from torch.cuda, and is "None" where that is not available.
-        facts = joined(facts, {"torch_runtime": TorchRuntime(available=True)})
-    return joined(facts, package_facts(found))
+    # The GPU's name comes from torch.cuda, and is "None" where that is not available.
+    available = devices and cuda_version(fields.get("CUDA", ""))
+    runtime = TorchRuntime(available=True) if available else None
+    machine = sections(system=system, python=python, devices=devices, torch_runtime=runtime)
+    return joined(facts, machine, package_facts(found))
 
 
 def _lightning(text: Text) -> Facts:
     """Return the facts of Lightning's collect_env_details.py: "* CUDA:", "- GPU:", "- available:", "* Packages:"."""
     if "lightning" not in text.lowered or "available:" not in text.lowered:
         return {}
-    sections: dict[str, dict[str, str]] = {}
+    parts: dict[str, dict[str, str]] = {}
     section, gpus, in_gpus = "", [], False
     for line in whole_lines(text):
         title = re.match(r"^\s*[*•-]\s+(CUDA|Lightning|Packages|System):\s*$", line)
@@ -218,33 +199,32 @@ def _lightning(text: Text) -> Facts:
         elif section and item:
             in_gpus = section == "CUDA" and item[1] == "GPU"
             gpus += [item[2]] if in_gpus and item[2] else []
-            sections.setdefault(section, {})[item[1].lower()] = item[2].strip()
+            parts.setdefault(section, {})[item[1].lower()] = item[2].strip()
         elif section and in_gpus and (name := re.match(r"^\s*[-*•]\s+(\S.*)$", line)):
             gpus.append(name[1])
-    cuda = sections.get("CUDA", {})
+    cuda = parts.get("CUDA", {})
     if "available" not in cuda:
         return {}
-    return _lightning_facts(cuda, sections, gpus)
+    return _lightning_facts(cuda, parts, gpus)
 
 
-def _lightning_facts(cuda: Mapping[str, str], sections: Mapping[str, Mapping[str, str]], gpus: Sequence[str]) -> Facts:
-    listed = {**sections.get("Packages", {}), **sections.get("Lightning", {})}
+def _lightning_facts(cuda: Mapping[str, str], parts: Mapping[str, Mapping[str, str]], gpus: Sequence[str]) -> Facts:
+    listed = {**parts.get("Packages", {}), **parts.get("Lightning", {})}
     shown = listed.get("torch") or listed.get("pytorch_version") or ""
     facts = torch_facts(torch_version(shown), cuda.get("version"), answer(cuda["available"]))
-    named = [name for name in gpus if gpu_name(name)]
-    devices = named_gpus(named)
-    python = python_facts(sections.get("System", {}).get("python", ""))
-    system = sections.get("System", {})
-    os = {"linux": "linux", "windows": "windows", "darwin": "darwin"}.get(system.get("os", "").lower())
-    facts = joined(facts, {"devices": devices} if devices else {})
-    facts = joined(facts, {"python": python} if python is not None else {})
-    facts = joined(facts, {"system": System(os=os)} if os else {})
+    system = parts.get("System", {})
+    os = system.get("os", "").lower()
+    machine = sections(
+        devices=named_gpus(gpus),
+        python=python_facts(system.get("python", "")),
+        system=System(os=os) if os in ("linux", "windows", "darwin") else None,
+    )
     found = [
         package(name, version)
         for name, version in listed.items()
         if bears_on_gpus(name) and re.fullmatch(VERSION, version)
     ]
-    return joined(facts, package_facts(found[:400]))
+    return joined(facts, machine, package_facts(found[:400]))
 
 
 def _jax(text: Text) -> Facts:
@@ -254,17 +234,13 @@ def _jax(text: Text) -> Facts:
     rows = [match for line in whole_lines(text) if (match := _JAX.match(line))]
     if "jaxlib" not in {match[1] for match in rows}:
         return {}
-    facts = package_facts([package(match[1], match[2]) for match in rows])
-    info = next((match for line in whole_lines(text) if (match := _JAX_DEVICE.match(line))), None)
-    devices = named_gpus([f"{info[2]}x {info[1]}"]) if info else ()
-    facts = joined(facts, {"devices": devices} if devices else {})
-    shown = re.search(r"uname_result\(system='(Linux|Windows|Darwin)'", text.flat)
-    os = shown[1].lower() if shown else None
+    info = next(filter(None, map(_JAX_DEVICE.match, whole_lines(text))), None)
+    system = re.search(r"uname_result\(system='(Linux|Windows|Darwin)'", text.flat)
     machine = re.search(r"uname_result\([^()]{0,400}machine='(\w{3,20})'", text.flat)
-    if os is not None:
-        facts = joined(facts, {"system": System(os=os, machine=machine[1] if machine else None)})
-    python = next(
-        (found for line in whole_lines(text) if (found := re.match(r"^\W{0,6}python:\s+(\d\.\S.*)$", line))), None
+    python = next(filter(None, map(_JAX_PYTHON.match, whole_lines(text))), None)
+    told = sections(
+        devices=named_gpus([f"{info[2]}x {info[1]}"]) if info else (),
+        system=System(os=system[1].lower(), machine=machine[1] if machine else None) if system else None,
+        python=python_facts(python[1]) if python else None,
     )
-    told = python_facts(python[1]) if python else None
-    return joined(facts, {"python": told} if told is not None else {})
+    return joined(package_facts([package(match[1], match[2]) for match in rows]), told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +11,22 @@ from gpudoctor.model import Device, Environment, Symptom
 
 # Section → record (devices, messages: tuple of records; "taken_at": text). A section that is not there is not told.
 Facts = dict[str, Any]
-Reader = Callable[..., Facts]
 
 # Fields that gather what every text adds; of the others the first text that tells wins.
 _GATHERED = {"warnings", "kernel_messages", "xids", "packages", "distributions"}
 
 
-def joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> Facts:
-    """Return the facts of both; where both tell, `first` wins."""
-    result = dict(first)
-    for section, value in second.items():
-        result[section] = value if section not in result else _join(result[section], value)
+def sections(**values: Any) -> Facts:
+    """Return the sections that are known: neither None nor an empty list."""
+    return {section: value for section, value in values.items() if value not in (None, ())}
+
+
+def joined(*parts: Mapping[str, Any]) -> Facts:
+    """Return the facts of all parts; if several know a fact, the first wins."""
+    result: Facts = {}
+    for part in parts:
+        for section, value in part.items():
+            result[section] = value if section not in result else _join(result[section], value)
     return result
 
 

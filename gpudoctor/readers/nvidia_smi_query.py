@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gpudoctor.model import Device, Driver
-from gpudoctor.parsers.nvidia_smi_xml import SmiReport, read_log
-from gpudoctor.readers.facts import Facts
+from gpudoctor.parsers.nvidia_smi_xml import read_log
+from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.smi_time import time_of
 from gpudoctor.readers.text import Text
 
@@ -124,17 +124,13 @@ def read(text: Text) -> Facts:
     told = [log for log in logs if log.driver_version or any(_is_told(device) for device in log.devices)]
     if not told:
         return {}
-    facts = _facts(told)
-    taken_at = time_of(text.flat)
-    return {**facts, "taken_at": taken_at} if taken_at else facts
-
-
-def _facts(logs: Sequence[SmiReport]) -> Facts:
-    last = next((log for log in reversed(logs) if log.devices), logs[-1])
-    version = last.driver_version or next((log.driver_version for log in logs if log.driver_version), None)
-    facts: Facts = {"driver": Driver(installed=True, version=version, cuda_version=last.cuda_version, nvml_code=0)}
-    devices = tuple(device for device in last.devices if _is_told(device))
-    return {**facts, "devices": devices} if devices else facts
+    last = next((log for log in reversed(told) if log.devices), told[-1])
+    version = last.driver_version or next((log.driver_version for log in told if log.driver_version), None)
+    return sections(
+        driver=Driver(installed=True, version=version, cuda_version=last.cuda_version, nvml_code=0),
+        devices=tuple(filter(_is_told, last.devices)),
+        taken_at=time_of(text.flat),
+    )
 
 
 def _is_told(device: Device) -> bool:

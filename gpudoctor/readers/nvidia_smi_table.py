@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, Driver, DriverVersion, System
 from gpudoctor.parsers.nvidia_smi_xml import MAXIMUM_DEVICES, MAXIMUM_PROCESSES, MIB, UNREACHABLE, pci_address
-from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.smi_time import time_of
 from gpudoctor.readers.text import Text
 
@@ -81,14 +81,12 @@ def read(text: Text) -> Facts:
             none = any(line.strip().lower().startswith(_NO_DEVICES) for line in text.lines)
             return {"devices": ()} if none else {}
         return {"driver": _driver(versions, text)}
-    facts: Facts = {"driver": _driver(chosen.header, text)}
-    if chosen.devices:
-        facts["devices"] = chosen.devices
-    system = _system(chosen)
-    if system is not None:
-        facts["system"] = system
-    taken_at = time_of(text.flat)
-    return {**facts, "taken_at": taken_at} if taken_at else facts
+    return sections(
+        driver=_driver(chosen.header, text),
+        devices=chosen.devices,
+        system=_system(chosen),
+        taken_at=time_of(text.flat),
+    )
 
 
 def _parts(flat: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Driver
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml
-from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.text import Text
 
 SOURCE = "nvidia-smi -q -x"
@@ -21,7 +21,7 @@ def read(text: Text) -> Facts:
     for log in _logs(text):
         if log.driver_version is not None or log.devices:
             driver = Driver(installed=True, version=log.driver_version, cuda_version=log.cuda_version, nvml_code=0)
-            return {"driver": driver, "devices": log.devices} if log.devices else {"driver": driver}
+            return sections(driver=driver, devices=log.devices)
     return {}
 
 

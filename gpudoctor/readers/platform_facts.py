@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from gpudoctor.model import System
 
+SYS_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}  # sys.platform → the system's name here
+
 _MACHINES = r"x86_64|aarch64|ppc64le|armv[78]l|i686|s390x|riscv64"
 # platform.platform(): "Linux-5.15.0-67-generic-x86_64-with-glibc2.31". Source: Lib/platform.py of CPython.
 _LINUX = re.compile(rf"Linux-([\w.+~-]{{1,80}}?)-({_MACHINES})(?:-with-([\w.-]{{1,60}}))?")
@@ -57,7 +59,7 @@ def platform_facts(text: str, python: tuple[int, ...] = ()) -> System | None:
     """
     linux = _LINUX.search(text)
     if linux:
-        system = System(os="linux", kernel=linux[1], machine=linux[2], wsl=_wsl(linux[1]))
+        system = System(os="linux", kernel=linux[1], machine=linux[2], wsl=wsl_of_kernel(linux[1]) or None)
         return _with_libc(system, linux[3] or "", python)
     if _WINDOWS.search(text):
         return System(os="windows")
@@ -65,10 +67,10 @@ def platform_facts(text: str, python: tuple[int, ...] = ()) -> System | None:
     return System(os="darwin", machine=mac[1]) if mac else None
 
 
-def _wsl(kernel: str) -> int | None:
-    """Return 1 or 2 by the kernel's name: "5.15.90.1-microsoft-standard-WSL2", "4.4.0-19041-Microsoft"."""
+def wsl_of_kernel(kernel: str) -> int:
+    """Return 2 for "5.15.90.1-microsoft-standard-WSL2", 1 for "4.4.0-19041-Microsoft", 0 for another kernel."""
     if "microsoft" not in kernel.lower():
-        return None
+        return 0
     return 1 if kernel.endswith("-Microsoft") else 2
 
 

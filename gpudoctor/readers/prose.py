@@ -172,13 +172,9 @@ _UNAVAILABLE = re.compile(
 def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
     text = bounded(text)
-    facts: Facts = {}
     lines = [line for line in text.lines[:MOST_LINES] if line.strip() and len(line) < 500]
     said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
-    for part in (_system(said, text), _gpu(text, said), _versions(said, text), _torch(said), _rest(text, said)):
-        for found in part:
-            facts = joined(facts, found)
-    return facts
+    return joined(*_system(said, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said))
 
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:

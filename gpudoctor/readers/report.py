@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -34,33 +34,17 @@ from gpudoctor.readers import (
     transformers_env,
 )
 from gpudoctor.readers.facts import Facts, joined, same_product
-from gpudoctor.readers.text import Text, read_text
+from gpudoctor.readers.text import LARGEST_BYTES, read_text
 from gpudoctor.snapshots.saved import read_snapshot
 from gpudoctor.symptoms.facts import with_symptoms
 
 # Most reliable first: where two texts tell a fact, the first here is believed.
-READERS: tuple[tuple[str, Callable[[Text], Facts]], ...] = (
-    (messages.SOURCE, messages.read),
-    (cupy_config.SOURCE, cupy_config.read),
-    (collect_env.SOURCE, collect_env.read),
-    (nvidia_smi_xml.SOURCE, nvidia_smi_xml.read),
-    (nvidia_smi_query.SOURCE, nvidia_smi_query.read),
-    (nvidia_smi_table.SOURCE, nvidia_smi_table.read),
-    (nvidia_smi_list.SOURCE, nvidia_smi_list.read),
-    (gpustat.SOURCE, gpustat.read),
-    (kernel_log.SOURCE, kernel_log.read),
-    (ds_report.SOURCE, ds_report.read),
-    (accelerate_env.SOURCE, accelerate_env.read),
-    (transformers_env.SOURCE, transformers_env.read),
-    (environment_tables.SOURCE, environment_tables.read),
-    (nvcc.SOURCE, nvcc.read),
-    (conda_info.SOURCE, conda_info.read),
-    (conda_packages.SOURCE, conda_packages.read),
-    (pip_packages.SOURCE, pip_packages.read),
-    (docker_info.SOURCE, docker_info.read),
-    (shell.SOURCE, shell.read),
-    (prose.SOURCE, prose.read),
-    (container_words.SOURCE, container_words.read),
+READERS = (
+    *(messages, cupy_config, collect_env),
+    *(nvidia_smi_xml, nvidia_smi_query, nvidia_smi_table, nvidia_smi_list, gpustat),
+    *(kernel_log, ds_report, accelerate_env, transformers_env, environment_tables),
+    *(nvcc, conda_info, conda_packages, pip_packages, docker_info, shell),
+    *(prose, container_words),
 )
 
 _TEXT = "text"  # the section of a report that is on a text as a whole
@@ -99,23 +83,22 @@ def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
     Raises:
         UsageError, NothingKnown: as for `read_files`.
     """
-    readings: list[Reading] = []
     texts = list(texts)
     alone = read_snapshot(texts[0][1], texts[0][0]) if len(texts) == 1 else None
     if alone is not None:
         return alone
-    unread: list[str] = []
-    for name, data in texts:
-        found = list(_readings(name, data))
-        readings += found
-        if not found:
-            unread.append(name)
+    found = [(name, list(_readings(name, data))) for name, data in texts]
+    readings = [reading for _, read in found for reading in read]
+    unread = [name for name, read in found if not read]
     if not readings:
         raise NothingKnown(
             f"{', '.join(unread)}: nothing in it is known: paste what a program printed, or a report of the machine"
         )
     snapshot = assemble(readings)
-    return replace(snapshot, reports=(*snapshot.reports, *(_unread(name) for name in unread)))
+    reports = (
+        ProbeReport(section=_TEXT, state="absent", source=name, detail="nothing in it is known") for name in unread
+    )
+    return replace(snapshot, reports=(*snapshot.reports, *reports))
 
 
 def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
@@ -123,13 +106,9 @@ def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(report.source for report in snapshot.reports if report.section == _TEXT)
 
 
-def _unread(name: str) -> ProbeReport:
-    return ProbeReport(section=_TEXT, state="absent", source=name, detail="nothing in it is known")
-
-
 def assemble(readings: Sequence[Reading]) -> Snapshot:
     """Return the snapshot of the readings, most reliable reader first."""
-    order = [source for source, _ in READERS]
+    order = [reader.SOURCE for reader in READERS]
     ranked = sorted(readings, key=lambda reading: _rank(reading, order))
     gathered: Facts = {}
     contradictions: list[Contradiction] = []
@@ -138,12 +117,9 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
         contradictions += _contradictions(gathered, reading, reports)
         reports += _reports(gathered, reading)
         gathered = joined(gathered, reading.facts)
-    facts = gathered
-    taken_at = facts.pop("taken_at", None)
-    facts.setdefault("symptoms", ())
-    facts.setdefault("contradictions", tuple(contradictions))
+    facts = {"symptoms": (), "contradictions": tuple(contradictions), **gathered}
     missing = [ProbeReport(section=s, state="not-run", detail="not in the report") for s in SECTIONS if s not in facts]
-    return with_symptoms(Snapshot(taken_at=taken_at, reports=(*reports, *missing), **facts))
+    return with_symptoms(Snapshot(reports=(*reports, *missing), **facts))
 
 
 def _rank(reading: Reading, order: Sequence[str]) -> int:
@@ -159,10 +135,10 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         yield Reading(f"snapshot in {name}", {name: value for name, value in facts.items() if value is not None})
         return
     text = read_text(data, name)
-    for source, read in READERS:
-        facts = {section: value for section, value in read(text).items() if _is_told(section, value)}
+    for reader in READERS:
+        facts = {section: value for section, value in reader.read(text).items() if _is_told(section, value)}
         if facts:
-            yield Reading(f"{source} in {name}", facts)
+            yield Reading(f"{reader.SOURCE} in {name}", facts)
 
 
 def _is_told(section: str, value: Any) -> bool:
@@ -233,8 +209,6 @@ def _label(name: str) -> str:
 
 
 def _bytes(name: str) -> bytes:
-    from gpudoctor.readers.text import LARGEST_BYTES
-
     try:
         if name == "-":
             return sys.stdin.buffer.read(LARGEST_BYTES + 1)

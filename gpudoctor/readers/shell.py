@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Container, DeviceFile, Driver, Environment, SharedLibrary, System, Toolkit
@@ -72,34 +71,20 @@ _LDD = re.compile(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=>
 def read(text: Text) -> Facts:
     """Return what typed commands set and what they showed."""
     text = bounded(text)
-    facts: Facts = {}
-    parts: tuple[Callable[[Text], Iterator[Facts]], ...] = (
-        _environment,
-        read_starts,
-        _container,
-        read_session,
-        read_system,
-        read_pci,
-        _nodes,
-        _shared_memory,
+    facts = joined(
+        *(*_environment(text), *read_starts(text), *_container(text), *read_session(text)),
+        *(*read_system(text), *read_pci(text), *_nodes(text), *_shared_memory(text)),
     )
-    for part in parts:
-        for found in part(text):
-            facts = joined(facts, found)
     return joined(facts, _loaded_libraries(text, facts.get("environment")))
-
-
-@functools.cache
-def _names() -> frozenset[str]:
-    return environment_variables()
 
 
 def _environment(text: Text) -> Iterator[Facts]:
     """Yield the variables set or shown, of two values of one the last; what a program sets wins over the shell."""
     found: dict[str, str] = {}
+    names = environment_variables()
     lines = list(joined_lines(text.lines))
     for number, line in enumerate(lines):
-        if not any(name in line for name in _names()) or _ADVICE.search(line):
+        if not any(name in line for name in names) or _ADVICE.search(line):
             continue
         for pattern in _SET:
             for match in pattern.finditer(line):
@@ -113,7 +98,7 @@ def _environment(text: Text) -> Iterator[Facts]:
             answer = next(iter(lines[number + 1 : number + 2]), "").strip()
             if answer in ("None", ""):
                 continue
-            if name in _names() and not _QUESTION.match(answer) and len(answer) < 1000 and _plausible(name, answer):
+            if name in names and not _QUESTION.match(answer) and len(answer) < 1000 and _plausible(name, answer):
                 found[name] = answer.strip("\"'")
         unset = re.match(rf"^\s*unset\s+({_NAME})\s*$", line)
         if unset:
@@ -126,7 +111,7 @@ def _environment(text: Text) -> Iterator[Facts]:
 def _take(found: dict[str, str], name: str, value: str) -> None:
     """Note a variable, with what it adds to itself ("$LD_LIBRARY_PATH") taken from before."""
     value = value.strip("\"'")
-    if name not in _names() or "<" in value:
+    if name not in environment_variables() or "<" in value:
         return
     before = found.pop(name, "")
     itself = rf"\$\{{?{name}\b(?::\+:?[^}}]{{0,60}})?\}}?|%{name}%"

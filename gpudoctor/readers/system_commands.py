@@ -9,6 +9,7 @@ from gpudoctor.model import Driver, PackageVersion, Python, System, Toolkit
 from gpudoctor.parsers.os_release import parse_os_release
 from gpudoctor.parsers.proc_driver_version import parse_proc_driver_version
 from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.platform_facts import SYS_PLATFORMS, wsl_of_kernel
 from gpudoctor.readers.text import Text
 
 LONGEST_VERSION = 200  # characters of /proc/driver/nvidia/version
@@ -22,7 +23,6 @@ _UNAME_RELEASE = re.compile(
 )
 _DARWIN = re.compile(r"\bDarwin \S{1,80} \d{1,2}\.\d\S{0,20} Darwin Kernel Version .{0,160}?\b(arm64|x86_64)\b")
 _LSB = re.compile(r"^\s*(?:Distributor ID|Description|Release|Codename):\s+(\S.{0,80})$")
-_LSB_NAMES = ("Distributor ID", "Description", "Release")
 _WSL_VERSION = re.compile(r"\bWSL[ -]version: ?\d\.\d|\bWSL version: \d+\.\d+\.\d+|\bWSLg version:")
 _WSL_STATUS = re.compile(r"\bDefault Version: ([12])\b")
 _WSL_ROW = re.compile(r"^\s*\*\s+[\w.-]{3,40}\s+(?:Running|Stopped)\s+([12])\s*$")
@@ -52,7 +52,6 @@ _PYTHON = re.compile(
     r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}(?:on (linux|win32|darwin))?\s*$))"
 )
 _ON = re.compile(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$")
-_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}
 
 
 def read_system(text: Text) -> Iterator[Facts]:
@@ -76,13 +75,6 @@ def _kernel(text: Text) -> Iterator[Facts]:
         yield {"system": System(os="linux", kernel=kernel, machine=machine, wsl=wsl_of_kernel(kernel))}
     elif darwin:
         yield {"system": System(os="darwin", machine=darwin[1])}
-
-
-def wsl_of_kernel(kernel: str) -> int:
-    """Return 2 for "5.15.90.1-microsoft-standard-WSL2", 1 for "4.4.0-19041-Microsoft", 0 for another kernel."""
-    if "microsoft" not in kernel.lower():
-        return 0
-    return 1 if kernel.endswith("-Microsoft") else 2
 
 
 def _distribution(text: Text) -> Iterator[Facts]:
@@ -189,4 +181,4 @@ def _python(text: Text) -> Iterator[Facts]:
         yield {"python": Python(version=PackageVersion(match[1]))}
     on = next((m[1] for m in map(_ON.match, text.lines) if m), match[2] if match else None)
     if on:
-        yield {"system": System(os=_PLATFORMS[on])}
+        yield {"system": System(os=SYS_PLATFORMS[on])}
