@@ -40,6 +40,7 @@ from gpudoctor.model.machine import (
     known_facts,
     ranges,
 )
+from gpudoctor.model.outdated_image import OutdatedImage
 from gpudoctor.model.pasted import Contradiction
 from gpudoctor.model.precision import HalfPrecision, Tf32, Tf32Product
 from gpudoctor.model.profile import FoundProfile
@@ -147,6 +148,7 @@ __all__ = [
     "Nvrtc",
     "Origin",
     "Outcome",
+    "OutdatedImage",
     "Package",
     "PackageVersion",
     "PciGpu",

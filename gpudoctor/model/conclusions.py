@@ -21,6 +21,7 @@ from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import GpuFaults
 from gpudoctor.model.gpu_need import GpuNeed
 from gpudoctor.model.image_verdict import ImageVerdict
+from gpudoctor.model.outdated_image import OutdatedImage
 from gpudoctor.model.precision import HalfPrecision, Tf32
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
@@ -213,6 +214,7 @@ class Conclusions:
     container_gpu: ContainerGpu
     extensions: Extensions
     image_verdicts: tuple[ImageVerdict, ...]
+    outdated_image: OutdatedImage
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

@@ -1,0 +1,66 @@
+"""Whether the image that a container runs is older than its source, by what the program in it does not find."""
+
+from __future__ import annotations
+
+from gpudoctor.model import OutdatedImage, Place, Project, Symptom
+from gpudoctor.symptoms import Symptoms, first, of_kind
+
+# What makes an image the reason for a missing module, and is no problem by itself.
+WITH_A_MODULE = ("docker-image-old", "docker-source-updated")
+# Modules whose distribution has another name.
+DISTRIBUTIONS = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "skimage": "scikit-image",
+    "pynvml": "nvidia-ml-py",
+    "dotenv": "python-dotenv",
+}
+
+
+def outdated_image(place: Place, project: Project | None, symptoms: tuple[Symptom, ...] | None) -> OutdatedImage:
+    """Return what a report shows of the image: a required module that is missing in it, or a message about it."""
+    stale = of_kind(symptoms, "docker-image-stale", "docker-not-rebuilt")
+    missing = of_kind(symptoms, "python-module-missing", "torch-module-missing")
+    asked = bool(stale or missing)
+    inside = place.about_container or bool(of_kind(symptoms, "docker-layer-cached"))
+    if missing and inside:
+        stale += of_kind(symptoms, *WITH_A_MODULE)
+    lacked = _lacked(missing, project, symptoms) if stale or inside else None
+    if lacked is None:
+        return OutdatedImage(said=first(stale), asked=asked)
+    module, facts, from_cache = lacked
+    return OutdatedImage(module=module, module_facts=facts, from_cache=from_cache, said=first(stale), asked=asked)
+
+
+def _lacked(
+    missing: tuple[Symptom, ...], project: Project | None, symptoms: Symptoms
+) -> tuple[str, tuple[str, str], bool] | None:
+    """Return a missing module that is required, the facts that show both, and whether only a cached layer shows it."""
+    cached = of_kind(symptoms, "docker-packages-cached")
+    required = [
+        (package, symptom.fact)
+        for symptom in of_kind(symptoms, "docker-requirement-named")
+        for package in symptom.names.values()
+    ]
+    for number, requirement in enumerate((project.requirements if project is not None else None) or ()):
+        required.append((requirement.name, f"project.requirements[{number}].name"))
+    for symptom in missing:
+        module = (symptom.names.get("module") or "torch").partition(".")[0]
+        for package, fact in required:
+            if _is_of(package, module):
+                return module, (symptom.fact, fact), False
+        if cached:
+            return module, (symptom.fact, cached[0].fact), True
+    return None
+
+
+def _is_of(package: str, module: str) -> bool:
+    """Return whether the distribution has the module."""
+    from packaging.utils import canonicalize_name
+
+    name = canonicalize_name(package)
+    if module == "cupy" and name.startswith("cupy-cuda"):
+        return True
+    return name in (canonicalize_name(module), DISTRIBUTIONS.get(module, ""))
