@@ -104,3 +104,20 @@ def torch_of(package: str, version: PackageVersion) -> PackageVersion | None:
         if companions is not None and getattr(companions, package) == version.public:
             return PackageVersion(torch + (f"+{version.local}" if version.local else ""))
     return None
+
+
+def companion_of(package: str, torch: str) -> str | None:
+    """Return the version of torchvision or torchaudio that belongs to this PyTorch; None if the table has none."""
+    companions = torch_companions(torch)
+    return getattr(companions, package) if companions is not None else None
+
+
+def releases_of_companion(package: str, version: PackageVersion) -> set[str]:
+    """Return the releases of PyTorch that the table gives for the companion's release."""
+    return {
+        release.release
+        for release in torch_releases()
+        for torch in release.versions
+        if (expected := companion_of(package, torch)) is not None
+        and PackageVersion(expected).minor_release == version.minor_release
+    }

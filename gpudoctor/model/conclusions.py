@@ -108,6 +108,13 @@ class Pytorch:
         return f"torch {self.version}" if self.version else "torch"
 
     @property
+    def variant(self) -> str:
+        """The name of its build in local versions: "cu130", "cpu"; "" if it is unknown."""
+        if self.build == "cuda":
+            return self.cuda_version.tag if self.cuda_version else ""
+        return "cpu" if self.build == "cpu" else ""
+
+    @property
     def lacks_module(self) -> bool:
         """Whether the import failed because there is no module torch at all."""
         return re.search(r"No module named '?torch'?$", self.import_error or "") is not None

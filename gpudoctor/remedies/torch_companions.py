@@ -1,0 +1,81 @@
+"""Installing the torchvision and torchaudio that belong to PyTorch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gpudoctor.data.torch_builds import INDEX
+from gpudoctor.data.torch_wheels import companion_of
+from gpudoctor.model import Device, Driver, Python, Pytorch, Remedy, System
+from gpudoctor.remedies.commands import environment_of
+from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.packages import install_packages
+from gpudoctor.remedies.torch_install import PREVIOUS, install_torch
+
+
+@fix
+def install_companions(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    pytorch: Pytorch,
+    versions: Mapping[str, str],
+) -> Remedy:
+    """Return how to install the companions that belong to PyTorch.
+
+    versions: name → the version that belongs to it, "" if it is unknown.
+    """
+    known = all(versions.values())
+    names = " and ".join(f"{name} {version}" for name, version in versions.items())
+    public = {name: version.partition("+")[0] for name, version in versions.items()}
+    verify = f"import torch, {', '.join(versions)}; print(torch.__version__)"
+    summary = f"Install {names} for {pytorch.label}"
+    environment = environment_of(python, system)
+    if known and pytorch.conda_build and environment.conda_prefix:
+        pinned = f"pytorch={pytorch.version.public}" if pytorch.version else "pytorch"
+        command = environment.conda("install", [pinned, *(f"{name}={version}" for name, version in public.items())])
+        return Remedy(summary=summary, commands=(command, environment.run(verify)))
+    on_mac = system is not None and system.os == "darwin"
+    if known and (pytorch.variant or on_mac):
+        local = "" if on_mac else f"+{pytorch.variant}"
+        index = [] if on_mac else ["--index-url", f"{INDEX}/{pytorch.variant}"]
+        requirements = (*index, *(f"{name}=={version}{local}" for name, version in public.items()))
+        return install_packages(python=python, requirements=requirements, summary=summary, verify=verify)
+    if pytorch.build == "cpu":
+        return Remedy(
+            summary=f"Install the torchvision and torchaudio that belong to {pytorch.label}", reference=PREVIOUS
+        )
+    return install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=pytorch)
+
+
+@fix
+def install_torch_with_companion(  # noqa: PLR0913
+    *,
+    python: Python | None,
+    system: System | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    pytorch: Pytorch,
+    companion: str,
+) -> Remedy:
+    """Return how to install PyTorch and the companion again, both from one index."""
+    version, variant = pytorch.version, pytorch.variant
+    right = companion_of(companion, version.public) if version is not None else None
+    if version is not None and right and variant:
+        requirements = [f"torch=={version.public}+{variant}", f"{companion}=={right}+{variant}"]
+    else:
+        requirements = ["torch", companion]
+    if not variant:  # that which fits the machine: its index is named by it
+        install = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=pytorch)
+        match = re.search(rf"{re.escape(INDEX)}/(cu\d+)", " ".join(install.commands))
+        variant = match[1] if match else "cpu"
+    return install_packages(
+        python=python,
+        requirements=("--index-url", f"{INDEX}/{variant}", *requirements),
+        remove=("torch", companion),
+        summary=f"Install torch and {companion} again, together and from one index, so that both are of one build",
+        verify=f"import torch, {companion}; print(torch.__version__, {companion}.__version__)",
+    )
