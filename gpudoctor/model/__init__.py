@@ -12,6 +12,7 @@ from gpudoctor.model.conclusions import (
     Place,
     Pytorch,
     TorchNeed,
+    TwoEnvironments,
 )
 from gpudoctor.model.container_gpu import ContainerGpu
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
@@ -181,6 +182,7 @@ __all__ = [
     "TorchNeed",
     "TorchRequest",
     "TorchRuntime",
+    "TwoEnvironments",
     "UnmetRequirement",
     "VisibleDevices",
     "Wsl",

@@ -130,6 +130,19 @@ class Pytorch:
 
 
 @record
+class TwoEnvironments:
+    """What shows that a package is in one Python environment and the program runs in another; empty if nothing does.
+
+    launcher: a program such as torchrun was started by the Python of the other environment.
+    """
+
+    summary: str = ""
+    facts: tuple[str, ...] = ()
+    module: str = "torch"
+    launcher: bool = False
+
+
+@record
 class TorchNeed:
     """What asks for PyTorch."""
 
@@ -211,6 +224,7 @@ class Conclusions:
     cuda_intent: CudaIntent
     torch_request: TorchRequest
     torch_need: TorchNeed
+    two_environments: TwoEnvironments
     amd_gpu: AmdGpu
     cupy_status: CupyStatus
     cupy_mismatch: CupyMismatches

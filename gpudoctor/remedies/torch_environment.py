@@ -206,3 +206,43 @@ def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
             "builds for further ones"
         )
     return Remedy(summary=summary, reference=REFERENCE)
+
+
+@fix
+def use_one_environment(*, python: Python | None, system: System | None, module: str) -> Remedy:
+    """Return how to make pip and the program use one environment. module: what was looked for."""
+    windows = is_windows(python or Python(), system)
+    return Remedy(
+        summary="Let pip and the program use one environment: activate it (conda activate NAME, or the "
+        "activate script of the venv), or select its interpreter in the editor or as the notebook's kernel, "
+        "and install with python -m pip, which installs for the Python that runs it; a program with its "
+        "own Python (python_embeded of ComfyUI, blender) needs that one's: "
+        "python_embeded\\python.exe -m pip install",
+        commands=(
+            f"{'where' if windows else 'which -a'} python pip",
+            'python -c "import sys; print(sys.executable, sys.version)"',
+            f"python -m pip show {module}",
+        ),
+        reference="https://docs.python.org/3/installing/index.html",
+    )
+
+
+@fix
+def use_activated_python(*, python: Python | None, system: System | None, missing: str, module: str) -> Remedy:
+    """Return how to run the program with the interpreter of the activated environment."""
+    python = python or Python()
+    active = python.active_environment or ""
+    windows = is_windows(python, system)
+    conda = any(name in active.lower() for name in ("conda", "mambaforge", "miniforge"))
+    path = f"{active}/bin/python"
+    if windows:
+        path = f"{active}\\python.exe" if conda else f"{active}\\Scripts\\python.exe"
+    interpreter = quote(path, windows)
+    return Remedy(
+        summary="Run the program with the activated environment's own interpreter, and diagnose that one; if it has "
+        f"no {missing} either, install it there",
+        commands=(
+            f'{interpreter} -c "import {module}; print({module}.__version__)"',
+            f"gpudoctor check --python {interpreter}",
+        ),
+    )
