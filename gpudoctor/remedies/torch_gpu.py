@@ -45,3 +45,28 @@ def make_driver_answer() -> Remedy:
         "an older CUDA",
         reference="https://docs.nvidia.com/deploy/cuda-compatibility/",
     )
+
+
+@fix
+def multiply_again(*, python: Python | None, device: str) -> Remedy:
+    """Return how to repeat the product on the device."""
+    multiply = f"import torch; a = torch.randn(256, 256, device='{device}'); print((a @ a).sum().item())"
+    return Remedy(
+        summary="Multiply once more, with kernels that report their errors where they happen",
+        commands=(python_command(python, "-c", multiply),),
+    )
+
+
+@fix
+def look_for_hardware_errors(*, system: System | None) -> Remedy:
+    """Return how to look for errors of a GPU that computes wrong numbers."""
+    linux = system is None or system.os in (None, "linux")
+    return Remedy(
+        summary="Take back any overclocking, then look for memory errors, and for Xid errors in the kernel log",
+        commands=(
+            "nvidia-smi -q -d ECC,TEMPERATURE",
+            *(("sudo dmesg | grep -iE 'NVRM|Xid'",) if linux else ()),
+        ),
+        needs=("root",) if linux else (),
+        reference="https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html",
+    )
