@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import runtime_texts
 from gpudoctor.data.cuda_libraries import library_stem
 from gpudoctor.model import (
     CudaLibraries,
@@ -79,7 +78,8 @@ def _missing(
     """
     if of_kind(symptoms, "bitsandbytes*", "bnb-*"):
         return None
-    own = " ".join(text for _, text in runtime_texts(torch_runtime, cupy_runtime))
+    runtimes = (torch_runtime or TorchRuntime(), cupy_runtime or CupyRuntime())
+    own = " ".join(text for runtime in runtimes for _, text in runtime.texts)
     for symptom in of_kind(symptoms, *NAMED):
         if symptom.names["library"] not in own:
             return symptom

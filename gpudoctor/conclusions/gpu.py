@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.conclusions.error_codes import gpu_name, nvidia_gpus, works
+from gpudoctor.conclusions.driver_state import driver_works
 from gpudoctor.data import capability_of
-from gpudoctor.model import Device, Driver, Gpu, KnownGpu, System
+from gpudoctor.model import Device, Driver, Gpu, KnownGpu, PciGpu, System
 
 
 def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> Gpu:
@@ -21,20 +21,24 @@ def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: Syste
 
 def _is_of_others(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> bool:
     """Return whether the GPUs on the bus belong to a virtual machine, or to the host of this container."""
-    gpus = nvidia_gpus(system)
-    if not gpus or devices or works(driver):
+    gpus = _on_bus(system)
+    if not gpus or devices or driver_works(driver):
         return False
     return all(gpu.bound_driver == "vfio-pci" for gpu in gpus) or bool(system and system.container)
 
 
+def _on_bus(system: System | None) -> tuple[PciGpu, ...] | None:
+    return system.nvidia_gpus if system is not None else None
+
+
 def _present(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> str | None:
     """Return the name of an NVIDIA GPU of this machine, "" if there is none, None if that is unknown."""
-    on_bus = nvidia_gpus(system)
+    on_bus = _on_bus(system)
     if devices:  # NVML cannot name a GPU that it cannot reach
         alone = on_bus is not None and len(on_bus) == len(devices) == 1
-        return devices[0].name or (gpu_name(on_bus[0]) if on_bus and alone else "an NVIDIA GPU")
+        return devices[0].name or (on_bus[0].label if on_bus and alone else "an NVIDIA GPU")
     if on_bus:
-        return gpu_name(on_bus[0])
+        return on_bus[0].label
     if driver is not None and driver.cuda_device_count:
         return "a CUDA device"
     return None if devices is None and on_bus is None else ""
@@ -43,7 +47,7 @@ def _present(devices: tuple[Device, ...] | None, driver: Driver | None, system: 
 def _fact(devices: tuple[Device, ...] | None, system: System | None) -> str:
     if devices:
         return "devices[0].nvml_index" if devices[0].name is None else "devices[0].name"
-    return "system.pci_gpus" if nvidia_gpus(system) else "driver.cuda_device_count"
+    return "system.pci_gpus" if _on_bus(system) else "driver.cuda_device_count"
 
 
 def _known(devices: tuple[Device, ...] | None) -> Iterator[KnownGpu]:

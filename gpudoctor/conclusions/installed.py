@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from gpudoctor.conclusions.error_codes import text_with
 from gpudoctor.conclusions.gpu import gpu
 from gpudoctor.conclusions.torch_devices import torch_devices
 from gpudoctor.model import (
@@ -106,10 +105,14 @@ def _build(runtime: TorchRuntime, local: str) -> str | None:
     named = next((name for name in ("cpu", "rocm", "xpu") if local.startswith(name)), None)
     if named:
         return named
-    without_cuda = text_with("torch not compiled with cuda enabled", torch_runtime=runtime) is not None
-    if without_cuda or (runtime.hip_version == "" and runtime.architectures == ()):
+    if _denies_cuda(runtime) or (runtime.hip_version == "" and runtime.architectures == ()):
         return "mps" if runtime.mps_built else "cpu"
     return None
+
+
+def _denies_cuda(runtime: TorchRuntime) -> str:
+    """Return the path of the text in which PyTorch says that it was built without CUDA; "" if there is none."""
+    return next((path for path, text in runtime.texts if "torch not compiled with cuda enabled" in text.lower()), "")
 
 
 def _cuda_of(local: str) -> CudaVersion | None:
@@ -129,9 +132,9 @@ def torch_fact(name: str, torch: Torch | None, torch_runtime: TorchRuntime | Non
         return "torch_runtime.import_error" if runtime.version is None else "torch_runtime.version"
     if name == "build" and (runtime.cuda_version or runtime.hip_version):
         return "torch_runtime.cuda_version" if runtime.cuda_version else "torch_runtime.hip_version"
-    said = text_with("torch not compiled with cuda enabled", torch_runtime=runtime) if name == "build" else None
-    if said is not None:
-        return said[0]
+    said = _denies_cuda(runtime) if name == "build" else ""
+    if said:
+        return said
     return "torch.version" if torch is not None and torch.version is not None else "torch_runtime.version"
 
 

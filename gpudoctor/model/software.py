@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated
 
@@ -178,6 +178,16 @@ class TorchRuntime:
     warnings: Annotated[tuple[str, ...] | None, Fact("warnings raised on the way", source="warnings")] = None
     precision_results: Annotated[tuple[PrecisionResult, ...] | None, Fact("products compared with float64")] = None
 
+    @property
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The path and text of every error and warning that it gave."""
+        for name in ("import_error", "availability_error", "cudnn_error"):
+            yield f"torch_runtime.{name}", getattr(self, name) or ""
+        for number, text in enumerate(self.warnings or ()):
+            yield f"torch_runtime.warnings[{number}]", text
+        for number, result in enumerate(self.precision_results or ()):
+            yield f"torch_runtime.precision_results[{number}].error", result.error
+
 
 @record
 class Cupy:
@@ -247,6 +257,16 @@ class CupyRuntime:
             return f"cupy_runtime.{'import' if self.import_error else 'device'}_error"
         failed = (f"cupy_runtime.calls[{number}].error" for number, call in enumerate(self.calls or ()) if call.error)
         return next(failed, None)
+
+    @property
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The path and text of every error and warning that it gave."""
+        for name in ("import_error", "device_error"):
+            yield f"cupy_runtime.{name}", getattr(self, name) or ""
+        for number, call in enumerate(self.calls or ()):
+            yield f"cupy_runtime.calls[{number}].error", call.error
+        for number, text in enumerate(self.warnings or ()):
+            yield f"cupy_runtime.warnings[{number}]", text
 
 
 @record

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import CupyRuntime, Driver, Snapshot, Symptom, TorchRuntime
+from gpudoctor.model import Driver, Snapshot, Symptom
 from gpudoctor.symptoms.matching import recognise
 
 CUDA_RETURN_CODE = "cuinit-failed"
@@ -77,27 +77,9 @@ def _return_code(kind: str, library: str, code: int, fact: str) -> Symptom:
 def _texts(snapshot: Snapshot) -> Iterator[tuple[str, str | None]]:
     """Yield the path and the text of every fact in which a program may report a failure."""
     torch, cupy, driver = snapshot.torch_runtime, snapshot.cupy_runtime, snapshot.driver
-    yield from _of_torch(torch) if torch is not None else ()
-    yield from _of_cupy(cupy) if cupy is not None else ()
+    yield from torch.texts if torch is not None else ()
+    yield from cupy.texts if cupy is not None else ()
     if driver is not None:
         yield "driver.cuda_init_error", driver.cuda_init_error if driver.cuda_init_code is None else None
         for number, line in enumerate(driver.kernel_messages or ()):
             yield f"driver.kernel_messages[{number}]", line
-
-
-def _of_torch(runtime: TorchRuntime) -> Iterator[tuple[str, str | None]]:
-    for name in ("import_error", "availability_error", "cudnn_error"):
-        yield f"torch_runtime.{name}", getattr(runtime, name)
-    for number, text in enumerate(runtime.warnings or ()):
-        yield f"torch_runtime.warnings[{number}]", text
-    for number, result in enumerate(runtime.precision_results or ()):
-        yield f"torch_runtime.precision_results[{number}].error", result.error
-
-
-def _of_cupy(runtime: CupyRuntime) -> Iterator[tuple[str, str | None]]:
-    for name in ("import_error", "device_error"):
-        yield f"cupy_runtime.{name}", getattr(runtime, name)
-    for number, call in enumerate(runtime.calls or ()):
-        yield f"cupy_runtime.calls[{number}].error", call.error
-    for number, text in enumerate(runtime.warnings or ()):
-        yield f"cupy_runtime.warnings[{number}]", text
