@@ -20,7 +20,7 @@ class Profile:
     device: Annotated[str, Fact('"cuda:0", "cpu", "mps"')]
     precision: Annotated[str, Fact('"fp32", "tf32", "bf16", "fp16", "complex64", "complex128"')]
     batch_size: int
-    max_batch_size: Annotated[int | None, Fact("largest batch that is safe in memory; None where memory set no limit")]
+    max_batch_size: Annotated[int | None, Fact("largest batch that is safe in memory")]
     workload: Annotated[str, Fact("what was tuned, as it is named on the command line")]
     fingerprint: Annotated[str, Fact("device, memory, driver, torch and cupy: what makes the profile stale")]
     mode: Annotated[str, Fact('"training" or "inference"; empty where it is the user\'s own')] = ""

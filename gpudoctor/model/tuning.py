@@ -217,7 +217,7 @@ class Recommendation:
 
     precision: str
     batch_size: int
-    max_batch_size: Annotated[int | None, Fact("largest batch that is safe in memory; None where memory set no limit")]
+    max_batch_size: Annotated[int | None, Fact("largest batch that is safe in memory")]
     settings: Settings
     throughput: float
     unit: str

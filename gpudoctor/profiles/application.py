@@ -44,7 +44,7 @@ class LoadedProfile:
 
     @property
     def max_batch_size(self) -> int | None:
-        """The largest batch size that is safe in memory; None where memory set no limit."""
+        """The largest batch size that is safe in memory; None if it is unknown."""
         return self.profile.max_batch_size
 
     @property

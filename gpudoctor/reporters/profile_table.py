@@ -26,7 +26,7 @@ def render(profile: Profile) -> str:
 
 
 def _recommended(profile: Profile) -> dict[str, str]:
-    limit = "memory set no limit" if profile.max_batch_size is None else f"at most {profile.max_batch_size}"
+    limit = "largest safe one unknown" if profile.max_batch_size is None else f"at most {profile.max_batch_size}"
     switches = ("channels_last", "cudnn_benchmark", "compile", "pinned_memory", "non_blocking")
     rows = {
         "workload": f"{profile.workload} {profile.mode}".rstrip(),

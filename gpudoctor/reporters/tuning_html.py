@@ -85,7 +85,7 @@ def _facts(tuning: Tuning) -> Element | None:
         "memory left free": ""
         if not limit or headroom is None
         else f"{gibibytes(headroom)} of {gibibytes(limit)} GiB, {percent(headroom / limit)}%",
-        "largest safe batch": "memory sets no limit" if advice.max_batch_size is None else f"{advice.max_batch_size:,}",
+        "largest safe batch": "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}",
     }
     return element(
         "dl",

@@ -59,9 +59,8 @@ def memory(tuning: Tuning) -> str:
     peak = "unknown" if advice.peak_memory_bytes is None else f"{gibibytes(advice.peak_memory_bytes)} GiB at the peak"
     if limit and headroom is not None:
         peak += f", {gibibytes(headroom)} of {gibibytes(limit)} GiB left free ({percent(headroom / limit)}%)"
-    if advice.max_batch_size is None:
-        return f"{peak}; memory set no limit to the batch size"
-    return f"{peak}; the largest safe batch is {advice.max_batch_size:,}"
+    largest = "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}"
+    return f"{peak}; the largest safe batch is {largest}"
 
 
 def settings(given: Settings) -> list[str]:

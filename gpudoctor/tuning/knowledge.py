@@ -99,11 +99,11 @@ class Known:
 
     @cached_property
     def safe(self) -> int | None:
-        """Return the largest batch size that ran or is proved to fit; None where nothing tells.
+        """Return the largest batch size that ran or is proved to fit; None if nothing failed and nothing is proved.
 
         A failure of what was proved to fit makes the proof void: another process may have taken memory since.
         """
-        if not self.tells_memory:
+        if not self.tells_memory or not self.memory.shows_slope:
             return self.largest if self.failed else None
         proved = self.memory.largest_proved(self.limits.memory_bytes or 0)
         return max(self.largest, 0 if min(self.failed, default=proved + 1) <= proved else proved)

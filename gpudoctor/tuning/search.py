@@ -47,8 +47,7 @@ class SearchResult:
 
     best: the smallest power of two within 1.5 % of the best throughput, or what was fastest; its steps are those of all
         measurements of that batch size. None where nothing ran or could be ranked.
-    max_batch_size: the largest that is safe in memory, by proof where it is larger than any that ran; None where memory
-        set no limit.
+    max_batch_size: the largest that is safe in memory, by proof if it is larger than any that ran; None if unknown.
     """
 
     precision: str

@@ -27,7 +27,7 @@ def test_what_is_not_known_has_no_line() -> None:
         "workload    mlp\n"
         "device      cpu\n"
         "precision   fp32\n"
-        "batch size  8 (memory set no limit)\n"
+        "batch size  8 (largest safe one unknown)\n"
         "settings    none\n"
         "\n"
         "tuned on\n"

@@ -83,7 +83,7 @@ def test_the_picture_and_what_was_tuned_end_the_report() -> None:
 
 def test_memory_that_is_not_measured_is_unknown_and_not_zero() -> None:
     lines = table(tunings.CPU).splitlines()
-    assert "memory: unknown; memory set no limit to the batch size" in lines
+    assert "memory: unknown; the largest safe batch is unknown" in lines
     assert "bf16      256  1.80 ± 0.01      142,444         –       –   3.1e-3  best" in lines  # noqa: RUF001
     assert "  not supported: fp16: emulated" in lines
     assert not any("peak memory" in line for line in lines)

@@ -9,8 +9,11 @@ from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.knowledge import Known, Limits
-from gpudoctor.tuning.search import SearchResult, climb, exhaustive, knee, rung_below, rungs, search
+from gpudoctor.tuning.recommend import recommend
+from gpudoctor.tuning.search import SearchResult, climb, exhaustive, knee, result_of, rung_below, rungs, search
 from tests.tuning.simulated_device import GIB, PLAIN, Scenario, SimulatedDevice
+
+MIB = 2**20
 
 
 def run(scenario: Scenario, noise: float = 0.0, limits: Limits | None = None) -> tuple[SearchResult, SimulatedDevice]:
@@ -211,3 +214,44 @@ def test_nothing_measured_has_no_knee() -> None:
 def test_rungs() -> None:
     assert rungs(1, 16) == [1, 2, 3, 4, 6, 8, 12, 16]
     assert [rung_below(size) for size in (1, 2, 5, 100)] == [1, 2, 4, 96]
+
+
+@pytest.mark.parametrize(
+    ("peaks", "largest"),
+    [
+        pytest.param({2: 100 * MIB}, None, id="one size, whose peak is what stays resident"),
+        pytest.param({2: 102 * MIB}, None, id="one size"),
+        pytest.param({2: 100 * MIB, 8: 100 * MIB}, None, id="two sizes of the same peak"),
+        pytest.param(
+            {2: 102 * MIB, 8: 108 * MIB}, 890, id="two sizes with a slope: 890 MiB are left for 1 MiB a sample"
+        ),
+    ],
+)
+def test_the_largest_safe_batch_is_unknown_until_two_sizes_show_a_slope(
+    peaks: dict[int, int], largest: int | None
+) -> None:
+    """On the CPU, one batch whose peak equals the resident memory once made 21,619,346,946 samples safe."""
+    measured = tuple(
+        Measurement(
+            precision="fp32",
+            batch_size=size,
+            step_seconds=(1.0,),
+            samples_per_step=size,
+            peak_memory_bytes=peak,
+            resident_memory_bytes=100 * MIB,
+        )
+        for size, peak in peaks.items()
+    )
+    result = result_of("fp32", measured, Limits(memory_bytes=1000 * MIB))
+    assert result.max_batch_size == largest
+    advice = recommend(None, [result], [])
+    assert advice is not None
+    assert advice.max_batch_size == largest
+
+
+def test_a_batch_that_failed_bounds_the_safe_one_without_a_slope() -> None:
+    ran = Measurement(
+        precision="fp32", batch_size=2, step_seconds=(1.0,), peak_memory_bytes=MIB, resident_memory_bytes=MIB
+    )
+    failed = Measurement(precision="fp32", batch_size=4, status=OUT_OF_MEMORY)
+    assert result_of("fp32", (ran, failed), Limits(memory_bytes=1000 * MIB)).max_batch_size == 2
