@@ -1,0 +1,141 @@
+"""Repairing CuPy."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.model import ComputeCapability, Cupy, CupyStatus, KnownGpu, Package, PackageVersion, Python, System
+from gpudoctor.remedies.cupy_repair import (
+    compare_cuda_versions,
+    cupy_by_gpu_generation,
+    install_cupy_for_spacy,
+    install_cupy_in_new_environment,
+    install_library_for_cupy,
+    install_numpy_for_cupy,
+    install_older_cupy,
+    name_toolkit_to_cupy,
+    numpy_with_removed_name,
+    reinstall_cupy,
+    toolkit_for_gpu,
+    upgrade_cupy_for_numpy,
+)
+
+PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", environment="venv", installer="pip")
+LINUX, WINDOWS = System(os="linux", machine="x86_64"), System(os="windows", machine="x86_64")
+PIP = "/v/bin/python -m pip"
+
+
+def installed(*names: str, numpy: str | None = None, cuda_major: int | None = None) -> Cupy:
+    return Cupy(
+        distributions=tuple(Package(name=name, version=PackageVersion("13.6.0")) for name in names),
+        cuda_major=cuda_major,
+        numpy_version=PackageVersion(numpy) if numpy else None,
+    )
+
+
+def test_every_cupy_goes_and_one_comes() -> None:
+    remedy = reinstall_cupy(
+        python=PYTHON, system=LINUX, driver=None, devices=None, cupy=installed("cupy-cuda12x", "cupy-rocm-5-0")
+    )
+    removed, install, _ = remedy.commands
+    names = "cupy-cuda12x cupy-rocm-5-0 cupy cupy-cuda11x cupy-cuda13x"
+    assert removed == f"{PIP} uninstall -y {names}"
+    assert install == f"{PIP} install 'cupy-cuda12x[ctk]'"
+
+
+def test_an_older_cupy_has_the_part() -> None:
+    remedy = install_older_cupy(part="cupy.util", python=PYTHON, cupy=installed("cupy-cuda12x"))
+    assert remedy.commands[0] == f"{PIP} uninstall -y cupy-cuda12x"
+    assert remedy.commands[1].startswith(f"{PIP} install 'cupy-cuda")
+    assert "<8" in remedy.commands[1]
+
+
+@pytest.mark.parametrize(
+    ("library", "cupy", "wheel"),
+    [
+        ("libcublas.so.12", None, "nvidia-cublas-cu12"),
+        ("cublas", None, "nvidia-cublas-cu12"),
+        ("nvrtc", installed(cuda_major=13), "nvidia-cuda-nvrtc"),
+        ("nvrtc", installed(cuda_major=11), "nvidia-cuda-nvrtc-cu11"),
+        ("libnvrtc.so.12", installed(cuda_major=13), "nvidia-cuda-nvrtc-cu12"),
+        ("nvrtc-builtins", None, "nvidia-cuda-nvrtc-cu12"),
+    ],
+)
+def test_the_wheel_of_a_library(library: str, cupy: Cupy | None, wheel: str) -> None:
+    first, *_ = install_library_for_cupy(library=library, cupy=cupy, python=PYTHON, system=LINUX)
+    assert first.commands == (f"{PIP} install {wheel}",)
+
+
+@pytest.mark.parametrize(("system", "variable"), [(LINUX, "export CUDA_PATH="), (WINDOWS, "$env:CUDA_PATH = ")])
+def test_cupy_reads_the_toolkit_from_cuda_path(system: System, variable: str) -> None:
+    assert name_toolkit_to_cupy(system=system).commands[1].startswith(variable)
+
+
+def test_a_toolkit_for_the_gpu() -> None:
+    gpu = KnownGpu(name="NVIDIA L4", capability=ComputeCapability(8, 9), fact="devices[0].name")
+    assert "NVIDIA L4 (sm_89), for which CUDA 11.8 is the first" in toolkit_for_gpu(gpu=gpu).summary
+
+
+def test_an_unknown_gpu_before_turing_needs_cuda_12() -> None:
+    older, newer = cupy_by_gpu_generation(python=PYTHON, system=LINUX, driver=None, cupy=None)
+    assert older.commands[0] == f"{PIP} install 'cupy-cuda12x[ctk]'"
+    assert "12.8" in newer.summary
+
+
+@pytest.mark.parametrize(
+    ("requirement", "fits", "command"),
+    [
+        (">=1.20,<2", False, f"{PIP} install 'numpy>=1.20,<2'"),
+        (">=1.20,<2", True, f"{PIP} install --force-reinstall 'numpy>=1.20,<2'"),
+    ],
+)
+def test_the_numpy_that_cupy_needs(requirement: str, fits: bool, command: str) -> None:
+    (remedy,) = install_numpy_for_cupy(requirement=requirement, installed_fits=fits, python=PYTHON)
+    assert remedy.commands[0] == command
+
+
+@pytest.mark.parametrize("requirement", ["", '<2; python_version < "3.9"'])
+def test_a_requirement_that_pip_cannot_take(requirement: str) -> None:
+    assert install_numpy_for_cupy(requirement=requirement, installed_fits=True, python=PYTHON) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "numpy"),
+    [
+        ("bool", "11.0", "numpy<1.24"),
+        ("product", "12.3", "numpy<2"),
+        ("product", None, "numpy<2"),
+        ("bool", "14.0", ""),
+    ],
+)
+def test_a_numpy_that_still_has_the_name(name: str, version: str | None, numpy: str) -> None:
+    status = CupyStatus(version=PackageVersion(version) if version else None)
+    remedies = numpy_with_removed_name(name=name, cupy_status=status, python=PYTHON)
+    assert [remedy.commands[0] for remedy in remedies] == ([f"{PIP} install '{numpy}'"] if numpy else [])
+
+
+def test_an_upgrade_is_for_the_newest_numpy() -> None:
+    cupy = installed("cupy-cuda12x", numpy="1.26.4")
+    remedy = upgrade_cupy_for_numpy(python=PYTHON, system=LINUX, driver=None, devices=None, cupy=cupy)
+    assert remedy.commands[0] == f"{PIP} install --upgrade 'cupy-cuda12x[ctk]'"
+
+
+def test_a_new_environment_gets_its_own_cupy() -> None:
+    create, install, verify = install_cupy_in_new_environment(system=LINUX, driver=None, devices=None).commands
+    assert create == "python3 -m venv .venv"
+    assert install.startswith(".venv/bin/python -m pip install ")
+    assert verify.startswith(".venv/bin/python -c ")
+
+
+def test_spacy_gets_a_cupy_and_a_look_at_it() -> None:
+    install, see = install_cupy_for_spacy(python=PYTHON, system=LINUX, driver=None, devices=None, cupy=None)
+    assert install.commands[0] == f"{PIP} install 'cupy-cuda12x[ctk]'"
+    assert install.reference == "https://spacy.io/usage#gpu"
+    assert "cupy.show_config()" in see.commands[0]
+
+
+def test_three_versions_are_compared() -> None:
+    assert [command.split()[-1] for command in compare_cuda_versions(python=PYTHON).commands[:2]] == [
+        "list",
+        "--version",
+    ]
