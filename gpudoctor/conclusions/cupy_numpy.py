@@ -73,9 +73,9 @@ def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str
 def allows(requirement: str, version: PackageVersion) -> bool:
     """Return whether the requirement allows the version; True if one of them cannot be read."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion
+    from packaging.version import InvalidVersion, Version
 
     try:
-        return SpecifierSet(requirement).contains(version.public, prereleases=True)
+        return SpecifierSet(requirement).contains(Version(version.public), prereleases=True)
     except (InvalidSpecifier, InvalidVersion):
         return True
