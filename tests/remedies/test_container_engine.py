@@ -1,0 +1,122 @@
+"""Fixes of a container engine that cannot give the GPU to a container."""
+
+import pytest
+
+from gpudoctor.model import Container, Remedy, System
+from gpudoctor.remedies import container_engine as fixes
+
+UBUNTU = System(os="linux", distribution="ubuntu")
+INSTALL = "sudo apt-get install -y nvidia-container-toolkit"
+CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker"
+SNAP = "sudo snap remove docker"
+DESKTOP = "docker context use default"
+CDI = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+
+
+def shown(remedies: tuple[Remedy, ...]) -> list[str]:
+    """Return what each remedy is known by."""
+    known = (INSTALL, SNAP, DESKTOP, CDI, CONFIGURE)
+    return [
+        next((command for command in known if command in remedy.commands), (remedy.commands or (remedy.summary,))[0])
+        for remedy in remedies
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "container", "expected"),
+    [
+        pytest.param("not-installed", None, [INSTALL, CONFIGURE, SNAP], id="nothing is known"),
+        pytest.param("not-installed", Container(toolkit_installed=False), [INSTALL, CONFIGURE, SNAP], id="missing"),
+        pytest.param("not-installed", Container(toolkit_installed=True), [CONFIGURE, INSTALL, SNAP], id="installed"),
+        pytest.param("misconfigured", None, [CONFIGURE, INSTALL, SNAP], id="misconfigured"),
+        pytest.param("not-installed", Container(docker_snap=True), [SNAP, INSTALL], id="snap"),
+        pytest.param("ldconfig", Container(docker_snap=True), [SNAP, INSTALL], id="a snap, whatever the fault"),
+        pytest.param("not-installed", Container(docker_desktop=True), [DESKTOP, INSTALL], id="Docker Desktop"),
+        pytest.param(
+            "refused",
+            None,
+            ["docker run --rm --security-opt=label=disable --gpus all ubuntu nvidia-smi", CONFIGURE, INSTALL],
+            id="SELinux",
+        ),
+        pytest.param(
+            "ldconfig", None, ["grep ldconfig /etc/nvidia-container-runtime/config.toml", INSTALL], id="ldconfig"
+        ),
+        pytest.param("engine-too-old", None, ["Update Docker: --gpus came with 19.03", INSTALL], id="old Docker"),
+        pytest.param(
+            "driver-in-image",
+            None,
+            ["rm -f /usr/lib/x86_64-linux-gnu/libcuda.so* /usr/lib/x86_64-linux-gnu/libnvidia-*.so*", INSTALL],
+            id="libraries in the image",
+        ),
+    ],
+)
+def test_an_engine_that_knows_no_gpu(fault: str, container: Container | None, expected: list[str]) -> None:
+    assert shown(fixes.let_engine_use_gpu(fault, container=container, system=UBUNTU)) == expected
+
+
+@pytest.mark.parametrize(
+    ("driver_works", "container", "system", "expected"),
+    [
+        pytest.param(True, None, UBUNTU, [DESKTOP, SNAP, "nvidia-smi", INSTALL], id="the driver works"),
+        pytest.param(False, Container(docker_snap=True), UBUNTU, [SNAP, INSTALL], id="snap"),
+        pytest.param(False, Container(docker_desktop=True), UBUNTU, [DESKTOP, INSTALL], id="Docker Desktop"),
+        pytest.param(False, None, System(os="windows"), ["wsl --update"], id="Windows"),
+    ],
+)
+def test_an_engine_that_sees_no_driver(
+    driver_works: bool, container: Container | None, system: System, expected: list[str]
+) -> None:
+    assert shown(fixes.let_engine_see_driver(driver_works, container=container, system=system)) == expected
+
+
+def test_a_host_whose_driver_may_be_missing() -> None:
+    look, update, *others = fixes.let_engine_see_driver(container=None, system=UBUNTU)
+    assert look.commands[0] == "nvidia-smi"
+    assert "sudo reboot" in update.commands
+    assert shown(tuple(others)) == [DESKTOP, SNAP, INSTALL]
+
+
+@pytest.mark.parametrize(("engine", "expected"), [("podman", [CDI, INSTALL]), ("docker", [INSTALL, CDI])])
+def test_a_cdi_specification(engine: str, expected: list[str]) -> None:
+    assert shown(fixes.write_cdi_specification(container=Container(engine=engine), system=UBUNTU)) == expected
+
+
+def test_docker_needs_a_restart_for_cdi() -> None:
+    write, _ = fixes.write_cdi_specification_for_docker(system=UBUNTU)
+    assert write.commands == (
+        CDI,
+        "nvidia-ctk cdi list",
+        "sudo systemctl restart docker",
+        "docker run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "commands"),
+    [
+        ("kubernetes", ("kubectl delete pod POD",)),
+        ("podman", ("podman restart CONTAINER", "podman exec CONTAINER nvidia-smi")),
+        ("docker", ("docker restart CONTAINER", "docker exec CONTAINER nvidia-smi")),
+    ],
+)
+def test_a_container_gets_the_gpu_back(where: str, commands: tuple[str, ...]) -> None:
+    assert fixes.restart_container_from_host(system=System(container=where)).commands == commands
+
+
+def test_what_survives_a_daemon_reload() -> None:
+    assert fixes.start_container_with_cdi(system=System(container="podman")).commands[-1].startswith("podman run")
+    assert fixes.start_container_with_cdi(system=None).commands == (
+        CDI,
+        "docker run --device nvidia.com/gpu=all IMAGE nvidia-smi",
+    )
+    assert fixes.link_device_nodes().commands[0] == "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
+    assert fixes.use_cgroupfs_in_docker().commands == (
+        "sudo systemctl restart docker",
+        "docker info --format '{{.CgroupDriver}}'",
+    )
+
+
+def test_kubernetes() -> None:
+    node, _, pod = fixes.let_kubernetes_use_gpu(system=None)
+    assert "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default" in node.commands
+    assert "limits: nvidia.com/gpu: 1" in pod.summary

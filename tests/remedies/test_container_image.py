@@ -1,0 +1,78 @@
+"""Fixes that choose or rebuild an image."""
+
+import pytest
+
+from gpudoctor.model import (
+    Container,
+    ContainerSetup,
+    CudaVersion,
+    Driver,
+    DriverVersion,
+    PackageVersion,
+    System,
+    Torch,
+)
+from gpudoctor.remedies import container_image as fixes
+
+CUDA_12_2 = CudaVersion(12, 2)
+SERVICE = ContainerSetup(name="train", kind="service", service="my train", base="nvidia/cuda:13.0.1-base")
+IMAGE = ContainerSetup(name="train", kind="image", image="train:1")
+
+
+@pytest.mark.parametrize(
+    ("setup", "at_most", "words", "commands"),
+    [
+        pytest.param(
+            SERVICE,
+            CUDA_12_2,
+            "Change FROM nvidia/cuda:13.0.1-base in the Dockerfile to an image for CUDA 12.2 or older",
+            ("docker compose up --detach --build 'my train'",),
+            id="FROM of a service",
+        ),
+        pytest.param(
+            ContainerSetup(name="train", kind="image", base="nvidia/cuda:13.0.1-base"),
+            None,
+            "to an image for an older CUDA",
+            ("docker build --tag IMAGE .",),
+            id="FROM, driver unknown",
+        ),
+        pytest.param(IMAGE, CUDA_12_2, "Use an image for CUDA 12.2 or older", (), id="no Dockerfile"),
+    ],
+)
+def test_an_image_for_an_older_cuda(
+    setup: ContainerSetup, at_most: CudaVersion | None, words: str, commands: tuple[str, ...]
+) -> None:
+    remedy = fixes.use_older_base_image(setup, at_most)
+    assert words in remedy.summary
+    assert remedy.commands == commands
+
+
+@pytest.mark.parametrize(
+    ("service", "commands"),
+    [
+        (None, ("docker build --no-cache --tag IMAGE .",)),
+        ("train", ("docker compose build --no-cache train", "docker compose up --detach --force-recreate train")),
+    ],
+)
+def test_pytorch_in_an_image(service: str | None, commands: tuple[str, ...]) -> None:
+    torch = Torch(installed=True, version=PackageVersion("2.9.0+cpu"), build="cpu")
+    setup = ContainerSetup(name="train", kind="image", service=service, torch=torch)
+    driver = Driver(version=DriverVersion((580, 65, 6)), cuda_version=CudaVersion(13, 0))
+    # The commands are for Linux in the image, whatever the host runs.
+    remedy = fixes.install_torch_in_image(
+        setup, system=System(os="windows", machine="x86_64"), driver=driver, devices=None
+    )
+    assert ": RUN python -m pip install " in remedy.summary
+    assert "torch==2.9.0+cu" in remedy.summary
+    assert remedy.commands == commands
+
+
+def test_a_rebuild_goes_by_compose_unless_docker_run_was_used() -> None:
+    compose = "docker compose build --no-cache SERVICE"
+    run = "docker build --no-cache --pull --tag IMAGE ."
+    for container, expected in (
+        (None, [compose, "docker compose up --build --detach", run]),
+        (Container(compose=True, gpus_requested=True), [compose, "docker compose up --build --detach", run]),
+        (Container(gpus_requested=False), [run, compose]),
+    ):
+        assert [remedy.commands[0] for remedy in fixes.rebuild_image(container=container)] == expected
