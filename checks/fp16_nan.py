@@ -73,7 +73,10 @@ def _measured(results: tuple[PrecisionResult, ...]) -> Iterator[Finding]:
 def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Finding:
     """Return the finding for what a report says of NaN."""
     device = described(half.faulty.values()) or (half.named.text if half.named is not None else "")
-    because = f" on {device}, whose fp16 convolutions are known for it" if device else " in fp16"
+    certain = half.certain or bool(device)
+    because = " in fp16" if half.certain else ", probably because of fp16"
+    if device:
+        because = f" on {device}, whose fp16 convolutions are known for it"
     also = (symptom.fact for symptom in (half.named, half.in_use) if symptom is not None)
     in_range = (
         *((Fix("use-bf16"),) if all(bf16_support(gpu.capability) == "native" for gpu in gpus) else ()),
@@ -81,9 +84,10 @@ def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Find
         WITHOUT_FP16[0],
     )
     return Finding(
-        severity=Severity.ERROR if half.certain or device else Severity.WARNING,
+        severity=Severity.ERROR if certain else Severity.WARNING,
         summary=f"Results are NaN or infinite{because}: {nan.text}",
         subject="fp16",
         facts=(nan.fact, *half.faulty, *also),
+        certain=certain,
         fixes=WITHOUT_FP16 if device else in_range,
     )

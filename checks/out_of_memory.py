@@ -8,8 +8,8 @@ from gpudoctor.registry import check, skip_unless
 QUOTED = 120  # characters of a message without numbers
 # By the kind of message if that is here, else by the cause.
 SUMMARIES = {
-    "cublas-no-handle": "cuBLAS could not be set up, most often because no device memory is left for it",
-    "memory-short-in-words": "The device has too little memory for the job, as the report says",
+    "cublas-no-handle": "cuBLAS could not be set up, probably because no device memory is left for it",
+    "memory-short-in-words": "The device probably has too little memory for the job, by what the report says",
     "torch-nvml-assert": "PyTorch ran out of device memory and NVML did not answer for its message, as on a MIG "
     "instance",
     "others": "Other processes hold the memory of the device",
@@ -17,7 +17,7 @@ SUMMARIES = {
     "too-large": "The job is too large for the memory of the device",
     "unknown": "The job gets no more memory of the device",
     "host": "The main memory of the machine is full, not that of the GPU",
-    "killed": "The process was killed, most often for main memory that is full, not that of the GPU",
+    "killed": "The process was killed, probably because main memory is full, not that of the GPU",
 }
 DEVICE = ("make-job-smaller", "use-larger-mig-instance", "configure-allocator", "find-who-holds-memory")
 FIXES = {
@@ -48,6 +48,7 @@ def out_of_memory(shortage: Shortage) -> Iterator[Finding]:
         summary=f"{start}: {shortage.numbers or shortage.text[:QUOTED].strip()}",
         subject="main memory" if shortage.cause in ("host", "killed") else "device memory",
         facts=(shortage.fact,),
+        certain=shortage.certain,
         details={"cause": shortage.cause},
         fixes=tuple(map(Fix, FIXES.get(shortage.cause, DEVICE))),
     )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpudoctor.data import xid_meaning
+from gpudoctor.data import xid_cause, xid_effect, xid_meaning
+from gpudoctor.model import Xid
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,28 @@ def test_an_xid(number: int, description: str, action: str) -> None:
 @pytest.mark.parametrize("number", [0, 7, 99999])
 def test_a_number_that_the_catalogue_lacks(number: int) -> None:
     assert xid_meaning(number) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "effect"),
+    [
+        (79, "", "lost"),
+        (48, "", "reset"),
+        (171, "", "reset"),
+        (63, "", "lasting"),
+        (54, "", "lasting"),
+        (106, "", "test"),
+        (31, "", "program"),
+        (4242, "", "program"),
+        (154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", "reset"),
+        (154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)", "program"),
+    ],
+)
+def test_what_an_xid_means_for_its_device(number: int, text: str, effect: str) -> None:
+    assert xid_effect(Xid(number=number, pci_address="", text=text)) == effect
+
+
+def test_a_channel_that_ended_names_its_cause() -> None:
+    ended = Xid(number=45, pci_address="0000:01:00.0", text="Ch 00000001 caused by previous Xid 149")
+    assert xid_cause(ended).number == 149
+    assert xid_cause(Xid(number=43, pci_address="", text=ended.text)).number == 43

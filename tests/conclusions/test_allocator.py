@@ -1,0 +1,91 @@
+"""The variables of PyTorch's allocator: what it takes, what it refuses, and which slips can be corrected."""
+
+import pytest
+
+from gpudoctor.conclusions.allocator import allocator
+from gpudoctor.model import AllocatorVariable, Environment, PackageVersion, Torch
+
+NAME = "PYTORCH_CUDA_ALLOC_CONF"
+
+
+def variable(value: str) -> AllocatorVariable:
+    (found,) = allocator(Environment(variables={NAME: value}), None).variables or ()
+    return found
+
+
+# What PyTorch 2.13.0 took, and what it refused, when it was given these settings.
+@pytest.mark.parametrize(
+    "value",
+    [
+        "expandable_segments:True",
+        "max_split_size_mb:128 , expandable_segments:False",
+        "max_split_size_mb:20",
+        "max_split_size_mb:128,",
+        "garbage_collection_threshold:0.8,max_split_size_mb:512",
+        "roundup_power2_divisions:4",
+        "roundup_power2_divisions:[256:1,512:2,>:8],max_split_size_mb:512",
+        "backend:cudaMallocAsync",
+    ],
+)
+def test_settings_that_pytorch_takes(value: str) -> None:
+    assert variable(value).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("max_split_size_mb:19", "max_split_size_mb:19 is less than 20 MiB"),
+        ("max_split_size_mb:abc", "max_split_size_mb:abc is not a number of MiB"),
+        ("max_split_size_mb:", "max_split_size_mb: is not a number of MiB"),
+        ("expandable_segments:true", "expandable_segments:true is not True or False"),
+        ("expandable_segments=True", "expandable_segments=True is not of the form key:value"),
+        ("expandable_segments", "expandable_segments is not of the form key:value"),
+        ("garbage_collection_threshold:1.5", "garbage_collection_threshold:1.5 is not between 0 and 1"),
+        ("garbage_collection_threshold:0", "garbage_collection_threshold:0 is not between 0 and 1"),
+        ("max_split_size_mb:128,,", "a setting is empty"),
+        ("roundup_power2_divisions:3", "roundup_power2_divisions:3 is no power of 2"),
+        ("backend:async", "backend:async is not native or cudaMallocAsync"),
+        ("max_split_size:128", "max_split_size is no key that PyTorch knows"),
+        ("large_segment_size_mb:5", "large_segment_size_mb:5 is less than 11 MiB"),
+    ],
+)
+def test_settings_that_pytorch_refuses(value: str, problem: str) -> None:
+    assert variable(value).problems == (problem,)
+
+
+@pytest.mark.parametrize(
+    ("value", "corrected"),
+    [
+        ("expandable_segments=True", "expandable_segments:True"),
+        ("expandable_segments:true", "expandable_segments:True"),
+        ("expandable_segments:1;max_split_size_mb:64", "expandable_segments:True,max_split_size_mb:64"),
+        ("'expandable_segments:False'", "expandable_segments:False"),
+        ("max_split_size_mb:1", ""),
+        ("expandable_segments:True", ""),
+    ],
+)
+def test_a_slip_is_corrected_if_nothing_is_in_doubt(value: str, corrected: str) -> None:
+    assert variable(value).corrected == corrected
+
+
+@pytest.mark.parametrize(
+    ("value", "ignored"),
+    [
+        ("backend:cudaMallocAsync,expandable_segments:True", ("expandable_segments",)),
+        ("backend:cudaMallocAsync,expandable_segments:False", ()),
+        ("backend:native,expandable_segments:True", ()),
+    ],
+)
+def test_the_asynchronous_backend_ignores_settings(value: str, ignored: tuple[str, ...]) -> None:
+    assert variable(value).ignored == ignored
+
+
+@pytest.mark.parametrize(("version", "too_old"), [("2.8.0", PackageVersion("2.8.0")), ("2.9.0", None), (None, None)])
+def test_releases_that_do_not_read_the_new_name(version: str | None, too_old: PackageVersion | None) -> None:
+    torch = Torch(version=PackageVersion(version) if version else None)
+    assert allocator(Environment(), torch).too_old == too_old
+
+
+def test_an_unknown_environment_has_unknown_variables() -> None:
+    assert allocator(None, None).variables is None
+    assert allocator(Environment(), None).variables == ()

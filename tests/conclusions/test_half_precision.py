@@ -1,0 +1,40 @@
+"""What shows that fp16 gives NaN."""
+
+import pytest
+
+from gpudoctor.conclusions.half_precision import half_precision
+from gpudoctor.model import Device, Symptom
+from tests.torch_runtimes import GTX_1660, L4, working
+
+GTX_16 = (Device(nvml_index=0, name=GTX_1660[0]),)
+
+
+def said(*kinds: str) -> tuple[Symptom, ...]:
+    return tuple(Symptom(kind=kind, text="as printed") for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("devices", "kinds", "nan", "certain"),
+    [
+        pytest.param((), ("fp16-nan-tensor",), "fp16-nan-tensor", True, id="the message names fp16"),
+        pytest.param((), ("loss-nan",), None, False, id="NaN alone has other causes"),
+        pytest.param((), ("loss-nan", "half-precision-in-use"), "loss-nan", False, id="half precision is used"),
+        pytest.param(GTX_16, ("loss-nan",), "loss-nan", False, id="a GPU that is known for it"),
+        pytest.param((), ("loss-nan", "gpu-named-gtx-16"), "loss-nan", False, id="such a GPU is named"),
+        pytest.param(GTX_16, ("no-detections",), "no-detections", False, id="no results, on such a GPU"),
+        pytest.param((), ("no-detections", "half-precision-in-use"), None, False, id="no results elsewhere"),
+        pytest.param(
+            (), ("loss-nan", "half-precision-in-use", "fp16-nan-told"), "fp16-nan-told", True, id="certain comes first"
+        ),
+        pytest.param((), ("half-precision-in-use",), None, False, id="no NaN"),
+    ],
+)
+def test_nan(devices: tuple[Device, ...], kinds: tuple[str, ...], nan: str | None, certain: bool) -> None:
+    found = half_precision(None, devices, said(*kinds))
+    assert (found.nan.kind if found.nan else None, found.certain) == (nan, certain)
+
+
+def test_gpus_that_are_known_for_it() -> None:
+    assert half_precision(None, GTX_16, None).faulty == {"devices[0].name": GTX_1660[0]}
+    assert half_precision(working(L4, GTX_1660), GTX_16, None).faulty == {"torch_runtime.device_names[1]": GTX_1660[0]}
+    assert half_precision(working(L4), GTX_16, None).faulty == {}
