@@ -2,12 +2,13 @@
 
 import pytest
 
-from gpudoctor.model import Driver, DriverVersion, System
+from gpudoctor.model import Driver, DriverVersion, Place, System
 from gpudoctor.remedies.kernel_module import (
     install_open_module,
     install_proprietary_module,
     load_driver,
     reboot,
+    reload_uvm,
 )
 
 
@@ -122,3 +123,52 @@ def test_the_other_module(
         assert made.commands == (
             () if wanted is None else (f"sudo apt-get install {wanted}", "sudo reboot", "nvidia-smi")
         )
+
+
+OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
+SUSPEND = (
+    f"echo '{OPTION}' | sudo tee /etc/modprobe.d/nvidia-power-management.conf",
+    "sudo systemctl enable nvidia-suspend.service nvidia-hibernate.service nvidia-resume.service",
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "driver", "commands"),
+    [
+        pytest.param(
+            Place(),
+            Driver(uvm_loaded=False),
+            [
+                ("sudo modprobe nvidia_uvm", "sudo nvidia-modprobe -u -c=0", "gpudoctor check"),
+                ("sudo reboot", "nvidia-smi"),
+                SUSPEND,
+            ],
+            id="not loaded",
+        ),
+        pytest.param(
+            Place(),
+            Driver(uvm_loaded=True),
+            [
+                (
+                    "sudo rmmod nvidia_uvm",
+                    "sudo modprobe nvidia_uvm",
+                    "sudo nvidia-modprobe -u -c=0",
+                    "gpudoctor check",
+                ),
+                ("sudo reboot", "nvidia-smi"),
+                SUSPEND,
+            ],
+            id="loaded",
+        ),
+        pytest.param(
+            Place(in_container=True),
+            Driver(),
+            [("sudo nvidia-modprobe -u -c=0", "docker restart CONTAINER")],
+            id="container",
+        ),
+        pytest.param(Place(in_wsl=True), Driver(), [("sudo reboot", "nvidia-smi")], id="WSL"),
+    ],
+)
+def test_reloading_uvm(place: Place, driver: Driver, commands: list[tuple[str, ...]]) -> None:
+    made = reload_uvm(place=place, driver=driver, system=linux("ubuntu"))
+    assert [remedy.commands for remedy in made] == commands

@@ -1,0 +1,97 @@
+"""The driver is updated, or the libraries are built for an older one: what this user can do comes first."""
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.model import (
+    CudaVersion,
+    Cupy,
+    Device,
+    Driver,
+    DriverState,
+    DriverVersion,
+    Package,
+    PackageVersion,
+    Python,
+    Remedy,
+    System,
+    Torch,
+)
+from gpudoctor.model.versions import ComputeCapability
+from gpudoctor.remedies.driver_and_libraries import OLD_BUILDS, fit_driver_and_libraries
+
+PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", platform_tag="linux_x86_64", packages=())
+UBUNTU = System(os="linux", machine="x86_64", distribution="ubuntu", distribution_version="24.04", container="")
+A10 = Device(nvml_index=0, name="NVIDIA A10", compute_capability=ComputeCapability(8, 6))
+R535 = Driver(version=DriverVersion((535, 129, 3)), cuda_version=CudaVersion(12, 2))
+TORCH = Torch(installed=True, version=PackageVersion("2.13.0+cu130"), build="cuda", cuda_version=CudaVersion(13, 0))
+CUPY = Cupy(
+    distributions=(Package(name="cupy-cuda13x", version=PackageVersion("14.2.0")),), platform="cuda", cuda_major=13
+)
+
+
+def fit(*libraries: str, stays: bool = False, **changed: Any) -> tuple[Remedy, ...]:
+    machine: dict[str, Any] = {
+        "driver_state": DriverState(stays=stays, cuda_version=CudaVersion(12, 2)),
+        "driver": R535,
+        "devices": (A10,),
+        "system": UBUNTU,
+        "python": PYTHON,
+        "torch": TORCH,
+        "cupy": CUPY,
+        "needed": CudaVersion(13, 0),
+    }
+    return fit_driver_and_libraries(**{**machine, **changed}, libraries=libraries)
+
+
+def kinds(remedies: tuple[Remedy, ...]) -> list[str]:
+    commands = [" ".join(remedy.commands) for remedy in remedies]
+    names = {"ubuntu-drivers": "driver", "torch==": "torch", "cupy-cuda": "cupy"}
+    return [next((kind for part, kind in names.items() if part in line), "") for line in commands]
+
+
+@pytest.mark.parametrize(
+    ("libraries", "stays", "order"),
+    [
+        (("torch",), False, ["driver", "torch"]),
+        (("torch",), True, ["torch", "driver"]),
+        (("torch", "cupy"), True, ["torch", "cupy", "driver"]),
+        (("cupy",), False, ["driver", "cupy"]),
+        ((), True, ["driver"]),
+    ],
+)
+def test_order(libraries: tuple[str, ...], stays: bool, order: list[str]) -> None:
+    assert kinds(fit(*libraries, stays=stays)) == order
+
+
+def test_a_driver_that_stays_for_want_of_a_build_is_still_updated_first() -> None:
+    old = Driver(version=DriverVersion((390, 157)))
+    state = DriverState(stays=True, cuda_version=CudaVersion(9, 1))
+    found = fit("torch", driver_state=state, driver=old, python=None)
+    assert OLD_BUILDS in found
+
+
+@pytest.mark.parametrize(
+    ("offered", "driver", "old"),
+    [
+        (None, DriverVersion((410, 47)), True),
+        (None, DriverVersion((410, 48)), False),
+        (CudaVersion(9, 2), DriverVersion((396, 26)), True),
+        (CudaVersion(12, 2), DriverVersion((535, 129, 3)), False),
+    ],
+)
+def test_old_builds_for_an_old_driver(offered: CudaVersion | None, driver: DriverVersion, old: bool) -> None:
+    found = fit("torch", driver_state=DriverState(cuda_version=offered), driver=Driver(version=driver))
+    assert (OLD_BUILDS in found) is old
+
+
+def test_an_unknown_need_names_the_floor_of_each_major_version() -> None:
+    summary = fit(needed=None)[0].summary
+    assert all(version in summary for version in ("580", "525.60.13", "450.80.02"))
+
+
+def test_what_a_message_names_stands_for_an_unknown_driver() -> None:
+    update, install = fit("torch", driver=None)
+    assert "+cu12" in " ".join(install.commands)
+    assert update.commands
