@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.conclusions.installed import cupy_installed, lacks_module
 from gpudoctor.data import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion, Symptom
+from gpudoctor.model.software import lacks_module
 from gpudoctor.symptoms import of_kind
 
 
@@ -28,6 +28,15 @@ def cupy_status(
         removed_part=part,
         incomplete=bool(missing) and not part,
     )
+
+
+def cupy_installed(cupy: Cupy | None, cupy_runtime: CupyRuntime | None) -> bool | None:
+    """Return whether CuPy is installed, None if that is unknown."""
+    if cupy is not None and (cupy.distributions or cupy.version is not None):
+        return True
+    if cupy_runtime is not None and (cupy_runtime.version is not None or cupy_runtime.import_error is not None):
+        return not lacks_module(cupy_runtime.import_error, "cupy")
+    return False if cupy is not None and cupy.distributions == () else None
 
 
 def works(cupy_runtime: CupyRuntime | None) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from gpudoctor.conclusions.installed import torch_fact, whole_torch
 from gpudoctor.model import (
     CudaIntent,
+    CudaVersion,
     Device,
     Driver,
     Environment,
@@ -19,6 +20,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.model.software import lacks_module
 from gpudoctor.symptoms import of_kind, pasted
 
 FIELDS = ("installed", "version", "build", "cuda_version", "hip_version", "architectures", "cxx11_abi")
@@ -44,17 +46,8 @@ def pytorch(
     A CUDA build that cannot use the GPU says why: an error or a warning. The default wheels for Linux have CUDA, and
     those for Windows have none.
     """
-    merged = whole_torch(torch, torch_runtime)
-    known = {name: getattr(merged, name) for name in (*FIELDS, "conda_build", "conda_cpuonly")}
-    facts = {name: torch_fact(name, torch, torch_runtime) for name in FIELDS if known[name] is not None}
+    read = merge_torch(torch, torch_runtime, symptoms)
     runtime = torch_runtime or TorchRuntime()
-    read = Pytorch(
-        **known,
-        available=runtime.available,
-        availability_error=runtime.availability_error,
-        import_error=runtime.import_error,
-        facts=facts,
-    )
     if read.build is not None:
         return read
     said = pasted(symptoms)
@@ -102,3 +95,68 @@ def _default_has_no_cuda(read: Pytorch, system: System | None) -> bool:
         return True
     os = system.os if system is not None else None
     return os in (None, "windows") if read.version is None else not read.version.local and os == "windows"
+
+
+def merge_torch(
+    torch: Torch | None, torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None = None
+) -> Pytorch:
+    """Return PyTorch as its files show it, with what its import shows if the files do not. Nothing is inferred."""
+    base, runtime = torch or Torch(), torch_runtime or TorchRuntime()
+    version = base.version or runtime.version
+    local = version.local if version is not None else ""
+    version_fact = "torch.version" if base.version is not None else "torch_runtime.version"
+    build, build_fact = _build(runtime, local, version_fact, symptoms)
+    values: dict[str, tuple[Any, Any, str]] = {
+        "installed": (base.installed, *_installed(base, runtime)),
+        "version": (base.version, runtime.version, "torch_runtime.version"),
+        "build": (base.build or None, build, build_fact),
+        "cuda_version": (base.cuda_version, *_cuda_version(runtime, local, version_fact)),
+        "hip_version": (base.hip_version, runtime.hip_version, "torch_runtime.hip_version"),
+        "architectures": (base.architectures, runtime.architectures, "torch_runtime.architectures"),
+    }
+    known = {name: (read if read is not None else other) for name, (read, other, _) in values.items()}
+    facts = {name: f"torch.{name}" if read is not None else fact for name, (read, _, fact) in values.items()}
+    return Pytorch(
+        **known,
+        conda_build=base.conda_build,
+        conda_cpuonly=base.conda_cpuonly,
+        available=runtime.available,
+        availability_error=runtime.availability_error,
+        import_error=runtime.import_error,
+        facts={name: fact for name, fact in facts.items() if known[name] is not None},
+    )
+
+
+def _installed(torch: Torch, runtime: TorchRuntime) -> tuple[bool | None, str]:
+    """Return whether PyTorch is there by its import, and the fact. An import that fails otherwise failed inside it."""
+    fact = "torch_runtime.import_error" if runtime.version is None else "torch_runtime.version"
+    if lacks_module(runtime.import_error, "torch"):
+        return False, fact
+    if runtime.version is None and runtime.import_error is None:
+        fact = "torch.version" if torch.version is not None else "torch.build"
+    there = torch.version or torch.build or runtime.version or runtime.import_error is not None
+    return (True if there else None), fact
+
+
+def _build(
+    runtime: TorchRuntime, local: str, version_fact: str, symptoms: tuple[Symptom, ...] | None
+) -> tuple[str | None, str]:
+    """Return the kind of build by what PyTorch said of itself, else by the local part of its version, and the fact."""
+    if runtime.cuda_version is not None or CudaVersion.of_tag(local) is not None:
+        return "cuda", "torch_runtime.cuda_version" if runtime.cuda_version is not None else version_fact
+    if runtime.hip_version:
+        return "rocm", "torch_runtime.hip_version"
+    named = next((name for name in ("cpu", "rocm", "xpu") if local.startswith(name)), None)
+    if named:
+        return named, version_fact
+    own = tuple(symptom for symptom in symptoms or () if symptom.fact.startswith("torch_runtime"))
+    said = of_kind(own, "torch-not-compiled-with-cuda")
+    if said or (runtime.hip_version == "" and runtime.architectures == ()):
+        return "mps" if runtime.mps_built else "cpu", said[0].fact if said else "torch_runtime.architectures"
+    return None, ""
+
+
+def _cuda_version(runtime: TorchRuntime, local: str, version_fact: str) -> tuple[CudaVersion | None, str]:
+    if runtime.cuda_version is not None:
+        return runtime.cuda_version, "torch_runtime.cuda_version"
+    return CudaVersion.of_tag(local), version_fact

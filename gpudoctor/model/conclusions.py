@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
@@ -27,7 +26,7 @@ from gpudoctor.model.record import record
 from gpudoctor.model.requirement import Judgement
 from gpudoctor.model.setups import SeenSetup
 from gpudoctor.model.shortage import Shortage
-from gpudoctor.model.software import Requirement
+from gpudoctor.model.software import Requirement, lacks_module
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.torch_devices import TorchDevices
 from gpudoctor.model.torch_kernels import TorchKernels
@@ -117,7 +116,7 @@ class Pytorch:
     @property
     def lacks_module(self) -> bool:
         """Whether the import failed because there is no module torch at all."""
-        return re.search(r"No module named '?torch'?$", self.import_error or "") is not None
+        return lacks_module(self.import_error, "torch")
 
     def paths(self, *fields: str) -> tuple[str, ...]:
         """Return the paths of the facts that gave these fields, of those that are known."""

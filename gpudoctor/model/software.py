@@ -350,5 +350,10 @@ class Project:
         return next((found for found in always if _matches(found.name, names)), None)
 
 
+def lacks_module(import_error: str | None, module: str) -> bool:
+    """Return whether the import failed because there is no such module, not one that it needs itself."""
+    return re.search(rf"No module named '?{module}'?$", import_error or "") is not None
+
+
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in patterns)

@@ -34,6 +34,12 @@ class CudaVersion(NamedTuple):
         """Return the version that CUDA's APIs code as 1000 * major + 10 * minor (12040 is 12.4)."""
         return cls(number // 1000, number % 1000 // 10)
 
+    @classmethod
+    def of_tag(cls, text: str) -> CudaVersion | None:
+        """Return the version in the name of PyTorch's build variant: 13.0 of "cu130"; None for another name."""
+        match = re.match(r"cu(\d{1,2})(\d)(?!\d)", text)
+        return cls(int(match[1]), int(match[2])) if match else None
+
     @property
     def tag(self) -> str:
         """The name of PyTorch's build variant for this version: "cu124"."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.conclusions.installed import whole_torch
+from gpudoctor.conclusions.pytorch import merge_torch
 from gpudoctor.conclusions.requirements.unknown import why_unknown
 from gpudoctor.data import device_capability
 from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot, known_facts
@@ -73,7 +73,7 @@ def _by_cuda(snapshot: Snapshot) -> Gpus | None:
 def _by_torch(snapshot: Snapshot) -> Gpus | None:
     """A build for CUDA asks CUDA itself; what another build finds says nothing."""
     runtime = snapshot.torch_runtime
-    if runtime is None or runtime.available is None or whole_torch(snapshot.torch, runtime).build != "cuda":
+    if runtime is None or runtime.available is None or merge_torch(snapshot.torch, runtime).build != "cuda":
         return None
     if not runtime.available:
         return Gpus(count=0, why="torch.cuda.is_available() is False", facts=("torch_runtime.available",))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gpudoctor.conclusions.cupy_status import cupy_installed
 from gpudoctor.conclusions.fingerprint import FITS, STALE, fingerprint, fit
-from gpudoctor.conclusions.installed import cupy_installed, torch_fact, whole_torch
+from gpudoctor.conclusions.pytorch import merge_torch
 from gpudoctor.conclusions.requirements.gpu_judging import PROPERTIES, judge_count, judge_property, least_count
 from gpudoctor.conclusions.requirements.gpus import usable_gpus
 from gpudoctor.conclusions.requirements.judgement import (
@@ -78,11 +79,10 @@ def _torch(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     absent = _torch_absent(requirement, snapshot)
     if absent is not None:
         return absent
-    whole = whole_torch(snapshot.torch, snapshot.torch_runtime)
-    if whole.version is None:
+    pytorch = merge_torch(snapshot.torch, snapshot.torch_runtime)
+    if pytorch.version is None:
         return _unknown(requirement, "the version of PyTorch", why_unknown(snapshot, "torch"), NO_TORCH)
-    fact = torch_fact("version", snapshot.torch, snapshot.torch_runtime)
-    return _version(requirement, f"PyTorch is {whole.version}", str(whole.version), fact)
+    return _version(requirement, f"PyTorch is {pytorch.version}", str(pytorch.version), pytorch.facts["version"])
 
 
 def _torch_cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
@@ -113,10 +113,9 @@ def _computes(runtime: TorchRuntime) -> bool:
 
 def _torch_absent(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement | None:
     """Return why PyTorch cannot be had: it is not installed, or its import fails; None where nothing says so."""
-    whole = whole_torch(snapshot.torch, snapshot.torch_runtime)
-    if whole.installed is False:
-        fact = torch_fact("installed", snapshot.torch, snapshot.torch_runtime)
-        return _lacking(requirement, "PyTorch is not installed", fact, NO_TORCH)
+    pytorch = merge_torch(snapshot.torch, snapshot.torch_runtime)
+    if pytorch.installed is False:
+        return _lacking(requirement, "PyTorch is not installed", pytorch.facts["installed"], NO_TORCH)
     return _import_fails(requirement, "torch_runtime", "PyTorch", snapshot, BROKEN_TORCH)
 
 
