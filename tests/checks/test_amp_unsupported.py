@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import ComputeCapability, Device, Outcome, Severity, Symptom
+from gpudoctor.model import ComputeCapability, Device, Fix, Outcome, Severity, Symptom
 from gpudoctor.testing import run_check
 
 
@@ -52,34 +52,37 @@ def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
 
 
 @pytest.mark.parametrize(
-    ("message", "severity", "summary", "advice"),
+    ("message", "severity", "fixes"),
     [
         pytest.param(
-            said("half-on-cpu", operator="addmm_impl_cpu_"), Severity.ERROR, "asked of the CPU", "on the GPU", id="CPU"
+            said("half-on-cpu", operator="addmm_impl_cpu_"),
+            Severity.ERROR,
+            ["run-model-on-gpu", "compute-in-fp32-on-cpu"],
+            id="CPU",
         ),
         pytest.param(
             said("half-kernel-missing", operator="cholesky_cuda"),
             Severity.ERROR,
-            "no fp16 kernel of cholesky_cuda",
-            "tensor.float()",
+            ["convert-to-float32"],
             id="kernel of CUDA",
         ),
-        pytest.param(said("amp-check-failed"), Severity.WARNING, "does not work", "amp=False", id="Ultralytics"),
-        pytest.param(said("amp-fp16-gradients"), Severity.ERROR, "GradScaler", "torch.float32", id="fp16 weights"),
+        pytest.param(said("amp-check-failed"), Severity.WARNING, ["turn-off-mixed-precision"], id="Ultralytics"),
+        pytest.param(said("fp16-type-refused"), Severity.ERROR, ["turn-off-mixed-precision"], id="DeepSpeed"),
+        pytest.param(said("amp-fp16-gradients"), Severity.ERROR, ["train-float32-weights"], id="fp16 weights"),
     ],
 )
-def test_what_a_report_says_of_a_failure(message: Symptom, severity: Severity, summary: str, advice: str) -> None:
-    finding = run_check("amp-unsupported", symptoms=(message,)).findings[0]
-    assert finding.severity is severity
-    assert summary in finding.summary
-    assert advice in finding.remedies[0].summary
+def test_what_a_report_says_of_a_failure(message: Symptom, severity: Severity, fixes: list[str]) -> None:
+    (finding,) = run_check("amp-unsupported", symptoms=(message,)).findings
+    assert (finding.severity, finding.facts) == (severity, ("symptoms[0].text",))
+    assert [fix.name for fix in finding.fixes] == fixes
 
 
 def test_no_gain_on_a_named_device_without_tensor_cores_is_a_warning() -> None:
     symptoms = (said("amp-no-gain"), said("gpu-named-without-tensor-cores", "GTX 1080 Ti"))
     (finding,) = run_check("amp-unsupported", symptoms=symptoms).findings
-    assert finding.severity is Severity.WARNING
-    assert finding.summary == "GTX 1080 Ti has no tensor cores, and mixed precision brought no speed: as printed"
+    assert (finding.severity, finding.subject) == (Severity.WARNING, "GTX 1080 Ti")
+    assert finding.facts == ("symptoms[0].text", "symptoms[1].text")
+    assert finding.fixes == (Fix("compute-in-fp32"),)
 
 
 def test_no_gain_alone_says_nothing_of_the_device() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, Device, Outcome, Severity, Symptom, TorchRuntime
+from gpudoctor.model import ComputeCapability, Device, Fix, Outcome, Severity, Symptom, TorchRuntime
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import GTX_1080, GTX_1660, L4, T4, with_result, working
 
@@ -58,7 +58,7 @@ def test_emulation_is_advice_with_both_capabilities() -> None:
         "2 x Tesla T4 (compute capability 7.5) computes bf16 by way of float32, native bf16 starts at "
         "compute capability 8.0"
     )
-    assert "float16" in finding.remedies[0].summary
+    assert finding.fixes == (Fix("use-float16"), Fix("use-float32"))
 
 
 def test_a_program_that_was_refused_makes_it_an_error() -> None:
@@ -73,16 +73,13 @@ def test_a_refusal_counts_without_any_device() -> None:
     (finding,) = run_check(CHECK, torch_runtime=TorchRuntime(warnings=(warning,))).findings
     assert finding.severity is Severity.ERROR
     assert finding.facts == ("torch_runtime.warnings[0]",)
-    assert "float16" in finding.remedies[0].summary
+    assert finding.fixes[0] == Fix("use-float16")
 
 
 @pytest.mark.parametrize("gpu", [GTX_1080, GTX_1660], ids=["slow fp16", "faulty fp16"])
 def test_fp16_is_not_advised_where_it_is_slow_or_faulty(gpu: tuple[str, str]) -> None:
     (finding,) = run_check(CHECK, torch_runtime=working(gpu)).findings
-    assert [remedy.summary for remedy in finding.remedies] == [
-        "Use float32: leave out bf16 and autocast, or set both to False",
-        "float16 (--dtype half) saves memory there and brings no speed; look for NaN in its results",
-    ]
+    assert finding.fixes == (Fix("use-float32"), Fix("save-memory-with-float16"))
 
 
 def said(kind: str, text: str, **names: str) -> tuple[Symptom, ...]:
@@ -96,21 +93,22 @@ def test_a_refusal_in_a_report_names_the_device() -> None:
     ).findings[0]
     assert finding.severity is Severity.ERROR
     assert [evidence.value for evidence in finding.evidence] == [text, "7.0"]
-    assert "--dtype half" in finding.remedies[0].summary
+    assert finding.fixes[0] == Fix("use-float16")
 
 
 def test_a_refusal_on_a_device_with_bf16_is_of_pytorch() -> None:
     symptoms = said("bf16-setup-refused", "Your setup doesn't support bf16/gpu")
     finding = run_check(CHECK, symptoms=symptoms, devices=device(ComputeCapability(8, 6))).findings[0]
     assert finding.severity is Severity.WARNING
-    assert "although GPU (compute capability 8.6) has it" in finding.summary
+    assert finding.facts == ("symptoms[0].text", "devices[0].compute_capability")
+    assert finding.fixes == (Fix("check-torch-for-bf16"),)
     assert "torch.cuda.is_available()" in finding.remedies[0].commands[0]
 
 
 def test_an_operator_without_a_kernel_is_no_refusal_of_the_device() -> None:
     symptoms = said("bf16-kernel-missing", "not implemented for 'BFloat16'", operator="triu_tril_cuda_template")
     finding = run_check(CHECK, symptoms=symptoms, devices=device(ComputeCapability(8, 6))).findings[0]
-    assert finding.summary == "This PyTorch has no bf16 kernel of triu_tril_cuda_template"
+    assert (finding.severity, finding.subject) == (Severity.ERROR, "triu_tril_cuda_template")
     assert finding.remedies[0].summary.startswith("Update PyTorch")
 
 

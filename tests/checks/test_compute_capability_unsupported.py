@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Outcome, Severity, Torch
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Fix, Outcome, Severity, Torch
 from gpudoctor.testing import run_check
 
 
@@ -40,13 +40,14 @@ def test_the_last_versions_are_named() -> None:
     assert "PyTorch 2.14.1 (cu126) was the last with code and 2.15 has none" in finding.summary
     assert finding.summary.endswith("CUDA 12.9 the last toolkit and R580 the last driver branch")
     assert finding.details["last_torch"] == "2.14.1"
+    assert finding.fixes == (Fix("keep-torch-at", version="2.14.1", variants="cu126"),)
 
 
 def test_an_installed_build_that_runs_makes_it_advice() -> None:
     torch = Torch(installed=True, build="cuda", cuda_version=CudaVersion(10, 2), architectures=("sm_30", "sm_75"))
     (finding,) = run_check("compute-capability-unsupported", devices=(device("3.0"),), torch=torch).findings
     assert finding.severity is Severity.INFO
-    assert finding.remedies[0].summary == "Keep the PyTorch that is installed"
+    assert finding.fixes == (Fix("keep-installed-torch"),)
 
 
 def test_equal_devices_are_one_finding() -> None:

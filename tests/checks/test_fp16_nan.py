@@ -2,11 +2,12 @@
 
 import pytest
 
-from gpudoctor.model import Device, Outcome, Severity, Symptom, TorchRuntime
+from gpudoctor.model import Device, Fix, Outcome, Severity, Symptom, TorchRuntime
 from gpudoctor.testing import run_check
 from tests.torch_runtimes import GTX_1660, L4, T4, with_result, working
 
 CHECK = "fp16-nan"
+WITHOUT_FP16 = (Fix("switch-mixed-precision-off"), Fix("try-cudnn-benchmark-against-nan"))
 NOT_FINITE = "not finite: 12 of 65536 values"
 OVERFLOWING = with_result(working(T4), "fp16", relative_error=None, error=NOT_FINITE)
 
@@ -57,15 +58,13 @@ def test_outcome(
 def test_what_was_measured_is_a_warning() -> None:
     (finding,) = run_check(CHECK, torch_runtime=OVERFLOWING).findings
     assert finding.severity is Severity.WARNING
-    assert finding.summary == f"The fp16 product on cuda:0 is {NOT_FINITE}, the float32 one is right"
     assert finding.evidence[0].value == NOT_FINITE
-    assert "amp=False" in finding.remedies[0].summary
+    assert finding.fixes == WITHOUT_FP16
 
 
 def test_what_is_only_known_of_the_series_is_advice() -> None:
     (finding,) = run_check(CHECK, torch_runtime=working(GTX_1660)).findings
-    assert finding.severity is Severity.INFO
-    assert finding.summary.endswith("NaN on NVIDIA GeForce GTX 1660 Ti")
+    assert (finding.severity, finding.fixes) == (Severity.INFO, WITHOUT_FP16)
     assert finding.evidence[0].fact == "torch_runtime.device_names[0]"
 
 
@@ -85,9 +84,8 @@ def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
 )
 def test_a_conclusive_message_is_an_error(kind: str) -> None:
     finding = run_check(CHECK, symptoms=(said(kind),)).findings[0]
-    assert finding.severity is Severity.ERROR
-    assert finding.summary == "Results are NaN or infinite in fp16: as printed"
-    assert finding.remedies[-1].summary.startswith("Switch mixed precision off and use float32: amp=False")
+    assert (finding.severity, finding.certain) == (Severity.ERROR, True)
+    assert finding.fixes[-1] == WITHOUT_FP16[0]
 
 
 def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
@@ -98,16 +96,16 @@ def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
         "Results are NaN or infinite on NVIDIA GeForce GTX 1660Ti, whose fp16 convolutions are known for it: "
         "loss is NaN"
     )
-    assert "amp=False" in finding.remedies[0].summary
+    assert finding.fixes == WITHOUT_FP16
 
 
 def test_a_nan_loss_with_half_precision_is_a_warning_and_bf16_is_advised_where_it_is() -> None:
     symptoms = (said("loss-nan"), said("half-precision-in-use", "fp16"))
     finding = run_check(CHECK, symptoms=symptoms, devices=(Device(nvml_index=0, name="Tesla V100"),)).findings[0]
-    assert finding.severity is Severity.WARNING
-    assert not any("bf16" in remedy.summary for remedy in finding.remedies)
+    assert (finding.severity, finding.certain) == (Severity.WARNING, False)
+    assert Fix("use-bf16") not in finding.fixes
     finding = run_check(CHECK, symptoms=symptoms, devices=(Device(nvml_index=0, name="NVIDIA A100"),)).findings[0]
-    assert "bf16" in finding.remedies[0].summary
+    assert finding.fixes[0] == Fix("use-bf16")
 
 
 def test_a_detector_that_finds_nothing_counts_on_such_a_device_alone() -> None:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import CheckResult, Device, Driver, Outcome, Severity, Symptom, System, TorchRuntime, Xid
+from gpudoctor.model import CheckResult, Device, Driver, Fix, Outcome, Severity, Symptom, System, TorchRuntime, Xid
 from gpudoctor.testing import run_check
 
 LINUX = System(os="linux", wsl=0, container="")
@@ -61,20 +61,19 @@ def test_a_changed_recovery_action_counts_by_what_it_became(text: str, severity:
 
 
 @pytest.mark.parametrize(
-    ("facts", "severity", "text"),
+    ("facts", "severity"),
     [
-        ({"ecc_uncorrected_volatile": 2}, Severity.ERROR, "2 uncorrected memory errors since the driver was loaded"),
-        ({"ecc_uncorrected_volatile": 1}, Severity.ERROR, "1 uncorrected memory error since the driver was loaded"),
-        ({"remapped_rows_failed": True}, Severity.ERROR, "a memory row that could not be remapped"),
-        ({"remapped_rows_pending": True}, Severity.WARNING, "a row remapping that waits for a reset"),
-        ({"retired_pages_pending": True}, Severity.WARNING, "memory pages that wait for a reboot to be retired"),
-        ({"error": "GPU is lost"}, Severity.ERROR, 'the error "GPU is lost"'),
-        ({"error": "GPU requires restart"}, Severity.ERROR, 'the error "GPU requires restart"'),
+        ({"ecc_uncorrected_volatile": 2}, Severity.ERROR),
+        ({"remapped_rows_failed": True}, Severity.ERROR),
+        ({"remapped_rows_pending": True}, Severity.WARNING),
+        ({"retired_pages_pending": True}, Severity.WARNING),
+        ({"error": "GPU is lost"}, Severity.ERROR),
+        ({"error": "GPU requires restart"}, Severity.ERROR),
     ],
 )
-def test_what_nvml_says(facts: dict[str, Any], severity: Severity, text: str) -> None:
+def test_what_nvml_says(facts: dict[str, Any], severity: Severity) -> None:
     (finding,) = check(device(**facts)).findings
-    assert (finding.severity, finding.summary) == (severity, f"GPU 0 (A100) shows {text}")
+    assert (finding.severity, finding.facts) == (severity, (f"devices[0].{next(iter(facts))}",))
 
 
 @pytest.mark.parametrize(
@@ -113,20 +112,14 @@ def test_an_xid_of_a_device_that_is_gone_stands_alone() -> None:
 
 def test_a_device_that_answers_is_reset_and_one_that_is_lost_is_rebooted() -> None:
     (finding,) = check(device(ecc_uncorrected_volatile=1)).findings
-    assert [remedy.commands[0] for remedy in finding.remedies] == ["sudo nvidia-smi --gpu-reset -i 0", "sudo reboot"]
+    assert finding.fixes == (Fix("reset-gpu", nvml_index=0, lost=False),)
     for lost in (check(device(), xids=(xid(79),)), check(device(error="GPU is lost"))):
-        assert lost.findings[0].remedies[0].commands[0] == "sudo reboot"
-        assert "seat the card and its power cables" in lost.findings[0].remedies[1].summary
+        assert lost.findings[0].fixes == (Fix("reset-gpu", nvml_index=0, lost=True),)
 
 
 def test_a_device_without_spare_rows_is_replaced() -> None:
     (finding,) = check(device(remapped_rows_failed=True)).findings
-    assert finding.remedies[0].summary.startswith("Have the device replaced")
-
-
-def test_a_container_cannot_reset_a_device() -> None:
-    (finding,) = check(device(ecc_uncorrected_volatile=1), system=System(os="linux", container="docker")).findings
-    assert [remedy.commands for remedy in finding.remedies] == [()]
+    assert finding.fixes[0] == Fix("replace-device")
 
 
 def test_an_error_that_a_library_reports_counts_without_a_kernel_log() -> None:
@@ -175,31 +168,31 @@ def test_between_two_lost_devices_an_xid_is_not_guessed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "first"),
+    ("kind", "lost"),
     [
-        pytest.param("gpu-fallen-off-bus", "sudo reboot", id="off the bus"),
-        pytest.param("gpu-is-lost", "sudo reboot", id="lost"),
-        pytest.param("gpu-handle-unknown-error", "sudo reboot", id="no handle"),
-        pytest.param("gpu-pcie-bus-error", "sudo reboot", id="bus error"),
-        pytest.param("gpu-requires-reset", "sudo nvidia-smi --gpu-reset -i 0", id="reset required"),
-        pytest.param("gpu-ecc-uncorrectable", "sudo nvidia-smi --gpu-reset -i 0", id="memory error"),
-        pytest.param("gpu-nvlink-uncorrectable", "sudo nvidia-smi --gpu-reset -i 0", id="NVLink error"),
-        pytest.param("gpu-not-initialised", "sudo nvidia-smi --gpu-reset -i 0", id="not initialised"),
+        pytest.param("gpu-fallen-off-bus", True, id="off the bus"),
+        pytest.param("gpu-is-lost", True, id="lost"),
+        pytest.param("gpu-handle-unknown-error", True, id="no handle"),
+        pytest.param("gpu-pcie-bus-error", True, id="bus error"),
+        pytest.param("gpu-requires-reset", False, id="reset required"),
+        pytest.param("gpu-ecc-uncorrectable", False, id="memory error"),
+        pytest.param("gpu-nvlink-uncorrectable", False, id="NVLink error"),
+        pytest.param("gpu-not-initialised", False, id="not initialised"),
     ],
 )
-def test_a_message_is_about_the_only_device(kind: str, first: str) -> None:
+def test_a_message_is_about_the_only_device(kind: str, lost: bool) -> None:
     told = (Symptom(kind=kind, text="what was printed"),)
     only = Device(nvml_index=0, name="A100")
     (finding,) = run_check("gpu-hardware-xid-ecc", devices=(only,), symptoms=told, system=LINUX).findings
-    assert (finding.severity, finding.summary) == (Severity.ERROR, 'GPU 0 (A100) shows the error "what was printed"')
-    assert finding.remedies[0].commands[0] == first
+    assert (finding.severity, finding.subject) == (Severity.ERROR, "GPU 0 (A100)")
+    assert finding.fixes == (Fix("reset-gpu", nvml_index=0, lost=lost),)
 
 
 def test_a_message_alone_tells_how_to_find_the_device() -> None:
     told = (Symptom(kind="gpu-ecc-uncorrectable", text="uncorrectable ECC error encountered"),)
     (finding,) = run_check("gpu-hardware-xid-ecc", symptoms=told).findings
     assert finding.facts == ("symptoms[0].text",)
-    assert finding.remedies[0].commands[0] == "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER"
+    assert finding.fixes == (Fix("reset-gpu", nvml_index=None, lost=False),)
 
 
 def test_an_xid_says_more_than_a_message() -> None:
@@ -221,7 +214,7 @@ NO_DEVICES = (Symptom(kind="nvidia-smi-no-devices", text="No devices were found"
 def test_a_driver_that_shows_no_device_could_not_initialise_it(devices: tuple[Device, ...] | None) -> None:
     (finding,) = run_check("gpu-hardware-xid-ecc", devices=devices, symptoms=NO_DEVICES).findings
     assert (finding.severity, finding.facts) == (Severity.WARNING, ("symptoms[0].text",))
-    assert "dmesg" in finding.remedies[0].commands[0]
+    assert [fix.name for fix in finding.fixes] == ["find-why-gpu-does-not-start", "reboot"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import Device, DeviceProcess, Outcome, Severity, System
+from gpudoctor.model import Device, DeviceProcess, Fix, Outcome, Severity, System
 from gpudoctor.testing import run_check
 
 GIB = 2**30
@@ -43,6 +43,7 @@ def test_the_finding_names_the_programs_largest_first() -> None:
     assert finding.summary == (
         "21.0 GiB of 24.0 GiB of GPU 0 (RTX 4090) are in use: python (pid 4242) 20.0 GiB, Xorg (pid 99) 0.3 GiB"
     )
+    assert finding.fixes == (Fix("end-programs-on-gpu", nvml_index=0, pids=(4242, 99)),)
     assert finding.remedies[0].commands == (
         "ps -o user,pid,etime,args -p 4242,99",
         "nvidia-smi -i 0 --query-compute-apps=pid,process_name,used_memory --format=csv",

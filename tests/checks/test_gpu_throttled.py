@@ -1,6 +1,6 @@
 import pytest
 
-from gpudoctor.model import Device, Outcome, Severity, Symptom
+from gpudoctor.model import Device, Fix, Outcome, Severity, Symptom
 from gpudoctor.testing import run_check
 
 
@@ -43,8 +43,8 @@ def test_the_finding_names_reason_temperature_and_clocks() -> None:
         "with the SM clock at 705 of 1410 MHz"
     )
     assert finding.evidence[0].value == ["hw_thermal_slowdown", "sw_power_cap"]
+    assert finding.fixes == (Fix("cool-or-power-gpu", reasons="hw_thermal_slowdown", nvml_index=1),)
     assert finding.remedies[0].commands == ("nvidia-smi -i 1 -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",)
-    assert finding.remedies[0].summary.startswith("Cool the GPU")
 
 
 def test_the_power_brake_points_at_the_power_supply() -> None:
@@ -116,5 +116,5 @@ def test_reasons_that_are_known_count_more_than_a_temperature() -> None:
 def test_a_low_limit_has_somebody_who_sets_it() -> None:
     device = Device(nvml_index=0, temperature_celsius=60, temperature_operating_celsius=60)
     (finding,) = run_check("gpu-throttled", devices=(device,)).findings
-    assert finding.summary == "GPU 0 is at 60 °C, and lowers its clocks from 60 °C on"
-    assert "systemctl status thermald" in finding.remedies[1].commands
+    assert finding.facts == ("devices[0].temperature_celsius", "devices[0].temperature_operating_celsius")
+    assert [fix.name for fix in finding.fixes] == ["cool-or-power-gpu", "find-who-sets-temperature-limit"]

@@ -52,7 +52,7 @@ def test_each_part_that_differs_is_named_with_both_values(here: dict[str, object
 
 def test_several_parts_are_one_finding() -> None:
     (finding,) = run_check("profile-stale", profile=PROFILE, **machine(driver="580.65.06", torch="2.14.1")).findings
-    assert finding.summary.endswith("driver 550.54.15 (now 580.65.06), torch 2.13.0+cu130 (now 2.14.1)")
+    assert finding.facts == ("profile.fingerprint", "driver.version", "torch.version")
 
 
 def test_the_remedy_tunes_the_same_work_again() -> None:
@@ -75,7 +75,7 @@ def test_one_that_cannot_be_used_is_a_finding_too() -> None:
     problem = "its schema is 'gpudoctor/profile/9', this gpudoctor reads gpudoctor/profile/1"
     (finding,) = run_check("profile-stale", profile=FoundProfile(problem=problem)).findings
     assert finding.severity is Severity.WARNING
-    assert finding.summary == f"The profile gpudoctor.env cannot be used: {problem}"
+    assert finding.facts == ("profile.problem",)
     assert finding.remedies[0].commands[0] == "gpudoctor tune"
 
 

@@ -1,5 +1,7 @@
 """One finding for each requirement that is not met: an error, wherever it stands among the others."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.configuration.requirements import parse_requirement
@@ -13,6 +15,7 @@ from gpudoctor.model import (
     Driver,
     DriverVersion,
     Finding,
+    Fix,
     Outcome,
     PackageVersion,
     Python,
@@ -125,6 +128,7 @@ def test_what_software_can_mend_has_its_command(text: str, command: str) -> None
 
 def test_another_release_of_torch_is_advised_than_the_one_that_is_too_old() -> None:
     (finding,) = unmet("torch>=2.10")
+    assert finding.fixes == (Fix("install-torch", keep_release=False),)
     assert "torch==2.9.0" not in " ".join(finding.remedies[0].commands)
 
 
@@ -137,6 +141,12 @@ def test_a_driver_that_is_too_old_is_updated(text: str, words: str) -> None:
 @pytest.mark.parametrize("text", ["driver>=1", "driver<500", "cuda!=12.2"])
 def test_an_odd_version_is_no_crash(text: str) -> None:
     assert outcome(report(text)) in (Outcome.FOUND, Outcome.PASSED)
+
+
+def test_a_build_with_cuda_is_not_installed_again() -> None:
+    cuda = replace(SNAPSHOT, torch=Torch(installed=True, version=PackageVersion("2.9.0"), build="cuda"))
+    assert unmet("torch.cuda", snapshot=cuda)[0].fixes == ()
+    assert unmet("torch.cuda")[0].fixes == (Fix("install-torch"),)
 
 
 def test_no_command_brings_another_gpu() -> None:

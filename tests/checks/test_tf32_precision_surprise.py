@@ -8,6 +8,7 @@ from gpudoctor.model import (
     CudaVersion,
     Device,
     Environment,
+    Fix,
     Outcome,
     PackageVersion,
     Severity,
@@ -64,6 +65,7 @@ def test_what_was_measured_without_a_known_reason_is_a_warning() -> None:
     (finding,) = run_check(CHECK, torch_runtime=SURPRISED).findings
     assert finding.severity is Severity.WARNING
     assert "on cuda:0 has the error of TF32: 3.0e-04, while float32 gives at most 1.6e-05" in finding.summary
+    assert finding.fixes == (Fix("forbid-tf32"),)
     assert finding.remedies[0].commands[0] == "export NVIDIA_TF32_OVERRIDE=0"
 
 
@@ -71,9 +73,8 @@ def test_what_a_variable_explains_is_advice() -> None:
     environment = allowing("NVIDIA_TF32_OVERRIDE")
     (finding,) = run_check(CHECK, torch_runtime=SURPRISED, environment=environment).findings
     assert finding.severity is Severity.INFO
-    assert "(NVIDIA_TF32_OVERRIDE is 1)" in finding.summary
     assert [evidence.value for evidence in finding.evidence] == [3e-4, "1"]
-    assert finding.remedies[0].commands[0] == "unset NVIDIA_TF32_OVERRIDE"
+    assert finding.fixes == (Fix("unset-variable", name="NVIDIA_TF32_OVERRIDE"), Fix("forbid-tf32"))
 
 
 @pytest.mark.parametrize(
@@ -102,11 +103,8 @@ def test_the_default_is_advice_as_long_as_no_results_differ() -> None:
         Severity.INFO,
         Severity.WARNING,
     ]
-    assert (
-        healthy.summary
-        == "PyTorch 1.10.1+cu111 runs float32 products in TF32 by default, from compute capability 8.0 on"
-    )
-    assert "torch.backends.cuda.matmul.allow_tf32 = False" in healthy.remedies[0].summary
+    assert healthy.facts == ("torch.version",)
+    assert healthy.fixes == (Fix("switch-tf32-off"), Fix("forbid-tf32"))
 
 
 def test_an_old_release_in_which_it_was_switched_off_passes() -> None:
@@ -139,7 +137,6 @@ def test_results_that_differ_make_the_default_of_an_old_release_a_warning() -> N
     (advice,) = run_check(CHECK, torch=torch, symptoms=()).findings
     (finding,) = run_check(CHECK, torch=torch, symptoms=(DIFFERS,)).findings
     assert (advice.severity, finding.severity) == (Severity.INFO, Severity.WARNING)
-    assert "allow_tf32 = False" in finding.remedies[0].summary
 
 
 def test_a_newer_release_is_found_where_the_report_speaks_of_tf32() -> None:
@@ -147,7 +144,7 @@ def test_a_newer_release_is_found_where_the_report_speaks_of_tf32() -> None:
     spoken = said("tf32-mentioned", "TF32")
     (finding,) = run_check(CHECK, symptoms=(DIFFERS, named, spoken)).findings
     assert finding.severity is Severity.WARNING
-    assert finding.summary.endswith(": RTX 3090")
+    assert finding.facts == ("symptoms[0].text", "symptoms[1].text", "symptoms[2].text")
     assert run_check(CHECK, symptoms=(DIFFERS, named)).outcome is Outcome.SKIPPED
 
 

@@ -1,0 +1,62 @@
+"""What to do about memory, by the program that lacks it."""
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.model import Container, Device, Fix, Remedy, Snapshot, Symptom, System
+from gpudoctor.remedies.fixes import remedies_of
+
+NVML_ASSERT = Symptom(kind="torch-nvml-assert", library="torch", text="NVML_SUCCESS == r INTERNAL ASSERT FAILED")
+HIP = Symptom(kind="torch-out-of-memory", library="torch", text="HIP out of memory. Tried to allocate 1.50 GiB")
+MPS = Symptom(kind="mps-out-of-memory", library="mps", text="MPS backend out of memory")
+CUPY = Symptom(kind="cupy-out-of-memory", library="cupy", text="Out of memory allocating 512 bytes")
+KILLED = Symptom(kind="host-process-killed", library="system", text="exit code 137")
+PAGE_FILE = Symptom(kind="host-out-of-memory", library="system", text="[WinError 1455] The paging file is too small")
+
+
+def remedies(fix: str, symptom: Symptom, **sections: object) -> tuple[Remedy, ...]:
+    return remedies_of((Fix(fix),), Facts(Snapshot(symptoms=(symptom,), **sections)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fix", "symptom", "commands"),
+    [
+        ("find-who-holds-memory", HIP, ["rocm-smi --showpids"]),
+        ("find-who-holds-memory", CUPY, ["nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv"]),
+        ("find-who-holds-memory", MPS, []),
+        ("configure-allocator", HIP, ["export PYTORCH_HIP_ALLOC_CONF=expandable_segments:True"]),
+        ("configure-allocator", MPS, ["export PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0"]),
+        ("configure-allocator", CUPY, []),
+        ("use-larger-mig-instance", NVML_ASSERT, ["nvidia-smi -L"]),
+        ("use-larger-mig-instance", HIP, []),
+        ("use-less-main-memory", KILLED, ["free -h"]),
+    ],
+)
+def test_commands(fix: str, symptom: Symptom, commands: list[str]) -> None:
+    assert [remedy.commands[0] for remedy in remedies(fix, symptom)] == commands
+
+
+def test_a_device_of_mig_has_a_larger_instance() -> None:
+    instance = Device(nvml_index=0, name="NVIDIA H100 80GB HBM3 MIG 1g.10gb")
+    assert remedies("use-larger-mig-instance", CUPY, devices=(instance,))
+    assert not remedies("use-larger-mig-instance", CUPY, devices=(Device(nvml_index=0, name="NVIDIA H100"),))
+
+
+@pytest.mark.parametrize(
+    ("symptom", "sections", "words"),
+    [
+        (PAGE_FILE, {}, "page file"),
+        (KILLED, {"container": Container(image="app:1")}, "docker run --memory"),
+        (KILLED, {"system": System(os="linux", container="docker")}, "docker run --memory"),
+        (KILLED, {"system": System(os="linux", wsl=2)}, ".wslconfig"),
+    ],
+)
+def test_main_memory_is_added_where_it_is_limited(symptom: Symptom, sections: dict[str, object], words: str) -> None:
+    (remedy,) = remedies("add-main-memory", symptom, **sections)
+    assert words in remedy.summary
+    (plain,) = remedies("add-main-memory", KILLED)
+    assert words not in plain.summary
+
+
+def test_windows_has_no_free() -> None:
+    assert remedies("use-less-main-memory", PAGE_FILE)[0].commands == ()
