@@ -56,11 +56,11 @@ def _too_small(failure: Symptom, place: Place, system: System | None, container:
     size = size or (container.shm_size_bytes if container is not None else None)
     program = PROGRAMS.get(failure.library, "the workers of PyTorch's data loader")
     on_host = system is not None and system.container == ""
-    where = True if place.about_container else False if on_host else None
+    in_container = True if place.about_container else False if on_host else None
     return Finding(
         severity=Severity.ERROR,
         summary=f"The shared memory (/dev/shm{f', {size // MIB} MiB' if size else ''}) is too small for {program}",
         subject="shared memory",
         facts=(failure.fact,),
-        fixes=(Fix("enlarge-shared-memory", in_container=where),),
+        fixes=(Fix("enlarge-shared-memory", in_container=in_container),),
     )

@@ -90,7 +90,7 @@ def _is_seen(item: CopiedFiles, container: RunningContainer | None) -> bool:
 def _why_changed(image: ProjectImage, changed: list[CopiedFiles]) -> str:
     """Return why files of these instructions differ.
 
-    The history of the classic builder does not tell the sources of a COPY: $V in them may have been another one.
+    The history of the classic builder does not show the sources of a COPY: $V in them may have been another one.
     """
     if not _built_after_the_change(image, changed):
         return "image-not-rebuilt"

@@ -16,7 +16,7 @@ from gpudoctor.model.symptom import Symptom
 class GpuRequest:
     """A request for devices: `--gpus`, `--device nvidia.com/gpu=all`, or a reservation of a compose file."""
 
-    driver: Annotated[str, Fact('"nvidia", "cdi"; empty where the capabilities choose it')] = ""
+    driver: Annotated[str, Fact('"nvidia", "cdi"; empty if the capabilities choose it')] = ""
     count: Annotated[int | None, Fact("how many; -1 for all")] = None
     device_ids: Annotated[tuple[str, ...], Fact('"0", "GPU-...", "nvidia.com/gpu=all"')] = ()
     capabilities: Annotated[tuple[str, ...], Fact('"gpu", "compute", "utility"')] = ()
@@ -63,7 +63,7 @@ class ContainerSetup:
     ] = None
     torch: Annotated[
         Torch | None,
-        Fact("PyTorch in its files; unknown where none was found in the usual folders", source="torch/version.py"),
+        Fact("PyTorch in its files; unknown if none was found in the usual folders", source="torch/version.py"),
     ] = None
 
 
@@ -80,7 +80,7 @@ class ContainerEngine:
     default_runtime: Annotated[str | None, Fact("the one it takes", source="info: DefaultRuntime")] = None
     cdi_folders: Annotated[
         tuple[str, ...] | None,
-        Fact("where it looks for CDI specifications; () where CDI is off", source="info: CDISpecDirs"),
+        Fact("where it looks for CDI specifications; () if CDI is off", source="info: CDISpecDirs"),
     ] = None
     cdi_devices: Annotated[
         tuple[str, ...] | None, Fact("CDI devices it has found", source="info: DiscoveredDevices")
@@ -98,4 +98,4 @@ class Containers:
     setups: Annotated[
         tuple[ContainerSetup, ...], Fact("each in its turn", source="engine's API, compose file, Dockerfile")
     ] = ()
-    engine: Annotated[ContainerEngine | None, Fact("unknown where it cannot be asked", source="engine's API")] = None
+    engine: Annotated[ContainerEngine | None, Fact("unknown if it cannot be asked", source="engine's API")] = None

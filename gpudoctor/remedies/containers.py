@@ -52,14 +52,14 @@ def install_container_toolkit(*, system: System | None) -> Remedy:
 
 
 def _desktop(system: System) -> Remedy:
-    """Return how Docker Desktop gets the GPU, which brings the toolkit itself."""
+    """Return how Docker Desktop gets the GPU, which has the toolkit itself."""
     if system.os == "darwin":
         return Remedy(
-            summary="Run the container on a machine with an NVIDIA GPU: Docker on macOS hands over no GPU",
+            summary="Run the container on a machine with an NVIDIA GPU: Docker on macOS cannot use a GPU",
             reference=DESKTOP,
         )
     return Remedy(
-        summary="Let Docker Desktop use its WSL 2 engine, which hands over the GPU with the driver of Windows",
+        summary="Let Docker Desktop use its WSL 2 engine, which gives containers the GPU through the Windows driver",
         commands=("wsl --update", _try("--gpus all")),
         needs=("restart",),
         reference=DESKTOP,
@@ -269,9 +269,9 @@ def check_host_for_nv() -> Remedy:
 
 
 def engine_of(system: System | None, container: Container | None) -> str:
-    """Return the engine of the container, "docker" where nothing tells."""
-    told = container.engine if container is not None else None
-    return told or (system.container if system is not None else None) or "docker"
+    """Return the engine of the container, "docker" if nothing shows it."""
+    named = container.engine if container is not None else None
+    return named or (system.container if system is not None else None) or "docker"
 
 
 def _try(options: str, engine: str = "docker") -> str:

@@ -116,7 +116,7 @@ def _docker(image: ProjectImage) -> str:
 
 
 def _compose(image: ProjectImage) -> str:
-    """Return the compose command; where Podman has no docker beside it, that of version 1, led to Podman's socket."""
+    """Return the compose command; if Podman is there without docker, that of version 1 with Podman's socket."""
     return f"{_to_engine(image)}{'docker-compose' if image.by_podman_alone else 'docker compose'}"
 
 
@@ -125,7 +125,7 @@ def _to_engine(image: ProjectImage) -> str:
 
 
 def _which(image: ProjectImage) -> str:
-    """Return how `gpudoctor rebuild` is told what to rebuild."""
+    """Return the options that say what `gpudoctor rebuild` rebuilds."""
     if image.service is not None:
         return f" {shlex.quote(image.service)}"
     options = {

@@ -145,7 +145,7 @@ def test_it_is_rebuilt_under_its_own_name_without_docker(podman: Podman, project
     done = rebuild(podman, project, tmp_path, "--image", IMAGE)
     assert (done.returncode, done.stdout) == (
         0,
-        f"{IMAGE}: rebuilt; {IMAGE} holds the files of project as they are now\n",
+        f"{IMAGE}: rebuilt; {IMAGE} has the files of project as they are now\n",
     )
     assert "there is no docker command line: the engine's API builds" in done.stderr
     assert not any(differences(look(podman, project)))
