@@ -91,9 +91,11 @@ def cuda_libs_conflict(
 
 
 def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:
-    origin = f"{symbol.path} is loaded, of another version" if symbol.path else "another version of it is loaded"
-    if symbol.facts[-1].startswith("toolkit."):
-        origin = f"LD_LIBRARY_PATH leads to {symbol.path}"
+    origin = "another version of it is loaded"
+    if symbol.loaded:
+        origin = f"{symbol.loaded} is loaded, of another version"
+    elif symbol.on_path:
+        origin = f"LD_LIBRARY_PATH leads to {symbol.on_path}"
     return Finding(
         severity=Severity.ERROR,
         summary=f"{symbol.symptom.names['symbol']} is missing in {symbol.library or 'a CUDA library'}: {origin}",

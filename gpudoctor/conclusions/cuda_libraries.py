@@ -94,12 +94,12 @@ def _missing_symbol(libraries: tuple[SharedLibrary, ...], symptoms: tuple[Sympto
         stem = library_stem(name) or library_stem(stem_of(f"lib{function.lstrip('_')}") + ".so") or ""
         loaded = [s for s in of_kind(symptoms, "cuda-library-loaded") if stem_of(s.names["library"]) == stem]
         first = next((n for n, library in enumerate(libraries) if stem_of(library.soname) == stem), None)
-        path = loaded[0].names["path"] if loaded else ""
         return MissingSymbol(
             symptom=symptom,
             library=name or (f"lib{stem}" if stem else ""),
             stem=stem,
-            path=path or (libraries[first].path if first is not None else ""),
+            loaded=loaded[0].names["path"] if loaded else "",
+            on_path=libraries[first].path if first is not None else "",
             facts=(
                 symptom.fact,
                 *(each.fact for each in loaded[:1]),

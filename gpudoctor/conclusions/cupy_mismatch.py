@@ -166,8 +166,8 @@ def _all_else_of_another_cuda(
         return None
     return CupyMismatch(
         kind="all-else",
-        summary=f"{status.name} is for CUDA {major}, nvcc ({nvcc}) and PyTorch ({built_with}) are for CUDA "
-        f"{nvcc.major}",
+        summary=f"{status.name} for CUDA {major} is probably the wrong one: nvcc ({nvcc}) and PyTorch ({built_with}) "
+        f"are for CUDA {nvcc.major}",
         facts=(status.cuda_fact, "toolkit.nvcc_version", "torch.cuda_version"),
         certain=False,
         cuda_major=nvcc.major,

@@ -16,7 +16,8 @@ class MissingSymbol:
     symptom: Symptom
     library: Annotated[str, Fact('the library that should have it: "libnvJitLink.so.12", "libnccl"; empty if unknown')]
     stem: Annotated[str, Fact('its short name: "nccl"; empty if unknown')] = ""
-    path: Annotated[str, Fact("the file that is loaded, or that LD_LIBRARY_PATH leads to; empty if unknown")] = ""
+    loaded: Annotated[str, Fact("the file that is loaded; empty if unknown")] = ""
+    on_path: Annotated[str, Fact("the file that LD_LIBRARY_PATH leads to; empty if none or unknown")] = ""
     facts: tuple[str, ...] = ()
 
 

@@ -59,7 +59,7 @@ def test_a_symbol_names_its_library_and_the_file_that_is_loaded() -> None:
     )
     symbol = concluded(symptoms=(NCCL, loaded)).symbol
     assert symbol is not None
-    assert (symbol.library, symbol.stem, symbol.path) == ("libnccl", "nccl", "/opt/libnccl.so.2")
+    assert (symbol.library, symbol.stem, symbol.loaded) == ("libnccl", "nccl", "/opt/libnccl.so.2")
     assert symbol.facts == ("symptoms[0].text", "symptoms[1].text")
 
 
@@ -67,7 +67,7 @@ def test_a_symbol_and_the_file_that_the_library_path_leads_to() -> None:
     toolkit = on_path("/opt/libcublas.so.12", "/opt/libnccl.so.2")
     symbol = concluded(symptoms=(NCCL,), toolkit=toolkit).symbol
     assert symbol is not None
-    assert symbol.path == "/opt/libnccl.so.2"
+    assert (symbol.loaded, symbol.on_path) == ("", "/opt/libnccl.so.2")
     assert symbol.facts == ("symptoms[0].text", "toolkit.library_path_libraries[1].path")
 
 
