@@ -193,5 +193,5 @@ def test_wheels_of_two_cuda_versions_are_named_where_a_symbol_is_missing() -> No
     (finding,) = run_check(
         "cuda-libs-conflict", symptoms=(message,), torch=torch, python=Python(packages=packages)
     ).findings
-    assert finding.summary == "ncclCommRegister is missing in libnccl: another version of it is loaded"
+    assert (finding.subject, finding.facts) == ("libnccl", ("symptoms[0].text",))
     assert finding.remedies[0].commands == ("python -m pip uninstall -y nvidia-nccl-cu11",)

