@@ -85,9 +85,7 @@ def _beginning(text: str) -> Element:
 def read_log(root: Element) -> SmiReport:
     """Return what the tree of a log says, under the names that the XML has."""
     return SmiReport(
-        driver_version=_value(
-            root, DriverVersion.parse, "driver_version", "kmd_version"
-        ),  # the second name from R595 on
+        driver_version=_value(root, DriverVersion.parse, "driver_version", "kmd_version"),  # from R595 on: kmd
         cuda_version=_value(root, CudaVersion.parse, "cuda_version", "cuda_umd_version"),
         devices=tuple(_device(number, gpu) for number, gpu in enumerate(root.findall("gpu")[:MAXIMUM_DEVICES])),
     )
@@ -106,7 +104,7 @@ def pci_address(text: str) -> str:
 
 
 def _device(index: int, gpu: Element) -> Device:
-    mig = _value(gpu, _enabled, "mig_mode/current_mig")
+    mig = _value(gpu, enabled, "mig_mode/current_mig")
     return Device(
         nvml_index=index,
         error=_error(gpu),
@@ -114,32 +112,32 @@ def _device(index: int, gpu: Element) -> Device:
         uuid=_value(gpu, str, "uuid"),
         pci_address=_value(gpu, pci_address, "pci/pci_bus_id"),
         pci_device_id=_value(gpu, _pci_device_id, "pci/pci_device_id"),
-        memory_total_bytes=_value(gpu, _bytes, "fb_memory_usage/total"),
-        memory_used_bytes=_value(gpu, _bytes, "fb_memory_usage/used"),
+        memory_total_bytes=_value(gpu, mebibytes, "fb_memory_usage/total"),
+        memory_used_bytes=_value(gpu, mebibytes, "fb_memory_usage/used"),
         processes=_processes(gpu),
         power_draw_watts=_power(gpu, "power_draw", "instant_power_draw", "average_power_draw"),
         power_limit_watts=_power(gpu, "enforced_power_limit", "current_power_limit", "power_limit"),
         power_limit_default_watts=_power(gpu, "default_power_limit"),
-        clock_sm_mhz=_value(gpu, _integer, "clocks/sm_clock"),
-        clock_sm_max_mhz=_value(gpu, _integer, "max_clocks/sm_clock"),
+        clock_sm_mhz=_value(gpu, integer, "clocks/sm_clock"),
+        clock_sm_max_mhz=_value(gpu, integer, "max_clocks/sm_clock"),
         throttle_reasons=_event_reasons(gpu),
-        performance_state=_value(gpu, _integer, "performance_state"),
-        utilization_percent=_value(gpu, _integer, "utilization/gpu_util"),
-        temperature_celsius=_value(gpu, _integer, "temperature/gpu_temp"),
-        temperature_slowdown_celsius=_value(gpu, _integer, "temperature/gpu_temp_slow_threshold"),
-        temperature_operating_celsius=_value(gpu, _integer, "temperature/gpu_temp_max_gpu_threshold"),
+        performance_state=_value(gpu, integer, "performance_state"),
+        utilization_percent=_value(gpu, integer, "utilization/gpu_util"),
+        temperature_celsius=_value(gpu, integer, "temperature/gpu_temp"),
+        temperature_slowdown_celsius=_value(gpu, integer, "temperature/gpu_temp_slow_threshold"),
+        temperature_operating_celsius=_value(gpu, integer, "temperature/gpu_temp_max_gpu_threshold"),
         ecc_uncorrected_volatile=_uncorrected_errors(gpu),
-        retired_pages_pending=_value(gpu, _yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
-        remapped_rows_pending=_value(gpu, _yes, "remapped_rows/remapped_row_pending"),
-        remapped_rows_failed=_value(gpu, _yes, "remapped_rows/remapped_row_failure"),
+        retired_pages_pending=_value(gpu, yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
+        remapped_rows_pending=_value(gpu, yes, "remapped_rows/remapped_row_pending"),
+        remapped_rows_failed=_value(gpu, yes, "remapped_rows/remapped_row_failure"),
         mig_enabled=mig,
         mig_uuids=_no_instances(gpu, mig),
-        persistence_enabled=_value(gpu, _enabled, "persistence_mode"),
+        persistence_enabled=_value(gpu, enabled, "persistence_mode"),
         compute_mode=_value(gpu, lambda text: COMPUTE_MODES.get(text.lower()), "compute_mode"),
-        pcie_generation=_value(gpu, _integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
-        pcie_generation_max=_value(gpu, _integer, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
-        pcie_width=_value(gpu, _integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
-        pcie_width_max=_value(gpu, _integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
+        pcie_generation=_value(gpu, integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
+        pcie_generation_max=_value(gpu, integer, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
+        pcie_width=_value(gpu, integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
+        pcie_width_max=_value(gpu, integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
         fabric_state=_fabric_state(gpu),
     )
 
@@ -168,7 +166,7 @@ def _error(gpu: Element) -> str:
     """Return why the device cannot be reached, by what stands in place of values; empty where it can."""
     texts = [(element.text or "").strip().strip("[]") for element in gpu.iter()]
     lost = next((text for text in texts if text in UNREACHABLE), "")
-    if not lost and _value(gpu, _yes, "gpu_reset_status/reset_required"):
+    if not lost and _value(gpu, yes, "gpu_reset_status/reset_required"):
         return "GPU requires reset"
     unreadable = f"values cannot be read: {UNKNOWN}" if texts.count(UNKNOWN) > FEW else ""
     return lost or RECOVERY.get(gpu.findtext("gpu_recovery_action", "").lower(), unreadable)
@@ -180,7 +178,7 @@ def _no_instances(gpu: Element, mig: bool | None) -> tuple[str, ...] | None:
     return () if none else None
 
 
-def _integer(text: str) -> int:
+def integer(text: str) -> int:
     """Return 16 of "16", "16x", "16 %", "16 MHz" and "P16"."""
     match = re.fullmatch(r"P?(\d{1,18})(?:x| ?%| (?:C|MHz))?", text)
     if match is None:
@@ -188,15 +186,17 @@ def _integer(text: str) -> int:
     return int(match[1])
 
 
-def _bytes(text: str) -> int:
-    match = re.fullmatch(r"(\d{1,12}) (?:MiB|MB)", text)
+def mebibytes(text: str) -> int:
+    """Return the bytes in "512 MiB" or, of a table that leaves units out, "512"."""
+    match = re.fullmatch(r"(\d{1,12})(?: Mi?B)?", text)
     if match is None:
         raise ValueError(text)
     return int(match[1]) * MIB
 
 
-def _watts(text: str) -> float:
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?) W", text)
+def watts(text: str) -> float:
+    """Return the power in "71.30 W" or "71.30"."""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)(?: W)?", text)
     if match is None:
         raise ValueError(text)
     return float(match[1])
@@ -208,11 +208,13 @@ def _flag(text: str, words: tuple[str, str]) -> bool:
     return text.lower() == words[1]
 
 
-def _enabled(text: str) -> bool:
+def enabled(text: str) -> bool:
+    """Return whether it says "Enabled"."""
     return _flag(text, ("disabled", "enabled"))
 
 
-def _yes(text: str) -> bool:
+def yes(text: str) -> bool:
+    """Return whether it says "Yes"."""
     return _flag(text, ("no", "yes"))
 
 
@@ -226,7 +228,7 @@ def _pci_device_id(text: str) -> str:
 
 def _power(gpu: Element, *names: str) -> float | None:
     """Return the power of the first name that is known."""
-    return _value(gpu, _watts, *(f"{readings}/{name}" for name in names for readings in POWER_READINGS))
+    return _value(gpu, watts, *(f"{readings}/{name}" for name in names for readings in POWER_READINGS))
 
 
 def _event_reasons(gpu: Element) -> tuple[str, ...] | None:
@@ -245,9 +247,9 @@ def _event_reasons(gpu: Element) -> tuple[str, ...] | None:
 def _uncorrected_errors(gpu: Element) -> int | None:
     """Return the sum of the errors that nvidia-smi counts apart by memory; older ones give a total."""
     names = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
-    counts = [_value(gpu, _integer, f"ecc_errors/volatile/{name}") for name in names]
+    counts = [_value(gpu, integer, f"ecc_errors/volatile/{name}") for name in names]
     known = [count for count in counts if count is not None]
-    return sum(known) if known else _value(gpu, _integer, "ecc_errors/volatile/double_bit/total")
+    return sum(known) if known else _value(gpu, integer, "ecc_errors/volatile/double_bit/total")
 
 
 def _fabric_state(gpu: Element) -> str | None:
@@ -263,7 +265,7 @@ def _processes(gpu: Element) -> tuple[DeviceProcess, ...] | None:
 
 def _listed_processes(listed: Element) -> Iterator[DeviceProcess]:
     for process in listed.iterfind("process_info"):
-        pid = _value(process, _integer, "pid")
+        pid = _value(process, integer, "pid")
         if pid is not None:
             name = _value(process, str, "process_name") or ""
-            yield DeviceProcess(pid=pid, name=name, used_bytes=_value(process, _bytes, "used_memory"))
+            yield DeviceProcess(pid=pid, name=name, used_bytes=_value(process, mebibytes, "used_memory"))

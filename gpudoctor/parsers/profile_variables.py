@@ -79,10 +79,6 @@ def _precision(text: str) -> str:
     return text
 
 
-def _text(text: str) -> str:
-    return text
-
-
 def _write(value: Any) -> str:
     """Return a field's value as a variable has it: no limit is empty."""
     if value is None:
@@ -104,12 +100,12 @@ _FIELDS = {
     "precision": _Field(_precision, required=True),
     "batch_size": _Field(_positive, required=True),
     "max_batch_size": _Field(_positive_or_none, required=True),
-    "workload": _Field(_text, required=True),
-    "fingerprint": _Field(_text, required=True),
-    "mode": _Field(_text),
-    "created_at": _Field(_text),
+    "workload": _Field(str, required=True),
+    "fingerprint": _Field(str, required=True),
+    "mode": _Field(str),
+    "created_at": _Field(str),
     "throughput": _Field(_rate),
-    "unit": _Field(_text),
+    "unit": _Field(str),
     "channels_last": _Field(_flag),
     "cudnn_benchmark": _Field(_flag),
     "compile": _Field(_flag),

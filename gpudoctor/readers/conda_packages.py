@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from gpudoctor.model import CudaVersion, Cupy, Package, PackageVersion, Project, Python, Requirement, Torch
+from gpudoctor.model import CudaVersion, Package, PackageVersion, Project, Python, Requirement, Torch
 from gpudoctor.parsers.conda_environment import parse_conda_environment, parse_match_spec
 from gpudoctor.parsers.conda_records import CondaRecord, cuda_major, is_cpu_only, torch_record
 from gpudoctor.probes.workers.python_environment import CONDA_PACKAGES
@@ -109,7 +110,7 @@ def _facts(records: Sequence[CondaRecord]) -> Facts:
     kept = [record for record in latest.values() if _bears(record.name)]
     facts = package_facts([_package(record) for record in kept])
     if "cupy" in facts and any(name in latest for name in ("cupy", "cupy-core")):
-        facts["cupy"] = _cupy(facts["cupy"], list(latest.values()))
+        facts["cupy"] = replace(facts["cupy"], platform="cuda", cuda_major=cuda_major(latest.values()))
     torch = torch_record(latest.values())
     cpu_only = is_cpu_only(latest.values())
     if torch is None and not cpu_only:
@@ -155,16 +156,6 @@ def _build(build: str, cpu_only: bool, mutex: str) -> tuple[str | None, CudaVers
     if "cuda" in build or mutex.startswith("cuda"):
         return "cuda", None
     return ("cpu", None) if cpu_only else (None, None)
-
-
-def _cupy(cupy: Cupy, records: Sequence[CondaRecord]) -> Cupy:
-    return Cupy(
-        distributions=cupy.distributions,
-        version=cupy.version,
-        platform="cuda",
-        cuda_major=cuda_major(records),
-        numpy_version=cupy.numpy_version,
-    )
 
 
 def _python(records: Sequence[CondaRecord]) -> PackageVersion | None:

@@ -47,10 +47,7 @@ _DEVCONTAINER = re.compile(
 
 def read(text: Text) -> Facts:
     """Return which engine started the container that the report speaks of, and whether its manifest asks for GPUs."""
-    facts: Facts = {}
-    for found in (*_manifest(text), *_devcontainer(text), *_engine(text)):
-        facts = joined(facts, found)
-    return facts
+    return joined(*_manifest(text), *_devcontainer(text), *_engine(text))
 
 
 def _manifest(text: Text) -> Iterator[Facts]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from gpudoctor.model import (
     ComputeCapability,
@@ -17,7 +18,8 @@ from gpudoctor.model import (
     Python,
     System,
 )
-from gpudoctor.readers.facts import Facts
+from gpudoctor.parsers.nvidia_smi_xml import pci_address
+from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.text import Text
 
 SOURCE = "cupy.show_config()"
@@ -54,18 +56,16 @@ def read(text: Text) -> Facts:
     if not table:
         return {}
     rocm = _is_rocm(table)
-    facts: Facts = {
-        "system": _system(table.get("os", "")),
-        "python": _python(table),
-        "cupy": _cupy(table, rocm),
-        "cupy_runtime": _runtime(table, rocm),
-    }
-    if not rocm:
-        devices = tuple(_devices(table))
-        facts["devices"] = devices
-        cuda = _cuda(table.get("cuda driver version", ""))
-        facts["driver"] = Driver(cuda_version=cuda) if cuda else None
-    return {section: value for section, value in facts.items() if value not in (None, ())}
+    python = _version(table.get("python version", ""))
+    cuda = None if rocm else _cuda(table.get("cuda driver version", ""))
+    return sections(
+        system=_system(table.get("os", "")),
+        python=Python(version=python) if python else None,
+        cupy=_cupy(table, rocm),
+        cupy_runtime=_runtime(table, rocm),
+        devices=() if rocm else tuple(_devices(table)),
+        driver=Driver(cuda_version=cuda) if cuda else None,
+    )
 
 
 def _table(lines: Iterable[str]) -> Table:
@@ -120,11 +120,6 @@ def _system(platform: str) -> System | None:
     )
 
 
-def _python(table: Table) -> Python | None:
-    version = _version(table.get("python version", ""))
-    return Python(version=version) if version else None
-
-
 def _cupy(table: Table, rocm: bool) -> Cupy | None:
     version = _version(table.get("cupy version", ""))
     if version is None:
@@ -144,9 +139,8 @@ def _runtime(table: Table, rocm: bool) -> CupyRuntime:
     if rocm:
         return runtime
     calls = tuple(_calls(table))
-    return CupyRuntime(
-        import_error="",
-        version=runtime.version,
+    return replace(
+        runtime,
         build_cuda_version=_cuda(table.get("cuda build version", "")),
         runtime_cuda_version=_cuda(table.get("cuda runtime version", "")),
         driver_cuda_version=_cuda(table.get("cuda driver version", "")),
@@ -164,11 +158,8 @@ def _calls(table: Table) -> Iterator[LibraryCall]:
     That of the runtime beside the one CuPy holds matters only where others fail as well: a CuPy whose CUDA comes with
     wheels needs none. cuDNN, NCCL and cuTENSOR are optional.
     """
-    found = [
-        _call(library, table[f"{library} version"])
-        for library in _LIBRARIES
-        if f"{library} version" in table and "cudaError" not in table[f"{library} version"]
-    ]
+    values = ((library, table.get(f"{library} version", "cudaError")) for library in _LIBRARIES)
+    found = [_call(library, value) for library, value in values if "cudaError" not in value]
     yield from found
     _, _, local = table.get("cuda runtime version", "").partition(" / ")
     if any(call.error for call in found) and _ERROR.match(local):
@@ -213,8 +204,6 @@ def _devices(table: Table) -> Iterator[Device]:
 
 
 def _pci_address(value: str) -> str | None:
-    from gpudoctor.parsers.nvidia_smi_xml import pci_address
-
     try:
         return pci_address(value) if value else None
     except ValueError:

@@ -46,17 +46,9 @@ _KEY = re.compile(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 def read(text: Text) -> Facts:
     """Return what the engine, its configuration and the container's definition tell."""
     text = bounded(text)
-    container = Container(
-        **{
-            **_engine(text),
-            **_toolkit(text),
-            **{name: value for name, value in _configuration(text).items() if value is not None},
-        }
-    )
-    facts: Facts = {"container": container} if container != Container() else {}
-    for found in (*_inspected(text), *_compose(text)):
-        facts = joined(facts, found)
-    return facts
+    container = Container(**{**_engine(text), **_toolkit(text), **_configuration(text)})
+    facts = {"container": container} if container != Container() else {}
+    return joined(facts, *_inspected(text), *_compose(text))
 
 
 def _engine(text: Text) -> Mapping[str, Any]:

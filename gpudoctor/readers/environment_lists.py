@@ -19,7 +19,7 @@ from gpudoctor.readers.environment_fields import (
     whole_lines,
 )
 from gpudoctor.readers.facts import Facts, joined, sections
-from gpudoctor.readers.package_facts import VERSION, bears_on_gpus, package, package_facts
+from gpudoctor.readers.package_facts import VERSION, package_facts, packages_of
 from gpudoctor.readers.platform_facts import platform_facts
 from gpudoctor.readers.text import Text
 
@@ -108,10 +108,9 @@ def _split(value: str) -> list[str]:
 
 
 def _packages(items: Mapping[str, str]) -> Facts:
-    found = []
-    for name, value in items.items():
-        match = re.match(rf"({VERSION})(?:\s|$)", value)
-        distribution = re.sub(r" version$", "", name).replace(" ", "-")
-        if name.endswith(" version") and distribution not in ("pytorch", "python") and match:
-            found += [package(distribution, match[1])] if bears_on_gpus(distribution) else []
-    return package_facts(found)
+    named = {
+        name.removesuffix(" version").replace(" ", "-"): items[name] for name in items if name.endswith(" version")
+    }
+    versions = ((name, re.match(rf"({VERSION})(?:\s|$)", value)) for name, value in named.items())
+    found = ((name, match[1]) for name, match in versions if match and name not in ("pytorch", "python"))
+    return package_facts(packages_of(found))

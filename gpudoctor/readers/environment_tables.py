@@ -23,7 +23,7 @@ from gpudoctor.readers.environment_fields import (
     whole_lines,
 )
 from gpudoctor.readers.facts import Facts, joined, sections
-from gpudoctor.readers.package_facts import VERSION, bears_on_gpus, package, package_facts
+from gpudoctor.readers.package_facts import VERSION, package, package_facts, packages_of
 from gpudoctor.readers.platform_facts import SYS_PLATFORMS, platform_facts
 from gpudoctor.readers.text import Text
 
@@ -138,8 +138,8 @@ def _config(text: Text) -> Facts:
 
 def _packages(fields: Mapping[str, str]) -> Facts:
     names = ("torchvision", "mmcv", "detectron2", "numpy")
-    versions = ((name, re.match(VERSION, fields.get(name, ""))) for name in names if bears_on_gpus(name))
-    return package_facts([package(name, match[0]) for name, match in versions if match])
+    versions = ((name, re.match(VERSION, fields.get(name, ""))) for name in names)
+    return package_facts(packages_of((name, match[0]) for name, match in versions if match))
 
 
 def _ultralytics(text: Text) -> Facts:
@@ -170,7 +170,7 @@ def _banner(match: re.Match[str], flat: str) -> Facts:
 def _checks(fields: Mapping[str, str], text: Text) -> Facts:
     python = python_facts(fields.get("Python", ""))
     rows = (match for match in map(_CHECKED.match, whole_lines(text)) if match)
-    found = [package(row[1], row[2]) for row in rows if bears_on_gpus(row[1])]
+    found = packages_of((row[1], row[2]) for row in rows)
     torch = next((item.version for item in found if item.name == "torch"), None)
     facts = torch_facts(torch, fields.get("CUDA"), None)
     system = platform_facts(fields.get("OS", ""), release_of(python))
@@ -219,12 +219,8 @@ def _lightning_facts(cuda: Mapping[str, str], parts: Mapping[str, Mapping[str, s
         python=python_facts(system.get("python", "")),
         system=System(os=os) if os in ("linux", "windows", "darwin") else None,
     )
-    found = [
-        package(name, version)
-        for name, version in listed.items()
-        if bears_on_gpus(name) and re.fullmatch(VERSION, version)
-    ]
-    return joined(facts, machine, package_facts(found[:400]))
+    found = packages_of((name, version) for name, version in listed.items() if re.fullmatch(VERSION, version))
+    return joined(facts, machine, package_facts(found))
 
 
 def _jax(text: Text) -> Facts:

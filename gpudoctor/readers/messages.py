@@ -27,11 +27,11 @@ _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exceptio
 def read(text: Text) -> Facts:
     """Return the symptoms in `text`, and the facts that they give."""
     found = recognise(text.flat, source=text.name)
-    gathered: Facts = {}
-    for row, symptom in found:
-        gathered = joined(gathered, _facts(row, symptom))
     known = tuple(symptom for _, symptom in found)
-    return {**gathered, "symptoms": (*known, *_unknown_error(text, [row for row, _ in found], known))}
+    return {
+        **joined(*(_facts(row, symptom) for row, symptom in found)),
+        "symptoms": (*known, *_unknown_error(text, [row for row, _ in found], known)),
+    }
 
 
 def _unknown_error(text: Text, rows: Sequence[FailureMessage], known: Sequence[Symptom]) -> Iterator[Symptom]:

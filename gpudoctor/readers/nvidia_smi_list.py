@@ -8,7 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, Device, Driver, DriverVersion
-from gpudoctor.parsers.nvidia_smi_xml import COMPUTE_MODES, MAXIMUM_DEVICES, MIB, pci_address
+from gpudoctor.parsers.nvidia_smi_xml import (
+    COMPUTE_MODES,
+    MAXIMUM_DEVICES,
+    enabled,
+    integer,
+    mebibytes,
+    pci_address,
+    watts,
+    yes,
+)
 from gpudoctor.readers.facts import Facts, join_devices
 from gpudoctor.readers.nvidia_smi_topology import listed_devices
 from gpudoctor.readers.text import Text
@@ -97,7 +106,7 @@ def _device(number: int, row: Mapping[str, str]) -> Device:
         if value is not None:
             told.setdefault(field, value)
     error = next((cell for cell in row.values() if cell.strip("[]") in ("GPU is lost", "GPU requires reset")), "")
-    index = _read(_integer, row.get("index"))
+    index = _read(integer, row.get("index"))
     return Device(
         nvml_index=index if index is not None and index < MAXIMUM_DEVICES else number,
         error=error.strip("[]"),
@@ -133,44 +142,6 @@ def _read(read_cell: Callable[[str], Any], cell: str | None) -> Any:
         return None
 
 
-def _integer(cell: str) -> int:
-    """Return 97 of "97", "97 %", "97 MHz"."""
-    match = re.fullmatch(r"(\d{1,9})(?: (?:%|MHz|C))?", cell)
-    if match is None:
-        raise ValueError(cell)
-    return int(match[1])
-
-
-def _bytes(cell: str) -> int:
-    match = re.fullmatch(r"(\d{1,9})(?: Mi?B)?", cell)
-    if match is None:
-        raise ValueError(cell)
-    return int(match[1]) * MIB
-
-
-def _watts(cell: str) -> float:
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)(?: W)?", cell)
-    if match is None:
-        raise ValueError(cell)
-    return float(match[1])
-
-
-def _state(cell: str) -> int:
-    return _integer(cell.removeprefix("P"))
-
-
-def _enabled(cell: str) -> bool:
-    if cell not in ("Enabled", "Disabled"):
-        raise ValueError(cell)
-    return cell == "Enabled"
-
-
-def _yes(cell: str) -> bool:
-    if cell.lower() not in ("yes", "no"):
-        raise ValueError(cell)
-    return cell.lower() == "yes"
-
-
 def _text(cell: str) -> str:
     return cell[:80]
 
@@ -184,27 +155,27 @@ _FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "pci.bus_id": ("pci_address", pci_address),
     "gpu_bus_id": ("pci_address", pci_address),
     "compute_cap": ("compute_capability", ComputeCapability.parse),
-    "memory.total": ("memory_total_bytes", _bytes),
-    "memory.used": ("memory_used_bytes", _bytes),
-    "temperature.gpu": ("temperature_celsius", _integer),
-    "utilization.gpu": ("utilization_percent", _integer),
-    "pstate": ("performance_state", _state),
-    "power.draw": ("power_draw_watts", _watts),
-    "power.draw.instant": ("power_draw_watts", _watts),
-    "enforced.power.limit": ("power_limit_watts", _watts),
-    "power.limit": ("power_limit_watts", _watts),
-    "power.default_limit": ("power_limit_default_watts", _watts),
-    "clocks.sm": ("clock_sm_mhz", _integer),
-    "clocks.current.sm": ("clock_sm_mhz", _integer),
-    "clocks.max.sm": ("clock_sm_max_mhz", _integer),
-    "persistence_mode": ("persistence_enabled", _enabled),
-    "mig.mode.current": ("mig_enabled", _enabled),
+    "memory.total": ("memory_total_bytes", mebibytes),
+    "memory.used": ("memory_used_bytes", mebibytes),
+    "temperature.gpu": ("temperature_celsius", integer),
+    "utilization.gpu": ("utilization_percent", integer),
+    "pstate": ("performance_state", integer),
+    "power.draw": ("power_draw_watts", watts),
+    "power.draw.instant": ("power_draw_watts", watts),
+    "enforced.power.limit": ("power_limit_watts", watts),
+    "power.limit": ("power_limit_watts", watts),
+    "power.default_limit": ("power_limit_default_watts", watts),
+    "clocks.sm": ("clock_sm_mhz", integer),
+    "clocks.current.sm": ("clock_sm_mhz", integer),
+    "clocks.max.sm": ("clock_sm_max_mhz", integer),
+    "persistence_mode": ("persistence_enabled", enabled),
+    "mig.mode.current": ("mig_enabled", enabled),
     "compute_mode": ("compute_mode", lambda cell: COMPUTE_MODES.get(cell.lower())),
-    "ecc.errors.uncorrected.volatile.total": ("ecc_uncorrected_volatile", _integer),
-    "retired_pages.pending": ("retired_pages_pending", _yes),
-    "pcie.link.gen.current": ("pcie_generation", _integer),
-    "pcie.link.gen.gpucurrent": ("pcie_generation", _integer),
-    "pcie.link.gen.max": ("pcie_generation_max", _integer),
-    "pcie.link.width.current": ("pcie_width", _integer),
-    "pcie.link.width.max": ("pcie_width_max", _integer),
+    "ecc.errors.uncorrected.volatile.total": ("ecc_uncorrected_volatile", integer),
+    "retired_pages.pending": ("retired_pages_pending", yes),
+    "pcie.link.gen.current": ("pcie_generation", integer),
+    "pcie.link.gen.gpucurrent": ("pcie_generation", integer),
+    "pcie.link.gen.max": ("pcie_generation_max", integer),
+    "pcie.link.width.current": ("pcie_width", integer),
+    "pcie.link.width.max": ("pcie_width_max", integer),
 }

@@ -31,42 +31,20 @@ _SIGNS = re.compile(
 
 # Sections, as the list titles them (lower case), with the name in the XML, whose parser reads the rest.
 # Source: `nvidia-smi -q` and `nvidia-smi -q -x` of R331 to R610.
+_SAME_NAME = (
+    *("mig mode", "pci", "clocks throttle reasons", "clocks event reasons", "fb memory usage", "bar1 memory usage"),
+    *("utilization", "ecc mode", "ecc errors", "volatile", "aggregate", "single bit", "double bit", "retired pages"),
+    *("remapped rows", "temperature", "power readings", "gpu power readings", "module power readings", "clocks"),
+    *("applications clocks", "default applications clocks", "deferred clocks", "max clocks"),
+    *("max customer boost clocks", "processes", "fabric", "health", "gpu reset status", "driver model"),
+)
 _SECTIONS = {
-    "mig mode": "mig_mode",
-    "pci": "pci",
+    **{name: name.replace(" ", "_") for name in _SAME_NAME},
     "gpu link info": "pci_gpu_link_info",
     "pcie generation": "pcie_gen",
     "link width": "link_widths",
-    "clocks throttle reasons": "clocks_throttle_reasons",
-    "clocks event reasons": "clocks_event_reasons",
     "clocks event reasons counters": "counters",
-    "fb memory usage": "fb_memory_usage",
-    "bar1 memory usage": "bar1_memory_usage",
     "conf compute protected memory usage": "cc_protected_memory_usage",
-    "utilization": "utilization",
-    "ecc mode": "ecc_mode",
-    "ecc errors": "ecc_errors",
-    "volatile": "volatile",
-    "aggregate": "aggregate",
-    "single bit": "single_bit",
-    "double bit": "double_bit",
-    "retired pages": "retired_pages",
-    "remapped rows": "remapped_rows",
-    "temperature": "temperature",
-    "power readings": "power_readings",
-    "gpu power readings": "gpu_power_readings",
-    "module power readings": "module_power_readings",
-    "clocks": "clocks",
-    "applications clocks": "applications_clocks",
-    "default applications clocks": "default_applications_clocks",
-    "deferred clocks": "deferred_clocks",
-    "max clocks": "max_clocks",
-    "max customer boost clocks": "max_customer_boost_clocks",
-    "processes": "processes",
-    "fabric": "fabric",
-    "health": "health",
-    "gpu reset status": "gpu_reset_status",
-    "driver model": "driver_model",
 }
 # Values: "section/name" (lower case, the section as in the XML; "" for the device itself), with the name in the XML.
 _VALUES = {
@@ -188,14 +166,8 @@ def _tree(lines: Sequence[str]) -> Element:
 
 
 _NESTED = (
-    "gpu link info",
-    "pcie generation",
-    "link width",
-    "volatile",
-    "aggregate",
-    "single bit",
-    "double bit",
-    "health",
+    *("gpu link info", "pcie generation", "link width"),
+    *("volatile", "aggregate", "single bit", "double bit", "health"),
 )
 
 

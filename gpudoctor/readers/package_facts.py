@@ -27,6 +27,11 @@ def package(name: str, version: str, installer: str = "", location: str = "") ->
     return Package(name=normalise(name), version=PackageVersion(version), installer=installer, location=location)
 
 
+def packages_of(pairs: Iterable[tuple[str, str]]) -> list[Package]:
+    """Return the packages, of names and versions, that bear on GPUs."""
+    return [package(name, version) for name, version in pairs if bears_on_gpus(name)]
+
+
 def package_facts(found: Sequence[Package], *, whole: Iterable[str] = (), complete: bool = False) -> Facts:
     """Return the sections that installed packages give; of two of one name the last counts.
 
@@ -36,19 +41,12 @@ def package_facts(found: Sequence[Package], *, whole: Iterable[str] = (), comple
     facts: Facts = {"python": Python(packages=packages)} if packages or complete else {}
     torch = next((item for item in packages if item.name == "torch"), None)
     if torch is not None:
-        facts["torch"] = Torch(installed=True, version=torch.version, location=_location(torch))
-    elif complete and not _mentions(whole, r"torch|pytorch.*"):
+        location = f"{torch.location}/torch" if torch.location.startswith("/") else None
+        facts["torch"] = Torch(installed=True, version=torch.version, location=location)
+    elif complete and not any(re.fullmatch(r"torch|pytorch.*", normalise(name)) for name in whole):
         facts["torch"] = Torch(installed=False)
     cupy = _cupy(packages, complete)
     return {**facts, "cupy": cupy} if cupy is not None else facts
-
-
-def _location(torch: Package) -> str | None:
-    return f"{torch.location}/torch" if torch.location.startswith("/") else None
-
-
-def _mentions(names: Iterable[str], pattern: str) -> bool:
-    return any(re.fullmatch(pattern, normalise(name)) for name in names)
 
 
 def _cupy(packages: Sequence[Package], complete: bool) -> Cupy | None:

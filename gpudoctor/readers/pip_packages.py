@@ -11,7 +11,7 @@ from gpudoctor.model import Package, PackageVersion, Project, Python, Requiremen
 from gpudoctor.parsers.requirements_files import normalise, parse_requirement
 from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.facts import Facts, joined
-from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
+from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts, packages_of
 from gpudoctor.readers.text import Text
 
 SOURCE = "pip"
@@ -78,7 +78,7 @@ def read(text: Text) -> Facts:
         wishes += wanted
         found += [] if wanted else list(_loose(block))
     found += _shown(text.lines)
-    found += [package(match[1], match[2]) for match in _OBJECT.finditer(text.flat) if bears_on_gpus(match[1])]
+    found += packages_of((match[1], match[2]) for match in _OBJECT.finditer(text.flat))
     found = [*_downloaded(text), *found, *_told(text)]
     gone = _gone(text)
     found = [item for item in found if (item.name, item.version.text) not in gone]
@@ -98,13 +98,11 @@ def _tables(lines: Sequence[str]) -> Iterator[_Listed]:
         rows = list(itertools.takewhile(bool, matches))
         named = [(row[1], row[2], row[3] or "") for row in rows if row]
         yield _Listed(
-            packages=[package(name, version, location=_folder(rest)) for name, version, rest in named if _bears(name)],
+            packages=[
+                package(name, version, location=_folder(rest)) for name, version, rest in named if bears_on_gpus(name)
+            ],
             names=[name for name, _, _ in named],
         )
-
-
-def _bears(name: str) -> bool:
-    return bears_on_gpus(name)
 
 
 def _folder(rest: str) -> str:
@@ -138,11 +136,8 @@ def _wishes(block: Sequence[str], source: str) -> list[Requirement]:
     titled = any(_WISH_TITLE.search(line) and not _PINNED.match(line) for line in block[:2])
     if not wishing and not (titled and pinned):
         return []
-    read = (
-        parse_requirement(_unmarked(line), f"{source}", {})
-        for line in block
-        if _WISH.match(line) or _PINNED.match(line)
-    )
+    lines = (line for line in block if _WISH.match(line) or _PINNED.match(line))
+    read = (parse_requirement(_unmarked(line), source, {}) for line in lines)
     return [item for item in read if item is not None and bears_on_gpus(item.name)]
 
 
@@ -193,11 +188,9 @@ def _told(text: Text) -> Iterator[Package]:
     for match in _SATISFIED.finditer(text.flat):
         if bears_on_gpus(match[1]):
             yield package(match[1], match[3], location=match[2] or "")
-    for match in _INSTALLED.finditer(text.flat):
-        for word in match[1].split():
-            pair = re.fullmatch(rf"({NAME})-({VERSION})", word)
-            if pair and bears_on_gpus(pair[1]):
-                yield package(pair[1], pair[2])
+    words = (word for match in _INSTALLED.finditer(text.flat) for word in match[1].split())
+    pairs = (re.fullmatch(rf"({NAME})-({VERSION})", word) for word in words)
+    yield from packages_of((pair[1], pair[2]) for pair in pairs if pair)
 
 
 def _gone(text: Text) -> set[tuple[str, str]]:

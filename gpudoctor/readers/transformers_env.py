@@ -9,14 +9,8 @@ from gpudoctor.readers.text import Text
 
 SOURCE = "transformers env"
 _FIRST = (
-    "transformers",
-    "diffusers",
-    "datasets",
-    "peft",
-    "trl",
-    "sentence-transformers",
-    "llamafactory",
-    "huggingface",
+    *("transformers", "diffusers", "datasets", "peft", "trl"),
+    *("sentence-transformers", "llamafactory", "huggingface"),
 )
 
 
