@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.data.rocm import rocm_targets_after
+from gpudoctor.data.rocm import OVERRIDE, gfx_target, rocm_targets_after
 from gpudoctor.model import AmdGpu, Environment, Finding, Fix, Pytorch, Severity, Symptom
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.remedies.torch_rocm import OVERRIDE, gfx_target
 from gpudoctor.symptoms import first, of_kind
 
 KINDS = (

@@ -9,6 +9,9 @@ from typing import Any
 from gpudoctor.data.tables import load_table
 from gpudoctor.model.record import record
 
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+"""The variable that names the gfx target whose code is to run: "10.3.0" for gfx1030."""
+
 
 @record
 class RocmRelease:
@@ -62,3 +65,11 @@ def gfx_target_of(name: str) -> str | None:
         if re.search(rf"(?<!\w)(?:{row['names']})(?!\w)", name, re.IGNORECASE):
             return str(row["gfx"])
     return None
+
+
+def gfx_target(override: str | None) -> str:
+    """Return the gfx target that HSA_OVERRIDE_GFX_VERSION names: gfx90a for "9.0.10"; "" for none."""
+    parts = (override or "").split(".")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        return ""
+    return f"gfx{int(parts[0])}{int(parts[1]):x}{int(parts[2]):x}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.data.rocm import first_rocm_release
+from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import AmdGpu, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import python_command, with_sudo
@@ -13,7 +13,6 @@ from gpudoctor.remedies.variables import set_variable, unset_variable
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
-OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 SUPPORTED = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
 PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"
 # Targets of the same family whose code runs on another one under the override, which AMD does not support.
@@ -88,14 +87,6 @@ def run_code_for_gfx_target(
         )
     )
     return tuple(remedies)
-
-
-def gfx_target(override: str | None) -> str:
-    """Return the gfx target that HSA_OVERRIDE_GFX_VERSION names: gfx90a for "9.0.10"; "" for none."""
-    parts = (override or "").split(".")
-    if len(parts) != 3 or not all(part.isdigit() for part in parts):
-        return ""
-    return f"gfx{int(parts[0])}{int(parts[1]):x}{int(parts[2]):x}"
 
 
 @fix
