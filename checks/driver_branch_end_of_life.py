@@ -1,6 +1,5 @@
 """The age of the driver's release branch."""
 
-import datetime
 from collections.abc import Iterator
 
 from gpudoctor.data import end_of_life
@@ -20,7 +19,7 @@ def driver_branch_end_of_life(driver: Driver, taken_at: str) -> Iterator[Finding
     ended = end_of_life(version)
     if ended is None:
         raise Skip(f"no end of life is published for branch {version.branch}")
-    if datetime.date.fromisoformat(taken_at[:10]) > ended:
+    if taken_at[:10] > ended.isoformat():
         yield Finding(
             severity=Severity.INFO,
             summary=f"Driver {version} is of branch {version.branch}, whose support ended on {ended.isoformat()}",

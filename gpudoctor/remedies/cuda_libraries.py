@@ -22,7 +22,7 @@ FIRST_CUDNN_WHEEL = 8
 
 
 @fix
-def install_cudnn(  # noqa: PLR0913
+def install_cudnn(
     *,
     python: Python | None,
     system: System | None,

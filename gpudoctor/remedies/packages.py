@@ -10,7 +10,7 @@ from gpudoctor.remedies.fixes import fix
 
 
 @fix
-def install_packages(  # noqa: PLR0913
+def install_packages(
     *,
     python: Python | None,
     requirements: Sequence[str],

@@ -69,7 +69,7 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python | None, sys
 
 
 @fix
-def torch_for_toolkit(  # noqa: PLR0913
+def torch_for_toolkit(
     *,
     nvcc: CudaVersion,
     python: Python | None,

@@ -15,7 +15,7 @@ from gpudoctor.remedies.torch_install import PREVIOUS, install_torch
 
 
 @fix
-def install_companions(  # noqa: PLR0913
+def install_companions(
     *,
     python: Python | None,
     system: System | None,
@@ -52,7 +52,7 @@ def install_companions(  # noqa: PLR0913
 
 
 @fix
-def install_torch_with_companion(  # noqa: PLR0913
+def install_torch_with_companion(
     *,
     python: Python | None,
     system: System | None,

@@ -75,7 +75,7 @@ def rename_shadowing_file(*, python: Python | None, system: System | None, sourc
 
 
 @fix
-def make_environment_for_torch(  # noqa: PLR0913
+def make_environment_for_torch(
     *,
     python: Python | None,
     system: System | None,

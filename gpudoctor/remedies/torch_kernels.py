@@ -16,7 +16,7 @@ ASK_BUILD = "import torch; print(torch.__version__, torch.cuda.get_arch_list(), 
 
 
 @fix
-def install_torch_or_choose_gpus(  # noqa: PLR0913
+def install_torch_or_choose_gpus(
     *,
     python: Python | None,
     system: System | None,
