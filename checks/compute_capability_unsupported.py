@@ -6,12 +6,12 @@ from gpudoctor.data import (
     TorchBuild,
     device_capability,
     features,
+    is_tegra,
     last_driver_branch,
     last_toolkit,
     runs_on,
     torch_builds,
 )
-from gpudoctor.data.capabilities import TEGRA
 from gpudoctor.model import ComputeCapability, Device, Finding, Fix, Severity, Torch
 from gpudoctor.registry import Skip, check, reachable
 
@@ -41,11 +41,12 @@ def compute_capability_unsupported(devices: tuple[Device, ...], torch: Torch | N
 
 
 def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch | None) -> Iterator[Finding]:
-    builds = [build for build in torch_builds() if _supports(build, number)]
+    builds = [build for build in torch_builds() if build.runs_on(number)]
     newest = torch_builds()[-1].release
-    if (number.major, number.minor) in TEGRA or any(build.release == newest for build in builds):
+    if is_tegra(number) or any(build.release == newest for build in builds):
         return
-    runs = bool(builds) or _installed_runs(torch, number)
+    installed = torch is not None and runs_on(torch.architectures or (), number, torch.cuda_version)
+    runs = bool(builds) or installed
     asked = torch is not None  # A report that tells of no PyTorch may be of a machine that needs none.
     facts = (f"{path}.compute_capability",) if device.compute_capability is not None else (f"{path}.name",)
     yield Finding(
@@ -61,15 +62,6 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
             "last_driver_branch": last_driver_branch(number),
         },
     )
-
-
-def _supports(build: TorchBuild, number: ComputeCapability) -> bool:
-    platforms = (build.architectures, *build.platform_architectures.values())
-    return build.available is not False and any(runs_on(names, number, build.cuda) for names in platforms)
-
-
-def _installed_runs(torch: Torch | None, number: ComputeCapability) -> bool:
-    return torch is not None and runs_on(torch.architectures or (), number, torch.cuda_version)
 
 
 def _last(builds: list[TorchBuild], newest: str) -> str:

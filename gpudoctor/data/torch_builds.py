@@ -6,9 +6,10 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from gpudoctor.data.capabilities import runs_on
 from gpudoctor.data.tables import load_table, source_of
 from gpudoctor.model.record import record
-from gpudoctor.model.versions import CudaVersion
+from gpudoctor.model.versions import ComputeCapability, CudaVersion
 
 INDEX = "https://download.pytorch.org/whl"
 
@@ -55,6 +56,11 @@ class TorchBuild:
     def index_url(self) -> str:
         """The package index that holds this build."""
         return f"{INDEX}/{self.variant}"
+
+    def runs_on(self, capability: ComputeCapability) -> bool:
+        """Return whether it is published for a platform with code for devices of this compute capability."""
+        platforms = (self.architectures, *self.platform_architectures.values())
+        return self.available is not False and any(runs_on(names, capability, self.cuda) for names in platforms)
 
 
 @record
