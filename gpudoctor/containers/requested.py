@@ -100,17 +100,12 @@ def find_subjects(
         project = _project(directory / (arguments.get("compose") or ""), environ)
     except NoComposeFile:
         return _of_dockerfile(client, arguments)
-    wanted = arguments.get("service")
-    services = [item for item in project.services if (item.name == wanted if wanted else project.starts(item))]
-    if wanted and not services:
-        names = ", ".join(item.name for item in project.services)
-        raise ValueError(f"no service {wanted!r} in {project.files[0]}: it has {names}")
+    services = project.wanted_services(arguments.get("service"))
     containers = service_containers(client, project)
-    built = [(service, service.build) for service in services if service.build is not None]
     return tuple(
-        _of_service(client, project, service, build, containers.get(service.name, ()))
-        for service, build in built
-        if not build.is_remote
+        _of_service(client, project, service, service.build, containers.get(service.name, ()))
+        for service in services
+        if service.build is not None and not service.build.is_remote
     )
 
 

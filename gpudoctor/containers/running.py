@@ -17,6 +17,7 @@ from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import is_same
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.base_images import environment_of
+from gpudoctor.containers.images.files import is_below
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.containers.packages.loaded_code import loaded_code
 from gpudoctor.model.images import Mounted, RunningContainer
@@ -81,9 +82,7 @@ def _code_of(about: Mapping[str, Any], mounts: Sequence[Mapping[str, Any]]) -> f
     """Return the mounted Python files that the container's process can have read; None where nobody can tell."""
     config: Mapping[str, Any] = about.get("Config") or {}
     places = [(_destination(mount), str(mount.get("Source") or "")) for mount in mounts]
-    return loaded_code(
-        _command_of(about), str(config.get("WorkingDir") or "/"), environment_of({"Config": config}), places
-    )
+    return loaded_code(_command_of(about), str(config.get("WorkingDir") or "/"), environment_of(config), places)
 
 
 def _kept_image(api: APIClient, about: Mapping[str, Any], image_id: str) -> str:
@@ -106,7 +105,7 @@ def _modified(
     hidden = tuple(mount.destination for mount in mounts)
     changes = {str(change.get("Path")): change.get("Kind") for change in api.diff(pair.id) or ()}
     removed = tuple(path for path, kind in changes.items() if kind == _DELETED)
-    concerned = [path for path in placed if (path in changes or _below(path, removed)) and not _below(path, hidden)]
+    concerned = [path for path in placed if (path in changes or is_below(path, removed)) and not is_below(path, hidden)]
     return tuple(sorted(pair.differing(concerned)))[:MAXIMUM_NAMED]
 
 
@@ -134,8 +133,7 @@ def _is_alike(image: ContainerFiles, container: ContainerFiles, path: str) -> bo
     if None in about or len({(item or {})["size"] for item in about}) > 1:
         return about == (None, None)
     files = (image.whole_file(path), container.whole_file(path))
-    told = [(f.kind, f.is_executable, f.link_target, f.digest) for f in files if f is not None]
-    return len(set(told)) == 1
+    return len({file.identity for file in files if file is not None}) == 1
 
 
 def _in_force(mounts: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -151,7 +149,7 @@ def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, CopiedFile
     by_mount = (m for m in about.get("Mounts") or () if m.get("Type") == "tmpfs")
     destinations = {*((about.get("HostConfig") or {}).get("Tmpfs") or {}), *(str(m["Destination"]) for m in by_mount)}
     for destination in sorted({posixpath.normpath(path) for path in destinations} - {*_SCRATCH}):
-        hidden = {item.file.path for path, item in placed.items() if _below(path, (destination,))}
+        hidden = {item.file.path for path, item in placed.items() if is_below(path, (destination,))}
         if hidden:
             yield Mounted(destination=destination, missing=tuple(sorted(hidden))[:MAXIMUM_NAMED])
 
@@ -185,22 +183,22 @@ class _MountLook:
     def concerns(self, mount: Mapping[str, Any]) -> bool:
         """Return whether the mount lies over a copied file, or shows the context."""
         destination = _destination(mount)
-        return self._is_inside(mount) or any(_below(path, (destination,)) for path in self._placed)
+        return self._is_inside(mount) or any(is_below(path, (destination,)) for path in self._placed)
 
     def _is_inside(self, mount: Mapping[str, Any]) -> bool:
         root = os.path.realpath(self._context.root)
-        return mount.get("Type") == "bind" and _below(os.path.realpath(str(mount.get("Source") or "")), (root,))
+        return mount.get("Type") == "bind" and is_below(os.path.realpath(str(mount.get("Source") or "")), (root,))
 
     def mounted(self, mount: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> Mounted:
         """Return the facts about one mount. others: all of them; where one lies in another, the inner one counts."""
         destination = _destination(mount)
         inner = tuple(
-            path for path in map(_destination, others) if path != destination and _below(path, (destination,))
+            path for path in map(_destination, others) if path != destination and is_below(path, (destination,))
         )
         covered = {
             path: item
             for path, item in self._placed.items()
-            if _below(path, (destination,)) and not _below(path, inner)
+            if is_below(path, (destination,)) and not is_below(path, inner)
         }
         shown = self._pair.container.read([destination], {path: i.file.size_bytes for path, i in covered.items()})
         other = {path for path, i in covered.items() if path not in shown or not is_same(self._context, i, shown[path])}
@@ -225,8 +223,8 @@ class _MountLook:
     def _code_in(self, source: str) -> Iterable[str]:
         """Return the Python files at or below `source` that the process can have read."""
         if self._code is not None:
-            return [path for path in self._code if _below(path, (source,))]
-        return [source] if source.endswith(".py") else islice(_code_below(source), MAXIMUM_CODE_FILES)
+            return [path for path in self._code if is_below(path, (source,))]
+        return [source] if source.endswith(".py") else islice(_codeis_below(source), MAXIMUM_CODE_FILES)
 
     def _is_of_context(self, there: str, placed: CopiedFile) -> bool:
         """Return whether the mount shows the file of the context itself, not a copy of it."""
@@ -240,8 +238,9 @@ class _MountLook:
 
         The engine shows the new file; only the kernel tells what the process sees.
         """
-        if not os.path.isfile(source) or not _is_deleted(self._pid, destination):
-            return _is_deleted(self._pid, destination) if os.path.isfile(source) else None
+        deleted = _is_deleted(self._pid, destination) if os.path.isfile(source) else None
+        if not deleted:
+            return deleted
         try:  # as root, the old file can be read: it may have been replaced by an equal one
             return not filecmp.cmp(f"/proc/{self._pid}/root{destination}", source, shallow=False)
         except OSError:
@@ -257,7 +256,7 @@ def _newest(paths: Iterable[str]) -> tuple[float, str] | None:
     return max(times, default=None)
 
 
-def _code_below(folder: str) -> Iterator[str]:
+def _codeis_below(folder: str) -> Iterator[str]:
     """Yield the Python files below `folder`, without those that only tests and builds read."""
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_SOURCE]
@@ -289,7 +288,3 @@ def _destination(mount: Mapping[str, Any]) -> str:
 
 def _source_of(source: str, destination: str, path: str) -> str:
     return source if path == destination else os.path.join(source, posixpath.relpath(path, destination))
-
-
-def _below(path: str, folders: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)

@@ -83,22 +83,10 @@ def _project(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Projec
         return None
 
 
-def _services(project: Project, wanted: str | None) -> tuple[Service, ...]:
-    """Return the services to look at.
-
-    Raises:
-        ValueError: there is no service of the name wanted.
-    """
-    found = tuple(item for item in project.services if (item.name == wanted if wanted else project.starts(item)))
-    if wanted and not found:
-        raise ValueError(f"no service {wanted!r} in {project.files[0]}")
-    return found
-
-
 def _without_engine(project: Project | None, arguments: Mapping[str, Any], base: str | None) -> Containers:
     if project is None:
         return Containers(setups=(_of_dockerfile(base),))
-    services = _services(project, arguments.get("service"))
+    services = project.wanted_services(arguments.get("service"))
     return Containers(setups=tuple(_of_service(service, None) for service in services))
 
 
@@ -143,7 +131,7 @@ class _Look:
     def _services(self, project: Project, wanted: str | None) -> Iterator[ContainerSetup]:
         """Yield each service, and after it its containers."""
         containers = service_containers(self._client, project)
-        for service in _services(project, wanted):
+        for service in project.wanted_services(wanted):
             images = (self._inspect_image(name) for name in service.images)
             image = next((found for found in images if found is not None), None)
             yield replace(_of_service(service, image), torch=self._torch_of_image(image))
@@ -239,21 +227,16 @@ def torch_of(found: FoundTorch) -> Torch:
     Raises:
         ValueError: its version.py is another file.
     """
-    if not found.version_file:
-        build, cuda = build_of_version(found.version)
-        return Torch(
-            installed=True,
-            version=PackageVersion(found.version),
-            build=build,
-            cuda_version=cuda,
-            location=found.folder,
-        )
-    file = parse_torch_version_file(found.version_file)
+    if found.version_file:
+        file = parse_torch_version_file(found.version_file)
+        version, build, cuda = file.version, file.build, file.cuda_version
+    else:
+        version, (build, cuda) = found.version, build_of_version(found.version)
     return Torch(
         installed=True,
-        version=PackageVersion(file.version) if file.version else None,
-        build=file.build,
-        cuda_version=file.cuda_version,
+        version=PackageVersion(version) if version else None,
+        build=build,
+        cuda_version=cuda,
         location=found.folder,
     )
 

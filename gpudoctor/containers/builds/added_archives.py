@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from gpudoctor.containers.builds.context import ContextFile
+from gpudoctor.containers.builds.context import ContextFile, digest_of
 
 MAXIMUM_MEMBERS = 20_000
 MAXIMUM_BYTES = 256 << 20
 """Of the unpacked files; a larger archive is not looked into."""
-
-_CHUNK = 1 << 20
 
 
 class NotRead(Exception):
@@ -54,13 +51,12 @@ def _members(archive: tarfile.TarFile, file: ContextFile) -> Iterator[tuple[str,
             yield name, replace(file, link_target=member.linkname)
         elif member.isfile():
             executable = bool(member.mode & 0o100)
-            yield name, replace(file, size_bytes=member.size, is_executable=executable, digest=_digest(archive, member))
+            digest = member_digest(archive, member)
+            yield name, replace(file, size_bytes=member.size, is_executable=executable, digest=digest)
 
 
-def _digest(archive: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    digest = hashlib.sha256()
+def member_digest(archive: tarfile.TarFile, member: tarfile.TarInfo) -> str:
+    """Return the SHA-256 of a regular file in the archive."""
     stream = archive.extractfile(member)
     assert stream is not None, "a regular file"
-    while chunk := stream.read(_CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
+    return digest_of(stream)

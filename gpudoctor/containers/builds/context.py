@@ -8,6 +8,7 @@ import posixpath
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from gpudoctor.containers.builds.dockerignore import DockerIgnore, parse_dockerignore
 from gpudoctor.model.record import record
@@ -75,11 +76,8 @@ class BuildContext:
             return file.digest
         if file.content is not None:
             return hashlib.sha256(file.content.encode()).hexdigest()
-        digest = hashlib.sha256()
         with (self.root / file.path).open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-        return digest.hexdigest()
+            return digest_of(stream)
 
     def entry(self, path: str) -> os.stat_result | None:
         """Return what stands at `path`, links not followed; None where nothing does."""
@@ -142,6 +140,14 @@ class BuildContext:
             modified_at=found.st_mtime,
             has_other_names=found.st_nlink > 1,
         )
+
+
+def digest_of(stream: IO[bytes]) -> str:
+    """Return the SHA-256 of what is left in the stream, which is read in pieces."""
+    digest = hashlib.sha256()
+    while chunk := stream.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def read_context(root: Path, dockerfile: Path | None = None) -> BuildContext:

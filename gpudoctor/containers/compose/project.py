@@ -90,3 +90,15 @@ class Project:
     def starts(self, service: Service) -> bool:
         """Return whether `up` starts the service: it has no profile, or one that is switched on."""
         return not service.profiles or "*" in self.profiles or not set(service.profiles).isdisjoint(self.profiles)
+
+    def wanted_services(self, name: str | None) -> tuple[Service, ...]:
+        """Return the service of that name, or without a name those that `up` starts.
+
+        Raises:
+            ValueError: there is no service of that name.
+        """
+        found = tuple(item for item in self.services if (item.name == name if name else self.starts(item)))
+        if name and not found:
+            names = ", ".join(item.name for item in self.services)
+            raise ValueError(f"no service {name!r} in {self.files[0]}: it has {names}")
+        return found

@@ -69,15 +69,6 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
         raise EngineUnavailable(_on_one_line(explain(error, endpoint, environ))) from None
 
 
-def command_environment(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the variables that bring a docker or compose command to the engine of `connect`; none where it finds it.
-
-    Raises:
-        ValueError: the docker context cannot be read.
-    """
-    return find_endpoint(environ).environment
-
-
 def reached_by(api: APIClient, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of ProjectImage that tell how a user reaches the engine from a shell."""
     endpoint = find_endpoint(environ)

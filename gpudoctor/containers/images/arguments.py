@@ -31,9 +31,7 @@ def differing_defaults(fit: HistoryMatch, plan: Plan, built_at: float) -> tuple[
     """
     if plan.changed_at <= built_at:
         return ()
-    stages = plan.stages[plan.root.index : plan.target.index + 1]
-    defaults = {name: value for stage in stages for name, value in stage.arguments.items()}
-    defaults = {name: value for name, value in defaults.items() if name not in plan.arguments}
+    defaults = {name: value for name, value in _declared(plan).items() if name not in plan.arguments}
     written = (re.fullmatch(r"ARG (\w+)=(.*)", entry.text, re.DOTALL) for entry in fit.own if entry.by_buildkit)
     had = ((item[1], item[2]) for item in written if item is not None)
     return _told(((name, value) for name, value in had if defaults.get(name, value) != value), defaults)
@@ -46,9 +44,9 @@ def _told(differing: Iterable[tuple[str, str]], wanted: Mapping[str, str]) -> tu
     )
 
 
-def _declared(plan: Plan) -> set[str]:
+def _declared(plan: Plan) -> dict[str, str]:
     stages = plan.stages[plan.root.index : plan.target.index + 1]
-    return {name for stage in stages for name in stage.arguments}
+    return {name: value for stage in stages for name, value in stage.arguments.items()}
 
 
 def _differing(given: Mapping[str, str], entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:

@@ -100,9 +100,9 @@ def written_at(image: Inspected) -> float:
     return max(tagged, seconds_of(str(image.get("Created") or "")))
 
 
-def environment_of(about: Inspected) -> dict[str, str]:
-    """Return the variables of an image or container."""
-    pairs = (str(item).partition("=") for item in (about.get("Config") or {}).get("Env") or ())
+def environment_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables of an image or container. config: of it, as the engine describes it."""
+    pairs = (str(item).partition("=") for item in config.get("Env") or ())
     return {name: value for name, _, value in pairs}
 
 
@@ -110,7 +110,7 @@ def _handed_over(about: Inspected) -> Base:
     config = about.get("Config") or {}
     return Base(
         directory=config.get("WorkingDir") or "/",
-        environment=environment_of(about),
+        environment=environment_of(config),
         triggers=tuple(config.get("OnBuild") or ()),
     )
 
@@ -126,7 +126,9 @@ def _told_by_image(image: Inspected, plan: Plan, fit: HistoryMatch) -> Base:
     last = [path for _, name, path in directories if name and path.startswith("/")]
     return Base(
         directory=last[-1] if last else "/",
-        environment={name: value for name, value in environment_of(image).items() if name not in own},
+        environment={
+            name: value for name, value in environment_of(image.get("Config") or {}).items() if name not in own
+        },
     )
 
 

@@ -85,11 +85,10 @@ class ImageFacts:
 
     def files(self) -> StoredFiles:
         """Return the files of the image, for a `with`."""
-        return StoredFiles(self._api, self.id, self._store(self.id))
+        return self._files_of(self.id)
 
-    @staticmethod
-    def _store(image_id: str) -> AnswerStore:
-        return AnswerStore(cache_folder(os.environ), image_id)
+    def _files_of(self, image_id: str) -> StoredFiles:
+        return StoredFiles(self._api, image_id, AnswerStore(cache_folder(os.environ), image_id))
 
     def instructions(self, files: StoredFiles | None = None) -> tuple[CopiedFiles, ...]:
         """Return how each COPY and ADD of the plan lies beside the image.
@@ -111,7 +110,10 @@ class ImageFacts:
         looks = [compare_copy(self.plan.context, copy, there, self.moment(copy), known) for copy in copies]
         looks = [self._without_inherited(item) for item in looks]
         layers = self._layers(looks, files)
-        concluded = [self._conclude(item, self._layer(layers, item.traced)) for item in looks]
+        concluded = [
+            conclude(self.plan.context, item, self._layer(layers, item.traced), by_buildkit=self.by_buildkit)
+            for item in looks
+        ]
         seen = frozenset(path for item in looks for path in item.seen)
         return tuple(self._with_doubt(item, look, seen) for item, look in zip(concluded, looks, strict=True))
 
@@ -125,7 +127,7 @@ class ImageFacts:
                 continue
             if about is None:
                 return replace(look, extra=())
-            with StoredFiles(self._api, str(about["Id"]), self._store(str(about["Id"]))) as files:
+            with self._files_of(str(about["Id"])) as files:
                 there = files.read({folder.source}, {})
             inherited |= {folder.target + path.removeprefix(folder.source) for path in there}
         return replace(look, extra=tuple(path for path in look.extra if path not in inherited)) if folders else look
@@ -146,9 +148,6 @@ class ImageFacts:
     def _is_any_older(self, look: CopyComparison) -> bool:
         """Return whether the times of files tell: in a new checkout, all are newer than the image."""
         return any(file.changed_at <= self.built_at for file in look.traced.inputs)
-
-    def _conclude(self, item: CopyComparison, layer: Mapping[str, ImageFile] | None) -> CopiedFiles:
-        return conclude(self.plan.context, item, layer, by_buildkit=self.by_buildkit)
 
     def moment(self, traced: ResolvedCopy) -> Moment | None:
         """Return when the COPY was carried out. The history has whole seconds, the image its exact end."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import posixpath
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, cast
 
+from gpudoctor.containers.builds.added_archives import member_digest
 from gpudoctor.model.record import record
 
 MAXIMUM_ENTRIES = 300_000
-_CHUNK = 1 << 20
 
 
 class TooLarge(Exception):
@@ -36,6 +35,11 @@ class ImageFile:
     digest: str = ""
     changed_at: float = 0.0
     same_as: str = ""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Return what is equal for two files that a program cannot tell apart."""
+        return self.kind, self.size_bytes, self.is_executable, self.link_target, self.digest
 
 
 def read_archive(
@@ -66,6 +70,11 @@ def read_archive(
     return found
 
 
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Return whether `path` is one of the folders, or is inside one."""
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
 def path_of(parent: str, name: str) -> str | None:
     """Return the absolute path of a member; None for a name that leads out of the archive."""
     if name.startswith("/") or ".." in name.split("/"):
@@ -85,19 +94,10 @@ def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo, parent: str, siz
         kind="file",
         size_bytes=member.size,
         is_executable=bool(member.mode & 0o100),
-        digest=_digest(archive, member) if member.isfile() and member.size == size else "",
+        digest=member_digest(archive, member) if member.isfile() and member.size == size else "",
         changed_at=member.mtime,
         same_as=(path_of(parent, member.linkname) or "") if member.islnk() else "",
     )
-
-
-def _digest(archive: tarfile.TarFile, member: tarfile.TarInfo) -> str:
-    digest = hashlib.sha256()
-    stream = archive.extractfile(member)
-    assert stream is not None, "a regular file"
-    while chunk := stream.read(_CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 class Stream:

@@ -161,10 +161,8 @@ def _may_be_same(steps: Sequence[Step], entries: Sequence[Entry]) -> bool:
     """Return whether they differ only in what builders write of here-documents: each version in a way of its own."""
     if len(steps) != len(entries):
         return False
-    names = (
-        (step, _NOP.sub("", entry.text, count=1).partition(" ")[0]) for step, entry in zip(steps, entries, strict=True)
-    )
-    return all(step.instruction.heredocs and step.instruction.name == name for step, name in names)
+    pairs = zip(steps, entries, strict=True)
+    return all(step.instruction.heredocs and step.instruction.name == _name_of(entry) for step, entry in pairs)
 
 
 def _key(step: Step, builder: str) -> str:
@@ -235,7 +233,7 @@ class _EntryReader:
         self._commands = sorted(runs, key=len, reverse=True)
 
     def key(self, entry: Entry) -> str:
-        text = _NOP.sub("", entry.text, count=1).removesuffix("# buildkit").strip()
+        text = _said(entry)
         name, _, rest = text.partition(" ")
         if text == entry.text.strip() and not entry.by_buildkit:
             name, rest = "RUN", text  # the classic builder writes nothing but the command

@@ -13,7 +13,7 @@ from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import compared, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.facts import ImageFacts, read_copied
-from gpudoctor.containers.images.files import ImageFile
+from gpudoctor.containers.images.files import ImageFile, is_below
 from gpudoctor.containers.images.reader import ContainerFiles
 from gpudoctor.model.images import CopiedFiles, RunningContainer
 
@@ -56,11 +56,11 @@ def _older(
     stale, missing = [], []
     for placed in compared(copy):
         path = image_path_of(placed, mine)
-        if any(path == other or path.startswith(f"{other.rstrip('/')}/") for other in hidden):
+        if is_below(path, hidden):
             continue
         if path not in theirs and path in mine:
             missing.append(placed.file.path)
-        elif path in theirs and _told(theirs[path]) != _told(mine.get(path)):
+        elif path in theirs and (path not in mine or theirs[path].identity != mine[path].identity):
             stale.append(placed.file.path)
     return CopiedFiles(
         line=copy.copy.instruction.line,
@@ -70,7 +70,3 @@ def _older(
         stale=tuple(sorted(stale)[:MAXIMUM_NAMED]),
         missing=tuple(sorted(missing)[:MAXIMUM_NAMED]),
     )
-
-
-def _told(file: ImageFile | None) -> tuple[object, ...]:
-    return () if file is None else (file.kind, file.size_bytes, file.is_executable, file.link_target, file.digest)

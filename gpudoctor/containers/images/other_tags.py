@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.images.base_images import UNTAGGED
 from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.images.history import HistoryMatch, chain, entries_of, match_history
 
@@ -31,7 +32,7 @@ def fresh_tags(api: APIClient, stale: ImageFacts) -> tuple[str, ...]:
         OSError: a file of the context cannot be read.
     """
     others = (image for image in _newest(api) if image["Id"] != stale.id)
-    alike = (image for image in others if _is_of_same_dockerfile(api, image, stale.plan))
+    alike = (image for image in others if (there := _fit(api, image, stale.plan)) is not None and there.fits)
     return tuple(tag for image in islice(alike, MAXIMUM_COMPARED) for tag in _fresh_tags_of(api, image, stale.plan))
 
 
@@ -66,11 +67,6 @@ def _newest(api: APIClient) -> list[Mapping[str, Any]]:
     return sorted(images, key=lambda image: -int(image.get("Created") or 0))[:MAXIMUM_HISTORIES]
 
 
-def _is_of_same_dockerfile(api: APIClient, image: Mapping[str, Any], plan: Plan) -> bool:
-    there = _fit(api, image, plan)
-    return there is not None and there.fits
-
-
 def _fit(api: APIClient, image: Mapping[str, Any], plan: Plan) -> HistoryMatch | None:
     from docker.errors import NotFound
 
@@ -93,4 +89,4 @@ def _fresh_tags_of(api: APIClient, image: Mapping[str, Any], plan: Plan) -> list
 
 
 def _tags(image: Mapping[str, Any]) -> list[str]:
-    return [str(tag) for tag in image.get("RepoTags") or () if tag != "<none>:<none>"]
+    return [str(tag) for tag in image.get("RepoTags") or () if tag != UNTAGGED]

@@ -11,7 +11,6 @@ from gpudoctor.containers.builds.copied_files import WILDCARDS
 from gpudoctor.containers.builds.stages import Copy, Stage, find_stage
 from gpudoctor.containers.images.base_images import inspect_image, written_at
 from gpudoctor.containers.images.facts import ImageFacts
-from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 
 if TYPE_CHECKING:
@@ -80,19 +79,16 @@ def _brings_others(theirs: ContainerFiles, mine: ContainerFiles, copy: Copy, sou
     return any(there.get(relative) != told for relative, told in wanted.items())
 
 
-def _content(files: ContainerFiles, path: str) -> tuple[bool, dict[str, tuple[str, bool, str, str]]]:
-    """Return whether a single file stands at `path`, and what each file there is, by its relative path."""
+def _content(files: ContainerFiles, path: str) -> tuple[bool, dict[str, tuple[object, ...]]]:
+    """Return whether a single file stands at `path`, and the identity of each file there, by its relative path."""
     file = files.whole_file(path)
     if file is None:
         return False, {}
     if file.kind != "folder":
-        return True, {"": _told(file)}
+        return True, {"": file.identity}
     sizes = {name: item.size_bytes for name, item in files.read([path], {}).items() if item.kind == "file"}
     if sum(sizes.values()) > MAXIMUM_BYTES:
         return False, {}
     found = files.read([path], sizes)
-    return False, {posixpath.relpath(name, path): _told(item) for name, item in found.items() if item.kind != "folder"}
-
-
-def _told(file: ImageFile) -> tuple[str, bool, str, str]:
-    return file.kind, file.is_executable, file.link_target, file.digest
+    kept = {name: item.identity for name, item in found.items() if item.kind != "folder"}
+    return False, {posixpath.relpath(name, path): identity for name, identity in kept.items()}

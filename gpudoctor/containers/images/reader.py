@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from gpudoctor.containers.engines.connection import seconds_of
-from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, read_archive
+from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, is_below, read_archive
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -103,17 +103,17 @@ class ContainerFiles:
         """
         found: dict[str, ImageFile] = {}
         done: list[str] = []
-        for folder in sorted({_plain(folder) for folder in folders}, key=len):
+        for folder in sorted({folder.rstrip("/") or "/" for folder in folders}, key=len):
             self._read_folder(folder, sizes, found, done)
         for path, size in sizes.items():
             is_hard_link = path in found and found[path].same_as
-            file = self.file(path, size) if is_hard_link or not _below(path, done) else None
+            file = self.file(path, size) if is_hard_link or not is_below(path, done) else None
             found.update({} if file is None else {path: file})
         return found
 
     def _read_folder(self, folder: str, sizes: Mapping[str, int], found: dict[str, ImageFile], done: list[str]) -> None:
         """Read the folder into `found` and note it in `done`; where it holds far too much, the folders in it."""
-        if _below(folder, done):
+        if is_below(folder, done):
             return
         if folder != "/" and self._read_whole(folder, sizes, found):
             done.append(folder)
@@ -127,7 +127,7 @@ class ContainerFiles:
 
     def _read_whole(self, folder: str, sizes: Mapping[str, int], found: dict[str, ImageFile]) -> bool:
         """Read the folder whole into `found`; return whether it could be: not where it holds far too much."""
-        wanted = sum(size for path, size in sizes.items() if _below(path, [folder]))
+        wanted = sum(size for path, size in sizes.items() if is_below(path, [folder]))
         real, chunks, about = self._open(folder)
         if about is None:
             return True
@@ -231,14 +231,6 @@ def _of_other_size(about: Mapping[str, Any]) -> ImageFile:
     )
 
 
-def _plain(path: str) -> str:
-    return path.rstrip("/") or "/"
-
-
-def _below(path: str, folders: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
-
-
 def _moved(path: str, old: str, new: str) -> str:
     """Return `path` with the folder `old` at its beginning replaced by `new`."""
-    return new + path[len(old) :] if old != new and _below(path, [old]) else path
+    return new + path[len(old) :] if old != new and is_below(path, [old]) else path

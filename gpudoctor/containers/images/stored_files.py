@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudoctor.containers.images.answer_store import AnswerStore, question_of
 from gpudoctor.containers.images.files import ImageFile
@@ -15,6 +15,8 @@ from gpudoctor.model.codec import from_json, to_json
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+T = TypeVar("T")
 
 
 class StoredFiles:
@@ -36,37 +38,23 @@ class StoredFiles:
     def read(self, folders: Iterable[str], sizes: Mapping[str, int]) -> dict[str, ImageFile]:
         """Return the files below `folders` and at the paths of `sizes`, by absolute path."""
         wanted = sorted(folders)
-        question = question_of("read", wanted, sizes)
-        try:
-            return from_json(dict[str, ImageFile], self._store[question], "stored files")
-        except (KeyError, ValueError):
-            found = self._files.read(wanted, sizes)
-        self._store[question] = {path: to_json(file) for path, file in found.items()}
-        return found
+        return self._answer(
+            dict[str, ImageFile], lambda: self._files.read(wanted, sizes), question_of("read", wanted, sizes)
+        )
 
     def stat(self, path: str) -> Mapping[str, Any] | None:
         """Return what the engine says of `path`; None where nothing stands there."""
-        question = question_of("stat", path)
-        if question not in self._store:
-            self._store[question] = self._files.stat(path)
-        about = self._store[question]
-        return about if isinstance(about, dict) else None
+        return self._answer(dict[str, Any] | None, lambda: self._files.stat(path), question_of("stat", path))
 
     def text(self, path: str, limit_bytes: int) -> str | None:
         """Return the content of a file; None where there is none of at most `limit_bytes`."""
         question = question_of("text", path, limit_bytes)
-        if question not in self._store:
-            self._store[question] = self._files.text(path, limit_bytes)
-        text = self._store[question]
-        return text if isinstance(text, str) else None
+        return self._answer(str | None, lambda: self._files.text(path, limit_bytes), question)
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
         """Return the names in `folder`; None where there is none, or too much in it to know them all."""
         question = question_of("names", folder, limit_bytes)
-        if question not in self._store:
-            self._store[question] = self._files.names(folder, limit_bytes)
-        names = self._store[question]
-        return None if names is None else tuple(str(name) for name in names)
+        return self._answer(tuple[str, ...] | None, lambda: self._files.names(folder, limit_bytes), question)
 
     def layers(self, sizes: Mapping[str, int], in_time: Callable[[], bool]) -> tuple[Layer, ...]:
         """Return the layers of the image, with the files at the paths of `sizes`; see `read_layers`.
@@ -74,13 +62,20 @@ class StoredFiles:
         Raises:
             Unreadable: they are not understood, or reading takes too long.
         """
-        question = question_of("layers", sizes)
+        return self._answer(
+            tuple[Layer, ...],
+            lambda: read_layers(self._api.get_image(self._image_id), sizes, in_time),
+            question_of("layers", sizes),
+        )
+
+    def _answer(self, kind: Any, ask: Callable[[], T], question: str) -> T:
+        """Return the stored answer, which is of type `kind`, else the one that `ask` gives, and store that."""
         try:
-            return from_json(tuple[Layer, ...], self._store[question], "stored layers")
+            answer: T = from_json(kind, self._store[question], "stored answer")
         except (KeyError, ValueError):
-            found = read_layers(self._api.get_image(self._image_id), sizes, in_time)
-        self._store[question] = to_json(found)
-        return found
+            answer = ask()
+            self._store[question] = to_json(answer)
+        return answer
 
     @cached_property
     def _files(self) -> ContainerFiles:

@@ -30,7 +30,7 @@ def package_paths(files: Files, config: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         docker.errors.APIError: the engine refuses.
     """
-    environment = environment_of({"Config": config})
+    environment = environment_of(config)
     named = (posixpath.normpath(path) for path in environment.get("PYTHONPATH", "").split(":") if path.startswith("/"))
     candidates = dict.fromkeys((*named, *_installed(files, config, environment)))
     return tuple(path for path in candidates if files.stat(path) is not None)

@@ -88,7 +88,7 @@ def shadowing(files: Files, folders: Sequence[str], facts: ImageFacts, config: M
     if not older:
         return Shadows()
     first = first_folders(files, config)
-    named = environment_of({"Config": config}).get("PYTHONPATH", "").split(":")
+    named = environment_of(config).get("PYTHONPATH", "").split(":")
     before = {posixpath.normpath(path) for path in (*(first or ()), *named) if path}
     later = tuple(path for path, package in older if posixpath.dirname(package.folder) not in before)
     return Shadows(possible=later) if first is None else Shadows(imported=later)

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gpudoctor.containers.images.base_images import environment_of
 from gpudoctor.containers.images.reader import Files
 from gpudoctor.model.record import record
 
@@ -81,8 +82,7 @@ def started_file(command: Sequence[str], directory: str) -> Started | None:
 class _Reader:
     def __init__(self, files: Files, config: Mapping[str, Any]) -> None:
         self._files = files
-        pairs = (str(item).partition("=") for item in config.get("Env") or ())
-        self._environment = {name: value for name, _, value in pairs}
+        self._environment = environment_of(config)
 
     def folders(self, words: Sequence[str], directory: str, depth: int = 0) -> tuple[str, ...] | None:
         """Return the folders for one command. depth: of scripts that it stands in; deeper ones are not read."""

@@ -91,14 +91,8 @@ class ComposeBuilder:
     def build(self, tag: str, *, no_cache: bool = False, stages: tuple[str, ...] = ()) -> Command:  # noqa: ARG002
         """Return the build. What is read from standard input is merged over the project's files."""
         image = {"services": {self.service: {"image": tag}}}
-        return self._command(
-            "-f",
-            "/dev/stdin",
-            "build",
-            *(("--no-cache",) if no_cache else ()),
-            self.service,
-            text=json.dumps(image),
-        )
+        cache = ("--no-cache",) if no_cache else ()
+        return self._command("-f", "/dev/stdin", "build", *cache, self.service, text=json.dumps(image))
 
     def forget_context(self) -> Step:
         """Return the step. Version 2 builds by what `docker buildx use` chose, which `docker build` does not heed."""
@@ -117,19 +111,9 @@ class ComposeBuilder:
         environment = {**self.compose.environment, "DOCKER_BUILDKIT": switch, "COMPOSE_DOCKER_CLI_BUILD": "1"}
         if self.path:
             environment["PATH"] = self.path
-        return Command(
-            arguments=(
-                *self.compose.words,
-                "--project-name",
-                self.project.name,
-                "--project-directory",
-                self.project.directory,
-                *(part for file in self.project.files for part in ("-f", file)),
-                *words,
-            ),
-            environment=environment,
-            text=text,
-        )
+        project = ("--project-name", self.project.name, "--project-directory", self.project.directory)
+        files = (part for file in self.project.files for part in ("-f", file))
+        return Command(arguments=(*self.compose.words, *project, *files, *words), environment=environment, text=text)
 
 
 @record

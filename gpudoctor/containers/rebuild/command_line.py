@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import field
 
-from gpudoctor.containers.engines.connection import command_environment
+from gpudoctor.containers.engines.endpoint import find_endpoint
 from gpudoctor.model.record import record
 
 ASK_SECONDS = 10.0
@@ -97,7 +97,7 @@ def _command_line(path: str, environ: Mapping[str, str]) -> CommandLine | None:
         path=path,
         version=(int(match[1]), int(match[2])),
         has_buildx=_answer((path, "buildx", "version"), environ) is not None,
-        environment=command_environment(environ),
+        environment=find_endpoint(environ).environment,
     )
 
 
@@ -110,8 +110,7 @@ def find_compose(docker: tuple[CommandLine, ...], environ: Mapping[str, str]) ->
     if path is None:
         return None
     version = _answer((path, "version", "--short"), environ) or ""
-    is_version_1 = version.startswith("1.")
-    return Compose(words=(path,), is_version_1=is_version_1, environment=command_environment(environ))
+    return Compose(words=(path,), is_version_1=version.startswith("1."), environment=find_endpoint(environ).environment)
 
 
 def _answer(arguments: tuple[str, ...], environ: Mapping[str, str]) -> str | None:

@@ -61,14 +61,8 @@ class CopyAgain:
         """Carry out the first stale COPY of the stage again; those after it have a new parent then."""
         facts = ImageFacts(self.api, self.tag, plan)
         stale = {item.line for item in facts.instructions() if is_changed(item)}
-        first = next(
-            (
-                step
-                for step in facts.plan.stages[stage.index].steps
-                if step.instruction.line in stale and _from_context(step)
-            ),
-            None,
-        )
+        copies = filter(_from_context, facts.plan.stages[stage.index].steps)
+        first = next((step for step in copies if step.instruction.line in stale), None)
         parent = None if first is None else self._parent(facts, first)
         text = None if first is None else _written(first)
         if parent is not None and text is not None:

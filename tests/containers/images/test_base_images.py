@@ -157,7 +157,7 @@ def test_what_a_base_hands_over(tmp_path: Path) -> None:
         directory="/work", environment={"PATH": "/bin", "EMPTY": "", "URL": "a=b"}, triggers=("COPY . /src",)
     )
     assert bases_of(image("a", "b"), {"one": base}, plan(tmp_path, "FROM one\n"), NO_FIT) == {"one": expected}
-    assert environment_of({"Config": None}) == {}
+    assert environment_of({"Env": None}) == {}
 
 
 @pytest.mark.parametrize("bases", [{}, {"one": image("x")}], ids=["gone", "moved on"])
