@@ -1,6 +1,7 @@
 """A driver that is installed, and a kernel that has not loaded it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -175,3 +176,65 @@ def test_a_release_that_does_not_know_the_gpu() -> None:
     (finding,) = run_check("driver-not-loaded", symptoms=said).findings
     assert "470.57.02 does not support this GPU" in finding.summary
     assert "Update the NVIDIA driver" in finding.remedies[0].summary
+
+
+SILENT = Driver(installed=True, module_loaded=False)
+EVERY = ["load-driver", "build-kernel-module", "keep-nouveau-out", "enrol-module-key", "reinstall-driver"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "system", "fixes"),
+    [
+        pytest.param({}, {}, EVERY, id="nothing known"),
+        pytest.param({"module_built_for_kernel": True}, {}, EVERY, id="built, nouveau unknown"),
+        pytest.param({"nouveau_loaded": False}, {}, EVERY, id="no nouveau, unknown whether built"),
+        pytest.param({"module_built_for_kernel": True, "nouveau_loaded": False}, {}, ["load-driver"], id="it waits"),
+        pytest.param(
+            {"module_built_for_kernel": False}, {}, ["build-kernel-module", "reinstall-driver"], id="not built"
+        ),
+        pytest.param(
+            {"nouveau_loaded": True}, {}, ["keep-nouveau-out", "enrol-module-key", "build-kernel-module"], id="nouveau"
+        ),
+        pytest.param(
+            {"nouveau_loaded": True},
+            {"secure_boot": False},
+            ["keep-nouveau-out", "build-kernel-module"],
+            id="nouveau, no Secure Boot",
+        ),
+        pytest.param({}, {"secure_boot": True}, ["enrol-module-key", "load-driver"], id="Secure Boot"),
+        pytest.param({}, {"os": "windows"}, ["reinstall-driver"], id="Windows"),
+        pytest.param(
+            {}, {"pci_gpus": (replace(NVIDIA, bound_driver="vfio-pci"),)}, ["unbind-vfio"], id="virtual machine"
+        ),
+        pytest.param(
+            {}, {"pci_gpus": (replace(NVIDIA, bound_driver="nouveau"),)}, ["keep-nouveau-out"], id="bound to nouveau"
+        ),
+    ],
+)
+def test_fixes(changes: dict[str, Any], system: dict[str, Any], fixes: list[str]) -> None:
+    driver = replace(SILENT, **changes)
+    (finding,) = run_check("driver-not-loaded", driver=driver, system=System(**system)).findings
+    assert [fix.name for fix in finding.fixes] == fixes
+    assert "driver.module_loaded" in finding.facts
+
+
+@pytest.mark.parametrize(
+    ("kinds", "fixes"),
+    [
+        (("nvidia-smi-fails-told", "secure-boot-told"), ["enrol-module-key", "load-driver", "build-kernel-module"]),
+        (("nvidia-smi-fails-told", "kernel-upgraded-told"), ["build-kernel-module", "reinstall-driver", "load-driver"]),
+        (("nvidia-smi-fails-told",), None),
+        (("secure-boot-told",), None),
+        (("kernel-driver-not-running",), EVERY),
+        (("kernel-driver-not-running", "torch-no-driver"), None),
+        (("nvrm-probe-not-called",), ["keep-nouveau-out", "load-driver"]),
+        (
+            ("nvidia-device-node-missing",),
+            ["make-device-nodes", "load-driver", "build-kernel-module", "start-container-with-gpu"],
+        ),
+    ],
+)
+def test_what_a_report_says(kinds: tuple[str, ...], fixes: list[str] | None) -> None:
+    symptoms = tuple(Symptom(kind=kind, text="x") for kind in kinds)
+    findings = run_check("driver-not-loaded", symptoms=symptoms).findings
+    assert [[fix.name for fix in finding.fixes] for finding in findings] == ([fixes] if fixes else [])

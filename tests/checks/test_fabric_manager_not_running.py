@@ -123,3 +123,22 @@ def test_a_report_of_another_version_names_both() -> None:
     (finding,) = run_check("fabric-manager-not-running", driver=driver, symptoms=symptoms).findings
     assert "550.127.05" in finding.summary
     assert "550.120" in finding.summary
+
+
+NVLS = Symptom(kind="fabric-manager-nvls-refused", text="NCCL WARN Cuda failure 'invalid argument'")
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "fixes"),
+    [
+        pytest.param((READY,), ["start-fabric-manager"], id="not ready"),
+        pytest.param((FAILED, NO_SWITCH), ["leave-fabric-manager", "start-fabric-manager"], id="no switch"),
+        pytest.param((FAILED, NO_SWITCH, NAMED), ["start-fabric-manager"], id="a switch is named"),
+        pytest.param((NVLS,), ["start-fabric-manager", "reboot"], id="NVLink SHARP"),
+        pytest.param((NVLS, READY), ["start-fabric-manager"], id="NVLink SHARP and not ready"),
+    ],
+)
+def test_fixes_and_fact_of_a_report(symptoms: tuple[Symptom, ...], fixes: list[str]) -> None:
+    (finding,) = run_check("fabric-manager-not-running", symptoms=symptoms).findings
+    assert [fix.name for fix in finding.fixes] == fixes
+    assert finding.facts[0] == f"symptoms[{1 if READY in symptoms[1:] else 0}].text"

@@ -182,3 +182,52 @@ def test_a_report_that_speaks_of_mig_and_of_a_device_that_is_missing(missing: Sy
     assert "nvidia-smi -L" in finding.remedies[0].commands
     assert run_check("mig-misconfigured", symptoms=(missing,)).outcome is Outcome.SKIPPED
     assert run_check("mig-misconfigured", symptoms=(IN_USE,)).outcome is Outcome.SKIPPED
+
+
+MISSING = Symptom(kind="torch-no-gpus", text="No CUDA GPUs are available")
+TOLD = Symptom(kind="device-missing-told", text="no device is found")
+UNLISTED = replace(A100, mig_uuids=None)
+CREATE = ["create-mig-instance", "turn-mig-off"]
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "devices", "facts", "fixes"),
+    [
+        pytest.param(
+            (IN_USE, TOLD),
+            None,
+            ("symptoms[0].text", "symptoms[1].text"),
+            ["list-mig-instances", *CREATE],
+            id="both in words",
+        ),
+        pytest.param(
+            (IN_USE, TOLD, MISSING),
+            None,
+            ("symptoms[0].text", "symptoms[2].text"),
+            ["list-mig-instances", *CREATE],
+            id="an error says more than words",
+        ),
+        pytest.param(
+            (MISSING,),
+            (UNLISTED,),
+            ("devices[0].mig_enabled", "symptoms[0].text"),
+            [*CREATE, "name-a-mig-instance"],
+            id="instances not shown",
+        ),
+        pytest.param(
+            (), (EMPTY,), ("devices[0].mig_enabled", "devices[0].mig_uuids"), CREATE, id="no instance is there"
+        ),
+    ],
+)
+def test_facts_and_fixes(
+    symptoms: tuple[Symptom, ...],
+    devices: tuple[Device, ...] | None,
+    facts: tuple[str, ...],
+    fixes: list[str],
+) -> None:
+    (finding,) = run_check("mig-misconfigured", symptoms=symptoms, devices=devices).findings
+    assert (finding.facts, [fix.name for fix in finding.fixes]) == (facts, fixes)
+
+
+def test_mig_in_words_without_a_failure_passes() -> None:
+    assert not run_check("mig-misconfigured", symptoms=(IN_USE,)).findings

@@ -88,6 +88,25 @@ def test_amd(variables: dict[str, str], name: str | None) -> None:
     assert (choice.name if choice else None) == name
 
 
+@pytest.mark.parametrize(
+    ("count", "value", "reason"),
+    [
+        (2, "1", None),
+        (2, "2", "is beyond the last GPU, 1"),
+        (2, "-1", "ends the list"),
+        (2, "x", "ends the list"),
+        (None, "5", None),
+        (None, "", "ends the list"),
+    ],
+)
+def test_why_amd_gpus_are_hidden(count: int | None, value: str, reason: str | None) -> None:
+    targets = None if count is None else ("gfx1100",) * count
+    environment = Environment(variables={"ROCR_VISIBLE_DEVICES": value})
+    choice = found(environment=environment, system=System(amd_gfx_targets=targets)).amd
+    assert (choice.reason if choice else None) == reason
+    assert (choice.count if choice else count) == count
+
+
 NO_DEVICE = Symptom(kind="torch-no-gpus", text="No CUDA GPUs are available", code="cuda-100")
 NO_DRIVER = Symptom(kind="torch-no-driver", text="Found no NVIDIA driver on your system")
 
@@ -131,5 +150,7 @@ def test_fewer_than_are_named(count: int | None, too_few: bool) -> None:
 
 def test_a_gpu_in_one_program_and_none_in_another() -> None:
     runtime = TorchRuntime(device_names=("NVIDIA A10",))
-    assert found(torch_runtime=runtime, symptoms=(NO_DEVICE,)).seen_elsewhere == "NVIDIA A10"
+    result = found(torch_runtime=runtime, symptoms=(NO_DEVICE,))
+    assert result.seen_elsewhere == "NVIDIA A10"
+    assert result.seen_elsewhere_facts == ("symptoms[0].text", "torch_runtime.device_names")
     assert found(torch_runtime=runtime).seen_elsewhere == ""
