@@ -41,40 +41,30 @@ class Executor(Protocol):
 
     def now(self) -> float:
         """Return the seconds of a clock that only goes forward; a simulated device has its own."""
-        ...
 
     def describe(self) -> TunedDevice:
         """Return what the device is and which precisions it supports itself."""
-        ...
 
     def describe_workload(self, precision: str) -> TunedWorkload:
         """Return what the workload, built in this precision, tells of itself."""
-        ...
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
         """Return how the trial went."""
-        ...
 
     def compare(self, precision: str) -> Numerics | Measurement:
         """Return how far the workload in this precision is from the reference; why it does not run if it does not."""
-        ...
 
     def ceiling(self, precision: str) -> Ceiling:
         """Return the rate of a large matrix product in this precision."""
-        ...
 
     def bandwidth(self) -> Bandwidth:
         """Return the rate of the device's memory."""
-        ...
 
     def transfers(self) -> tuple[Transfer, ...]:
         """Return the rates from host to device; empty where the device is the host."""
-        ...
 
     def loading(self, batch_size: int) -> tuple[Loading, ...]:
         """Return how the workload's own DataLoader does; empty where it has none."""
-        ...
 
     def close(self) -> None:
         """End every worker."""
-        ...

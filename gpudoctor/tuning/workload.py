@@ -42,11 +42,9 @@ class Precision(Protocol):
 
     def autocast(self) -> AbstractContextManager[Any]:
         """Return the context for the forward pass and the loss: autocast for bf16 and fp16, nothing for the others."""
-        ...
 
     def backward(self, loss: Any, optimizer: Any) -> None:
         """Compute the gradients (scaled for fp16), let the optimiser step, and clear the gradients."""
-        ...
 
 
 class Workload(Protocol):
@@ -54,11 +52,9 @@ class Workload(Protocol):
 
     def make_batch(self, size: int) -> Any:
         """Return a batch of `size` samples on the device: random with zero mean, never constant."""
-        ...
 
     def step(self, batch: Any) -> Any:
         """Do the work once. Return the loss of a training step, or the outputs."""
-        ...
 
 
 WorkloadFactory = Callable[[str, Precision], Workload]

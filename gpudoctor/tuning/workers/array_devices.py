@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gc
-import itertools
-from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import cupy
 
-from gpudoctor.model.tuning import Conditions
 from gpudoctor.tuning.workers.conditions import open_monitor
-from gpudoctor.tuning.workers.devices import NEARLY_FULL, Device, Host, MemoryUse
+from gpudoctor.tuning.workers.devices import NEARLY_FULL, Device, Host, MemoryUse, QueuedGpu
 
 
 def open_device(name: str, pynvml_path: str | None = None) -> Device:
@@ -20,21 +18,15 @@ def open_device(name: str, pynvml_path: str | None = None) -> Device:
     return Cupy(int(index or 0), pynvml_path) if kind == "cuda" else Host()
 
 
-class Cupy:
+class Cupy(QueuedGpu):
     """A GPU as CuPy uses it. Its pool never shrinks by itself, so that what it holds in the end is the peak."""
-
-    kind = "cuda"
 
     def __init__(self, index: int, pynvml_path: str | None = None) -> None:
         self.name = f"cuda:{index}"
         self._device = cupy.cuda.Device(index)
         self._device.use()
         self._pool = cupy.get_default_memory_pool()
-        self._monitor = open_monitor(uuid=None, pci_bus_id=self._device.pci_bus_id, module_path=pynvml_path)
-
-    def begin(self) -> None:
-        """Empty the pool and the cache of FFT plans, whose work areas are device memory too."""
-        self.free_memory()
+        self.monitor = open_monitor(uuid=None, pci_bus_id=self._device.pci_bus_id, module_path=pynvml_path)
 
     def memory_use(self) -> MemoryUse:
         """Return what the pool holds, and what of it is in use."""
@@ -44,40 +36,19 @@ class Cupy:
         return MemoryUse(peak_bytes=held, resident_bytes=int(self._pool.used_bytes()), reserved_bytes=held)
 
     def synchronize(self) -> None:
-        """Wait for the device."""
         self._device.synchronize()
 
-    def time_steps(
-        self,
-        step: Callable[[], object],
-        count: int,
-        deadline: float,  # noqa: ARG002 - all of them are queued at once
-    ) -> tuple[list[float], Conditions]:
-        """Queue the steps with an event after each, read the conditions while they run, and wait once."""
-        events = [cupy.cuda.Event() for _ in range(count + 1)]
-        events[0].record()
-        for event in events[1:]:
-            step()
-            event.record()
-        conditions = self.conditions()
-        events[-1].synchronize()
-        milliseconds = (cupy.cuda.get_elapsed_time(before, after) for before, after in itertools.pairwise(events))
-        return [value / 1000 for value in milliseconds], conditions
+    def new_event(self) -> Any:
+        return cupy.cuda.Event()
 
-    def conditions(self) -> Conditions:
-        """Return what NVML tells."""
-        return self._monitor.conditions() if self._monitor is not None else Conditions()
-
-    def driver_version(self) -> str | None:
-        """Return the version of NVIDIA's driver."""
-        return self._monitor.driver_version() if self._monitor is not None else None
+    def milliseconds_between(self, before: Any, after: Any) -> float:
+        return float(cupy.cuda.get_elapsed_time(before, after))
 
     def limit_memory(self, limit_bytes: int) -> None:
         """Let the pool have no more than that: beyond it, it raises OutOfMemoryError."""
         self._pool.set_limit(size=limit_bytes)
 
     def is_full(self) -> bool:
-        """Tell whether the device, or the pool's limit, is nearly reached."""
         with suppress(Exception):  # after an error of the device no question is answered
             free, total = self._device.mem_info
             limit = self._pool.get_limit() or total
@@ -85,7 +56,7 @@ class Cupy:
         return False
 
     def free_memory(self) -> None:
-        """Give everything unused back to the device."""
+        """Empty the pool and the cache of FFT plans, whose work areas are device memory too."""
         gc.collect()
         with suppress(AttributeError):
             cupy.fft.config.get_plan_cache().clear()

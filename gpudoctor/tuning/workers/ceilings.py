@@ -50,7 +50,7 @@ def product_tflops(device: Device, precision: Any, free_bytes: int | None, array
 def _product_seconds(device: Device, arrays: Arrays, precision: str, size: int) -> float:
     """Return the median seconds of a product of two square matrices."""
     left, right = arrays.matrix(precision, size), arrays.matrix(precision, size)
-    return _median_seconds(device, lambda: arrays.multiply(left, right))
+    return _median_seconds(device, lambda: left @ right)
 
 
 def copy_gb_s(device: Device, free_bytes: int | None, arrays: Arrays) -> float | None:
@@ -62,8 +62,11 @@ def copy_gb_s(device: Device, free_bytes: int | None, arrays: Arrays) -> float |
     if count == 0:
         return None
     source, target = arrays.vector(count), arrays.vector(count)
-    seconds = _median_seconds(device, lambda: arrays.copy(source, target))
-    return 2 * 4 * count / seconds / 1e9
+
+    def copy() -> None:
+        target[...] = source
+
+    return 2 * 4 * count / _median_seconds(device, copy) / 1e9
 
 
 def _median_seconds(device: Device, work: Callable[[], object]) -> float:
@@ -84,23 +87,12 @@ class Arrays(Protocol):
 
     def item_bytes(self, precision: str) -> int:
         """Return the bytes of one number."""
-        ...
 
     def matrix(self, precision: str, size: int) -> Any:
         """Return a random square matrix."""
-        ...
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        """Return the product."""
-        ...
 
     def vector(self, count: int) -> Any:
         """Return `count` random numbers of four bytes."""
-        ...
-
-    def copy(self, source: Any, target: Any) -> None:
-        """Copy one into the other."""
-        ...
 
 
 class TorchArrays:
@@ -112,37 +104,23 @@ class TorchArrays:
         self._device_name = device_name
 
     def item_bytes(self, precision: str) -> int:
-        """Return the bytes of one number."""
         return 2 if precision in ("bf16", "fp16") else 4
 
     def matrix(self, precision: str, size: int) -> Any:
-        """Return a random square matrix."""
         import torch
 
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
         return torch.randn(size, size, device=self._device_name).to(dtype)
 
-    def multiply(self, left: Any, right: Any) -> Any:
-        """Return the product."""
-        return left @ right
-
     def vector(self, count: int) -> Any:
-        """Return `count` random numbers of four bytes."""
         import torch
 
         block = torch.randn(min(count, BLOCK), device=self._device_name)
         return block.repeat(-(-count // BLOCK))[:count]
 
-    def copy(self, source: Any, target: Any) -> None:
-        """Copy one into the other."""
-        target.copy_(source)
-
 
 class PlainArrays:
-    """By CuPy or NumPy, complex numbers.
-
-    module: the one or the other.
-    """
+    """By CuPy or NumPy, complex numbers."""
 
     operations = 8
 
@@ -150,23 +128,12 @@ class PlainArrays:
         self._module = module
 
     def item_bytes(self, precision: str) -> int:
-        """Return the bytes of one complex number."""
         return 8 if precision == "complex64" else 16
 
     def matrix(self, precision: str, size: int) -> Any:
-        """Return a random square matrix of complex numbers."""
         normal = self._module.random.standard_normal
         return (normal((size, size)) + 1j * normal((size, size))).astype(precision)
 
-    def multiply(self, left: Any, right: Any) -> Any:
-        """Return the product."""
-        return left @ right
-
     def vector(self, count: int) -> Any:
-        """Return `count` random numbers of four bytes."""
         block = self._module.random.standard_normal(min(count, BLOCK)).astype("float32")
         return self._module.tile(block, -(-count // BLOCK))[:count]
-
-    def copy(self, source: Any, target: Any) -> None:
-        """Copy one into the other."""
-        target[...] = source

@@ -62,7 +62,6 @@ class SwitchedPrecision(Precision, Protocol):
 
     def apply_switches(self) -> None:
         """Switch TF32 on or off."""
-        ...
 
 
 class Watched:
@@ -89,38 +88,30 @@ class Library(Protocol):
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Return a context after which random states, switches and default types are as they were."""
-        ...
 
     def seed(self, number: int) -> None:
         """Seed every random state that a workload may use."""
-        ...
 
     def promote(self, workload: Any) -> None:
         """Make the workload, built as any other, compute in the reference's precision."""
-        ...
 
     def copied(self, batch: Any, *, promoted: bool) -> Any:
         """Return a copy of the batch, its floating-point numbers in the reference's precision where `promoted`."""
-        ...
 
     def do_step(self, workload: Any, precision: Watched, make_batch: Callable[[], Any], seed: int, keep: bool) -> Step:
         """Do one step; keep its outputs and gradients where told."""
-        ...
 
     def relative_error(self, values: Sequence[Any] | None, reference: Sequence[Any] | None) -> float | None:
         """Return norm(values - reference) / norm(reference); infinity where only the reference is finite.
 
         None where there is nothing to compare: no values, or other shapes.
         """
-        ...
 
     def product_error(self, precision: Precision, device: str) -> float | None:
         """Return the relative error of plain products in this precision."""
-        ...
 
     def free_memory(self) -> None:
         """Give back to the device what a run has left in the allocator."""
-        ...
 
 
 def compare(

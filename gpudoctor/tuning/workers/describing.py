@@ -91,7 +91,7 @@ def _describe_cuda(device: Device, torch: Any) -> TunedDevice:
         memory_total_bytes=int(total),
         memory_usable_bytes=int(free),
         compute_capability=None if capability is None else "{}.{}".format(*capability),
-        driver_version=device.driver_version(),  # type: ignore[attr-defined]
+        driver_version=device.driver_version(),
         cuda_version=None if hip else torch.version.cuda,
         precisions=supported,
         unsupported=refused,
@@ -182,7 +182,7 @@ def describe_arrays(device: Device) -> TunedDevice:
         memory_total_bytes=int(total),
         memory_usable_bytes=int(free),
         compute_capability=f"{properties['major']}.{properties['minor']}",
-        driver_version=device.driver_version(),  # type: ignore[attr-defined]
+        driver_version=device.driver_version(),
         cuda_version=f"{runtime // 1000}.{runtime % 1000 // 10}",
         precisions=COMPLEX_PRECISIONS,
         torch_version=_version_of("torch"),

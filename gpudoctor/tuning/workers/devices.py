@@ -6,12 +6,13 @@ This module knows the host, for torch on the CPU and for NumPy, and needs the st
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import Conditions
@@ -31,7 +32,7 @@ class MemoryUse:
 
 
 class Device(Protocol):
-    """A device as one worker uses it."""
+    """A device as one worker uses it; the methods with a body are those of one without a queue and without sensors."""
 
     kind: str
     """"cuda", "cpu" or "mps"."""
@@ -41,15 +42,13 @@ class Device(Protocol):
 
     def begin(self) -> None:
         """Free what earlier trials left, and begin to watch the peak of the memory."""
-        ...
+        self.free_memory()
 
     def memory_use(self) -> MemoryUse:
         """Return what was used since `begin`. Whoever wants to know what is resident frees the batch first."""
-        ...
 
     def synchronize(self) -> None:
         """Wait until the device has done all that it was given."""
-        ...
 
     def time_steps(self, step: Callable[[], object], count: int, deadline: float) -> tuple[list[float], Conditions]:
         """Do `count` steps; return the seconds of each, and the conditions at their end.
@@ -57,26 +56,64 @@ class Device(Protocol):
         On a device with a queue they are all queued, and waited for once: waiting for each would time the launches.
         deadline: of time.perf_counter(); a device without a queue starts no step after it, except the first.
         """
-        ...
+        return timed_one_by_one(step, count, deadline, self.synchronize), self.conditions()
 
     def conditions(self) -> Conditions:
         """Return what the device does at this moment."""
-        ...
+        return Conditions()
+
+    def driver_version(self) -> str | None:
+        """Return the version of NVIDIA's driver."""
+        return None
 
     def limit_memory(self, limit_bytes: int) -> None:
         """Let the process have no more than that, from now on."""
-        ...
 
     def is_full(self) -> bool:
         """Tell whether next to nothing is left of what the process may use."""
-        ...
 
     def free_memory(self) -> None:
         """Give back what nothing refers to any more."""
-        ...
 
 
-class Host:
+class QueuedGpu(Device, Protocol):
+    """A GPU that works through a queue; NVML tells its conditions if there is a monitor."""
+
+    kind: str = "cuda"
+    monitor: Any
+
+    def new_event(self) -> Any:
+        """Return an event of the library, which takes the time at its place in the queue."""
+
+    def milliseconds_between(self, before: Any, after: Any) -> float:
+        """Return the time between two events that the device has reached."""
+
+    def time_steps(
+        self,
+        step: Callable[[], object],
+        count: int,
+        deadline: float,  # noqa: ARG002 - all of them are queued at once
+    ) -> tuple[list[float], Conditions]:
+        """Queue the steps with an event after each, read the conditions while they run, and wait once."""
+        events = [self.new_event() for _ in range(count + 1)]
+        events[0].record()
+        for event in events[1:]:
+            step()
+            event.record()
+        conditions = self.conditions()
+        self.synchronize()
+        return [self.milliseconds_between(*pair) / 1000 for pair in itertools.pairwise(events)], conditions
+
+    def conditions(self) -> Conditions:
+        """Return what NVML tells."""
+        return Conditions() if self.monitor is None else self.monitor.conditions()
+
+    def driver_version(self) -> str | None:
+        """Return what NVML tells."""
+        return None if self.monitor is None else self.monitor.driver_version()
+
+
+class Host(Device):
     """The processor and its memory."""
 
     kind = "cpu"
@@ -102,14 +139,6 @@ class Host:
     def synchronize(self) -> None:
         """Do nothing: the host waits for itself."""
 
-    def time_steps(self, step: Callable[[], object], count: int, deadline: float) -> tuple[list[float], Conditions]:
-        """Do the steps, with a look at the clock between them."""
-        return timed_one_by_one(step, count, deadline, self.synchronize), self.conditions()
-
-    def conditions(self) -> Conditions:
-        """Return nothing known."""
-        return Conditions()
-
     def limit_memory(self, limit_bytes: int) -> None:
         """Let an allocation fail before the kernel ends the process; on Linux only."""
         data_bytes = _status_bytes("VmData")
@@ -123,7 +152,6 @@ class Host:
             resource.setrlimit(resource.RLIMIT_DATA, (data_bytes + limit_bytes, hard))
 
     def is_full(self) -> bool:
-        """Tell whether next to nothing is left of the limit."""
         used = self._above_base("VmRSS")
         return self._limit_bytes is not None and used is not None and used > (1 - NEARLY_FULL) * self._limit_bytes
 

@@ -48,7 +48,6 @@ class Library(Protocol):
 
     def seed(self, number: int) -> None:
         """Seed every random state."""
-        ...
 
     def prepare(self, precision: str, settings: Settings) -> Any:
         """Set the switches of the process; return the precision for the factory.
@@ -56,7 +55,6 @@ class Library(Protocol):
         Raises:
             Unsupported: the library has no such switch.
         """
-        ...
 
     def arrange(self, workload: Workload, settings: Settings) -> None:
         """Change the workload's model as `settings` tell.
@@ -64,15 +62,12 @@ class Library(Protocol):
         Raises:
             Unsupported: the workload has nothing to change.
         """
-        ...
 
     def arranged(self, batch: Any, settings: Settings) -> Any:
         """Return the batch as `settings` tell."""
-        ...
 
     def flops(self, step: Callable[[], object]) -> float | None:
         """Return the floating-point operations of a step; None where they cannot be counted."""
-        ...
 
 
 class Bench:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gc
-import itertools
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import torch
 
-from gpudoctor.model.tuning import Conditions
 from gpudoctor.tuning.workers.conditions import Monitor, open_monitor
-from gpudoctor.tuning.workers.devices import NEARLY_FULL, Device, Host, MemoryUse, timed_one_by_one
+from gpudoctor.tuning.workers.devices import NEARLY_FULL, Device, Host, MemoryUse, QueuedGpu
 
 
 def open_device(name: str, pynvml_path: str | None = None) -> Device:
@@ -23,22 +20,19 @@ def open_device(name: str, pynvml_path: str | None = None) -> Device:
     return Mps() if kind == "mps" else Host()
 
 
-class Cuda:
+class Cuda(QueuedGpu):
     """A GPU of NVIDIA or AMD."""
-
-    kind = "cuda"
 
     def __init__(self, index: int, pynvml_path: str | None = None) -> None:
         self.name = f"cuda:{index}"
         self._index = index
         torch.cuda.set_device(index)
         torch.cuda.init()
-        self._monitor = _monitor(index, pynvml_path)
+        self.monitor = _monitor(index, pynvml_path)
         self._limit_bytes = torch.cuda.get_device_properties(index).total_memory
         self._retries = 0
 
     def begin(self) -> None:
-        """Free what earlier trials left, and begin a new peak."""
         self.free_memory()
         torch.cuda.reset_peak_memory_stats(self._index)
         self._retries = self._allocation_retries()
@@ -55,32 +49,13 @@ class Cuda:
         )
 
     def synchronize(self) -> None:
-        """Wait for the device."""
         torch.cuda.synchronize(self._index)
 
-    def time_steps(
-        self,
-        step: Callable[[], object],
-        count: int,
-        deadline: float,  # noqa: ARG002 - all of them are queued at once
-    ) -> tuple[list[float], Conditions]:
-        """Queue the steps with an event after each, read the conditions while they run, and wait once."""
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
-        events[0].record()
-        for event in events[1:]:
-            step()
-            event.record()
-        conditions = self.conditions()
-        self.synchronize()
-        return [before.elapsed_time(after) / 1000 for before, after in itertools.pairwise(events)], conditions
+    def new_event(self) -> Any:
+        return torch.cuda.Event(enable_timing=True)
 
-    def conditions(self) -> Conditions:
-        """Return what NVML tells."""
-        return self._monitor.conditions() if self._monitor is not None else Conditions()
-
-    def driver_version(self) -> str | None:
-        """Return the version of NVIDIA's driver."""
-        return self._monitor.driver_version() if self._monitor is not None else None
+    def milliseconds_between(self, before: Any, after: Any) -> float:
+        return float(before.elapsed_time(after))
 
     def limit_memory(self, limit_bytes: int) -> None:
         """Let torch's allocator have no more than that: beyond it, it raises its out-of-memory error."""
@@ -89,7 +64,6 @@ class Cuda:
         torch.cuda.set_per_process_memory_fraction(self._limit_bytes / total, self._index)
 
     def is_full(self) -> bool:
-        """Tell whether the device, or what the process may have of it, is nearly full."""
         with suppress(Exception):  # after an error of the device no question is answered
             free, total = torch.cuda.mem_get_info(self._index)
             left = self._limit_bytes - torch.cuda.memory_reserved(self._index)
@@ -97,7 +71,6 @@ class Cuda:
         return False
 
     def free_memory(self) -> None:
-        """Give the allocator's cache back to the device."""
         gc.collect()
         torch.cuda.empty_cache()
 
@@ -129,15 +102,11 @@ def _pci_bus_id(properties: Any) -> str | None:
     return f"{domain:08X}:{bus:02X}:{device:02X}.0"
 
 
-class Mps:
+class Mps(Device):
     """A GPU of Apple. Its allocator keeps no peak, so that what the driver holds stands for it."""
 
     kind = "mps"
     name = "mps"
-
-    def begin(self) -> None:
-        """Free what earlier trials left."""
-        self.free_memory()
 
     def memory_use(self) -> MemoryUse:
         """Return what Metal holds for this process: it shrinks only when the cache is emptied, so it is a peak."""
@@ -147,19 +116,9 @@ class Mps:
         return MemoryUse(peak_bytes=held, resident_bytes=int(torch.mps.current_allocated_memory()), reserved_bytes=held)
 
     def synchronize(self) -> None:
-        """Wait for the device."""
         torch.mps.synchronize()
 
-    def time_steps(self, step: Callable[[], object], count: int, deadline: float) -> tuple[list[float], Conditions]:
-        """Do the steps, waiting for each."""
-        return timed_one_by_one(step, count, deadline, self.synchronize), self.conditions()
-
-    def conditions(self) -> Conditions:
-        """Return nothing known."""
-        return Conditions()
-
     def limit_memory(self, limit_bytes: int) -> None:
-        """Let the allocator have no more than that."""
         with suppress(AttributeError):
             most = int(torch.mps.recommended_max_memory())
             torch.mps.set_per_process_memory_fraction(min(limit_bytes / most, 1.0))
@@ -172,6 +131,5 @@ class Mps:
         return False
 
     def free_memory(self) -> None:
-        """Give the allocator's cache back."""
         gc.collect()
         torch.mps.empty_cache()

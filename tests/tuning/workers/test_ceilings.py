@@ -35,9 +35,9 @@ def test_a_copy_counts_what_is_read_and_what_is_written(library: str) -> None:
     rate = copy_gb_s(Host(), GIB, arrays)
     assert rate is not None
     source, target = arrays.vector(2**24), arrays.vector(2**24)
-    arrays.copy(source, target)
+    target[...] = source
     started = time.perf_counter()
-    arrays.copy(source, target)
+    target[...] = source
     roughly = 2 * 4 * 2**24 / (time.perf_counter() - started) / 1e9
     assert roughly / 20 < rate < roughly * 20
 

@@ -13,7 +13,7 @@ import pytest
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Conditions, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.workers.devices import MemoryUse
+from gpudoctor.tuning.workers.devices import Device, MemoryUse
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure
 from gpudoctor.tuning.workers.measuring import Bench, Unsupported, time_trial
 
@@ -21,7 +21,7 @@ TRIAL = Trial(precision="fp32", batch_size=8, predicted_memory_bytes=900)
 EFFORT = Effort(warmup_steps=2, steps=5, limit_seconds=2.0)
 
 
-class StillDevice:
+class StillDevice(Device):
     """A device with a queue whose steps take a millisecond each."""
 
     kind, name = "cuda", "cuda:0"
