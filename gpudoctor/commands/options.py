@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json")
 
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself."
+)
+
 
 def environment_options(command: Any) -> Any:
     """Add the options that say which environment is looked at, and for how long."""
@@ -31,9 +35,7 @@ def environment_options(command: Any) -> Any:
     command = click.option(
         "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds for each probe."
     )(command)
-    return click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself."
-    )(command)
+    return debug_option(command)
 
 
 def refuse_probing(interpreter: str | None, *, fast: bool) -> None:

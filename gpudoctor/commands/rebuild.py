@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from gpudoctor.commands.manual import ManualCommand
-from gpudoctor.commands.options import image_options, print_text
+from gpudoctor.commands.options import debug_option, image_options, print_text
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, GpudoctorError, UsageError
 from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
@@ -49,7 +49,7 @@ ENGINE_SECONDS = 60.0
 @click.option("--recreate", is_flag=True, help="Make the container anew from the rebuilt image, with its settings.")
 @click.option("--timeout", type=click.FloatRange(min=1), default=7200.0, show_default=True,
               help="Seconds for each build.")  # fmt: skip
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself.")
+@debug_option
 @image_options
 def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: float, images: ImageRequest) -> NoReturn:
     """Rebuild the stale stage of a stale image, and prove by comparing that its files are those of the project.

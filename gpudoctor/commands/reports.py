@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpudoctor.commands.options import print_text
+from gpudoctor.commands.options import write
 from gpudoctor.errors import UsageError
 from gpudoctor.reporters import formats, terminal
 from gpudoctor.untrusted import clean
@@ -70,15 +70,7 @@ def write_reports(report: Report, wanted: Sequence[Target], run: formats.Run, en
     if summary and any(name == "github" for name, _ in wanted):
         _append_summary(formats.render("markdown", report, run), summary)
     for name, output in wanted:
-        text = formats.render(name, report, run)
-        if output is None:
-            print_text(text)
-        else:
-            from pathlib import Path
-
-            from gpudoctor.files import write_whole
-
-            write_whole(Path(output), text)
+        write(formats.render(name, report, run), output)
 
 
 def _append_summary(text: str, path: str) -> None:

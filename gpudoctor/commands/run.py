@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gpudoctor.commands.manual import ManualCommand
-from gpudoctor.commands.options import FORMATS, write
+from gpudoctor.commands.options import FORMATS, debug_option, write
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.model.profile import FILE_NAME
 from gpudoctor.reporters import terminal
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False),
               help="Write the report to this file instead of standard error.")  # fmt: skip
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself.")
+@debug_option
 def run(command: tuple[str, ...], profile: str | None, every: float, format_name: str, output: str | None) -> NoReturn:
     """Run a program with the env profile, watch the GPU, and say at the end what held it back.
 

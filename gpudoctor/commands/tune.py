@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gpudoctor.commands.manual import ManualCommand
-from gpudoctor.commands.options import write
+from gpudoctor.commands.options import debug_option, write
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model.profile import FILE_NAME
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS
@@ -56,7 +56,7 @@ FORMATS = ("table", "json", "html")
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--python", "interpreter", metavar="PATH", help="Measure with this interpreter instead of my own.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself.")
+@debug_option
 def tune(
     workload: str,
     mode: str,

@@ -32,11 +32,22 @@ class Column:
     """A column: its header, and the class of its cells ("number" to the right, "wide" for sentences)."""
 
     title: str
-    kind: str = "number"
+    kind: str
 
 
-PRECISION = Column(title="precision", kind="")
-BATCH = Column(title="batch size")
+def numbers(*titles: str) -> tuple[Column, ...]:
+    """Return columns of numbers."""
+    return tuple(Column(title=title, kind="number") for title in titles)
+
+
+def words(title: str) -> Column:
+    """Return a column of names."""
+    return Column(title=title, kind="")
+
+
+def sentences(title: str) -> Column:
+    """Return a column that takes the room that is left."""
+    return Column(title=title, kind="wide")
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Element]]) -> Element | None:
@@ -63,23 +74,13 @@ def _line(columns: Sequence[Column], row: Sequence[str | Element]) -> Element:
 
 def precision_table(tuning: Tuning) -> Element | None:
     """Return what each precision reached at its best batch size."""
-    columns = (
-        PRECISION,
-        Column(title="verdict", kind=""),
-        BATCH,
-        Column(title="step, ms"),
-        Column(title=name(tuning.workload.unit)),
-        Column(title="peak memory, GiB"),
-        Column(title="TFLOP/s"),
-        Column(title="% of ceiling"),
-        Column(title="% of datasheet"),
-        Column(title="error"),
-    )
+    reached = numbers("batch size", "step, ms", name(tuning.workload.unit), "peak memory, GiB", "TFLOP/s")
+    shares = numbers("% of ceiling", "% of datasheet", "error")
     caption = (
         "Step: median ± half of the interquartile range. Ceiling: a large matrix product measured on this device. "
         "Error: of outputs and gradients, relative to the reference."
     )
-    return table(caption, columns, _precision_rows(tuning))
+    return table(caption, (words("precision"), words("verdict"), *reached, *shares), _precision_rows(tuning))
 
 
 def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
@@ -108,20 +109,14 @@ def runner_up_table(tuning: Tuning) -> Element | None:
     advice = tuning.recommendation
     if advice is None:
         return None
-    columns = (PRECISION, BATCH, Column(title=name(advice.unit)), Column(title="why it lost", kind="wide"))
+    columns = (words("precision"), *numbers("batch size", name(advice.unit)), sentences("why it lost"))
     rows = ((name(r.precision), f"{r.batch_size:,}", rate(r.throughput), clean(r.why)) for r in advice.runners_up)
     return table("What lost against the recommendation.", columns, rows)
 
 
 def switch_table(tuning: Tuning) -> Element | None:
     """Return the settings that were tried at the chosen point."""
-    columns = (
-        Column(title="switch", kind=""),
-        Column(title="step, ms"),
-        Column(title="gain, %"),
-        Column(title="verdict", kind=""),
-        Column(title="why", kind="wide"),
-    )
+    columns = (words("switch"), *numbers("step, ms", "gain, %"), words("verdict"), sentences("why"))
     rows = (
         (
             name(switch.name),
@@ -137,16 +132,8 @@ def switch_table(tuning: Tuning) -> Element | None:
 
 def numerics_table(tuning: Tuning) -> Element | None:
     """Return how far each precision is from its reference."""
-    columns = (
-        PRECISION,
-        Column(title="reference", kind=""),
-        Column(title="outputs"),
-        Column(title="gradients"),
-        Column(title="loss"),
-        Column(title="steps compared"),
-        Column(title="matrix product"),
-        Column(title="verdict", kind="wide"),
-    )
+    errors = numbers("outputs", "gradients", "loss", "steps compared", "matrix product")
+    columns = (words("precision"), words("reference"), *errors, sentences("verdict"))
     rows = (
         (
             name(found.precision),
@@ -173,29 +160,17 @@ def transfer_tables(tuning: Tuning) -> Iterator[Element]:
     ways = ((tuning_words.transfer_name(way), significant(way.gb_s)) for way in tuning.transfers)
     loads = ((str(load.workers), rate(load.samples_per_second), percent(load.wait_fraction)) for load in tuning.loading)
     found = (
-        table("Host to device.", (Column(title="memory of the host", kind=""), Column(title="GB/s")), ways),
-        table(
-            "DataLoader.",
-            (Column(title="workers", kind=""), Column(title="samples/s"), Column(title="% of a step waiting")),
-            loads,
-        ),
+        table("Host to device.", (words("memory of the host"), *numbers("GB/s")), ways),
+        table("DataLoader.", (words("workers"), *numbers("samples/s", "% of a step waiting")), loads),
     )
     yield from (one for one in found if one is not None)
 
 
 def measurement_table(tuning: Tuning) -> Element | None:
     """Return every measurement, in the order in which it was made."""
-    columns = (
-        PRECISION,
-        BATCH,
-        Column(title="step, ms"),
-        Column(title="steps timed"),
-        Column(title="per second"),
-        Column(title="peak memory, GiB"),
-        Column(title="predicted, GiB"),
-        Column(title="clock, MHz"),
-        Column(title="remarks", kind="wide"),
-    )
+    timed = numbers("batch size", "step, ms", "steps timed", "per second")
+    used = numbers("peak memory, GiB", "predicted, GiB", "clock, MHz")
+    columns = (words("precision"), *timed, *used, sentences("remarks"))
     shown = tuning.measurements[:_MEASUREMENTS_SHOWN]
     left_out = len(tuning.measurements) - len(shown)
     more = f" {left_out:,} more are in the JSON." if left_out else ""

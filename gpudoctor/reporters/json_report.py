@@ -34,17 +34,20 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "severity": str(finding.severity),
         "subject": finding.subject,
         "summary": finding.summary,
-        "evidence": [{"fact": e.fact, "value": to_json(e.value), "source": e.source} for e in finding.evidence],
+        "evidence": evidence(finding),
         "caused_by": finding.caused_by,
-        "remedies": [
-            {
-                "summary": remedy.summary,
-                "commands": list(remedy.commands),
-                "needs": list(remedy.needs),
-                "reference": remedy.reference,
-            }
-            for remedy in finding.remedies
-        ],
+        "remedies": remedies(finding),
         "details": to_json(finding.details),
         **({} if finding.certain else {"certain": False}),
     }
+
+
+def evidence(finding: Finding) -> list[dict[str, Any]]:
+    """Return the evidence as JSON values."""
+    return [{"fact": e.fact, "value": to_json(e.value), "source": e.source} for e in finding.evidence]
+
+
+def remedies(finding: Finding) -> list[dict[str, Any]]:
+    """Return the remedies as JSON values, null for no reference."""
+    names = ("summary", "commands", "needs", "reference")
+    return [{name: to_json(getattr(remedy, name)) for name in names} for remedy in finding.remedies]

@@ -26,9 +26,7 @@ def device_lines(snapshot: Snapshot, width: int) -> list[str]:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    from tabulate import (
-        tabulate,
-    )  # takes about 30 ms to import (2026-11-20): only a table of several devices is worth it
+    from tabulate import tabulate  # about 30 ms to import (2026-11-20): only a table of several devices is worth it
 
     return tabulate(rows, headers=HEADERS, tablefmt="plain", disable_numparse=True).splitlines()
 
@@ -106,11 +104,7 @@ def _driver(driver: Driver | None) -> str:
     if driver is not None and driver.version is not None:
         return f"driver {driver.version}"
     if driver is not None and driver.library_version is not None:
-        return (
-            f"driver {driver.library_version}, not loaded"
-            if driver.module_loaded is False
-            else (f"driver {driver.library_version}")
-        )
+        return f"driver {driver.library_version}{', not loaded' if driver.module_loaded is False else ''}"
     return "driver none" if driver is not None and driver.installed is False else "driver unknown"
 
 

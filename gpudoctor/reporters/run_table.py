@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from gpudoctor.reporters.quantities import duration, gibibytes
-from gpudoctor.reporters.terminal import NARROWEST, encodable, paint
-from gpudoctor.reporters.text import wrap, wrap_parts
+from gpudoctor.reporters.terminal import NARROWEST, encodable
+from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.untrusted import clean
 from gpudoctor.watching.report import WatchedRun
 from gpudoctor.watching.samples import DeviceSample, WatchedDevice
@@ -25,8 +25,7 @@ def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "
     lines = [*_headline(run, width)]
     for reason in run.reasons:
         kind = _KINDS.get(reason.kind, "warning")
-        first, *rest = wrap(f"{reason.kind}  {clean(reason.sentence)}", width, "", "  ")
-        lines += [paint(reason.kind, kind, color=color) + first[len(reason.kind) :], *rest]
+        lines += wrap_painted(reason.kind, f"  {clean(reason.sentence)}", kind, color, width)
         lines += [f"  {reason.advice}"] if reason.advice else []  # whole, to be copied
     for device in run.watch.devices if run.watch.samples else ():
         lines += wrap_parts(_parts(run, device), " · ", width)

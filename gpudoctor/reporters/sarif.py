@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gpudoctor.model import CheckResult, Finding, Outcome, Remedy, Severity
+from gpudoctor.model import CheckResult, Finding, Outcome, Severity
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import Report
 from gpudoctor.privacy import mask_uuids
 from gpudoctor.registry import Check
+from gpudoctor.reporters.json_report import evidence, remedies
 from gpudoctor.reporters.locations import Location, locations
 from gpudoctor.reporters.report_words import crashed, headline, labels, remedy_lines
 from gpudoctor.untrusted import clean
@@ -49,10 +50,8 @@ def render(report: Report, *, checks: Sequence[Check], exit_status: int, root: s
         ],
         "columnKind": "unicodeCodePoints",
     }  # fmt: skip
-    return (
-        json.dumps(mask_uuids({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}), indent=2, allow_nan=False)
-        + "\n"
-    )
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
 
 
 def _rule(check_id: str, check: Check | None) -> dict[str, Any]:
@@ -100,8 +99,8 @@ def _result(finding: Finding, indices: Mapping[str, int], report: Report, root: 
         "partialFingerprints": _fingerprints(finding),
         "properties": {
             "subject": clean(finding.subject),
-            "evidence": [{"fact": e.fact, "value": to_json(e.value), "source": e.source} for e in finding.evidence],
-            "remedies": [_remedy(remedy) for remedy in finding.remedies],
+            "evidence": evidence(finding),
+            "remedies": remedies(finding),
             "caused_by": finding.caused_by,
             "details": to_json(finding.details),
         },
@@ -115,15 +114,6 @@ def _text(finding: Finding) -> str:
     for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
         lines += remedy_lines(label, remedy)
     return "\n".join(lines)
-
-
-def _remedy(remedy: Remedy) -> dict[str, Any]:
-    return {
-        "summary": remedy.summary,
-        "commands": list(remedy.commands),
-        "needs": list(remedy.needs),
-        "reference": remedy.reference,
-    }
 
 
 def _message(text: str) -> dict[str, str]:

@@ -18,8 +18,8 @@ from gpudoctor.reporters.report_words import (
     problems,
     skipped_groups,
 )
-from gpudoctor.reporters.terminal import NARROWEST, paint
-from gpudoctor.reporters.text import wrap
+from gpudoctor.reporters.terminal import NARROWEST
+from gpudoctor.reporters.text import wrap, wrap_painted
 from gpudoctor.untrusted import clean
 
 _EVIDENCE_SHOWN = 8
@@ -48,13 +48,7 @@ def render(report: Report, *, color: bool, width: int) -> str:
 def _verdict(report: Report, color: bool, width: int) -> list[str]:
     line = headline(report)
     kind = "warning" if line.kind == "no verdict" else line.kind
-    return _painted(line.word, line.rest, kind, color, width)
-
-
-def _painted(word: str, rest: str, kind: str, color: bool, width: int) -> list[str]:
-    """Return `word` in the colour of `kind` and `rest` after it, wrapped as one text."""
-    first, *following = wrap(word + rest, width, "", "  ")
-    return [paint(first[: len(word)], kind, color=color) + first[len(word) :], *following]
+    return wrap_painted(line.word, line.rest, kind, color, width)
 
 
 def _findings(findings: Sequence[Finding], color: bool, width: int) -> Iterator[list[str]]:
@@ -70,7 +64,7 @@ def _findings(findings: Sequence[Finding], color: bool, width: int) -> Iterator[
 def _finding(finding: Finding, color: bool, width: int) -> Iterator[str]:
     severity = str(finding.severity)
     title = f"  {finding.check_id}  {clean(finding.subject)}".rstrip()
-    yield from _painted(severity, title, severity, color, width)
+    yield from wrap_painted(severity, title, severity, color, width)
     yield from wrap(clean(finding.summary), width, "  ")
     for evidence in finding.evidence[:_EVIDENCE_SHOWN]:
         yield from _evidence(evidence, width)
@@ -106,7 +100,7 @@ def _commands(remedy: Remedy) -> Iterator[str]:
 def _advice(findings: Sequence[Finding], color: bool, width: int) -> list[str]:
     lines = []
     for finding in advice(findings):
-        lines += _painted("info", f"  {finding.check_id}: {clean(finding.summary)}", "info", color, width)
+        lines += wrap_painted("info", f"  {finding.check_id}: {clean(finding.summary)}", "info", color, width)
         for remedy in finding.remedies[:1]:
             lines += list(_commands(remedy)) or wrap(clean(remedy.summary), width, "  ")
     return lines

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 
 _NO_BREAK = "\u00a0"
@@ -22,6 +23,12 @@ def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) ->
         break_long_words=False,
         break_on_hyphens=False,
     ) or [indent.rstrip()]
+
+
+def wrap_painted(word: str, rest: str, kind: str, color: bool, width: int) -> list[str]:
+    """Return `word` in the colour of `kind` and `rest` after it, wrapped as one text."""
+    first, *following = wrap(word + rest, width, "", "  ")
+    return [paint(first[: len(word)], kind, color=color) + first[len(word) :], *following]
 
 
 def wrap_parts(parts: Iterable[str], separator: str, width: int) -> list[str]:

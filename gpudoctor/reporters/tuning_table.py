@@ -8,7 +8,7 @@ from gpudoctor.model.tuning import RunnerUp, Tuning
 from gpudoctor.reporters import chart, tuning_words
 from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent, rate, relative_error, step_time
 from gpudoctor.reporters.terminal import NARROWEST, encodable, paint
-from gpudoctor.reporters.text import wrap, wrap_parts
+from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.reporters.tuning_words import PrecisionRow, name
 from gpudoctor.tuning import figures
 from gpudoctor.untrusted import clean
@@ -44,9 +44,7 @@ def _headline(tuning: Tuning, color: bool, width: int) -> list[str]:
     """Return the recommendation in one line and the reasons under it."""
     advice = tuning.recommendation
     what, result = tuning_words.headline(tuning)
-    first, *rest = wrap(f"{what}: {result}", width, "", "  ")
-    kind = "warning" if advice is None else "healthy"
-    lines = [paint(first[: len(what)], kind, color=color) + first[len(what) :], *rest]
+    lines = wrap_painted(what, f": {result}", "warning" if advice is None else "healthy", color, width)
     return [*lines, *_items((clean(reason) for reason in advice.why) if advice else (), width)]
 
 
@@ -71,11 +69,8 @@ def _facts(tuning: Tuning, width: int) -> list[str]:
 
 
 def _warnings(tuning: Tuning, color: bool, width: int) -> list[str]:
-    lines = []
-    for text in tuning_words.warnings(tuning):
-        first, *rest = wrap(f"warning  {text}", width, "", "  ")
-        lines += [paint("warning", "warning", color=color) + first[len("warning") :], *rest]
-    return lines
+    painted = (wrap_painted("warning", f"  {text}", "warning", color, width) for text in tuning_words.warnings(tuning))
+    return [line for lines in painted for line in lines]
 
 
 def _precisions(tuning: Tuning, color: bool, width: int) -> list[str]:

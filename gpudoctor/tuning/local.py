@@ -127,7 +127,6 @@ class LocalExecutor:
         self.close()
 
     def now(self) -> float:
-        """Return the seconds of the monotonic clock."""
         return time.monotonic()
 
     def describe(self) -> TunedDevice:
@@ -180,7 +179,6 @@ class LocalExecutor:
         return self._last
 
     def compare(self, precision: str) -> Numerics | Measurement:
-        """Return how far the workload in this precision is from the reference; why it does not run if it does not."""
         limit = self._patience.comparison
         request = {"ask": "compare", "precision": precision, "limit_seconds": limit}
         answer = self._answer_or_failure(Trial(precision=precision, batch_size=0), request, 2 * limit)
@@ -198,12 +196,10 @@ class LocalExecutor:
             return _not_ok(trial, *meaning_of(ended))
 
     def ceiling(self, precision: str) -> Ceiling:
-        """Return the rate of a large matrix product in this precision; unknown where it does not run."""
         rate = self._rate({"ask": "ceiling", "precision": precision}, precision)
         return Ceiling(precision=precision, measured_tflops=rate)
 
     def bandwidth(self) -> Bandwidth:
-        """Return the rate of the device's memory; unknown where it does not run."""
         datasheet = self._peak.bandwidth_gb_s if self._peak else None
         return Bandwidth(measured_gb_s=self._rate({"ask": "bandwidth"}), datasheet_gb_s=datasheet)
 
@@ -214,7 +210,6 @@ class LocalExecutor:
         return read_all(Transfer, self._unless_refused(last.precision, request))
 
     def loading(self, batch_size: int) -> tuple[Loading, ...]:
-        """Return how the workload's own DataLoader does; empty where it has none."""
         last = self._last or Measurement(precision=self._device.precisions[0], batch_size=0)
         request = {
             "ask": "loading",
@@ -226,7 +221,6 @@ class LocalExecutor:
         return read_all(Loading, self._unless_refused(last.precision, request))
 
     def close(self) -> None:
-        """End every worker."""
         while self._workers:
             _, worker = self._workers.popitem()
             worker.end()

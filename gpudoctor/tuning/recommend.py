@@ -55,7 +55,6 @@ class Candidate:
 
     @property
     def precision(self) -> str:
-        """Return its name."""
         return self.measurement.precision
 
     @property

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model.tuning import OK, Measurement, Settings, SettingTrial, Trial, TunedDevice
-from gpudoctor.tuning import figures
 from gpudoctor.tuning.executor import Effort, Executor
+from gpudoctor.tuning.throughput import relative_error
 
 WORTH_IT = 0.02
 """A switch that gains less is left as it is: each one makes a program harder to reproduce."""
 
 NOISES = 2.0
-"""A gain must be this many times the noise of the two measurements besides."""
+"""A gain must also be this many times the standard error of the two medians' ratio."""
 
 EFFORT = Effort(warmup_steps=3, steps=15)
 
@@ -75,7 +75,7 @@ def _try(executor: Executor, name: str, reference: Measurement, settings: Settin
             name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status
         )
     gain = measured.throughput / reference.throughput - 1
-    needed = max(WORTH_IT, NOISES * _standard_error(measured, reference))
+    needed = max(WORTH_IT, NOISES * math.hypot(*(relative_error(m.step_seconds) for m in (measured, reference))))
     kept = gain > needed
     why = f"{gain:+.1%}" if kept else f"{gain:+.1%}, not above {needed:.1%}"
     return SettingTrial(
@@ -85,15 +85,6 @@ def _try(executor: Executor, name: str, reference: Measurement, settings: Settin
 
 def _trial(like: Measurement, settings: Settings) -> Trial:
     return Trial(precision=like.precision, batch_size=like.batch_size, settings=settings)
-
-
-def _standard_error(*measurements: Measurement) -> float:
-    """Return the relative uncertainty of the ratio of two medians.
-
-    The interquartile range of normal noise is 1.35 standard deviations, the median's error 1.25 times the mean's.
-    """
-    errors = ((figures.noise(m) or 0.0) / 1.35 * 1.25 / math.sqrt(max(len(m.step_seconds), 1)) for m in measurements)
-    return math.hypot(*errors)
 
 
 def _pay_off(measured: Measurement, reference: Measurement) -> str:

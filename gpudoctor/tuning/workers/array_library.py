@@ -20,7 +20,6 @@ class ArrayLibrary:
         self._device_name = device_name
 
     def seed(self, number: int) -> None:
-        """Seed every random state."""
         random.seed(number)
         for name in ("numpy", "cupy"):
             module = sys.modules.get(name)
@@ -28,7 +27,6 @@ class ArrayLibrary:
                 module.random.seed(number)
 
     def prepare(self, precision: str, settings: Settings) -> Any:
-        """Return the precision."""
         if settings != Settings():
             raise Unsupported("CuPy and NumPy have no such settings")
         return make_precision(precision, self._device_name)
@@ -37,7 +35,6 @@ class ArrayLibrary:
         """Do nothing: there is no model."""
 
     def arranged(self, batch: Any, settings: Settings) -> Any:  # noqa: ARG002 - `prepare` refuses any
-        """Return the batch as it is."""
         return batch
 
     def flops(self, step: Callable[[], object]) -> float | None:  # noqa: ARG002

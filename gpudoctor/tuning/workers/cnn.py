@@ -58,7 +58,6 @@ def build_model() -> Any:
 
 
 def build_optimizer(parameters: Any) -> Any:
-    """Return SGD with momentum."""
     return torch.optim.SGD(parameters, lr=0.01, momentum=0.9, weight_decay=1e-4)
 
 

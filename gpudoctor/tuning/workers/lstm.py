@@ -33,7 +33,6 @@ class CharacterModel(nn.Module):
 
 
 def build_optimizer(parameters: Any) -> Any:
-    """Return Adam."""
     return torch.optim.Adam(parameters, lr=1e-3)
 
 

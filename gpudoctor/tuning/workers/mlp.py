@@ -30,7 +30,6 @@ def build_model() -> Any:
 
 
 def build_optimizer(parameters: Any) -> Any:
-    """Return AdamW."""
     return torch.optim.AdamW(parameters, lr=1e-3)
 
 

@@ -61,7 +61,6 @@ class TorchPrecision:
         self._device_type = device.partition(":")[0]
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Return the context for the forward pass and the loss: autocast for bf16 and fp16, nothing for the others."""
         import torch
 
         if self.name not in AUTOCAST_TYPES:
@@ -127,7 +126,6 @@ class ArrayPrecision:
         self.name = name
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Return a context that does nothing: arrays have the precision themselves."""
         return nullcontext()
 
     def backward(self, loss: Any, optimizer: Any) -> None:  # noqa: ARG002  the protocol names them

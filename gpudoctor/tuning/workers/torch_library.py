@@ -22,7 +22,6 @@ class TorchLibrary:
         self._threads = torch.get_num_threads()
 
     def seed(self, number: int) -> None:
-        """Seed every random state."""
         torch_state.seed(number)
 
     def prepare(self, precision: str, settings: Settings) -> Any:

@@ -79,7 +79,6 @@ def build_model() -> Any:
 
 
 def build_optimizer(parameters: Any) -> Any:
-    """Return AdamW."""
     return torch.optim.AdamW(parameters, lr=3e-4)
 
 
