@@ -1,0 +1,54 @@
+"""What shows two Python environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.model import Cupy, Package, PackageVersion, Python, Snapshot, Symptom, TwoEnvironments
+
+TORCH = Python(packages=(Package(name="torch", version=PackageVersion("2.9.1")),))
+CUPY = Cupy(distributions=(Package(name="cupy-cuda12x", version=PackageVersion("14.2.0"), location="/opt"),))
+MISSING = Symptom(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
+NO_CUPY = Symptom(kind="cupy-not-installed", text="No module named 'cupy'")
+IN_BUILD = Symptom(kind="build-lacks-torch-said", text="flash-attn ends for want of torch")
+
+
+def concluded(*symptoms: Symptom, **sections: Any) -> TwoEnvironments:
+    found: TwoEnvironments = Facts(Snapshot(symptoms=symptoms, contradictions=(), **sections)).get("two_environments")
+    return found
+
+
+def test_a_program_finds_no_torch_although_it_is_installed() -> None:
+    found = concluded(MISSING, python=TORCH)
+    assert (found.module, found.facts[1]) == ("torch", "python.packages[0].version")
+    assert found.summary.startswith("Torch 2.9.1 is installed")
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "sections"),
+    [
+        pytest.param((MISSING,), {}, id="it is installed nowhere"),
+        pytest.param((), {"python": TORCH}, id="no program misses it"),
+        pytest.param((MISSING, IN_BUILD), {"python": TORCH}, id="the build of a package has an environment of its own"),
+        pytest.param((NO_CUPY,), {"cupy": Cupy(distributions=())}, id="no CuPy"),
+    ],
+)
+def test_one_environment_alone(symptoms: tuple[Symptom, ...], sections: dict[str, Any]) -> None:
+    assert concluded(*symptoms, **sections) == TwoEnvironments()
+
+
+def test_the_same_of_cupy() -> None:
+    found = concluded(NO_CUPY, cupy=CUPY)
+    assert (found.module, found.facts[1]) == ("cupy-cuda12x", "cupy.distributions")
+
+
+def test_two_interpreters_that_are_one() -> None:
+    said = Symptom(kind="python-interpreters-told", text="...", names={"one": "/a/python", "two": "/a/python"})
+    assert concluded(said) == TwoEnvironments()
+
+
+def test_a_launcher_of_another_environment() -> None:
+    assert concluded(Symptom(kind="python-other-environment-told", text="/usr/bin/torchrun")).launcher
