@@ -224,3 +224,11 @@ def test_docker_that_was_not_restarted() -> None:
     assert "sudo systemctl restart docker" in finding.remedies[0].commands
     for text in (running, written):
         assert run_check("nvidia-container-toolkit-missing", symptoms=told(text)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("host", "where"), [(WORKS, "where the driver is not"), ({}, "where no driver is loaded")], ids=["works", "unknown"]
+)
+def test_where_the_engine_runs(host: dict[str, object], where: str) -> None:
+    (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(NO_LIBRARY), **host).findings
+    assert finding.summary.endswith(f"the engine runs {where}")

@@ -51,3 +51,19 @@ def test_code_that_is_newer_than_the_process(changed_at: float | None, code: str
 def test_the_path_of_each_image() -> None:
     assert [found.fact for found in image_verdicts((image(), image()))] == ["images[0].image_id", "images[1].image_id"]
     assert image_verdicts(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("about", "in_mount"),
+    [
+        pytest.param({"is_running": False}, True, id="it does not run"),
+        pytest.param({"keeps_code": False}, True, id="its program reads files again"),
+        pytest.param({}, False, id="a mount of another folder"),
+    ],
+)
+def test_code_that_a_process_does_not_keep(about: dict[str, Any], in_mount: bool) -> None:
+    mount = Mounted(destination="/app", is_context=in_mount, newest_change_at=200.0, newest_code="/p/a.py")
+    known: dict[str, Any] = {"is_running": True, "keeps_code": True, **about}
+    container = RunningContainer(name="web", image_id="1", started_at=100.0, mounts=(mount,), **known)
+    (found,) = image_verdicts((image(SAME, container=container),))
+    assert (found.verdict, found.newer_code) == ("fresh", "")

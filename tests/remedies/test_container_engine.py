@@ -71,7 +71,12 @@ def test_an_engine_that_sees_no_driver(
 
 def test_a_host_whose_driver_may_be_missing() -> None:
     look, update, *others = fixes.let_engine_see_driver(container=None, system=UBUNTU)
-    assert look.commands[0] == "nvidia-smi"
+    assert look.commands == (
+        "nvidia-smi",
+        "docker context ls",
+        "snap list docker",
+        "sudo nvidia-container-cli -k -d /dev/tty info",
+    )
     assert "sudo reboot" in update.commands
     assert shown(tuple(others)) == [DESKTOP, SNAP, INSTALL]
 
