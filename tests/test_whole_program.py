@@ -67,7 +67,11 @@ def check(driver_stand_in: Install, tmp_path: Path) -> Check:
             check=False,
             timeout=120,
             cwd=tmp_path,
-            env={**environ, "PYTHONPATH": str(ROOT), **driver_stand_in(tmp_path, nvml=nvml, cuda=cuda)},
+            env={
+                **environ,
+                "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}",
+                **driver_stand_in(tmp_path, nvml=nvml, cuda=cuda),
+            },
         )
         return Run(done, time.monotonic() - began)
 
@@ -118,7 +122,8 @@ def test_libcuda_that_crashes_costs_its_own_answer_only(check: Check) -> None:
 
 
 def test_a_module_pynvml_that_breaks_is_told(check: Check, tmp_path: Path) -> None:
-    (tmp_path / "pynvml.py").write_text("raise RuntimeError('not the one you want')")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "pynvml.py").write_text("raise RuntimeError('not the one you want')")
     run = check("--fast", **libraries(RTX_4090))
     failed = next(finding for finding in run.findings if finding["check"] == "probe-failed")
     assert "RuntimeError: not the one you want" in failed["summary"]

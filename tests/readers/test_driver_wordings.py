@@ -199,6 +199,6 @@ def test_the_patterns_are_linear(phrase: str) -> None:
     text = phrase * (200_000 // len(phrase))
     for row in failure_messages():
         if row.id.startswith(MINE):
-            start = time.perf_counter()
+            start = time.process_time()
             sum(1 for _ in row.expression().finditer(text))
-            assert time.perf_counter() - start < 1.0, row.id  # 0.3 s where nothing else runs
+            assert time.process_time() - start < 1.0, row.id  # 0.3 s where nothing else runs

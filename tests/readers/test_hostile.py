@@ -123,9 +123,9 @@ def test_a_reader_of_any_text(reader: ModuleType, text: str) -> None:
     ids=lambda text: text[:20].strip() or "spaces",
 )
 def test_a_huge_text_is_quick(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert_sound(diagnose(text))
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 ENTITIES = """<?xml version="1.0"?>
@@ -136,10 +136,10 @@ ENTITIES = """<?xml version="1.0"?>
 def test_entities_of_xml_are_not_expanded() -> None:
     names = "abcdefghijklmnopqrstuvwxyz"
     bomb = "".join(f'<!ENTITY {new} "{("&" + old + ";") * 10}">' for old, new in pairwise(names))
-    began = time.perf_counter()
+    began = time.process_time()
     assert_sound(diagnose(ENTITIES % bomb))
     assert_sound(diagnose(ENTITIES % '<!ENTITY z SYSTEM "file:///etc/passwd">'))
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_patterns_stay_fast_on_hostile_texts(phrase: str) -> None:
     for row in failure_messages():
         if row.id.startswith(("cudnn-", "cuda-", "libcuda-", "toolkit-", "compiler-", "build-", "extension-", "bnb-")):
             expression = row.expression()
-            started = time.perf_counter()
+            started = time.process_time()
             for _ in zip(range(3), expression.finditer(text), strict=False):
                 pass
-            assert time.perf_counter() - started < 2, row.id  # usually a tenth of it
+            assert time.process_time() - started < 2, row.id  # usually a tenth of it

@@ -120,7 +120,7 @@ def test_a_long_word_costs_no_time_that_grows_with_its_square() -> None:
     text = "undefined symbol: _Z" + "a/" * 200_000 + " not implemented for 'Half' nan tf32 gfx libc.so.6: version"
     tables = ("precision", "vendor", "extensions", "python", "words")
     mine = {row["id"] for table in tables for row in table_of(table)}
-    began = time.perf_counter()
+    began = time.process_time()
     found = [row.id for row in failure_messages() if row.id in mine and row.expression().search(text)]
     assert "tf32-mentioned" in found
-    assert time.perf_counter() - began < 20  # 1.5 s on one of two shared cores on 2026-11-21
+    assert time.process_time() - began < 20  # 1.5 s on one of two shared cores on 2026-11-21

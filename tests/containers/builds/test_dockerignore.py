@@ -82,6 +82,6 @@ def test_what_is_no_pattern(text: str, message: str) -> None:
 
 def test_hostile_patterns_are_matched_in_bounded_time() -> None:
     ignore = parse_dockerignore("**/" * 200 + "x\n" + "*a" * 30 + "b\n" + "**/a*/" * 8 + "b")
-    start = time.perf_counter()
+    start = time.process_time()
     assert not ignore.ignores("/".join(["a" * 40] * 20))
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
