@@ -14,7 +14,6 @@ from gpudoctor.parsers.requirements_files import normalise
 from gpudoctor.readers.environment_fields import (
     answer,
     driver_version,
-    ends_with,
     gcc_version,
     is_unknown,
     named_gpus,
@@ -101,7 +100,7 @@ def read(text: Text) -> Facts:
         return {}
     most = max(len(report.fields) for report in reports)
     report = next(report for report in reversed(reports) if 2 * len(report.fields) >= most)
-    if report.last and ends_with(text, report.last[0]):
+    if report.last == [text.lines[-1]]:  # its value may be cut off
         _without_stumps(report)
     if text.lines[-1].startswith("NVIDIA_REQUIRE_CUDA"):  # any of its alternatives is enough: the last may be cut off
         report.variables.pop("NVIDIA_REQUIRE_CUDA", None)

@@ -37,13 +37,14 @@ def read(text: Text) -> Facts:
         return {}
     os, machine = _PLATFORMS[platform]
     agent = _AGENT.search(told.get("user-agent", ""))
+    linux = agent if agent and agent[1] == "Linux" else None
     facts: Facts = {
         "system": System(
             os=os,
             machine=machine,
-            kernel=agent[2] if agent and agent[1] == "Linux" else None,
-            distribution=agent[3] if agent and agent[1] == "Linux" else None,
-            distribution_version=agent[4] if agent and agent[1] == "Linux" else None,
+            kernel=linux[2] if linux else None,
+            distribution=linux[3] if linux else None,
+            distribution_version=linux[4] if linux else None,
             glibc=_version(virtual.get("glibc", "")),
         ),
         "python": _python(told),
@@ -80,9 +81,8 @@ def _json(raw: str) -> Iterator[tuple[str, str]]:
         yield "conda version", str(content.get("conda_version"))
         yield "user-agent", str(content.get("user_agent") or "")[:400]
         virtual = content.get("virtual_pkgs")
-        pairs = (
-            [item for item in virtual if isinstance(item, list) and len(item) >= 2] if isinstance(virtual, list) else []
-        )
+        listed = virtual if isinstance(virtual, list) else []
+        pairs = [item for item in listed if isinstance(item, list) and len(item) >= 2]
         yield "virtual packages", " ".join(f"{pair[0]}={pair[1]}"[:120] for pair in pairs[:40])
 
 

@@ -41,14 +41,13 @@ _BANNER = re.compile(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1
 class Start(NamedTuple):
     """A command that starts a container.
 
-    program: what it runs, "" for the image's own. whole: the image is among the words.
+    image: "" if the line ends before it. program: what it runs, "" for the image's own.
     """
 
     engine: str
     options: dict[str, list[str]]
     image: str
     program: str
-    whole: bool
 
 
 def read_starts(text: Text) -> Iterator[Facts]:
@@ -89,12 +88,12 @@ def _starts(line: str) -> Iterator[Start]:
         engine = "podman" if run[1] == "podman" else "docker"
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
-        yield Start(engine, options, image, program, bool(image))
+        yield Start(engine, options, image, program)
     singularity = _SINGULARITY.search(line)
     if singularity:
         words = singularity[1].split()
         image = next((word for word in words if not word.startswith("-")), "")
-        yield Start("singularity", {word: [""] for word in words if word.startswith("-")}, image, "", bool(image))
+        yield Start("singularity", {word: [""] for word in words if word.startswith("-")}, image, "")
 
 
 def _parsed(arguments: str) -> tuple[dict[str, list[str]], str, str]:
@@ -134,7 +133,7 @@ def _container(start: Start) -> Container:
         podman_installed=True if start.engine == "podman" else None,
         image=start.image if is_image(start.image) else None,
         image_cuda_version=cuda_of_image(start.image),
-        gpus_requested=True if asked else False if (start.whole or placeholder) and not (amd or unsure) else None,
+        gpus_requested=True if asked else False if (start.image or placeholder) and not (amd or unsure) else None,
         shm_size_bytes=bytes_of(next(iter(options.get("--shm-size", ())), "")),
     )
 

@@ -100,10 +100,8 @@ def _is_rocm(table: Table) -> bool:
 def _system(platform: str) -> System | None:
     """Return the system by platform.platform(): "Linux-5.15.0-84-generic-x86_64-with-glibc2.35"."""
     name = platform.partition("-")[0].lower()
-    if name == "windows":
-        return System(os="windows")
-    if name in ("macos", "darwin"):
-        return System(os="darwin")
+    if name in ("windows", "macos", "darwin"):
+        return System(os="windows" if name == "windows" else "darwin")
     if name != "linux":
         return None
     match = re.match(

@@ -189,11 +189,6 @@ def _build(local: str) -> str | None:
     return next((name for name in ("rocm", "xpu", "cpu") if local.startswith(name)), None)
 
 
-def ends_with(text: Text, line: str) -> bool:
-    """Tell whether `line` is the unfinished end of the text, so that its value may be cut off."""
-    return bool(text.lines) and text.lines[-1] == line
-
-
 def whole_lines(text: Text) -> tuple[str, ...]:
     """Return the lines without a last one in which PyTorch's version may be cut off: "torch version: 1.1"."""
     *lines, last = text.lines

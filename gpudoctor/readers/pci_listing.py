@@ -51,9 +51,8 @@ def _rows(lines: Sequence[str]) -> Iterator[PciGpu]:
             continue
         vendor = _vendor(row[5])
         if vendor is not None:
-            address = f"{(row[1] or '0000')[-4:]}:{row[2]}"
             yield PciGpu(
-                address=address,
+                address=f"{(row[1] or '0000')[-4:]}:{row[2]}",
                 vendor=vendor,
                 device_id=_device_id(row[5]),
                 name=_product(row[5], vendor),

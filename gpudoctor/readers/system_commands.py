@@ -93,14 +93,8 @@ def _distribution(text: Text) -> Iterator[Facts]:
 def _linux(distribution: str | None, version: str | None, name: str | None) -> Facts:
     identity = distribution if distribution and re.fullmatch(r"[a-z0-9._-]{2,30}", distribution) else None
     number = version if version and re.fullmatch(r"[\w.]{1,20}", version) else None
-    return {
-        "system": System(
-            os="linux",
-            distribution=identity,
-            distribution_version=number,
-            distribution_name=name[:100] if name else None,
-        )
-    }
+    shown = name[:100] if name else None
+    return {"system": System(os="linux", distribution=identity, distribution_version=number, distribution_name=shown)}
 
 
 def _windows(text: Text) -> Iterator[Facts]:

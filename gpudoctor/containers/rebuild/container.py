@@ -80,7 +80,8 @@ def new_settings(old: Mapping[str, Any], image_config: Mapping[str, Any], image:
     host = dict(old["HostConfig"])
     host["Binds"] = [*(host.get("Binds") or ()), *_other_volumes(old)]
     host["Links"] = [_link(link) for link in host.get("Links") or ()]
-    host["Ulimits"] = [{**limit, "Name": _limit(limit["Name"])} for limit in host.get("Ulimits") or ()]
+    limits = host.get("Ulimits") or ()  # Podman shows RLIMIT_NOFILE, and takes only "nofile"
+    host["Ulimits"] = [{**limit, "Name": limit["Name"].removeprefix("RLIMIT_").lower()} for limit in limits]
     mode = str(host.get("NetworkMode") or "default")
     config = _own(old["Config"], image_config)
     if str(old["Id"]).startswith(config.get("Hostname") or "-") or mode == "host" or mode.startswith("container:"):
@@ -138,11 +139,6 @@ def _link(link: str) -> str:
     """Return NAME:ALIAS for /NAME:/CONTAINER/ALIAS."""
     name, _, alias = link.partition(":")
     return f"{name.lstrip('/')}:{alias.rpartition('/')[2]}"
-
-
-def _limit(name: str) -> str:
-    """Return "nofile" for RLIMIT_NOFILE, as Podman shows it and does not take it."""
-    return name.removeprefix("RLIMIT_").lower()
 
 
 def _create(api: APIClient, old: Mapping[str, Any], image: str, name: str) -> str:
