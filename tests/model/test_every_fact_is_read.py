@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 PRODUCERS = ("probes", "parsers", "readers")  # rooms that fill facts in
 OF_SECTIONS = ("Snapshot", "Conclusions")  # checks, conclusions and fixes have their fields as parameters
 # Concluded for checks that still decide it themselves: a line goes when its check reads the conclusion.
-AWAITED = {"CudaLibraries.cudnn_fact", "CudaLibraries.cudnn_path", "TorchRequest.is_about_python"}
+AWAITED = {"TorchRequest.is_about_python"}
 
 
 @cache
