@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy
 
+from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
 from gpudoctor.tuning.workload import Precision
 
@@ -54,15 +55,13 @@ def promote(workload: Any) -> None:
 
 def copied(batch: Any, *, promoted: bool) -> Any:
     """Return a copy of the batch, for a step may change it; its inexact numbers twice as wide where `promoted`."""
-    if isinstance(batch, Mapping):
-        return {key: copied(item, promoted=promoted) for key, item in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(copied(item, promoted=promoted) for item in batch))
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(copied(item, promoted=promoted) for item in batch)
-    if not _is_array(batch):
-        return batch
-    return batch.astype(_WIDER.get(batch.dtype.name, batch.dtype) if promoted else batch.dtype)
+
+    def copy(leaf: Any) -> Any:
+        if not _is_array(leaf):
+            return leaf
+        return leaf.astype(_WIDER.get(leaf.dtype.name, leaf.dtype) if promoted else leaf.dtype)
+
+    return map_leaves(copy, batch)
 
 
 def do_step(workload: Any, _precision: Watched, make_batch: Callable[[], Any], number: int, keep: bool) -> Step:
@@ -122,15 +121,8 @@ def _is_array(value: Any) -> bool:
 
 def _arrays(value: Any) -> list[Any]:
     """Return the arrays of inexact numbers in `value`, in order."""
-    if _is_array(value):
-        return [value] if value.dtype.kind in "fc" else []
-    if isinstance(value, float):
-        return [numpy.asarray(value)]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [array for item in value for array in _arrays(item)]
-    return []
+    found = (numpy.asarray(leaf) if isinstance(leaf, float) else leaf for leaf in leaves(value))
+    return [leaf for leaf in found if _is_array(leaf) and leaf.dtype.kind in "fc"]
 
 
 def _on_host(array: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 import torch
 
+from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
 from gpudoctor.tuning.workers.reproducible import Reproducible, without_dropout
 from gpudoctor.tuning.workers.torch_state import seed, unchanged
@@ -51,13 +52,15 @@ def promote(workload: Any) -> None:
 def copied(batch: Any, *, promoted: bool) -> Any:
     """Return a copy of the batch, for a step may change it; its floating-point tensors in float64 where `promoted`."""
 
-    def copy(tensor: torch.Tensor) -> torch.Tensor:
+    def copy(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
         twin = tensor.detach().clone()
         if promoted and twin.is_floating_point():
             twin = twin.double()
         return twin.requires_grad_(tensor.requires_grad)
 
-    return _map_tensors(copy, batch)
+    return map_leaves(copy, batch)
 
 
 def do_step(workload: Any, precision: Watched, make_batch: Callable[[], Any], seed_number: int, keep: bool) -> Step:
@@ -139,39 +142,11 @@ def _modules(workload: Any) -> list[torch.nn.Module]:
     return list(dict.fromkeys(modules))
 
 
-def _map_tensors(function: Callable[[torch.Tensor], Any], value: Any) -> Any:
-    """Return `value` with each tensor in its lists, tuples and mappings replaced."""
-    if isinstance(value, torch.Tensor):
-        return function(value)
-    if isinstance(value, Mapping):
-        pairs = {key: _map_tensors(function, item) for key, item in value.items()}
-        return pairs if type(value) is dict else _rebuilt(value, pairs)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_map_tensors(function, item) for item in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(_map_tensors(function, item) for item in value)
-    return value
-
-
-def _rebuilt(mapping: Any, pairs: dict[Any, Any]) -> Any:
-    """Return the mapping's own kind where it can be made of a dict, as the tokenised batches of other packages can."""
-    try:
-        return type(mapping)(pairs)
-    except Exception:
-        return pairs
-
-
 def _tensors(value: Any) -> list[torch.Tensor]:
     """Return the floating-point tensors in `value`, in order; numbers count as tensors."""
-    if isinstance(value, torch.Tensor):
-        return [value.detach()] if value.is_floating_point() or value.is_complex() else []
-    if isinstance(value, float):
-        return [torch.tensor(value, dtype=torch.float64)]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in _tensors(item)]
-    return []
+    found = (torch.tensor(leaf, dtype=torch.float64) if isinstance(leaf, float) else leaf for leaf in leaves(value))
+    tensors = [leaf.detach() for leaf in found if isinstance(leaf, torch.Tensor)]
+    return [tensor for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()]
 
 
 def _on_host(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Protocol
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import UNSUPPORTED, Conditions, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.workers.batches import leaves
 from gpudoctor.tuning.workers.conditions import spoilt_by
 from gpudoctor.tuning.workers.devices import Device, MemoryUse, timed_one_by_one
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
@@ -262,23 +264,13 @@ def _checked_batch(workload: Workload, size: int) -> Any:
         raise Unsupported(f"the data set has {available} samples only")
     batch = workload.make_batch(size)
     if not callable(getattr(workload, "samples_per_batch", None)):
-        shapes = [tuple(leaf.shape) for leaf in leaves(batch) if len(leaf.shape)]
+        shapes = [tuple(leaf.shape) for leaf in arrays(batch) if len(leaf.shape)]
         lengths = {shape[0] for shape in shapes}
         if len(lengths) == 1 and max(lengths) < size and not any(size in shape for shape in shapes):
             raise Unsupported(f"make_batch({size}) returned {max(lengths)} samples")
     return batch
 
 
-def leaves(batch: Any) -> Iterator[Any]:
-    """Yield the tensors or arrays of a batch, from lists, tuples and dicts."""
-    pending = [batch]
-    for _ in range(MAXIMUM_LEAVES):
-        if not pending:
-            return
-        item = pending.pop()
-        if isinstance(item, dict):
-            pending += item.values()
-        elif isinstance(item, (list, tuple)):
-            pending += item
-        elif hasattr(item, "shape"):
-            yield item
+def arrays(batch: Any) -> list[Any]:
+    """Return the tensors or arrays of a batch, at most MAXIMUM_LEAVES of what it holds."""
+    return [leaf for leaf in islice(leaves(batch), MAXIMUM_LEAVES) if hasattr(leaf, "shape")]

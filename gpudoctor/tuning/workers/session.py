@@ -14,7 +14,7 @@ from gpudoctor.tuning.workers import catalog, ceilings, describing
 from gpudoctor.tuning.workers.comparing import BATCH_SIZE, compare
 from gpudoctor.tuning.workers.devices import Device
 from gpudoctor.tuning.workers.failures import Failure
-from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, Library, dataset_size, leaves, samples_of, unit_of
+from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, Library, arrays, dataset_size, samples_of, unit_of
 from gpudoctor.tuning.workers.precision import baseline_of, make_precision
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
@@ -165,5 +165,5 @@ class Session:
 
 def _sample_bytes(workload: Workload) -> int:
     """Return the bytes of one sample."""
-    held = sum(int(leaf.nbytes) for leaf in leaves(workload.make_batch(COUNTED_BATCH)))
+    held = sum(int(leaf.nbytes) for leaf in arrays(workload.make_batch(COUNTED_BATCH)))
     return held // samples_of(workload, COUNTED_BATCH)

@@ -9,6 +9,7 @@ import torch
 
 from gpudoctor.model.tuning import Settings
 from gpudoctor.tuning.workers import operations, torch_state
+from gpudoctor.tuning.workers.batches import map_leaves
 from gpudoctor.tuning.workers.measuring import Unsupported
 from gpudoctor.tuning.workers.precision import make_precision
 from gpudoctor.tuning.workload import Workload
@@ -51,18 +52,13 @@ class TorchLibrary:
 
     def arranged(self, batch: Any, settings: Settings) -> Any:
         """Return the batch with its images in channels_last."""
-        return _in_channels_last(batch) if settings.channels_last else batch
+        return map_leaves(_in_channels_last, batch) if settings.channels_last else batch
 
     def flops(self, step: Callable[[], object]) -> float | None:
         """Return what is counted in one step; None on MPS, whose RNNs and attention nothing counts."""
         return None if self._device_name == "mps" else operations.count(step)
 
 
-def _in_channels_last(item: Any) -> Any:
-    if isinstance(item, torch.Tensor):
-        return item.to(memory_format=torch.channels_last) if item.dim() == 4 else item
-    if isinstance(item, dict):
-        return {name: _in_channels_last(value) for name, value in item.items()}
-    if isinstance(item, (list, tuple)) and not hasattr(item, "_fields"):
-        return type(item)(_in_channels_last(value) for value in item)
-    return item
+def _in_channels_last(leaf: Any) -> Any:
+    is_image = isinstance(leaf, torch.Tensor) and leaf.dim() == 4
+    return leaf.to(memory_format=torch.channels_last) if is_image else leaf
