@@ -41,6 +41,7 @@ def _finding(answer: Mapping[str, Any], symptom: Symptom, says: str) -> Finding:
         subject=filled(answer.get("subject", ""), names),
         facts=(symptom.fact,),
         certain=answer.get("certain", True),
+        details=dict(symptom.names),
         fixes=tuple(_fix(fix, names) for fix in answer.get("fixes", ())),
     )
 

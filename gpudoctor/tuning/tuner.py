@@ -132,38 +132,38 @@ def tune(executor: Executor, request: Request, say: Callable[[str], None] = lamb
         UsageError: there is no such device or workload.
         GpudoctorError: the library that the workload needs cannot be used.
     """
-    notebook = TuningRun(executor.now, say)
+    run = TuningRun(executor.now, say)
     try:
-        _run(executor, request, notebook)
+        _run(executor, request, run)
     except KeyboardInterrupt:
-        notebook.interrupted = True
-        _recommend_from_what_is_known(notebook)
+        run.interrupted = True
+        _recommend_from_what_is_known(run)
     finally:
         executor.close()
-    return notebook.tuning()
+    return run.tuning()
 
 
-def _run(executor: Executor, request: Request, notebook: TuningRun) -> None:
+def _run(executor: Executor, request: Request, run: TuningRun) -> None:
     start = executor.now()
-    notebook.say("Looking at the device")
-    notebook.device = executor.describe()
-    precisions = _precisions(request, notebook)
-    notebook.workload = executor.describe_workload(precisions[0] if precisions else "")
-    notebook.limits = Limits(
-        memory_bytes=notebook.device.memory_usable_bytes,
-        largest_batch=request.largest_batch or notebook.workload.dataset_size,
+    run.say("Looking at the device")
+    run.device = executor.describe()
+    precisions = _precisions(request, run)
+    run.workload = executor.describe_workload(precisions[0] if precisions else "")
+    run.limits = Limits(
+        memory_bytes=run.device.memory_usable_bytes,
+        largest_batch=request.largest_batch or run.workload.dataset_size,
         deadline=start + SEARCH_SHARE * request.budget_seconds,
         effort=_effort(request.budget_seconds),
     )
     for number, precision in enumerate(precisions):
-        left = notebook.limits.deadline - executor.now()
-        if left <= 0 and notebook.results and not request.exhaustive:
+        left = run.limits.deadline - executor.now()
+        if left <= 0 and run.results and not request.exhaustive:
             break
         share = max(left / (len(precisions) - number), LEAST_SHARE * request.budget_seconds)
-        _search(executor, precision, share, request, notebook)
-    _recommend(executor, start + SWITCH_SHARE * request.budget_seconds, notebook)
+        _search(executor, precision, share, request, run)
+    _recommend(executor, start + SWITCH_SHARE * request.budget_seconds, run)
     if executor.now() < start + request.budget_seconds:
-        _advise(executor, notebook)
+        _advise(executor, run)
 
 
 def _effort(budget_seconds: float) -> Effort:
@@ -171,54 +171,54 @@ def _effort(budget_seconds: float) -> Effort:
     return replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget_seconds, least), most))
 
 
-def _precisions(request: Request, notebook: TuningRun) -> list[str]:
+def _precisions(request: Request, run: TuningRun) -> list[str]:
     """Return the precisions to try, the likely fastest first; those that the device has not are noted as left out."""
-    device = notebook.device
+    device = run.device
     wanted = request.precisions or device.precisions
     reasons = dict(reason.partition(": ")[::2] for reason in device.unsupported)
     for precision in wanted:
         if precision not in device.precisions:
-            notebook.left_out(precision, UNSUPPORTED, reasons.get(precision, "this workload does not have it"))
+            run.left_out(precision, UNSUPPORTED, reasons.get(precision, "this workload does not have it"))
     found = [name for name in LIKELY_FASTEST_FIRST if name in wanted and name in device.precisions]
     return found[::-1] if device.kind == "cpu" else found
 
 
-def _search(executor: Executor, precision: str, seconds: float, request: Request, notebook: TuningRun) -> None:
+def _search(executor: Executor, precision: str, seconds: float, request: Request, run: TuningRun) -> None:
     """Compare the numbers of one precision with the reference, then find its best batch size, all in `seconds`."""
     deadline = executor.now() + seconds
-    notebook.say(f"{precision}: comparing its numbers")
+    run.say(f"{precision}: comparing its numbers")
     compared = executor.compare(precision)
     if isinstance(compared, Measurement):
-        notebook.add(replace(compared, unit=notebook.workload.unit))
+        run.add(replace(compared, unit=run.workload.unit))
         return
-    notebook.numerics[precision] = compared
+    run.numerics[precision] = compared
     if not compared.passed:
-        notebook.left_out(precision, NUMERICS, compared.reason)
+        run.left_out(precision, NUMERICS, compared.reason)
         return
-    notebook.ceilings.append(executor.ceiling(precision))
+    run.ceilings.append(executor.ceiling(precision))
     find = exhaustive if request.exhaustive else search
     enough = max(deadline, executor.now() + LEAST_SHARE * request.budget_seconds)
-    notebook.results[precision] = find(executor, precision, replace(notebook.limits, deadline=enough), notebook.add)
+    run.results[precision] = find(executor, precision, replace(run.limits, deadline=enough), run.add)
 
 
-def _recommend(executor: Executor, deadline: float, notebook: TuningRun) -> None:
+def _recommend(executor: Executor, deadline: float, run: TuningRun) -> None:
     """Choose the precision and the batch size, then see which switches are worth it there.
 
     Where the choice does not run any more, as when another process has taken memory, choose again.
     """
-    limits = replace(notebook.limits, deadline=deadline)
-    results, numerics = tuple(notebook.results.values()), tuple(notebook.numerics.values())
-    chosen = recommend(executor, results, numerics, limits, notebook.add)
+    limits = replace(run.limits, deadline=deadline)
+    results, numerics = tuple(run.results.values()), tuple(run.numerics.values())
+    chosen = recommend(executor, results, numerics, limits, run.add)
     while chosen is not None:
-        notebook.recommendation = chosen  # it stands if the user interrupts what follows
-        best = next(m for m in notebook.measurements if m.status == OK and _is_of(m, chosen))
-        before = len(notebook.switches)
-        improved = improve(executor, notebook.device, best, deadline, notebook.add_switch)
+        run.recommendation = chosen  # it stands if the user interrupts what follows
+        best = next(m for m in run.measurements if m.status == OK and _is_of(m, chosen))
+        before = len(run.switches)
+        improved = improve(executor, run.device, best, deadline, run.add_switch)
         if improved.status == OK:
-            notebook.recommendation = _with_switches(chosen, improved, notebook.switches[before:])
+            run.recommendation = _with_switches(chosen, improved, run.switches[before:])
             return
-        notebook.add(improved)
-        notebook.recommendation = chosen = recommend(None, _results(notebook), numerics, limits)
+        run.add(improved)
+        run.recommendation = chosen = recommend(None, _results(run), numerics, limits)
 
 
 def _is_of(measured: Measurement, chosen: Recommendation) -> bool:
@@ -239,40 +239,40 @@ def _with_switches(chosen: Recommendation, improved: Measurement, switches: Sequ
     )
 
 
-def _recommend_from_what_is_known(notebook: TuningRun) -> None:
+def _recommend_from_what_is_known(run: TuningRun) -> None:
     """Choose from the measurements that an interruption left."""
-    if notebook.recommendation is None:
-        numerics = tuple(notebook.numerics.values())
-        notebook.recommendation = recommend(None, _results(notebook), numerics, notebook.limits)
+    if run.recommendation is None:
+        numerics = tuple(run.numerics.values())
+        run.recommendation = recommend(None, _results(run), numerics, run.limits)
 
 
-def _results(notebook: TuningRun) -> list[SearchResult]:
+def _results(run: TuningRun) -> list[SearchResult]:
     """Return what each precision comes to, by everything that was measured."""
-    precisions = dict.fromkeys(m.precision for m in notebook.measurements if m.batch_size)
-    measured = {p: tuple(m for m in notebook.measurements if m.precision == p) for p in precisions}
-    return [result_of(precision, found, notebook.limits) for precision, found in measured.items()]
+    precisions = dict.fromkeys(m.precision for m in run.measurements if m.batch_size)
+    measured = {p: tuple(m for m in run.measurements if m.precision == p) for p in precisions}
+    return [result_of(precision, found, run.limits) for precision, found in measured.items()]
 
 
-def _advise(executor: Executor, notebook: TuningRun) -> None:
+def _advise(executor: Executor, run: TuningRun) -> None:
     """Measure how data comes to the device, and set the switches that follow."""
-    chosen = notebook.recommendation
+    chosen = run.recommendation
     if chosen is None:
         return
-    notebook.say("Measuring transfers and loading")
-    notebook.bandwidth = executor.bandwidth()
-    notebook.transfers = executor.transfers()
-    notebook.loading = executor.loading(chosen.batch_size)
-    device, workload = notebook.device, notebook.workload
-    transfer = choose_transfer(notebook.transfers, pinned_in_background=workload.dataset_size is not None)
+    run.say("Measuring transfers and loading")
+    run.bandwidth = executor.bandwidth()
+    run.transfers = executor.transfers()
+    run.loading = executor.loading(chosen.batch_size)
+    device, workload = run.device, run.workload
+    transfer = choose_transfer(run.transfers, pinned_in_background=workload.dataset_size is not None)
     settings = replace(
         chosen.settings,
         pin_memory=None if transfer is None else transfer.pinned,
         non_blocking=None if transfer is None else transfer.non_blocking,
-        loader_workers=choose_workers(notebook.loading),
+        loader_workers=choose_workers(run.loading),
         data_on_device=fits_on_device(
             workload.sample_bytes, workload.dataset_size, device.memory_usable_bytes, chosen.peak_memory_bytes
         )
         if device.kind != "cpu"
         else None,
     )
-    notebook.recommendation = replace(chosen, settings=settings)
+    run.recommendation = replace(chosen, settings=settings)
