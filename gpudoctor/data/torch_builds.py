@@ -52,11 +52,6 @@ class TorchBuild:
     minimum_glibc: tuple[int, ...]
     source: str
 
-    @property
-    def index_url(self) -> str:
-        """The package index that holds this build."""
-        return f"{INDEX}/{self.variant}"
-
     def runs_on(self, capability: ComputeCapability) -> bool:
         """Return whether it is published for a platform with code for devices of this compute capability."""
         platforms = (self.architectures, *self.platform_architectures.values())

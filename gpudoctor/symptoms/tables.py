@@ -57,15 +57,6 @@ def _rows_by_id() -> Mapping[str, FailureMessage]:
     return {row.id: row for row in failure_messages()}
 
 
-def failure_message(kind: str) -> FailureMessage:
-    """Return the row with this id.
-
-    Raises:
-        KeyError: there is none.
-    """
-    return _rows_by_id()[kind]
-
-
 def row_of(kind: str) -> FailureMessage | None:
     """Return the row with this id; None if the tables have none, as for return codes."""
     return _rows_by_id().get(kind)
