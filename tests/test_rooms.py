@@ -31,7 +31,7 @@ ALLOWED = {
     "symptoms": {"data", "model"},
     "conclusions": {"data", "model", "symptoms"},
     "remedies": {"data", "model"},
-    "checks": {"data", "model", "registry", "remedies", "symptoms"},
+    "checks": {"data", "model", "registry", "symptoms"},
     "containers": {"errors", "model", "parsers", "privacy", "symptoms", "untrusted"},
     "probes": {
         *("containers", "data", "errors", "model", "parsers", "privacy", "processes", "symptoms", "untrusted"),

@@ -82,6 +82,17 @@ class Snapshot:
 SECTIONS = tuple(f.name for f in dataclasses.fields(Snapshot) if f.name not in ("taken_at", "reports"))
 
 
+def _field(value: Any, name: str) -> Any:
+    """Return a field of a section; nothing else of an object is a fact.
+
+    Raises:
+        TypeError, ValueError: it is no section, or has no such field.
+    """
+    if name not in {field.name for field in dataclasses.fields(value)}:
+        raise ValueError(name)
+    return getattr(value, name)
+
+
 def look_up(snapshot: Snapshot, fact: str) -> Any:
     """Return the value at a dotted path such as "torch.cuda_version", "devices[0].name" or "environment.CUDA_HOME".
 
@@ -92,9 +103,9 @@ def look_up(snapshot: Snapshot, fact: str) -> Any:
     for step in fact.split("."):
         name, *indices = re.split(r"[\[\]]+", step.rstrip("]"))
         try:
-            value = value.get(name) if isinstance(value, Environment) else getattr(value, name)
+            value = value.get(name) if isinstance(value, Environment) else _field(value, name)
             for index in indices:
                 value = value[int(index)]
-        except (AttributeError, IndexError, TypeError, ValueError):
+        except (IndexError, TypeError, ValueError):
             raise KeyError(fact) from None
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from gpudoctor.model import Place, Remedy, System
@@ -11,6 +12,10 @@ from gpudoctor.remedies.fixes import fix
 WSL_FOLDER = "/usr/lib/wsl/lib"
 USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # of Debian and Ubuntu
 CONFIGURATION = "/etc/ld.so.conf.d/nvidia-libcuda.conf"
+
+
+# Within double quotes a shell expands anything else, and no library is in such a folder.
+PLAIN_PATH = re.compile(r"[\w@+=:,./~-]+")
 
 
 @fix
@@ -54,6 +59,7 @@ def find_libcuda(*, system: System | None) -> tuple[Remedy, ...]:
 @fix
 def link_libcuda(*, place: Place, system: System | None, library: str = "") -> tuple[Remedy, ...]:
     """Return how to let the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
+    library = library if PLAIN_PATH.fullmatch(library) else ""
     folder = library.rpartition("/")[0] or (WSL_FOLDER if place.in_wsl else USUAL_FOLDER)
     target = library or f"{folder}/libcuda.so.1"
     link = f"ln -s {shlex.quote(target)} {shlex.quote(f'{folder}/libcuda.so')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpudoctor.data import torch_releases
@@ -132,6 +133,7 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Remedy, Remedy]
 
     version: the Python version of the wheel. platform: its platform tag.
     """
+    version = version if re.fullmatch(r"\d\.\d{1,2}", version) else "3"  # a message may be anybody's text
     create, interpreter = _new_environment(version, platform.startswith("win"), uv=False)
     return (
         Remedy(

@@ -38,14 +38,17 @@ def read_snapshot(data: bytes, name: str) -> Snapshot | None:
 
 
 def _upgraded(document: Any) -> Any:
-    """Return the document with the messages of older snapshots as symptoms."""
-    if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
+    """Return the document with the messages of older snapshots as symptoms. Their codes are in the message tables.
+
+    Raises:
+        ValueError: its messages are none.
+    """
+    if not isinstance(document, dict) or document.get("messages") is None:
         return document
-    messages = [message for message in document["messages"] if isinstance(message, dict)]
-    symptoms = [
-        {**message, "code": f"cuda-{message['code']}" if "code" in message else "", "fact": f"symptoms[{number}].text"}
-        for number, message in enumerate(messages)
-    ]
+    messages = document["messages"]
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise ValueError("messages: expected a list of messages")
+    symptoms = [{name: value for name, value in message.items() if name != "code"} for message in messages]
     return {"symptoms": symptoms, **document}
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Driver, Snapshot, Symptom
+from gpudoctor.model import Driver, Snapshot, Symptom, look_up
 from gpudoctor.symptoms.matching import recognise
+from gpudoctor.symptoms.tables import row_of
 
 CUDA_RETURN_CODE = "cuinit-failed"
 NVML_RETURN_CODE = "nvmlinit-failed"
@@ -32,13 +33,27 @@ def with_symptoms(snapshot: Snapshot) -> Snapshot:
     kinds = {symptom.kind for symptom in shown}
     codes = {symptom.code for symptom in shown}
     found = [s for s in _symptoms(snapshot) if s.kind not in kinds and not (_is_return_code(s) and s.code in codes)]
-    return replace(snapshot, symptoms=(*map(_with_path, range(len(shown)), shown), *found))
+    checked = (_checked(symptom, number, snapshot) for number, symptom in enumerate(shown))
+    return replace(snapshot, symptoms=(*checked, *found))
 
 
-def _with_path(number: int, symptom: Symptom) -> Symptom:
-    """Return the symptom, with its own path as its fact if it was read from a pasted text."""
-    pasted = symptom.fact.partition("[")[0] in ("", "symptoms")
-    return replace(symptom, fact=f"symptoms[{number}].text") if pasted else symptom
+def _checked(symptom: Symptom, number: int, snapshot: Snapshot) -> Symptom:
+    """Return a symptom of a pasted text or of a saved snapshot, of which anybody may have written any line.
+
+    Its code is that of its row, and its fact one that the snapshot has; otherwise its own path.
+    """
+    row = row_of(symptom.kind)
+    own = f"symptoms[{number}].text"
+    fact = symptom.fact if not symptom.fact.startswith("symptoms") and _is_text(symptom.fact, snapshot) else own
+    return replace(symptom, fact=fact, code=row.code if row is not None else symptom.code)
+
+
+def _is_text(fact: str, snapshot: Snapshot) -> bool:
+    """Return whether the snapshot has this fact, and it is a text or a code."""
+    try:
+        return isinstance(look_up(snapshot, fact), str | int)
+    except KeyError:
+        return False
 
 
 def _is_return_code(symptom: Symptom) -> bool:

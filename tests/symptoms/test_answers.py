@@ -1,5 +1,7 @@
 """Rows that are the whole answer: sound, and rendered with what the message names."""
 
+from pathlib import Path
+
 import pytest
 
 from gpudoctor.engine.catalog import load_checks
@@ -8,6 +10,7 @@ from gpudoctor.remedies.fixes import builder_of
 from gpudoctor.symptoms.answers import filled
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 
+CHECKS = Path(__file__).parent.parent.parent / "checks"
 ANSWERS = [(row, answer) for row in failure_messages() for answer in row.answers]
 IDS = {check.id for check in load_checks()}
 
@@ -29,6 +32,8 @@ def test_the_parts_that_a_message_does_not_name_are_left_out(template: str, name
 @pytest.mark.parametrize(("row", "answer"), ANSWERS, ids=[f"{row.id}-{answer['check']}" for row, answer in ANSWERS])
 def test_an_answer_names_what_exists(row: FailureMessage, answer: dict[str, object]) -> None:
     assert answer["check"] in IDS
+    check = CHECKS / f"{str(answer['check']).replace('-', '_')}.py"
+    assert "answers(" in check.read_text(encoding="utf-8"), "the check asks for the answers of rows"
     assert str(answer.get("severity", "error")).upper() in Severity.__members__
     assert set(answer) <= {"check", "severity", "summary", "subject", "certain", "fixes"}
     fixes = answer.get("fixes", [])

@@ -69,3 +69,25 @@ def test_what_a_pasted_text_shows_is_not_repeated() -> None:
 def test_looking_twice_changes_nothing() -> None:
     once = with_symptoms(Snapshot(driver=Driver(cuda_init_code=803)))
     assert with_symptoms(once) == once
+
+
+@pytest.mark.parametrize(
+    ("fact", "kept"),
+    [
+        ("torch_runtime.import_error", True),
+        ("driver.cuda_init_code", True),
+        ("driver.__class__", False),
+        ("driver.version.parse", False),
+        ("no.such.fact", False),
+        ("devices[0].name", False),
+        ("symptoms[99].text", False),
+        ("\x1b[31m", False),
+    ],
+)
+def test_a_saved_symptom_names_a_fact_that_is_there_or_itself(fact: str, kept: bool) -> None:
+    saved = Symptom(kind="cuda-driver-mismatch", text="error 803", fact=fact, code="nonsense")
+    snapshot = Snapshot(
+        symptoms=(saved,), torch_runtime=TorchRuntime(import_error="x"), driver=Driver(cuda_init_code=0)
+    )
+    (symptom,) = symptoms(snapshot)
+    assert (symptom.fact, symptom.code) == (fact if kept else "symptoms[0].text", "cuda-803")
