@@ -64,7 +64,7 @@ def test_a_command_that_tells_nothing(shelf: Shelf) -> None:
     (finding,) = image_of(shelf, "buildkit", 'CMD ["sleep", "infinity"]').check().findings
     assert finding.details["images"][0]["causes"] == ["site-packages-shadow"]
     assert finding.severity is Severity.WARNING
-    assert finding.summary.endswith("its command does not tell which of them is imported")
+    assert finding.summary.endswith("which of them its command imports is unknown")
 
 
 def test_the_command_of_a_container_counts(shelf: Shelf) -> None:
