@@ -23,7 +23,6 @@ from gpudoctor.model import (
 from gpudoctor.model.software import lacks_module
 from gpudoctor.symptoms import of_kind, pasted
 
-FIELDS = ("installed", "version", "build", "cuda_version", "hip_version", "architectures", "cxx11_abi")
 # torch.version.cuda is None in every build that is not for CUDA.
 NO_CUDA_VERSION = "torch-version-cuda-none"
 
@@ -113,6 +112,7 @@ def merge_torch(
         "cuda_version": (base.cuda_version, *_cuda_version(runtime, local, version_fact)),
         "hip_version": (base.hip_version, runtime.hip_version, "torch_runtime.hip_version"),
         "architectures": (base.architectures, runtime.architectures, "torch_runtime.architectures"),
+        "cxx11_abi": (base.cxx11_abi, None, "torch.cxx11_abi"),
     }
     known = {name: (read if read is not None else other) for name, (read, other, _) in values.items()}
     facts = {name: f"torch.{name}" if read is not None else fact for name, (read, _, fact) in values.items()}
