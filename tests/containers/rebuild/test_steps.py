@@ -46,7 +46,7 @@ def test_a_build_that_takes_too_long_is_ended() -> None:
     start = time.monotonic()
     with pytest.raises(BuildFailed, match="longer than 0.2 seconds"):
         python("import time; time.sleep(60)").run(progress([], timeout_seconds=0.2))
-    assert time.monotonic() - start < 9
+    assert time.monotonic() - start < 50
 
 
 def test_an_interruption_ends_the_command_with_what_it_started() -> None:
