@@ -20,7 +20,7 @@ REFUSED = (
     "nvrm-gpu-not-in-release",
     "nvidia-device-node-missing",
 )
-# Words that say why nvidia-smi fails, besides those that say that it does.
+# Words that say why nvidia-smi fails, in addition to those that only say that it fails.
 SECURE_BOOT = "secure-boot-told"
 NEW_KERNEL = "kernel-upgraded-told"
 

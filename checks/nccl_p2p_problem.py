@@ -48,7 +48,9 @@ def _set(name: str, value: str, summary: str) -> Fix:
 THROUGH_MEMORY = "If a job hangs in its first collective operation, let NCCL copy through main memory"
 WITHOUT_P2P = _set("NCCL_P2P_DISABLE", "1", THROUGH_MEMORY)
 WITHOUT_IB = _set("NCCL_IB_DISABLE", "1", "And keep it from InfiniBand, too")
-WHERE_IT_STOPS = "If that does not help, let NCCL say where it stops, and look whether one of the processes died first"
+WHERE_IT_STOPS = (
+    "If that does not help, let NCCL show where it stops, and check whether one of the processes died first"
+)
 LOG = _set("NCCL_DEBUG", "INFO", WHERE_IT_STOPS)
 
 

@@ -87,7 +87,7 @@ def _by_release(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
 
 
 def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
-    """Return what a report says of WSL besides its error."""
+    """Return what a report says about WSL in addition to its error."""
     if not wsl.failure:
         for said in of_kind(symptoms, "wsl-libcuda-no-link"):
             folder = said.names.get("path", f"{WSL_LIBRARIES}lib/")

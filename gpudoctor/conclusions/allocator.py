@@ -39,7 +39,7 @@ def _number(value: str) -> float | None:
 
 
 def _power_of_two(value: str) -> str:
-    return "" if value.startswith("[") or (value.isdecimal() and int(value).bit_count() == 1) else "is no power of 2"
+    return "" if value.startswith("[") or (value.isdecimal() and int(value).bit_count() == 1) else "is not a power of 2"
 
 
 def _backend(value: str) -> str:
@@ -123,7 +123,7 @@ def _problem(setting: str) -> str:
     if not colon:
         return f"{setting} is not of the form key:value"
     if key not in KEYS:
-        return f"{key} is no key that PyTorch knows"
+        return f"{key} is not a key that PyTorch knows"
     problem = KEYS[key](value)
     return problem and f"{setting} {problem}"
 

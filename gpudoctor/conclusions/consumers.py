@@ -67,7 +67,7 @@ class _Driver(NamedTuple):
     def runs(self, cuda: CudaVersion) -> bool | None:
         """Return whether the driver runs programs built with `cuda`; None if that is not known.
 
-        What libcuda offers counts besides the driver's own version: with the package cuda-compat it offers more.
+        What libcuda offers counts in addition to the driver version: with the package cuda-compat it offers more.
         """
         version, offered = self.driver.version, self.driver.cuda_version
         os = "windows" if self.system.os == "windows" or self.system.wsl else "linux"

@@ -43,9 +43,9 @@ def test_settings_that_pytorch_takes(value: str) -> None:
         ("garbage_collection_threshold:1.5", "garbage_collection_threshold:1.5 is not between 0 and 1"),
         ("garbage_collection_threshold:0", "garbage_collection_threshold:0 is not between 0 and 1"),
         ("max_split_size_mb:128,,", "a setting is empty"),
-        ("roundup_power2_divisions:3", "roundup_power2_divisions:3 is no power of 2"),
+        ("roundup_power2_divisions:3", "roundup_power2_divisions:3 is not a power of 2"),
         ("backend:async", "backend:async is not native or cudaMallocAsync"),
-        ("max_split_size:128", "max_split_size is no key that PyTorch knows"),
+        ("max_split_size:128", "max_split_size is not a key that PyTorch knows"),
         ("large_segment_size_mb:5", "large_segment_size_mb:5 is less than 11 MiB"),
     ],
 )
