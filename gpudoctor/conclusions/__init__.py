@@ -31,7 +31,7 @@ class Facts:
         return self._known[name]
 
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
-        """Return what `function` returns for `arguments` and, by their names, the sections that its other parameters name."""
+        """Return what `function` returns for `arguments` and the sections that its other parameters name."""
         sections = (name for name in parameters(function) if name not in arguments and self._has(name))
         return function(**{name: self.get(name) for name in sections}, **arguments)
 
