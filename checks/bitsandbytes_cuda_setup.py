@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.extensions import first_bitsandbytes
+from gpudoctor.data.packages import first_bitsandbytes
 from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import first, of_kind

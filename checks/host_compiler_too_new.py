@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.host_compilers import USUAL_LIMIT, newest_gcc
+from gpudoctor.data.cuda_libraries import USUAL_GCC_LIMIT, newest_gcc
 from gpudoctor.model import CudaVersion, Extensions, Finding, Fix, Severity, Symptom, Toolkit
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import first, of_kind
@@ -89,7 +89,7 @@ def _visual_studio(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, 
 def _clang(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     nvcc, limit = _nvcc(toolkit), int(symptom.names.get("limit", 0))
     older = f"older than {limit}, as {nvcc} needs it to be" if limit else f"one that {nvcc} accepts"
-    gcc = Fix("install-gcc", newest=newest_gcc(toolkit.nvcc_version) or USUAL_LIMIT)
+    gcc = Fix("install-gcc", newest=newest_gcc(toolkit.nvcc_version) or USUAL_GCC_LIMIT)
     fixes = (Fix("use-clang", major=limit - 1) if limit else gcc, Fix("newer-toolkit-for-compiler", gcc=""))
     return f"clang is not {older}: {symptom.text}", fixes
 
@@ -102,7 +102,7 @@ def _gcc(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
         accepts = "cannot read its headers"
     summary = f"gcc is {version or 'newer'}, and {_nvcc(toolkit)} {accepts}"
     return summary, (
-        Fix("install-gcc", newest=newest or USUAL_LIMIT),
+        Fix("install-gcc", newest=newest or USUAL_GCC_LIMIT),
         Fix("newer-toolkit-for-compiler", gcc=version),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.package_twins import FIRST_TORCH_WITH_NUMPY_2
+from gpudoctor.data.packages import FIRST_TORCH_WITH_NUMPY_2
 from gpudoctor.model import Finding, Fix, Pytorch, Severity, Symptom
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import first, of_kind, pasted

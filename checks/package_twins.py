@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.package_twins import SHARED_MODULES, SharedModule
+from gpudoctor.data.packages import SharedModule, shared_modules
 from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Severity, Symptom, Torch
 from gpudoctor.registry import check, known
 from gpudoctor.symptoms import of_kind
@@ -37,7 +37,7 @@ def package_twins(
     if without_cuda and both and (python is None or python.packages is None):
         return
     packages = known(python.packages if python is not None else None, "python.packages")
-    for module in SHARED_MODULES:
+    for module in shared_modules():
         twins = _in_one_folder([package for package in packages if package.name in module.distributions])
         if len({package.name for package in twins}) > 1 and not (without_cuda and both):
             yield _finding(module, twins, packages, gpu)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpudoctor.data.extensions import (
+from gpudoctor.data.packages import (
     COMPILED_AT_RUN_TIME,
-    DISTRIBUTIONS,
     EXTENSIONS,
     NOT_EXTENSIONS,
     distribution_of,
+    extension_distributions,
 )
 from gpudoctor.model import (
     BuiltExtension,
@@ -96,7 +96,7 @@ def _distribution(path: str, symptom: Symptom, python: Python) -> str:
 
         return canonicalize_name(folder[1])
     # Without a file the only installed one of those that are known to be compiled is meant.
-    installed = python.matching(*DISTRIBUTIONS.values())
+    installed = python.matching(*extension_distributions())
     return installed[0].name if not path and len(installed) == 1 else ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gpudoctor.data import capability_of
-from gpudoctor.data.cupy_packages import cuda_major
+from gpudoctor.data.packages import cuda_major
 from gpudoctor.model import (
     CudaVersion,
     Cupy,

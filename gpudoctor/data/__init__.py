@@ -17,14 +17,6 @@ from gpudoctor.data.capabilities import (
     toolkit_architectures,
     toolkit_span,
 )
-from gpudoctor.data.cupy_packages import (
-    CupyRelease,
-    RemovedPart,
-    cupy_pythons,
-    cupy_release,
-    removed_from_cupy,
-)
-from gpudoctor.data.debug_variables import DebugVariable, debug_variables
 from gpudoctor.data.drivers import (
     driver_can_run,
     driver_for,
@@ -36,9 +28,10 @@ from gpudoctor.data.drivers import (
     supported_cuda,
     windows_driver,
 )
-from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.data.environment_variables import DebugVariable, debug_variables, environment_variables
 from gpudoctor.data.errors import XidMeaning, xid_cause, xid_effect, xid_label, xid_meaning
 from gpudoctor.data.gpu_names import capability_of, device_capability
+from gpudoctor.data.packages import CupyRelease, RemovedPart, cupy_pythons, cupy_release, removed_from_cupy
 from gpudoctor.data.peaks import DevicePeak, device_peak
 from gpudoctor.data.rocm import RocmRelease, rocm_builds
 from gpudoctor.data.torch_builds import (
@@ -49,52 +42,3 @@ from gpudoctor.data.torch_builds import (
     torch_companions,
     torch_releases,
 )
-
-__all__ = [
-    "Companions",
-    "CupyRelease",
-    "DebugVariable",
-    "DevicePeak",
-    "Features",
-    "RemovedPart",
-    "RocmRelease",
-    "TorchBuild",
-    "TorchRelease",
-    "XidMeaning",
-    "bf16_support",
-    "capability_of",
-    "cupy_pythons",
-    "cupy_release",
-    "debug_variables",
-    "device_capability",
-    "device_peak",
-    "driver_can_run",
-    "driver_for",
-    "end_of_life",
-    "environment_variables",
-    "features",
-    "first_driver",
-    "first_toolkit",
-    "has_tensor_cores",
-    "is_minor_turing",
-    "is_tegra",
-    "last_driver_branch",
-    "last_toolkit",
-    "minimum_driver",
-    "offered_cuda_can_run",
-    "old_torch_cuda",
-    "removed_from_cupy",
-    "rocm_builds",
-    "runs_on",
-    "supported_cuda",
-    "toolkit_architectures",
-    "toolkit_span",
-    "torch_builds",
-    "torch_companions",
-    "torch_releases",
-    "windows_driver",
-    "xid_cause",
-    "xid_effect",
-    "xid_label",
-    "xid_meaning",
-]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.data.tables import load_table, records
 from gpudoctor.model.machine import Device
 from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion
@@ -31,10 +30,12 @@ class Features:
 
     Each precision is "native", "emulated" (computed in fp32), "slow" (own arithmetic, far below the fp32 rate),
     "none", or None for not verified. tf32, int8, fp8 and fp4 are input types of the tensor cores.
+    last_driver: the last driver branch with support ("R580"), None while support goes on or if it is unknown.
+    first_toolkit, last_toolkit: the CUDA toolkits that compile for them, in the same way.
     """
 
     capability: ComputeCapability
-    architecture: str
+    architecture: str | None
     fp16: str | None
     bf16: str | None
     tf32: str | None
@@ -44,6 +45,9 @@ class Features:
     tensor_cores: bool | None
     note: str
     source: str
+    last_driver: str | None
+    first_toolkit: CudaVersion | None
+    last_toolkit: CudaVersion | None
 
 
 def runs_on(architectures: Iterable[str], capability: ComputeCapability, cuda: CudaVersion | None = None) -> bool:
@@ -87,40 +91,25 @@ def is_minor_turing(name: str | None) -> bool:
 
 def features(capability: ComputeCapability) -> Features | None:
     """Return what devices of `capability` do natively; None for one outside the table."""
-    row = _rows().get(str(capability))
-    if row is None:
-        return None
-    return Features(
-        capability=capability,
-        architecture=row["architecture"] or "",
-        fp16=row["fp16"],
-        bf16=row["bf16"],
-        tf32=row["tf32"],
-        int8=row["int8"],
-        fp8=row["fp8"],
-        fp4=row["fp4"],
-        tensor_cores=row["tensor_cores"],
-        note=row["note"],
-        source=source_of(load_table("capabilities"), row),
-    )
+    return _features().get(capability)
 
 
 def last_driver_branch(capability: ComputeCapability) -> str | None:
     """Return the last driver branch that supports the device ("R580"); None while support goes on, or unknown."""
-    row = _rows().get(str(capability))
-    return None if row is None else row["last_driver"]
+    row = features(capability)
+    return row.last_driver if row is not None else None
 
 
 def last_toolkit(capability: ComputeCapability) -> CudaVersion | None:
     """Return the last CUDA toolkit that compiles for the device; None while support goes on, or unknown."""
-    row = _rows().get(str(capability))
-    return None if row is None or row["last_toolkit"] is None else CudaVersion.parse(row["last_toolkit"])
+    row = features(capability)
+    return row.last_toolkit if row is not None else None
 
 
 def first_toolkit(capability: ComputeCapability) -> CudaVersion | None:
     """Return the first CUDA toolkit that compiles for the device; None where it is not verified."""
-    row = _rows().get(str(capability))
-    return None if row is None or row["first_toolkit"] is None else CudaVersion.parse(row["first_toolkit"])
+    row = features(capability)
+    return row.first_toolkit if row is not None else None
 
 
 def toolkit_span(capability: ComputeCapability) -> str:
@@ -133,15 +122,13 @@ def toolkit_span(capability: ComputeCapability) -> str:
 
 def toolkit_architectures(cuda: CudaVersion) -> tuple[str, ...] | None:
     """Return what NVRTC of the toolkit compiles for: "sm_75", ...; None for a toolkit outside the table."""
-    for row in load_table("capabilities")["toolkits"]:
-        if row["cuda"] == str(cuda):
-            return tuple(row["architectures"])
-    return None
+    rows = load_table("capabilities")["toolkits"]
+    return next((tuple(row["architectures"]) for row in rows if row["cuda"] == str(cuda)), None)
 
 
 @functools.cache
-def _rows() -> Mapping[str, Mapping[str, Any]]:
-    return {row["capability"]: row for row in load_table("capabilities")["capabilities"]}
+def _features() -> Mapping[ComputeCapability, Features]:
+    return {row.capability: row for row in records(Features, "capabilities", "capabilities")}
 
 
 def bf16_support(capability: ComputeCapability) -> str | None:

@@ -1,31 +1,14 @@
-"""CUDA's libraries: which wheel has each, and of which CUDA version a file is, by its name."""
+"""CUDA's libraries, by the names of their files, and the host compilers that its toolkits accept."""
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 
-from gpudoctor.model import PackageVersion
+from gpudoctor.data.tables import load_table
+from gpudoctor.model import CudaVersion, PackageVersion
 
-# Wheels by the name of their library, without the ending "-cu12" that those for CUDA 13 no longer have.
-# Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#python-wheels
-WHEELS = {
-    "cudart": "nvidia-cuda-runtime",
-    "cublas": "nvidia-cublas",
-    "cublaslt": "nvidia-cublas",
-    "cufft": "nvidia-cufft",
-    "curand": "nvidia-curand",
-    "cusolver": "nvidia-cusolver",
-    "cusparse": "nvidia-cusparse",
-    "cusparselt": "nvidia-cusparselt",
-    "cupti": "nvidia-cuda-cupti",
-    "nccl": "nvidia-nccl",
-    "nvjitlink": "nvidia-nvjitlink",
-    "nvrtc": "nvidia-cuda-nvrtc",
-    "nvtoolsext": "nvidia-nvtx",
-    "cufile": "nvidia-cufile",
-    "nvshmem_host": "nvidia-nvshmem",
-    "cudnn": "nvidia-cudnn",
-}
 _ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-nvshmem")
 
 # CUDA major version by library and number in its name, where the two differ.
@@ -33,12 +16,21 @@ _ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-
 _MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13, ("nvtoolsext", 1): None, ("cusparselt", 0): None}
 _SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # one number for several CUDA versions
 
+# If neither a message nor a toolkit shows the limit: what every CUDA 12 accepts.
+USUAL_GCC_LIMIT = 12
+
+
+@functools.cache
+def _wheels() -> Mapping[str, str]:
+    """Return library → wheel, without the ending "-cu12" that those for CUDA 13 no longer have."""
+    return {row["library"]: row["wheel"] for row in load_table("packages")["wheels"]}
+
 
 def library_stem(name: str) -> str | None:
     """Return the library that a file belongs to: "cublas" of libcublas.so.12 and cublas64_12.dll; None for others."""
     match = re.match(r"(?:lib)?([A-Za-z]+(?:_host)?)(?=64_|[._-])", name)
     stem = match[1].lower() if match else ""
-    return stem if stem in WHEELS else None
+    return stem if stem in _wheels() else None
 
 
 def cuda_major_of(name: str) -> int | None:
@@ -55,7 +47,7 @@ def cuda_major_of(name: str) -> int | None:
 
 def wheel_of(stem: str, cuda_major: int) -> str:
     """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas"."""
-    name = WHEELS[stem]
+    name = _wheels()[stem]
     return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
 
 
@@ -81,3 +73,18 @@ def cudnn_version(text: str) -> tuple[int, ...]:
         major = 10000 if number >= 90000 else 1000
         return number // major, number % major // 100, number % 100
     return numbers
+
+
+def newest_gcc(nvcc: CudaVersion | None) -> int | None:
+    """Return the newest major version of gcc that this nvcc accepts; None if that is unknown."""
+    return next((newest for first, newest in gcc_limits() if nvcc is not None and nvcc >= first), None)
+
+
+def first_toolkit_for_gcc(major: int) -> CudaVersion | None:
+    """Return the first CUDA toolkit that accepts this major version of gcc; None if none of the table does."""
+    return min((cuda for cuda, newest in gcc_limits() if newest >= major), default=None)
+
+
+def gcc_limits() -> list[tuple[CudaVersion, int]]:
+    """Return the first toolkit with each limit, and the newest gcc that it accepts, newest toolkit first."""
+    return [(CudaVersion.parse(row["cuda"]), row["gcc"]) for row in load_table("packages")["host_compilers"]]

@@ -1,13 +1,37 @@
-"""Environment variables that change how GPUs are found and used."""
+"""Environment variables that change how GPUs are found and used, and those that cost something while they are set."""
 
 from __future__ import annotations
 
 import functools
 
-from gpudoctor.data.tables import load_table
+from gpudoctor.data.tables import load_table, records
+from gpudoctor.model.record import record
 
 
 @functools.cache
 def environment_variables() -> frozenset[str]:
-    """Return the name of every variable in the table."""
+    """Return the name of every variable that changes how GPUs are found and used."""
     return frozenset(row["name"] for row in load_table("environment_variables")["variables"])
+
+
+@record
+class DebugVariable:
+    """A variable for finding errors, and the values with which it costs something.
+
+    values: in upper case; "*" for any but 0. slows: every program becomes slower or fails. source: its documentation.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    slows: bool
+    cost: str
+    source: str
+
+    def is_on(self, value: str) -> bool:
+        """Return whether this value costs something."""
+        return value.upper() in self.values or ("*" in self.values and value != "0")
+
+
+def debug_variables() -> tuple[DebugVariable, ...]:
+    """Return every variable for finding errors."""
+    return records(DebugVariable, "debug_variables", "variables")

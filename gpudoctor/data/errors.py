@@ -6,9 +6,8 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from gpudoctor.data.tables import load_table
+from gpudoctor.data.tables import records
 from gpudoctor.model.machine import Xid
 from gpudoctor.model.record import record
 
@@ -33,6 +32,7 @@ class XidMeaning:
     investigation: what to do when it comes again.
     """
 
+    xid: int
     mnemonic: str
     description: str
     action: str
@@ -41,15 +41,7 @@ class XidMeaning:
 
 def xid_meaning(number: int) -> XidMeaning | None:
     """Return what an Xid means; None where the catalogue has none."""
-    row = _xids().get(number)
-    if row is None:
-        return None
-    return XidMeaning(
-        mnemonic=row["mnemonic"],
-        description=row["description"],
-        action=row["action"],
-        investigation=row["investigation"],
-    )
+    return _xids().get(number)
 
 
 def xid_label(number: int) -> str:
@@ -83,5 +75,5 @@ def xid_effect(xid: Xid) -> str:
 
 
 @functools.cache
-def _xids() -> Mapping[int, Mapping[str, Any]]:
-    return {row["xid"]: row for row in load_table("xids")["xids"]}
+def _xids() -> Mapping[int, XidMeaning]:
+    return {row.xid: row for row in records(XidMeaning, "xids", "xids")}

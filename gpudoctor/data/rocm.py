@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from gpudoctor.data.tables import load_table
+from gpudoctor.data.tables import load_table, records
 from gpudoctor.model.record import record
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
@@ -24,18 +22,15 @@ class RocmRelease:
     variants: tuple[str, ...] | None
     gfx_targets: tuple[str, ...] | None
 
+    @property
+    def number(self) -> tuple[int, ...]:
+        """The release as numbers, to be compared."""
+        return tuple(int(part) for part in self.release.split("."))
+
 
 def rocm_builds(release: str) -> RocmRelease | None:
     """Return the ROCm builds of a PyTorch release such as "2.13"; None for one outside the table."""
-    for row in load_table("rocm")["torch"]:
-        if row["release"] == release:
-            variants, targets = row["variants"], row["gfx_targets"]
-            return RocmRelease(
-                release=release,
-                variants=None if variants is None else tuple(variants),
-                gfx_targets=None if targets is None else tuple(targets),
-            )
-    return None
+    return next((row for row in _releases() if row.release == release), None)
 
 
 def rocm_targets_after(release: tuple[int, ...]) -> tuple[str, ...] | None:
@@ -43,20 +38,20 @@ def rocm_targets_after(release: tuple[int, ...]) -> tuple[str, ...] | None:
 
     From release to release targets were added only, so what that one lacks the release lacks.
     """
-    later = (row for row in load_table("rocm")["torch"] if _numbers(row) > release[:2])
-    found = min((row for row in later if row["gfx_targets"] is not None), key=_numbers, default=None)
-    return tuple(found["gfx_targets"]) if found is not None else None
+    later = (row for row in _releases() if row.number > release[:2])
+    found = min((row for row in later if row.gfx_targets is not None), key=lambda row: row.number, default=None)
+    return found.gfx_targets if found is not None else None
 
 
 def first_rocm_release(target: str) -> tuple[str, str] | None:
     """Return the first release of PyTorch 2, and its newest ROCm, whose build has code for the gfx target."""
-    rows = (row for row in load_table("rocm")["torch"] if _numbers(row) >= (2, 0) and row["variants"])
-    found = min((row for row in rows if target in (row["gfx_targets"] or ())), key=_numbers, default=None)
-    return (found["release"], found["variants"][-1]) if found is not None else None
+    rows = (row for row in _releases() if row.number >= (2, 0) and target in (row.gfx_targets or ()))
+    built = [(row.number, row.release, row.variants[-1]) for row in rows if row.variants]
+    return min(built)[1:] if built else None
 
 
-def _numbers(row: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(part) for part in row["release"].split("."))
+def _releases() -> tuple[RocmRelease, ...]:
+    return records(RocmRelease, "rocm", "torch")
 
 
 def gfx_target_of(name: str) -> str | None:

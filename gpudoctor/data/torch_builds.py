@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.data.capabilities import runs_on
-from gpudoctor.data.tables import load_table, source_of
+from gpudoctor.data.tables import load_table, records, source_of
 from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion
 
@@ -65,14 +65,15 @@ class Companions:
     torchaudio_variants: builds that exist of this torchaudio; None for those of torch.
     """
 
+    torch: str
     torchvision: str | None
     torchaudio: str | None
-    torchaudio_variants: tuple[str, ...] | None
+    torchaudio_variants: tuple[str, ...] | None = None
 
 
 def torch_releases() -> tuple[TorchRelease, ...]:
     """Return every release in the table, oldest first."""
-    return tuple(_releases().values())
+    return records(TorchRelease, "torch_builds", "releases")
 
 
 def torch_builds(release: str | None = None) -> tuple[TorchBuild, ...]:
@@ -82,28 +83,8 @@ def torch_builds(release: str | None = None) -> tuple[TorchBuild, ...]:
 
 def torch_companions(version: str) -> Companions | None:
     """Return what belongs to the torch version "2.13.0"; None for one outside the table."""
-    for row in load_table("torch_builds")["companions"]:
-        if row["torch"] == version:
-            variants = row.get("torchaudio_variants")
-            return Companions(
-                torchvision=row["torchvision"],
-                torchaudio=row["torchaudio"],
-                torchaudio_variants=None if variants is None else tuple(variants),
-            )
-    return None
-
-
-@functools.cache
-def _releases() -> Mapping[str, TorchRelease]:
-    return {
-        row["release"]: TorchRelease(
-            release=row["release"],
-            versions=tuple(row["versions"]),
-            pythons={platform: tuple(tags) for platform, tags in row["pythons"].items()},
-            default=row["default"],
-        )
-        for row in load_table("torch_builds")["releases"]
-    }
+    rows = records(Companions, "torch_builds", "companions")
+    return next((row for row in rows if row.torch == version), None)
 
 
 @functools.cache
@@ -113,7 +94,7 @@ def _builds() -> tuple[TorchBuild, ...]:
 
 
 def _build(table: Mapping[str, Any], row: Mapping[str, Any]) -> TorchBuild:
-    release = _releases()[row["release"]]
+    release = next(release for release in torch_releases() if release.release == row["release"])
     lists = {
         "linux_x86_64": row["architectures"],
         "windows_amd64": row.get("windows", row["architectures"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from gpudoctor.data.cupy_packages import cuda_major
+from gpudoctor.data.packages import cuda_major
 from gpudoctor.model import Cupy, Package, PackageVersion, Python, Torch
 from gpudoctor.parsers.requirements_files import normalise
 from gpudoctor.probes.cupy_build import DISTRIBUTIONS as CUPY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.data.host_compilers import first_toolkit_for_gcc
+from gpudoctor.data.cuda_libraries import first_toolkit_for_gcc
 from gpudoctor.model import Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
 from gpudoctor.remedies.fixes import fix

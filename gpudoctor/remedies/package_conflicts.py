@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpudoctor.data.package_twins import FIRST_TORCH_WITH_NUMPY_2
+from gpudoctor.data.packages import FIRST_TORCH_WITH_NUMPY_2
 from gpudoctor.model import CudaVersion, Python, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.commands import environment_of, python_command
 from gpudoctor.remedies.fixes import fix

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.data.cuda_libraries import cudnn_of_torch, cudnn_version
-from gpudoctor.data.extensions import distribution_of, first_bitsandbytes
-from gpudoctor.data.host_compilers import GCC_LIMITS, first_toolkit_for_gcc, newest_gcc
+from gpudoctor.data.cuda_libraries import cudnn_of_torch, cudnn_version, first_toolkit_for_gcc, gcc_limits, newest_gcc
+from gpudoctor.data.packages import distribution_of, first_bitsandbytes
 from gpudoctor.model import CudaVersion, PackageVersion
 
 
@@ -53,8 +52,9 @@ def test_the_first_toolkit_for_a_gcc(gcc: int, cuda: tuple[int, int] | None) -> 
 
 
 def test_newer_toolkits_accept_newer_compilers() -> None:
-    assert list(GCC_LIMITS) == sorted(GCC_LIMITS, reverse=True)
-    assert len({gcc for _, gcc in GCC_LIMITS}) == len(GCC_LIMITS)
+    limits = gcc_limits()
+    assert limits == sorted(limits, reverse=True)
+    assert len({gcc for _, gcc in limits}) == len(limits)
 
 
 @pytest.mark.parametrize(("torch", "cudnn"), [("2.3.1", 8), ("2.4.0", 9), ("2.13.0+cu130", 9), ("1.13.1", 8)])
