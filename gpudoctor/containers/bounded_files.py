@@ -1,7 +1,5 @@
 """Files of a project, which is not trusted: a huge one, or a pipe that nobody writes to, stops nothing."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path
@@ -12,7 +10,6 @@ def read_bounded(path: Path, maximum_bytes: int) -> bytes:
 
     Raises:
         ValueError: it is larger, or no regular file; the message names it.
-        OSError: it cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:

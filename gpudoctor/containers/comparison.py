@@ -1,7 +1,5 @@
 """What an image holds beside what a build would copy into it now."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Mapping
@@ -118,9 +116,6 @@ def compare_copy(
     files: of the image, by path.
     copied: when the instruction was carried out; None where its history does not tell.
     known: paths that any COPY writes, of those also below the destinations that cannot be traced.
-
-    Raises:
-        OSError: a file of the context cannot be read.
     """
     judge = _Judge(context, traced, copied)
     differences = []
@@ -145,9 +140,6 @@ def conclude(
 
     layer: the files of its own layer at the doubtful paths; None where it was not read.
     by_buildkit: the builder that made the image.
-
-    Raises:
-        OSError: a file of the context cannot be read.
     """
     found: dict[str, list[Difference]] = {"stale": [], "missing": [], "later": [], "opaque": []}
     undecided = len(look.extra) if layer is None else 0

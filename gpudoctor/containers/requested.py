@@ -52,7 +52,6 @@ class Subject:
 
         Raises:
             ValueError: the Dockerfile or `.dockerignore` is wrong; the message names file and line.
-            OSError: a file cannot be read.
         """
         arguments, text = self.build_arguments, self.dockerfile_inline
         plan = read_plan(self.dockerfile, self.context, target or self.target, arguments, text)
@@ -136,9 +135,6 @@ def _of_dockerfile(client: DockerClient, arguments: Mapping[str, Any]) -> tuple[
     """Return the image that was built last from the Dockerfile of the working directory; nothing without a Dockerfile.
 
     Other projects may have the same Dockerfile: of several images, it is the one with the name of the directory.
-
-    Raises:
-        ValueError: no local image is, or it cannot be told which; or the Dockerfile is wrong.
     """
     subject = _named(arguments)
     if not subject.dockerfile.is_file():

@@ -50,8 +50,6 @@ def look_at_container(
 
     Raises:
         docker.errors.NotFound: there is none of that name.
-        docker.errors.APIError: the engine refuses.
-        OSError: a file of the context cannot be read.
     """
     about: Mapping[str, Any] = api.inspect_container(name)
     state = about.get("State") or {}

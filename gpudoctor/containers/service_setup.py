@@ -1,7 +1,5 @@
 """What a compose file says of a service, as the setup of the container that it would start."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

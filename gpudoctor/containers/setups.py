@@ -106,18 +106,11 @@ class _Look:
         self._client = client
         self._torch: dict[str, Torch | None] = {}
         self._engine = parse_engine(
-            client.info(),
-            client.version(),
-            address=endpoint.address,
-            has_device_links=_has_device_links(),
+            client.info(), client.version(), address=endpoint.address, has_device_links=_has_device_links()
         )
 
     def at(self, project: Project | None, arguments: Mapping[str, Any], base: str | None) -> Containers:
-        """Return what is asked for.
-
-        Raises:
-            ValueError: it is not there; the message names it.
-        """
+        """Return what is asked for."""
         if project is not None:
             setups = tuple(self._services(project, arguments.get("service")))
         elif arguments.get("container"):

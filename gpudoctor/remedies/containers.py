@@ -165,11 +165,7 @@ def leave_docker_desktop() -> Remedy:
 
 @fix
 def start_container_with_gpu(
-    *,
-    system: System | None,
-    summary: str = "",
-    options: str = "--gpus all",
-    container: Container | None = None,
+    *, system: System | None, summary: str = "", options: str = "--gpus all", container: Container | None = None
 ) -> Remedy:
     """Return how to start the container again with its GPU.
 

@@ -1,7 +1,5 @@
 """Archives of the context that ADD unpacks: which files they bring."""
 
-from __future__ import annotations
-
 import posixpath
 import tarfile
 from collections.abc import Iterator
@@ -26,7 +24,6 @@ def unpacked(path: Path, file: ContextFile) -> tuple[tuple[str, ContextFile], ..
 
     Raises:
         NotRead: see there.
-        OSError: it cannot be read.
     """
     try:
         with tarfile.open(path, "r:*") as archive:

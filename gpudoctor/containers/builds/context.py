@@ -67,11 +67,7 @@ class BuildContext:
         return BuildContext(self.root, self.ignore.entering_few(), is_own_ignore=self.is_own_ignore)
 
     def digest(self, file: ContextFile) -> str:
-        """Return the SHA-256 of the file's content.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        """Return the SHA-256 of the file's content."""
         if file.digest:
             return file.digest
         if file.content is not None:
@@ -155,7 +151,6 @@ def read_context(root: Path, dockerfile: Path | None = None) -> BuildContext:
 
     Raises:
         ValueError: the `.dockerignore` is wrong; the message names file and line.
-        OSError: it cannot be read.
     """
     own = () if dockerfile is None else (dockerfile.with_name(f"{dockerfile.name}.dockerignore"),)
     for path in (*own, root / ".dockerignore"):

@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/reference/dockerfile/#copy , and experiments with both builders where it is silent.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import stat
@@ -61,13 +59,7 @@ class Selection:
 
 
 def select_files(context: BuildContext, copy: Copy) -> Selection:
-    """Return what `copy` takes out of `context`.
-
-    Raises:
-        TooLarge: the context has too many files.
-        ValueError: a source or an --exclude is no pattern.
-        OSError: a file of the context cannot be read.
-    """
+    """Return what `copy` takes out of `context`."""
     return _Selector(context, copy).selection()
 
 

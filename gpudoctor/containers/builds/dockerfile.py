@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/reference/dockerfile/ ; where it is silent, what BuildKit's own parser does.
 """
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -102,11 +100,7 @@ def parse_dockerfile(text: str) -> Dockerfile:
 
 
 def _directives(lines: list[str]) -> dict[str, str]:
-    """Return the parser directives: comments of the form `# name=value` before anything else.
-
-    Raises:
-        ValueError: one is given twice.
-    """
+    """Return the parser directives: comments of the form `# name=value` before anything else."""
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         match = _DIRECTIVE.match(line.strip())
@@ -143,11 +137,7 @@ def _logical_line(lines: list[str], start: int, escape: str) -> tuple[str, int]:
 
 
 def _instruction(logical: str, lines: list[str], index: int, after: int) -> tuple[Instruction, int]:
-    """Return the instruction of the logical line, and the index after its here-documents.
-
-    Raises:
-        ValueError: it is none; the message names the line.
-    """
+    """Return the instruction of the logical line, and the index after its here-documents."""
     name, rest = _first_word(logical)
     onbuild = name.upper() == "ONBUILD"
     if onbuild:
@@ -208,11 +198,7 @@ def _without_quotes_inside(part: str) -> str:
 
 
 def _json_words(rest: str, index: int) -> tuple[str, ...] | None:
-    """Return the strings of the JSON form; None if it is the shell form, as anything that is no list.
-
-    Raises:
-        ValueError: the list holds something else.
-    """
+    """Return the strings of the JSON form; None if it is the shell form, as anything that is no list."""
     if not rest.startswith("["):
         return None
     try:
@@ -230,11 +216,7 @@ def _refuse(constant: str) -> None:
 
 
 def _heredocs(rest: str, lines: list[str], start: int) -> tuple[tuple[Heredoc, ...], int]:
-    """Return the here-documents that `rest` opens, and the index after the last one.
-
-    Raises:
-        ValueError: one is not closed.
-    """
+    """Return the here-documents that `rest` opens, and the index after the last one."""
     heredocs = []
     index = start
     for match in map(_HEREDOC.fullmatch, _SHELL_WORD.findall(rest) if "<<" in rest else ()):

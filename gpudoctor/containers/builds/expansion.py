@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/reference/dockerfile/#environment-replacement
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 QUOTES = "'\""

@@ -3,8 +3,6 @@
 Source: github.com/moby/patternmatcher for `.dockerignore`, Go's path/filepath.Match for COPY.
 """
 
-from __future__ import annotations
-
 import re
 
 MAXIMUM_DEEP = 8

@@ -36,13 +36,7 @@ class Plan:
 
     @cached_property
     def copies(self) -> tuple[ResolvedCopy, ...]:
-        """Return each COPY and ADD of the target with its files.
-
-        Raises:
-            TooLarge: the context has too many files.
-            ValueError: a source is no pattern.
-            OSError: a file of the context cannot be read.
-        """
+        """Return each COPY and ADD of the target with its files."""
         return trace(self.context, self.stages, self.target, self.other_contexts)
 
     @property
@@ -70,7 +64,6 @@ class Plan:
 
         Raises:
             ValueError: the `.dockerignore` is wrong; the message names file and line.
-            OSError: it cannot be read.
         """
         context = read_context(self.context.root) if self.context.is_own_ignore else self.context
         return replace(self, context=context.entering_few())
@@ -105,11 +98,7 @@ class Plan:
 
 
 def read_plan(
-    dockerfile: Path,
-    context: Path,
-    target: str | None,
-    build_arguments: Mapping[str, str],
-    text: str | None = None,
+    dockerfile: Path, context: Path, target: str | None, build_arguments: Mapping[str, str], text: str | None = None
 ) -> Plan:
     """Return what a build would do.
 
@@ -117,7 +106,6 @@ def read_plan(
 
     Raises:
         ValueError: the Dockerfile or `.dockerignore` is wrong; the message names file and line.
-        OSError: a file cannot be read.
     """
     changed_at = 0.0
     if text is None:
@@ -131,10 +119,5 @@ def read_plan(
         raise ValueError(f"{dockerfile}: {error}") from None
     folder = read_context(context, dockerfile)
     return Plan(
-        dockerfile=parsed,
-        stages=stages,
-        target=goal,
-        context=folder,
-        arguments=build_arguments,
-        changed_at=changed_at,
+        dockerfile=parsed, stages=stages, target=goal, context=folder, arguments=build_arguments, changed_at=changed_at
     )

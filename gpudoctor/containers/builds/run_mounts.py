@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/reference/dockerfile/#run---mounttypebind
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from gpudoctor.containers.builds.dockerfile import Instruction

@@ -3,8 +3,6 @@
 The classic builder and BuildKit write each of them into the history in a way of its own, some as Go prints a map.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

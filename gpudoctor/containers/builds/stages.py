@@ -1,7 +1,5 @@
 """The stages of a Dockerfile: which of them an image is built from, and what each COPY and ADD takes from where."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Mapping

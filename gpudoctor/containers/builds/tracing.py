@@ -1,7 +1,5 @@
 """Where each file of the context ends in the target stage, through every stage on the way."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re
@@ -60,11 +58,6 @@ def trace(
     """Return the copies of `target` in their order, those of the stages that it goes on from first.
 
     others: folders that the build has names for, for --from.
-
-    Raises:
-        TooLarge: the context has too many files.
-        ValueError: a source is no pattern.
-        OSError: a file of the context cannot be read.
     """
     return _Tracer(context, stages, others or {}).copies(target)
 
@@ -188,11 +181,7 @@ def _runs(stage: Stage) -> bool:
 
 
 def _expressions(source: str) -> tuple[re.Pattern[str], ...] | None:
-    """Return the expression of each name in a source with wildcards; None for one without.
-
-    Raises:
-        ValueError: it is no pattern.
-    """
+    """Return the expression of each name in a source with wildcards; None for one without."""
     return tuple(map(name_expression, source.split("/"))) if WILDCARDS.search(source) else None
 
 

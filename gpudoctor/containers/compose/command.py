@@ -1,7 +1,5 @@
 """A compose project as the user's own `docker compose` or `docker-compose` reads it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -63,11 +61,7 @@ def _commands(files: ComposeFiles) -> Iterator[tuple[str, list[str]]]:
 
 
 def _answer(arguments: list[str], files: ComposeFiles, timeout_seconds: float) -> bytes:
-    """Return what the command writes.
-
-    Raises:
-        NotRead: it fails, takes too long or writes too much; the text is the last line of its error output.
-    """
+    """Return what the command writes."""
     environment = {**files.environ, **_OFFLINE, **_ALL_PROFILES}  # it reads the `.env` itself
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:

@@ -4,8 +4,6 @@ This is the fallback for a machine without `docker compose config`. What is rare
 and !override) is refused, never misread.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +30,6 @@ def read_document(files: ComposeFiles) -> Document:
 
     Raises:
         ValueError: a file is wrong, or holds what is not understood; the message names the file and the place.
-        OSError: a file cannot be read.
     """
     roots = {file: _read_root(file) for file in files.files}
     named = [(file, root["name"]) for file, root in roots.items() if "name" in root]

@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/compose/how-tos/environment-variables/variable-interpolation/#env-file-syntax
 """
 
-from __future__ import annotations
-
 import re
 from collections import ChainMap
 from collections.abc import Mapping
@@ -34,7 +32,6 @@ def read_env_file(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
     Raises:
         ValueError: the file is wrong or too large; the message names file and line.
-        OSError: it cannot be read.
     """
     data = read_bounded(path, MAXIMUM_BYTES)
     try:

@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/compose/how-tos/environment-variables/envvars/ ; the orders are those of Compose v2.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,11 +77,7 @@ def _with_env_file(environment: Mapping[str, str], directory: Path) -> dict[str,
 
 
 def _named(directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the files that COMPOSE_FILE names, relative to the folder.
-
-    Raises:
-        NoComposeFile: one of them is not there.
-    """
+    """Return the files that COMPOSE_FILE names, relative to the folder."""
     names = environment.get("COMPOSE_FILE", "")
     if not names:
         return ()

@@ -4,8 +4,6 @@ A Dockerfile's words are another language (expansion.py): they have quotes and e
 Source: https://docs.docker.com/reference/compose-file/interpolation/
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

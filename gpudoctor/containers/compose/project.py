@@ -1,7 +1,5 @@
 """A compose project as it is meant: files merged, variables replaced, paths absolute."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
 

@@ -1,7 +1,5 @@
 """Read the compose project of a folder, or of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +23,6 @@ def read_project(path: Path, environ: Mapping[str, str], command_seconds: float 
     Raises:
         NoComposeFile: there is none.
         ValueError: a file is wrong, or holds what is not understood; the message names file and place.
-        OSError: a file cannot be read.
     """
     files = find_files(path, environ)
     complaint = ""

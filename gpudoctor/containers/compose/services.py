@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/reference/compose-file/services/
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re
@@ -69,7 +67,6 @@ def service_of(name: str, project: str, fields: Mapping[str, Any], environ: Mapp
 
     Raises:
         ValueError: a file of environment variables is wrong, or not there.
-        OSError: it cannot be read.
     """
     image, build = fields.get("image"), fields.get("build")
     environment: dict[str, str | None] = {}

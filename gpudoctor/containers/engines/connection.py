@@ -99,11 +99,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _check_scheme(address: str) -> None:
-    """Refuse ssh, for which docker-py needs a package of its own.
-
-    Raises:
-        ValueError: it is an address by ssh; the message says how to reach it all the same.
-    """
+    """Refuse ssh, for which docker-py needs a package of its own."""
     if not address.startswith("ssh:"):
         return
     to = urlsplit(address)
@@ -133,11 +129,7 @@ def _client(endpoint: Endpoint, version: str, timeout_seconds: float) -> DockerC
 
 
 def _tls(endpoint: Endpoint) -> TLSConfig | None:
-    """Return what docker-py needs for TLS; None for an address without it.
-
-    Raises:
-        ValueError: a certificate cannot be read.
-    """
+    """Return what docker-py needs for TLS; None for an address without it."""
     folder = endpoint.certificates
     if folder is None or endpoint.address.startswith(("unix:", "npipe:")):
         return None
@@ -163,11 +155,7 @@ def _ping(api: APIClient) -> Response:
 
 
 def _version_told(answer: Response, endpoint: Endpoint) -> str:
-    """Return the version of the engine's API.
-
-    Raises:
-        ValueError: it is too old, or what answers is no engine, or refuses.
-    """
+    """Return the version of the engine's API."""
     version = answer.headers.get(_API_VERSION, "")
     if not answer.ok and not version:
         text = _beginning(answer)

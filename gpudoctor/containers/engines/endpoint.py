@@ -4,8 +4,6 @@ Source: https://docs.docker.com/engine/manage-resources/contexts/ ; for the orde
 cli/flags/options.go of github.com/docker/cli.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -139,12 +137,7 @@ def sockets(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
-    """Return the JSON object in the file.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it holds something else.
-    """
+    """Return the JSON object in the file."""
     with file.open("rb") as stream:
         found = json.loads(stream.read(LARGEST_FILE_BYTES))
     if not isinstance(found, dict):

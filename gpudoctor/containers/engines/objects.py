@@ -51,10 +51,6 @@ def service_containers(client: DockerClient, project: Project) -> dict[str, tupl
     """Return the containers of each service, those that run first, then the newest.
 
     They were made under the project's name, or in its folder under another name.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-        OSError: it does not answer.
     """
     listing = client.api.containers(all=True, filters={"label": f"{_LABEL}.service"})
     return of_project(listing, project)

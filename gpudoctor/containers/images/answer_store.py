@@ -1,7 +1,5 @@
 """What was read of an image, kept for the next look: an image never changes, its id is the digest of what it holds."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The build arguments that an image was built with, as far as its history tells, beside those that are given."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

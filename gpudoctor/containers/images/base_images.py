@@ -23,11 +23,7 @@ Inspected = Mapping[str, Any]
 
 
 def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
-    """Return the bases of the plan that the engine has, by their names in FROM. BuildKit leaves most of them out.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-    """
+    """Return the bases of the plan that the engine has, by their names in FROM. BuildKit leaves most of them out."""
     inspected = ((name, inspect_image(api, name)) for name in sorted(plan.outside_bases))
     return {name: about for name, about in inspected if about is not None}
 
@@ -75,11 +71,7 @@ def has_base_moved(image: Inspected, base: Inspected | None) -> bool | None:
 
 
 def tag_built_on(api: APIClient, image: Inspected, fit: HistoryMatch) -> str | None:
-    """Return a tag of the local image that `image` was built on; None where none of those looked at is it.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-    """
+    """Return a tag of the local image that `image` was built on; None where none of those looked at is it."""
     from docker.errors import NotFound
 
     tags = [str(tag) for item in api.images() for tag in (item.get("RepoTags") or ())[:1]]

@@ -43,7 +43,6 @@ class ImageFacts:
     """One image, and the plan with what its base hands over.
 
     Raises:
-        docker.errors.APIError: there is no such image, or the engine refuses.
         ValueError: the Dockerfile cannot be expanded on its base.
     """
 
@@ -94,12 +93,6 @@ class ImageFacts:
         """Return how each COPY and ADD of the plan lies beside the image.
 
         files: of the image, where they are at hand.
-
-        Raises:
-            docker.errors.APIError: the engine refuses.
-            TooLarge: the context has too many files.
-            ValueError: a source is no pattern.
-            OSError: a file of the context cannot be read.
         """
         if files is None:
             with self.files() as own:

@@ -1,7 +1,5 @@
 """Files of an image, out of the archives that the engine streams. Nothing of them is run, and nothing is written."""
 
-from __future__ import annotations
-
 import math
 import posixpath
 import tarfile

@@ -5,8 +5,6 @@ the instruction; then the two lists are laid side by side. Buildah, which builds
 builder does, but the instructions as they stand in the Dockerfile, and of an ARG the names of all that are declared.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -114,12 +112,7 @@ def match_history(
     before = tuple(entry for entry, _ in written[:start])
     own = tuple(entry for entry, _ in written[start:])
     return HistoryMatch(
-        entries=found,
-        differing=tuple(differing),
-        additional=tuple(additional),
-        before=before,
-        own=own,
-        builder=builder,
+        entries=found, differing=tuple(differing), additional=tuple(additional), before=before, own=own, builder=builder
     )
 
 

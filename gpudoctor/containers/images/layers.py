@@ -1,11 +1,10 @@
 """Single layers of an image, out of the stream of `docker save`: slow, read only where the final files leave doubt."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import tarfile
 from collections.abc import Callable, Iterable, Mapping
+from io import BufferedReader
 from typing import IO, Any, cast
 
 from gpudoctor.containers.images.files import ImageFile, Stream, entry_of, path_of
@@ -64,20 +63,17 @@ class _Saved:
         stream = outer.extractfile(member) if member.isfile() else None
         if stream is None:
             return
-        if member.size <= MAXIMUM_JSON_BYTES and not member.name.endswith(".tar"):
-            start = stream.read(1)
-            if start in (b"{", b"["):
-                self._documents[member.name] = json.loads(start + stream.read())
-                return
-            self._layers[member.name] = self._files(_Rest(start, stream))
+        may_be_json = member.size <= MAXIMUM_JSON_BYTES and not member.name.endswith(".tar")
+        if may_be_json and cast("BufferedReader", stream).peek(1)[:1] in (b"{", b"["):
+            self._documents[member.name] = json.loads(stream.read())
         else:
-            self._layers[member.name] = self._files(_Rest(b"", stream))
+            self._layers[member.name] = self._files(stream)
 
-    def _files(self, stream: _Rest) -> dict[str, ImageFile] | None:
+    def _files(self, stream: IO[bytes]) -> dict[str, ImageFile] | None:
         """Return the wanted files of a layer; None where the stream is none."""
         found: dict[str, ImageFile] = {}
         try:
-            with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|*") as layer:
+            with tarfile.open(fileobj=stream, mode="r|*") as layer:
                 for member in layer:
                     if not self._in_time():
                         raise Unreadable("reading its layers takes too long")
@@ -104,16 +100,3 @@ class _Saved:
                 raise ValueError("a layer is compressed in a way that is not known")
             layers.append(Layer(created_by=str(item.get("created_by", "")), files=files))
         return tuple(layers)
-
-
-class _Rest:
-    """A stream of which the first bytes were read already."""
-
-    def __init__(self, start: bytes, stream: IO[bytes]) -> None:
-        self._start = start
-        self._stream = stream
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes, the ones read before first."""
-        start, self._start = self._start, b""
-        return start + self._stream.read(size - len(start))  # tarfile tells a compressed layer by the first read

@@ -27,10 +27,6 @@ def look_at_orphan(api: APIClient, container: RunningContainer, facts: ImageFact
     """Return `container_instructions` of ProjectImage, or `unknown` where the files do not tell.
 
     facts: of the image that has the name now.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-        OSError: a file of the context cannot be read.
     """
     copies = facts.plan.copies
     theirs = read_copied(ContainerFiles(api, container.name), copies)

@@ -25,12 +25,7 @@ MAXIMUM_COMPARED = 5
 
 
 def fresh_tags(api: APIClient, stale: ImageFacts) -> tuple[str, ...]:
-    """Return the tags of other local images that hold the files of the context, while `stale` does not.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-        OSError: a file of the context cannot be read.
-    """
+    """Return the tags of other local images that hold the files of the context, while `stale` does not."""
     others = (image for image in _newest(api) if image["Id"] != stale.id)
     alike = (image for image in others if (there := _fit(api, image, stale.plan)) is not None and there.fits)
     return tuple(tag for image in islice(alike, MAXIMUM_COMPARED) for tag in _fresh_tags_of(api, image, stale.plan))
@@ -40,9 +35,6 @@ def tags_of_plan(api: APIClient, plan: Plan) -> tuple[str, ...]:
     """Return a tag of the newest local image of each repository that is built from the Dockerfile, the newest first.
 
     Where the Dockerfile was changed since, those are taken that still have most of its steps, a COPY or ADD among them.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     steps = chain(plan.stages, plan.target)
     tags: dict[str, str] = {}

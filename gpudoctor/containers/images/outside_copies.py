@@ -25,9 +25,6 @@ def moved_sources(api: APIClient, facts: ImageFacts) -> tuple[str, ...]:
 
     Only names that were given to an image after the build are looked into, and only those whose files nothing changes
     on the way: no RUN of the stage that is named after the image, and none after the COPY.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     found = (
         name

@@ -60,11 +60,7 @@ class Files(Protocol):
 
 
 def real_paths(files: Files, paths: Collection[str]) -> dict[str, str]:
-    """Return each path with the links of its folders followed: /usr/bin/x for /bin/x where /bin is a link.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-    """
+    """Return each path with the links of its folders followed: /usr/bin/x for /bin/x where /bin is a link."""
     targets: dict[str, str] = {}
     folders = {folder: _real_folder(files, folder, targets) for folder in {posixpath.dirname(path) for path in paths}}
     return {path: posixpath.join(folders[posixpath.dirname(path)], posixpath.basename(path)) for path in paths}

@@ -1,7 +1,5 @@
 """The folders of an image that Python imports packages from, in its order, found by asking for a few paths."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
@@ -26,9 +24,6 @@ def package_paths(files: Files, config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the folders of packages that are there, those that the image's program would take first.
 
     config: of the image or container, as the engine describes it.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     environment = environment_of(config)
     named = (posixpath.normpath(path) for path in environment.get("PYTHONPATH", "").split(":") if path.startswith("/"))

@@ -1,7 +1,5 @@
 """The Python packages in an image: which versions of what are installed, without running anything."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -40,11 +38,7 @@ class PackageFolder:
 
     @cached_property
     def distributions(self) -> Mapping[str, Distribution] | None:
-        """Return those in it by their normalised names; None where it is too large to be listed.
-
-        Raises:
-            docker.errors.APIError: the engine refuses.
-        """
+        """Return those in it by their normalised names; None where it is too large to be listed."""
         names = self._files.names(self.path, LISTED_BYTES)
         if names is None:
             return None
@@ -55,11 +49,7 @@ class PackageFolder:
         }
 
     def asked_for(self, name: str, wanted: str) -> Distribution | None:
-        """Return one distribution, by its metadata of version `wanted` or by the version that its package names itself.
-
-        Raises:
-            docker.errors.APIError: the engine refuses.
-        """
+        """Return one distribution, by its metadata of version `wanted` or by the version that its package names."""
         module = name.replace("-", "_")
         spellings = dict.fromkeys((module, name, module.capitalize(), name.replace("-", ".")))
         for metadata in (f"{self.path}/{spelling}-{wanted}.dist-info" for spelling in spellings if wanted):
@@ -95,9 +85,6 @@ class Packages:
         """Return the distribution `name`; None where it is not installed, or (see `is_whole`) was not found.
 
         wanted: a version to ask for first, "" for none, where a folder is too large to be listed.
-
-        Raises:
-            docker.errors.APIError: the engine refuses.
         """
         for folder in self.folders:
             listed = folder.distributions
@@ -107,11 +94,7 @@ class Packages:
         return None
 
     def required_by(self, distribution: Distribution) -> Iterator[str]:
-        """Yield what the metadata of the distribution say that it requires, with markers: "cudalike; extra == 'gpu'".
-
-        Raises:
-            docker.errors.APIError: the engine refuses.
-        """
+        """Yield what the metadata of the distribution require, with markers: "cudalike; extra == 'gpu'"."""
         text = None
         if distribution.metadata:
             text = self._files.text(f"{distribution.metadata}/METADATA", LARGEST_METADATA_BYTES)
@@ -127,8 +110,5 @@ def packages_of(files: Files, config: Mapping[str, Any]) -> Packages:
     """Return the packages that the image has.
 
     config: of the image or container, as the engine describes it.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     return Packages(files, [PackageFolder(files, path) for path in package_paths(files, config)])

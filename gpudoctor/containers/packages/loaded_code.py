@@ -3,8 +3,6 @@
 They are parsed, never run. Where the command names no script, or a file imports by a name that it makes, nobody knows.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import posixpath

@@ -1,7 +1,5 @@
 """Files of the context that say which packages a project needs, with the files that they include."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,11 +22,7 @@ MAXIMUM_REQUIREMENTS = 300
 
 _INCLUDES = re.compile(r"(?P<option>-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(?P<path>\S+)")
 _EXTRAS = re.compile(r"[\w.-]+\s*\[([\w., -]+)\]")
-_MAIN_SOURCES = (
-    "pyproject.toml dependencies",
-    "pyproject.toml tool.poetry.dependencies",
-    "setup.cfg install_requires",
-)
+_MAIN_SOURCES = ("pyproject.toml dependencies", "pyproject.toml tool.poetry.dependencies", "setup.cfg install_requires")
 
 
 @record

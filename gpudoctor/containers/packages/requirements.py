@@ -1,7 +1,5 @@
 """What the context asks for beside the packages in an image that was not built from it as it is now."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,9 +88,6 @@ def unmet(packages: Packages, wanted: Sequence[Wanted], platform: Mapping[str, s
 
     One that is not installed at all counts only where at least half of its file are: else that file was never
     installed into this image.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     return tuple(dict.fromkeys(found for item in wanted for found in _unmet_of(packages, item, platform)))
 

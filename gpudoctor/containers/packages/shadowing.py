@@ -4,8 +4,6 @@ An installed copy is imported by a program that pip installed (a script of /usr/
 folder than the one that the package was copied into; see start_command.py.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -74,10 +72,6 @@ def shadowing(files: Files, folders: Sequence[str], facts: ImageFacts, config: M
     A package of the same name but with other modules is somebody else's. One that is like the source in the image is
     not older than that, and one that was installed after the source was copied was made of it.
     folders: that Python imports packages from. config: of the image or container, as the engine describes it.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-        OSError: a file of the context cannot be read.
     """
     paths = [
         (f"{folder}/{package.name}", package)

@@ -6,8 +6,6 @@ first; a program that pip installed has nothing but its own folder.
 Source: https://docs.python.org/3/library/sys_path_init.html , and the sources of the launchers and servers named here.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shlex
@@ -45,9 +43,6 @@ def first_folders(files: Files, config: Mapping[str, Any]) -> tuple[str, ...] | 
 
     files: of the image, to look into the script or program that the command names.
     config: of the image or container, as the engine describes it.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     directory = str(config.get("WorkingDir") or "/")
     return _Reader(files, config).folders(command_of(config), directory)

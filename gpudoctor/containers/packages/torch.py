@@ -1,7 +1,5 @@
 """The PyTorch in an image or container, found by a few paths: neither unpacked nor run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -34,9 +32,6 @@ def find_torch(files: Files, config: Mapping[str, Any]) -> FoundTorch | None:
     """Return the PyTorch that a program of the image or container would import; None where none is found.
 
     config: of it, as the engine describes it.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
     """
     folders = package_paths(files, config)
     for folder in folders:

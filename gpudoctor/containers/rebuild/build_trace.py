@@ -4,8 +4,6 @@ The engine sends each as base64 of protocol buffers. Only the two fields that a 
 names of steps, and what they write.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 _VERTEXES, _LOGS = 1, 3  # of StatusResponse

@@ -31,11 +31,7 @@ class Chosen:
 
 
 def choose_builder(
-    api: APIClient,
-    subject: Subject,
-    by_buildkit: bool | None,
-    arguments: Mapping[str, Any],
-    environ: Mapping[str, str],
+    api: APIClient, subject: Subject, by_buildkit: bool | None, arguments: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Chosen:
     """Return who rebuilds the image of `subject`.
 
@@ -73,11 +69,7 @@ def wants_buildkit(environ: Mapping[str, str], by_buildkit: bool | None, found: 
 def _compose(
     api: APIClient, subject: Subject, choice: Choice, arguments: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Chosen:
-    """Return the builder of a service.
-
-    Raises:
-        UsageError: there is no compose command, or none that has the builder.
-    """
+    """Return the builder of a service."""
     compose = find_compose(choice.found, environ)
     if compose is None:
         raise UsageError(

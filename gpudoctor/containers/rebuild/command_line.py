@@ -1,7 +1,5 @@
 """The command lines that can build here: docker with or without BuildKit, and compose."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

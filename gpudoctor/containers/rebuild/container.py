@@ -39,7 +39,6 @@ def recreate(api: APIClient, name: str, image: str) -> None:
     Raises:
         UsageError: it was made so that the engine removes it as soon as it stops.
         NotStarted: the new one does not start, or ends with an error at once.
-        docker.errors.APIError: the engine refuses.
     """
     old = api.inspect_container(name)
     check_can_be_kept(old)
@@ -174,11 +173,7 @@ def _connect(api: APIClient, container: str, network: str, about: Mapping[str, A
 
 
 def _start(api: APIClient, container: str) -> None:
-    """Start it.
-
-    Raises:
-        NotStarted: it does not run.
-    """
+    """Start the container; raise NotStarted unless it runs."""
     from docker.errors import APIError
 
     try:

@@ -1,7 +1,5 @@
 """The build context as a tar stream, as docker build sends it: in order, without what `.dockerignore` leaves out."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tarfile
@@ -18,9 +16,6 @@ def context_stream(context: BuildContext, first: str) -> Iterator[bytes]:
     """Yield the archive. Links are kept, never followed; owner and group are root, as docker build has them.
 
     first: path of the file that comes first: BuildKit knows a tar archive by its first header.
-
-    Raises:
-        OSError: a file cannot be read.
     """
     writer = _Writer(context, first)
     yield from writer.member(first)
@@ -66,11 +61,7 @@ class _Writer:
             yield from self._content(path, header.size)
 
     def _content(self, path: str, size_bytes: int) -> Iterator[bytes]:
-        """Yield exactly `size_bytes`, and zeros up to the next block: the header has gone out with that size.
-
-        Raises:
-            OSError: it cannot be read, it became a link meanwhile, or it became shorter.
-        """
+        """Yield exactly `size_bytes`, and zeros up to the next block: the header has gone out with that size."""
         left = size_bytes
         descriptor = os.open(self._context.root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, "rb") as stream:

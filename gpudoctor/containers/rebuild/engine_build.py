@@ -75,11 +75,7 @@ class EngineBuild:
 
 
 def _take(answer: Mapping[str, Any], progress: Progress) -> None:
-    """Take in one answer of the engine.
-
-    Raises:
-        BuildFailed: it tells that the build failed.
-    """
+    """Take in one answer of the engine; raise BuildFailed if it says so."""
     if _LOST_CONTEXT in str(answer.get("error")):
         raise BuildFailed("this engine loses a context sent by its API: install docker's plugin buildx")
     if "error" in answer:
@@ -96,11 +92,7 @@ def _inside(context: BuildContext, dockerfile: Path) -> str:
 
 
 def _sendable(context: BuildContext, dockerfile: Path) -> str:
-    """Return the path of the Dockerfile in the context: the engine takes it from there.
-
-    Raises:
-        BuildFailed: it is not sent with the context, and sending it all the same might bring it into the image.
-    """
+    """Return the path of the Dockerfile in the context; raise BuildFailed if it is not sent there."""
     try:
         path = _inside(context, dockerfile)
     except ValueError:

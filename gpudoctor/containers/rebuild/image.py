@@ -55,11 +55,7 @@ def rebuilt_image(
 
 
 def _is_stale(api: APIClient, subject: Subject, tag: str) -> bool:
-    """Return whether the image under `tag` has other files than the context has now.
-
-    Raises:
-        BuildFailed: it cannot be compared.
-    """
+    """Return whether the image under `tag` has other files than the context has now."""
     found: ProjectImage = look_at_subject(api, replace(subject, image=tag, container=None))
     if found.unknown:
         raise BuildFailed(f"the build cannot be compared: {found.unknown}")

@@ -3,8 +3,6 @@
 Each attempt ends in a plain build: what it gives is what the user's own next build gives too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.containers.rebuild.builders import Builder
@@ -49,6 +47,5 @@ def attempts(builder: Builder, tag: str, needs: Needs) -> Iterator[Attempt]:
     if needs.copy_again is not None:
         yield Attempt(why="still stale: the classic builder does not see what changed", steps=(needs.copy_again, plain))
     yield Attempt(
-        why="still stale: without the cache",
-        steps=(builder.build(tag, no_cache=True, stages=needs.stages), plain),
+        why="still stale: without the cache", steps=(builder.build(tag, no_cache=True, stages=needs.stages), plain)
     )

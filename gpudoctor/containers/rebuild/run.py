@@ -53,12 +53,7 @@ class RebuildPlan:
 
 
 def prepare(
-    api: APIClient,
-    subject: Subject,
-    arguments: Mapping[str, Any],
-    judge: Judge,
-    *,
-    recreates: bool,
+    api: APIClient, subject: Subject, arguments: Mapping[str, Any], judge: Judge, *, recreates: bool
 ) -> RebuildPlan:
     """Return what is to be done about `subject`; nothing is changed.
 
@@ -106,11 +101,7 @@ def _stale_stages(image: ProjectImage, plan: Plan) -> tuple[str, ...]:
 
 
 def _named(api: APIClient, subject: Subject) -> Subject:
-    """Return the subject with the name of its image, and that of its container, which outlives its id.
-
-    Raises:
-        UsageError: there is no such container.
-    """
+    """Return the subject with the name of its image, and that of its container, which outlives its id."""
     from docker.errors import NotFound
 
     if subject.container is None:
@@ -124,11 +115,7 @@ def _named(api: APIClient, subject: Subject) -> Subject:
 
 
 def _check_name(api: APIClient, image: str) -> None:
-    """Refuse an id in the place of a name: a new image has another.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse an id in the place of a name: a new image has another."""
     short = image.removeprefix("sha256:")
     is_id = is_local(api, image) and str(api.inspect_image(image)["Id"]).removeprefix("sha256:").startswith(short)
     if is_id or "@" in image:

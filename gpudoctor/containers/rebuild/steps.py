@@ -1,7 +1,5 @@
 """What a rebuild does, step by step: each can be carried out, or only be shown."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

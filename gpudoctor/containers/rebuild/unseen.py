@@ -22,10 +22,6 @@ def has_unseen_changes(api: APIClient, image: str, plan: Plan) -> bool:
 
     Then the next plain build may take the old content again, and one that calls the folder by another path may not:
     BuildKit has a copy of the context for each.
-
-    Raises:
-        docker.errors.APIError: the engine refuses.
-        OSError: a file of the context cannot be read.
     """
     facts = ImageFacts(api, image, plan)
     with facts.files() as files:
