@@ -51,7 +51,7 @@ def bitsandbytes_cuda_setup(
         f"{'.'.join(map(str, needed))} has",
         subject=f"bitsandbytes {found[1]}",
         facts=(found[0], *pytorch.paths("cuda_version")),
-        fixes=(Fix("update-bitsandbytes", cuda=cuda, failed=False),),
+        fixes=(Fix("update-bitsandbytes", cuda=cuda),),
     )
 
 
@@ -59,7 +59,7 @@ def _failed(
     symptom: Symptom, pytorch: Pytorch, found: tuple[str, PackageVersion] | None, asked_for: CudaVersion | None
 ) -> Finding:
     cuda = pytorch.cuda_version or asked_for
-    fixes = [Fix("update-bitsandbytes", cuda=cuda, failed=True), Fix("ask-bitsandbytes")]
+    fixes = [Fix("upgrade-failed-bitsandbytes", cuda=cuda), Fix("ask-bitsandbytes")]
     if symptom.kind != "bnb-windows-path":
         fixes.append(Fix("libcudart-for-bitsandbytes"))
     if cuda:

@@ -32,5 +32,5 @@ def container_setup_asks_for_missing_gpu(setups: tuple[SeenSetup, ...]) -> Itera
                 summary=f"The {seen.label} asks for the GPU {missing.name}, which its host does not have",
                 subject=seen.label,
                 facts=(missing.fact,),
-                fixes=(Fix("give-container-present-gpu", setup=seen.setup),),
+                fixes=(Fix("list-gpus-of-host"), Fix("give-container-gpu", setup=seen.setup)),
             )

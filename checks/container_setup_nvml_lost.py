@@ -26,5 +26,5 @@ def container_setup_nvml_lost(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
             summary=f"The {seen.label} has lost the GPU: its log says {said}",
             subject=seen.label,
             facts=(failure.fact,),
-            fixes=(Fix("restart-container", setup=seen.setup), Fix("start-container-with-cdi")),
+            fixes=(Fix("restart-container", name=seen.setup.name), Fix("start-container-with-cdi")),
         )

@@ -19,6 +19,12 @@ UNSET = Fix(
     name="LD_LIBRARY_PATH",
     summary="Remove LD_LIBRARY_PATH, so that the packages load the libraries that they bring",
 )
+UNSET_IF_ELSEWHERE = Fix(
+    "unset-variable",
+    name="LD_LIBRARY_PATH",
+    summary="Remove LD_LIBRARY_PATH where it leads to other versions of CUDA's libraries: its folders come first",
+)
+COMPAT = "compat of a toolkit (/usr/local/cuda/compat)"
 UNSET_IF_SET = Fix(
     "unset-variable",
     name="LD_LIBRARY_PATH",
@@ -124,7 +130,7 @@ def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: P
 
 def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries) -> Finding:
     libcuda, is_stub = cuda_libraries.libcuda, error.code == "cuda-34"
-    folder = Fix("remove-library-folder", folder="stubs of a toolkit" if is_stub else "compat of a toolkit")
+    folder = Fix("remove-library-folder", folder="stubs of a toolkit" if is_stub else COMPAT)
     return Finding(
         severity=Severity.ERROR,
         summary=f"CUDA cannot be initialised, {MEANINGS[error.code]}{f' ({libcuda.path})' if libcuda else ''}",
@@ -145,7 +151,10 @@ def _missing(symptom: Symptom, pytorch: Pytorch) -> Finding:
             summary=f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",
             subject=name,
             facts=(symptom.fact,),
-            fixes=(Fix("framework-libraries", framework=symptom.library),),
+            fixes=(
+                UNSET_IF_ELSEWHERE,
+                Fix("tensorflow-libraries" if symptom.library == "tensorflow" else "jax-libraries"),
+            ),
             details=dict(symptom.names),
         )
     name, own = symptom.names["library"], pytorch.cuda_version

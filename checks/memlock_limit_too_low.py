@@ -31,7 +31,7 @@ def memlock_limit_too_low(
             f"{f'up to {_size(limit)}' if limit else 'up to its limit (memlock)'}",
             subject="memlock",
             facts=(exceeded.fact, *(("system.memlock_limit_bytes",) if limit else ())),
-            fixes=(Fix("raise-memlock-limit"),),
+            fixes=(Fix("give-container-locked-memory"), Fix("raise-memlock-limit")),
         )
         return
     skip_unless(system and system.has_infiniband, "nothing here uses InfiniBand")
@@ -41,7 +41,7 @@ def memlock_limit_too_low(
             summary=f"There are InfiniBand devices, and a process may lock only {_size(limit)}",
             subject="memlock",
             facts=("system.has_infiniband", "system.memlock_limit_bytes"),
-            fixes=(Fix("raise-memlock-limit"),),
+            fixes=(Fix("give-container-locked-memory"), Fix("raise-memlock-limit")),
         )
 
 

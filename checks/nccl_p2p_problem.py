@@ -118,7 +118,7 @@ def _has_other_cause(symptoms: Symptoms) -> bool:
 
 
 def _failure(said: Symptom) -> Finding:
-    fixes: tuple[Fix, ...] = (WITHOUT_P2P, Fix("turn-iommu-to-passthrough", failed=True), LOG)
+    fixes: tuple[Fix, ...] = (WITHOUT_P2P, Fix("check-acs-and-iommu"), LOG)
     if said.kind == "nccl-duplicate-gpu":
         fixes = (Fix("give-each-process-a-gpu"),)
     elif said.kind in (NETWORK, "nccl-system-error"):

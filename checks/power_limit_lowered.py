@@ -29,5 +29,5 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
             summary=f"The power limit of {device.label} is {limit:g} W, its default is {default:g} W",
             subject=device.label,
             facts=(f"{path}.power_limit_watts", f"{path}.power_limit_default_watts"),
-            fixes=(Fix("set-power-limit", nvml_index=device.nvml_index, watts=default),),
+            fixes=(Fix("set-power-limit", nvml_index=device.nvml_index, watts=f"{default:g}"),),
         )

@@ -94,7 +94,7 @@ def _for_unknown_gpu(said: Symptom, pytorch: Pytorch) -> Finding:
             *((Fix("avoid-flash-attention"),) if "needed" in said.names else ()),
             Fix("compare-compute-capability"),
             Fix("install-torch"),
-            Fix("compile-extension-for-gpu"),
+            Fix("compile-failing-extension"),
         ),
     )
 
@@ -115,4 +115,4 @@ def _install(kernels: TorchKernels, *, keep_release: bool = True) -> Fix:
 
 
 def _compile_for(gpu: KnownGpu) -> Fix:
-    return Fix("compile-extension-for-gpu", capability=gpu.capability)
+    return Fix("compile-extension-for-gpu", capability=str(gpu.capability))

@@ -16,12 +16,13 @@ from gpudoctor.model.conclusions import CONCLUSIONS
 class Facts:
     """The sections of a snapshot, and the conclusions from them, by name. A conclusion is made when it is asked for.
 
+    A function that asks for `machine` gets these facts themselves, to call another function with them.
     given: what else functions may ask for by name, such as what the user requires of the machine.
     """
 
     def __init__(self, snapshot: Snapshot, **given: Any) -> None:
         self.snapshot = snapshot
-        self._known: dict[str, Any] = {"snapshot": snapshot, "requirements": (), **given}
+        self._known: dict[str, Any] = {"snapshot": snapshot, "machine": self, "requirements": (), **given}
 
     def get(self, name: str) -> Any:
         """Return the section, None if it is unknown."""

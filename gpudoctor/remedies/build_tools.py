@@ -8,7 +8,6 @@ from gpudoctor.data.cuda_libraries import first_toolkit_for_gcc
 from gpudoctor.model import Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
 from gpudoctor.remedies.fixes import fix
-from gpudoctor.remedies.packages import install_packages
 
 APT = ("ubuntu", "debian")
 POLICY = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy"
@@ -22,27 +21,6 @@ REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-i
 def is_windows(system: System | None) -> bool:
     """Return whether the machine is known to run Windows."""
     return system is not None and system.os == "windows"
-
-
-@fix
-def install_ninja(*, python: Python | None) -> Remedy:
-    """Return how to install ninja."""
-    return install_packages(
-        python=python,
-        requirements=("ninja",),
-        summary="Install ninja in this environment, whose folder of programs must be on PATH",
-    )
-
-
-@fix
-def install_triton(*, python: Python | None, system: System | None) -> Remedy:
-    """Return how to install Triton."""
-    return install_packages(
-        python=python,
-        requirements=("--upgrade", "triton-windows" if is_windows(system) else "triton"),
-        summary="Install the Triton that belongs to this PyTorch (on Windows the package is triton-windows)",
-        verify="import torch, triton; print(torch.__version__, triton.__version__)",
-    )
 
 
 @fix

@@ -9,9 +9,7 @@ from gpudoctor.model import Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import environment_of, python_command, quote
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import install_packages
-from gpudoctor.remedies.variables import unset_variable
 
-CUDNN_HOME = "import nvidia.cudnn; print(list(nvidia.cudnn.__path__)[0])"
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
 
 # The first CTranslate2 that loads cuDNN 9; before, 8. Source: CHANGELOG.md of CTranslate2.
@@ -79,17 +77,6 @@ def _cuda_major_of_packages(python: Python | None) -> int | None:
 
 
 @fix
-def install_cudnn_headers(*, python: Python | None, system: System | None) -> Remedy:
-    """Return how to install cuDNN with its headers, or to name those of the wheel."""
-    return Remedy(
-        summary="Install cuDNN with its headers (Debian and Ubuntu: libcudnn9-dev-cuda-12, libcudnn8-dev; conda: "
-        "cudnn), or name the folder of the wheel in CUDNN_HOME, CUDNN_PATH and CPATH",
-        commands=(f'export CUDNN_HOME="$({environment_of(python, system).run(CUDNN_HOME)})"',),
-        reference="https://docs.nvidia.com/deeplearning/cudnn/installation/latest/",
-    )
-
-
-@fix
 def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python | None) -> Remedy:
     """Return how to make the package that needs another cuDNN than PyTorch need the same."""
     requirement = f"ctranslate2{'>=' if of_torch == 9 else '<'}{FIRST_CTRANSLATE2_WITH_CUDNN_9}"
@@ -130,31 +117,6 @@ def _older_cudnn(python: Python | None, system: System | None, version: str, maj
         needs=("restart",),
         reference="https://developer.nvidia.com/cudnn-archive",
     )
-
-
-@fix
-def framework_libraries(*, framework: str, python: Python | None, system: System | None) -> tuple[Remedy, ...]:
-    """Return how to give "tensorflow" or "jax" the CUDA libraries that it was built with.
-
-    Source: https://www.tensorflow.org/install/pip and https://docs.jax.dev/en/latest/installation.html
-    """
-    requirement, module, show = {
-        "tensorflow": ("tensorflow[and-cuda]", "tensorflow", "tensorflow.config.list_physical_devices('GPU')"),
-        "jax": ("jax[cuda12]", "jax", "jax.devices()"),
-    }[framework]
-    first = unset_variable(
-        system=system,
-        name="LD_LIBRARY_PATH",
-        summary="Remove LD_LIBRARY_PATH where it leads to other versions of CUDA's libraries: its folders come first",
-    )
-    install = install_packages(
-        python=python,
-        requirements=("--upgrade", requirement),
-        summary=f"Install {requirement}, which brings the libraries of CUDA and cuDNN that it was built with"
-        + (" (from 2.14 on; those before need the toolkit and cuDNN that its page names)" if module != "jax" else ""),
-        verify=f"import {module}; print({show})",
-    )
-    return first, install
 
 
 @fix
@@ -206,30 +168,4 @@ def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python | None) ->
         summary=f"If it still fails, install {wheel} again{note}: an old one of another package may lie over it; "
         "pip check names the version that PyTorch asks for",
         verify="import torch; print(torch.__version__, torch.cuda.is_available())",
-    )
-
-
-@fix
-def remove_library_folder(*, folder: str) -> Remedy:
-    """Return how to look for the folder on LD_LIBRARY_PATH that holds another libcuda than the driver's."""
-    place = " (/usr/local/cuda/compat)" if folder.startswith("compat") else ""
-    return Remedy(
-        summary=f"Take the folder {folder}{place} out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d",
-        commands=(
-            "printenv LD_LIBRARY_PATH; grep -r -E 'stubs|compat' /etc/ld.so.conf.d",
-            "unset LD_LIBRARY_PATH",
-            "sudo ldconfig",
-            "ldconfig -p | grep libcuda.so",
-        ),
-        needs=("root", "restart"),
-    )
-
-
-@fix
-def remove_compatibility_package() -> Remedy:
-    """Return how to let the driver's own libcuda be loaded."""
-    return Remedy(
-        summary="Remove the package cuda-compat, or start the container without its libraries, so that the driver's "
-        "own libcuda is loaded; a program that needs a newer CUDA needs a newer driver then",
-        reference="https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html",
     )

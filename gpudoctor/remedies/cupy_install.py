@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpudoctor.data import cupy_pythons, last_toolkit, minimum_driver
 from gpudoctor.model import CudaVersion, Cupy, Device, Driver, KnownGpu, Package, PackageVersion, Python, Remedy, System
 from gpudoctor.model.record import record
-from gpudoctor.remedies.commands import Environment, environment_of, python_command
+from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import removals
 from gpudoctor.remedies.torch_choice import Machine, machine_of
@@ -97,19 +97,6 @@ def install_cupy_for_rocm(cupy: Cupy | None = None) -> Remedy:
             "python -m pip install cupy-rocm-7-0",
         ),
         reference=f"{REFERENCE}#using-cupy-on-amd-gpu-experimental",
-    )
-
-
-@fix
-def one_cuda_for_all(*, major: int, python: Python | None) -> Remedy:
-    """Return how to give CuPy and the other packages the libraries of one CUDA major version."""
-    return Remedy(
-        summary="Install the other packages with CUDA's libraries, PyTorch first of all, in their builds for CUDA "
-        f"{major} (cu{major}x), and remove the wheels of the other CUDA: those of CUDA 13 have no -cu12 in their names",
-        commands=(
-            f"{python_command(python, '-m', 'pip', 'list')} | grep -i nvidia",
-            f"{python_command(python, '-m', 'pip', 'uninstall', '-y', 'nvidia-cuda-nvrtc', 'nvidia-cuda-runtime')}",
-        ),
     )
 
 

@@ -76,40 +76,6 @@ def install_library_for_cupy(
 
 
 @fix
-def name_toolkit_to_cupy(*, system: System | None) -> Remedy:
-    """Return how to name an installed toolkit to CuPy."""
-    windows = system is not None and system.os == "windows"
-    if windows:
-        commands: tuple[str, ...] = (
-            r"Get-ChildItem 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA'",
-            r"$env:CUDA_PATH = 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v12.8'",
-        )
-    else:
-        commands = ("ls -d /usr/local/cuda*", "export CUDA_PATH=/usr/local/cuda")
-    return Remedy(
-        summary="If a CUDA toolkit of the CUDA major version in CuPy's name is installed (cupy-cuda12x: CUDA 12), set "
-        "CUDA_PATH to its folder" + ("" if windows else " (on Windows with $env:CUDA_PATH)"),
-        commands=commands,
-        needs=("restart",),
-        reference="https://docs.cupy.dev/en/stable/install.html#faq",
-    )
-
-
-@fix
-def compare_cuda_versions(*, python: Python | None) -> Remedy:
-    """Return how to see which CUDA version each library of the environment is for."""
-    return Remedy(
-        summary="Let all libraries of the environment match one CUDA: the number in CuPy's name, the version "
-        "of nvcc and torch.version.cuda of the same major version (before CUDA 11.2 of the same minor one too)",
-        commands=(
-            python_command(python, "-m", "pip", "list"),
-            "nvcc --version",
-            python_command(python, "-c", "import torch; print(torch.version.cuda)"),
-        ),
-    )
-
-
-@fix
 def install_cupy_for_spacy(
     *,
     python: Python | None,
@@ -126,16 +92,6 @@ def install_cupy_for_spacy(
         commands=(python_command(python, "-c", "import cupy; cupy.show_config(); print(cupy.arange(3))"),),
     )
     return replace(install, reference="https://spacy.io/usage#gpu"), see
-
-
-@fix
-def free_memory_for_libraries() -> Remedy:
-    """Return how to free GPU memory for the libraries that CuPy calls."""
-    return Remedy(
-        summary="Check whether the GPU's memory is full, of which these libraries need some for themselves; end "
-        "what holds it, or give back CuPy's with cupy.get_default_memory_pool().free_all_blocks()",
-        commands=("nvidia-smi",),
-    )
 
 
 @fix

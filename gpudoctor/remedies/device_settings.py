@@ -7,31 +7,6 @@ from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.fixes import fix
 
 
-@fix
-def set_power_limit(system: System | None, *, nvml_index: int, watts: float) -> Remedy:
-    """Return how to set the power limit of a device back to its default."""
-    command = f"nvidia-smi -i {nvml_index} -pl {watts:g}"
-    return Remedy(
-        summary="Set the default limit, unless the lower one is wanted",
-        commands=(_for_root(command, system), f"nvidia-smi -i {nvml_index} -q -d POWER"),
-        needs=("root",),
-    )
-
-
-@fix
-def turn_on_persistence_mode(system: System | None) -> Remedy:
-    """Return how to keep the driver initialised when no program uses the device."""
-    return Remedy(
-        summary="Turn it on until the next reboot, or for good with the service nvidia-persistenced",
-        commands=(
-            _for_root("nvidia-smi -pm 1", system),
-            "nvidia-smi --query-gpu=index,persistence_mode --format=csv",
-        ),
-        needs=("root",),
-        reference="https://docs.nvidia.com/deploy/driver-persistence/index.html",
-    )
-
-
 def _for_root(command: str, system: System | None) -> str:
     return command if system is not None and system.os == "windows" else with_sudo(command, system)
 

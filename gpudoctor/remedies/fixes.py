@@ -12,11 +12,14 @@ from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
 import gpudoctor.remedies
-from gpudoctor.model import Fix, Remedy, System
-from gpudoctor.remedies.commands import quote
+from gpudoctor.model import Fix, Python, Remedy, System
+from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote, with_sudo
 
-Builder = TypeVar("Builder", bound=Callable[..., "Remedy | tuple[Remedy, ...]"])
-_builders: dict[str, Callable[..., Remedy | tuple[Remedy, ...]]] = {}
+Made = Remedy | Fix | tuple[Remedy | Fix, ...]
+Builder = TypeVar("Builder", bound=Callable[..., Made])
+# What a value is left without within Python code, whatever a report says.
+_NOT_IN_CODE = re.compile(r"[^\w.: +-]")
+_builders: dict[str, Callable[..., Made]] = {}
 
 
 class Machine(Protocol):
@@ -26,7 +29,7 @@ class Machine(Protocol):
 
 
 def fix(builder: Builder) -> Builder:
-    """Register what makes a fix: its name is the function's, with hyphens.
+    """Register what makes a fix: its name is the function's, with hyphens. It returns remedies, or names other fixes.
 
     Parameters that are named like sections of the snapshot, or like conclusions, get those of the machine diagnosed
     (None if unknown); the others are the arguments that the check gives.
@@ -41,20 +44,23 @@ def fix(builder: Builder) -> Builder:
     return builder
 
 
-def remedies_of(fixes: tuple[Fix, ...], machine: Machine) -> tuple[Remedy, ...]:
+def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Remedy, ...]:
     """Return what to do on this machine, in the order of the fixes.
 
     Raises:
         KeyError: no fix has that name.
     """
     found: list[Remedy] = []
-    for named in fixes:
-        made = machine.call(builder_of(named.name), **named.arguments)
-        found += made if isinstance(made, tuple) else (made,)
+    for item in fixes:
+        if isinstance(item, Remedy):
+            found.append(item)
+        else:
+            made = machine.call(builder_of(item.name), **item.arguments)
+            found += remedies_of(made if isinstance(made, tuple) else (made,), machine)
     return tuple(found)
 
 
-def builder_of(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
+def builder_of(name: str) -> Callable[..., Made]:
     """Return what makes the fix of this name.
 
     Raises:
@@ -68,26 +74,63 @@ def builder_of(name: str) -> Callable[..., Remedy | tuple[Remedy, ...]]:
 
 @cache
 def _advice() -> dict[str, dict[str, Any]]:
-    """Return the fixes that are the same on every machine: {"summary", "commands", "needs", "reference"} by name."""
+    """Return the rows of the table: the fixes that need no code of their own, by their names."""
     with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-8") as file:
         table: dict[str, dict[str, Any]] = json.load(file)["fixes"]
     return table
 
 
-def _from_table(row: Mapping[str, Any]) -> Callable[..., Remedy]:
-    def advise(system: System | None, **arguments: Any) -> Remedy:
-        windows = system is not None and system.os == "windows"
-        quoted = {name: quote(str(value), windows) for name, value in arguments.items()}
-        return Remedy(
-            summary=_filled(row["summary"], arguments),
-            commands=tuple(_filled(command, quoted) for command in row.get("commands", ())),
-            needs=tuple(row.get("needs", ())),
-            reference=row.get("reference"),
-        )
+def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
+    """Return what makes the fix of a row: from its texts, or another fix with the arguments that the row has."""
+
+    def advise(python: Python | None, system: System | None, **arguments: Any) -> Made:
+        windows = row.get("windows", {}) if is_windows(python or Python(), system) else {}
+        if windows is None:
+            return ()
+        own = {name: value for name, value in {**row, **windows}.items() if name != "windows"}
+        commands = own.pop("commands", ())
+        texts = {name: _filled(value, arguments) for name, value in own.items()}
+        if "fix" in texts:
+            return Fix(texts.pop("fix"), **texts)
+        return Remedy(**texts, commands=tuple(_command(command, arguments, python, system) for command in commands))
 
     return advise
 
 
-def _filled(template: str, arguments: Mapping[str, Any]) -> str:
-    """Return the text with its arguments. Braces that hold no argument's name stay: they are code."""
-    return re.sub(r"\{(\w+)\}", lambda match: str(arguments.get(match[1], match[0])), template)
+def _command(
+    command: str | list[str], arguments: Mapping[str, Any], python: Python | None, system: System | None
+) -> str:
+    """Return the command, with each argument quoted.
+
+    A list is what the environment's interpreter is called with. In a text "{python}" is that interpreter, "{sudo}" is
+    sudo unless the user is root or on Windows, and "{prefix}" is conda's option that names the environment.
+    """
+    if isinstance(command, list):
+        plain = {name: _NOT_IN_CODE.sub("", str(value)) for name, value in arguments.items()}
+        return python_command(python, *_filled(command, plain))
+    windows = is_windows(python or Python(), system)
+    prefix = environment_of(python, system).conda_prefix
+    quoted = {name: quote(str(value), windows) for name, value in arguments.items()}
+    quoted["python"] = python_command(python)
+    quoted["sudo"] = "" if windows else with_sudo("", system)
+    quoted["prefix"] = f" --prefix {quote(prefix, windows)}" if prefix else ""
+    return re.sub(r"\{(\w+)\}", lambda match: quoted.get(match[1], match[0]), command)
+
+
+def _filled(template: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return a text, or each of several, with its arguments: "again[ for {cuda}]" is "again" if that one is empty.
+
+    What is nothing but a slot is the argument itself. Braces that hold no argument's name stay: they are code.
+    """
+    if isinstance(template, list):
+        return tuple(_filled(text, arguments) for text in template)
+    if not isinstance(template, str):
+        return template
+    if slot := re.fullmatch(r"\{(\w+)\}", template):
+        return arguments.get(slot[1])
+
+    def optional(match: re.Match[str]) -> str:
+        return match[1] if all(arguments.get(name) for name in re.findall(r"\{(\w+)\}", match[1])) else ""
+
+    text = re.sub(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]", optional, template)
+    return re.sub(r"\{(\w+)\}", lambda match: str(arguments.get(match[1], match[0])), text)

@@ -56,15 +56,3 @@ def _by_root(system: System | None, place: Place, nvml_index: int | None, lost: 
             needs=("root",),
             reference=CATALOG,
         )
-
-
-@fix
-def find_why_gpu_does_not_start(*, system: System | None) -> Remedy:
-    """Return where the driver says why it could not initialise a GPU that it found."""
-    return Remedy(
-        summary="See in the kernel log why: RmInitAdapter failed (power cables, seat of the card, firmware), "
-        "not supported by this driver or this kind of kernel module (open or proprietary), fallen off the bus",
-        commands=(with_sudo("dmesg", system) + " | grep -iE 'nvrm|xid'", "lspci -k | grep -iA 3 nvidia"),
-        needs=("root",),
-        reference=CATALOG,
-    )

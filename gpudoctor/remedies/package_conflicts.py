@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudoctor.data.packages import FIRST_TORCH_WITH_NUMPY_2
-from gpudoctor.model import CudaVersion, Python, Pytorch, Remedy, System, Torch
-from gpudoctor.remedies.commands import environment_of, python_command
+from gpudoctor.model import Python, Pytorch, Remedy, System, Torch
+from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import install_packages
 from gpudoctor.remedies.torch_install import reinstall_torch
@@ -46,44 +46,6 @@ def keep_one_torch(*, python: Python | None, system: System | None, torch: Torch
 
 
 @fix
-def reinstall_nvidia_ml_py(*, python: Python | None) -> Remedy:
-    """Return how to have the module pynvml of nvidia-ml-py alone."""
-    return install_packages(
-        python=python,
-        remove=("pynvml",),
-        requirements=("nvidia-ml-py",),
-        force=True,
-        summary="Remove pynvml, and install nvidia-ml-py again, whose files go with it",
-        verify="import pynvml; print(pynvml.__file__)",
-    )
-
-
-@fix
-def match_nvidia_ml_py_to_driver(*, python: Python | None) -> Remedy:
-    """Return how to install the nvidia-ml-py of the driver's branch."""
-    install = install_packages(
-        python=python,
-        remove=("pynvml", "nvidia-ml-py3"),
-        requirements=("nvidia-ml-py==12.535.*",),
-        force=True,
-        summary="Update the driver, or install the nvidia-ml-py of the driver's branch (11.525.* for 525, "
-        "12.535.* for 535), and remove the packages pynvml and nvidia-ml-py3",
-    )
-    return replace(install, commands=("nvidia-smi --query-gpu=driver_version --format=csv", *install.commands))
-
-
-@fix
-def install_numpy_1(*, python: Python | None) -> Remedy:
-    """Return how to install the NumPy for which a module was compiled."""
-    return install_packages(
-        python=python,
-        requirements=("numpy<2",),
-        summary="Install NumPy 1, for which the module was compiled",
-        verify="import torch, numpy; print(numpy.__version__, torch.zeros(1).numpy())",
-    )
-
-
-@fix
 def install_jax(*, name: str, built_with: str, python: Python | None) -> Remedy:
     """Return how to install JAX with the CUDA libraries that it was built with, by the version of one of them.
 
@@ -97,49 +59,6 @@ def install_jax(*, name: str, built_with: str, python: Python | None) -> Remedy:
         requirements=("--upgrade", f"jax[cuda{major}]"),
         summary=f"Install JAX with the CUDA libraries it needs, as wheels (nvidia-*-cu{major})",
         verify="import jax; print(jax.devices())",
-    )
-
-
-@fix
-def update_bitsandbytes(*, cuda: CudaVersion | None, failed: bool, python: Python | None) -> Remedy:
-    """Return how to update bitsandbytes. cuda: PyTorch's, if known. failed: its set-up ended in an error."""
-    suited = f", whose wheels hold the libraries for CUDA {cuda} and for Windows" if cuda else ""
-    summary = f"Update bitsandbytes to a version with a library for CUDA {cuda}"
-    if failed:
-        summary = f"Upgrade bitsandbytes{suited}: from 0.43 on it takes the CUDA libraries that PyTorch brought"
-    return install_packages(
-        python=python,
-        requirements=("--upgrade", "bitsandbytes"),
-        summary=summary,
-        verify="import bitsandbytes; print(bitsandbytes.__version__)",
-    )
-
-
-@fix
-def ask_bitsandbytes(*, python: Python | None) -> Remedy:
-    """Return how to see whether PyTorch sees the GPU, and what bitsandbytes says."""
-    show = "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
-    return Remedy(
-        summary="Check whether PyTorch sees the GPU: without CUDA in it bitsandbytes takes its library for the CPU",
-        commands=(python_command(python, "-c", show), python_command(python, "-m", "bitsandbytes")),
-    )
-
-
-@fix
-def libcudart_for_bitsandbytes(*, python: Python | None, system: System | None) -> tuple[Remedy, ...]:
-    """Return how to let an older bitsandbytes find libcudart; nothing on Windows."""
-    if system is not None and system.os == "windows":
-        return ()
-    return (
-        Remedy(
-            summary="If it must stay as it is, put the folder of libcudart.so on LD_LIBRARY_PATH: a toolkit's, "
-            "or of conda's cudatoolkit or cuda-runtime",
-            commands=(
-                "find / -name 'libcudart.so*' 2>/dev/null",
-                'export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:/usr/local/cuda/lib64"',
-                python_command(python, "-m", "bitsandbytes"),
-            ),
-        ),
     )
 
 

@@ -10,27 +10,30 @@ from gpudoctor.remedies.fixes import fix
 
 
 @fix
-def install_packages(
+def install_packages(  # noqa: PLR0913
     *,
     python: Python | None,
     requirements: Sequence[str],
     summary: str,
     remove: Sequence[str] = (),
     force: bool = False,
+    first: str = "",
     verify: str = "",
+    reference: str | None = None,
 ) -> Remedy:
     """Return how to remove packages and then install others, with the tool and interpreter of the environment.
 
     requirements: as pip takes them: "numpy<2", "cupy-cuda12x[ctk]". force: also what is already satisfied.
-    verify: Python code that shows that it worked.
+    first: a command that shows what to choose. verify: Python code that shows that it worked.
     """
     environment = environment_of(python)
-    commands = [*environment.setup, *(() if environment.setup else removals(environment, python, remove))]
+    commands = [*([first] if first else []), *environment.setup]
+    commands += () if environment.setup else removals(environment, python, remove)
     if requirements:
         commands.append(environment.install(requirements, force=force))
     if verify:
         commands.append(environment.run(verify))
-    return Remedy(summary=summary, commands=tuple(commands))
+    return Remedy(summary=summary, commands=tuple(commands), reference=reference)
 
 
 def removals(environment: Environment, python: Python | None, names: Sequence[str]) -> list[str]:

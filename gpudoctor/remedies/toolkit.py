@@ -110,63 +110,6 @@ def name_to_cmake(devices: tuple[Device, ...] | None) -> Remedy:
 
 
 @fix
-def integrate_in_visual_studio() -> Remedy:
-    """Return how to tell Visual Studio of an installed toolkit."""
-    files = (
-        r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v*\extras\visual_studio_integration\MSBuildExtensions\*"
-    )
-    folder = r"C:\Program Files\Microsoft Visual Studio\2022\*\MSBuild\Microsoft\VC\v170\BuildCustomizations"
-    return Remedy(
-        summary="Run the installer of the CUDA toolkit again with its Visual Studio integration, after that of Visual "
-        "Studio; or copy the toolkit's files to the folder BuildCustomizations of Visual Studio",
-        commands=(f"Copy-Item '{files}' (Resolve-Path '{folder}')",),
-        needs=("root",),
-        reference="https://docs.nvidia.com/cuda/cuda-installation-guide-microsoft-windows/",
-    )
-
-
-@fix
-def name_libdevice() -> Remedy:
-    """Return how to tell XLA and Numba where the toolkit's libdevice lies."""
-    return Remedy(
-        summary="Name the folder of the toolkit that has nvvm/libdevice: to TensorFlow and JAX in XLA_FLAGS, to Numba "
-        "in CUDA_HOME; conda's package cuda-nvcc and the wheel nvidia-cuda-nvcc have it too",
-        commands=(
-            "find / -name 'libdevice*.bc' 2>/dev/null",
-            "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda",
-        ),
-        needs=("restart",),
-        reference="https://github.com/tensorflow/tensorflow/issues/58681",
-    )
-
-
-@fix
-def name_toolkit(*, system: System | None) -> Remedy:
-    """Return how to name a toolkit that is there."""
-    if system is not None and system.os == "windows":
-        return Remedy(
-            summary="If a CUDA toolkit is installed, set CUDA_HOME to its folder, and put its folder bin on PATH",
-            commands=(
-                r"Get-ChildItem 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA'",
-                "$env:CUDA_HOME = $env:CUDA_PATH",
-                r"& $env:CUDA_HOME\bin\nvcc --version",
-            ),
-            needs=("restart",),
-        )
-    return Remedy(
-        summary="If a CUDA toolkit is installed (in a container: an image with devel in its tag), set CUDA_HOME to its "
-        "folder and put its folder bin, with nvcc, on PATH",
-        commands=(
-            "ls -d /usr/local/cuda*",
-            "export CUDA_HOME=/usr/local/cuda",
-            'export PATH="$CUDA_HOME/bin:$PATH"',
-            "nvcc --version",
-        ),
-        needs=("restart",),
-    )
-
-
-@fix
 def name_architectures(*, devices: tuple[Device, ...] | None) -> Remedy:
     """Return how to name the architectures to compile for."""
     found = sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})

@@ -8,7 +8,7 @@ from gpudoctor.data import torch_builds
 from gpudoctor.model import Device, Driver, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import environment_of
 from gpudoctor.remedies.fixes import fix
-from gpudoctor.remedies.torch_install import CONDA_FORGE, PREVIOUS, index_options, install_torch
+from gpudoctor.remedies.torch_install import PREVIOUS, index_options, install_torch
 
 # The channel pytorch ended with 2.5. Source: pytorch/pytorch#138506.
 FIRST_WITHOUT_CHANNEL = (2, 6)
@@ -46,15 +46,4 @@ def keep_torch_release(*, python: Python | None, system: System | None, pytorch:
             commands=(environment_of(python, system).install(pinned),),
             reference=PREVIOUS,
         ),
-    )
-
-
-@fix
-def name_conda_build() -> Remedy:
-    """Return how to make conda's solver say why it has no CUDA build."""
-    return Remedy(
-        summary="Or name a CUDA build by its build string: if the solver cannot have it, it says why instead of taking "
-        "the CPU build",
-        commands=('conda install "pytorch=*=*cuda*"',),
-        reference=CONDA_FORGE,
     )

@@ -41,26 +41,6 @@ def install_torch_first(
 
 
 @fix
-def install_after_torch(*, python: Python | None) -> Remedy:
-    """Return how to install a package that imports torch while it is built."""
-    return Remedy(
-        summary="Then install the package whose setup.py imports torch, in a command of its own and with "
-        "--no-build-isolation",
-        commands=(python_command(python, "-c", VERSION),),
-    )
-
-
-@fix
-def use_environment_with_torch(*, python: Python | None) -> Remedy:
-    """Return how to run the program in the environment that has PyTorch."""
-    return Remedy(
-        summary="Or run the program in the environment that has PyTorch: activate it (conda activate NAME, or the "
-        "activate script of its venv), choose it as the notebook's kernel, and check which Python runs",
-        commands=(python_command(python, "-c", "import sys; print(sys.executable)"),),
-    )
-
-
-@fix
 def rename_shadowing_file(*, python: Python | None, system: System | None, source: str, module: str) -> Remedy:
     """Return how to rename the file or folder that is imported instead of the module."""
     windows = is_windows(python or Python(), system)
@@ -208,25 +188,6 @@ def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
             "builds for further ones"
         )
     return Remedy(summary=summary, reference=REFERENCE)
-
-
-@fix
-def use_one_environment(*, python: Python | None, system: System | None, module: str) -> Remedy:
-    """Return how to make pip and the program use one environment. module: what was looked for."""
-    windows = is_windows(python or Python(), system)
-    return Remedy(
-        summary="Let pip and the program use one environment: activate it (conda activate NAME, or the "
-        "activate script of the venv), or select its interpreter in the editor or as the notebook's kernel, "
-        "and install with python -m pip, which installs for the Python that runs it; a program with its "
-        "own Python (python_embeded of ComfyUI, blender) needs that one's: "
-        "python_embeded\\python.exe -m pip install",
-        commands=(
-            f"{'where' if windows else 'which -a'} python pip",
-            'python -c "import sys; print(sys.executable, sys.version)"',
-            f"python -m pip show {module}",
-        ),
-        reference="https://docs.python.org/3/installing/index.html",
-    )
 
 
 @fix

@@ -9,7 +9,6 @@ from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.containers import start_container_with_gpu
 from gpudoctor.remedies.driver_install import install_driver
 from gpudoctor.remedies.fixes import fix
-from gpudoctor.remedies.packages import install_packages
 from gpudoctor.remedies.torch_install import reinstall_torch
 from gpudoctor.remedies.variables import unset_variable
 
@@ -50,28 +49,4 @@ def get_newer_c_library(*, python: Python | None, version: str) -> Remedy:
     return Remedy(
         summary=f"Use a distribution or container image that has {version}, or an older PyTorch release, which "
         "was built for the library here"
-    )
-
-
-@fix
-def install_older_mkl(*, python: Python | None) -> Remedy:
-    """Return how to install the MKL that conda's PyTorch was built with."""
-    where = ["--prefix", python.prefix] if python is not None and python.prefix else []
-    pin = ["conda", "install", "--yes", *where, "mkl<2024.1", "intel-openmp<2024.1"]
-    return Remedy(
-        summary="Install an older MKL: 2024.1 and newer have no iJIT_NotifyEvent, which conda's PyTorch needs; or "
-        "install PyTorch with pip, whose wheels contain their own",
-        commands=(shlex.join(pin), python_command(python, "-c", VERSION)),
-        reference="https://github.com/pytorch/pytorch/issues/123097",
-    )
-
-
-@fix
-def install_torch_requirement(*, python: Python | None, module: str) -> Remedy:
-    """Return how to install a package that PyTorch requires."""
-    return install_packages(
-        python=python,
-        requirements=(module,),
-        summary=f"Install {module}, which PyTorch requires",
-        verify=VERSION,
     )

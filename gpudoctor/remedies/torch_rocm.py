@@ -6,7 +6,7 @@ from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import AmdGpu, Python, Pytorch, Remedy, System
-from gpudoctor.remedies.commands import python_command, with_sudo
+from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import REFERENCE
 from gpudoctor.remedies.variables import set_variable, unset_variable
@@ -14,7 +14,6 @@ from gpudoctor.remedies.variables import set_variable, unset_variable
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
 SUPPORTED = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
-PREREQUISITES = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html"
 # Targets of the same family whose code runs on another one under the override, which AMD does not support.
 # Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
@@ -87,14 +86,3 @@ def run_code_for_gfx_target(
         )
     )
     return tuple(remedies)
-
-
-@fix
-def allow_amd_gpu(*, system: System | None) -> Remedy:
-    """Return how to give the user access to the AMD GPU."""
-    return Remedy(
-        summary="Add the user to the groups render and video, which own /dev/kfd and /dev/dri/renderD*",
-        commands=("ls -l /dev/kfd /dev/dri", with_sudo('usermod -aG render,video "$USER"', system), "rocminfo"),
-        needs=("root", "restart"),
-        reference=PREREQUISITES,
-    )

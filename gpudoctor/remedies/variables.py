@@ -21,14 +21,18 @@ def unset_variable(*, system: System | None, name: str, summary: str = "", refer
 
 
 @fix
-def set_variable(*, system: System | None, name: str, value: str, summary: str = "") -> Remedy:
+def set_variable(
+    *, system: System | None, name: str, value: str, summary: str = "", reference: str | None = None
+) -> Remedy:
     """Return how to set a variable in the environment of this shell, before the program starts."""
     if _is_windows(system):
         literal = "'" + value.replace("'", "''") + "'"
         commands: tuple[str, ...] = (f"$env:{name} = {literal}", f"$env:{name}")
     else:
         commands = (f"export {quote(name)}={quote(value)}", f"printenv {quote(name)}")
-    return Remedy(summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",))
+    return Remedy(
+        summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",), reference=reference
+    )
 
 
 @fix

@@ -1,6 +1,7 @@
 """The table of fixes that are the same on every machine, and the names by which fixes are called."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ from typing import Any
 import pytest
 
 import gpudoctor
+from gpudoctor.conclusions import parameters
+from gpudoctor.model import Fix, Python, System
 from gpudoctor.remedies.fixes import _advice, builder_of
 from gpudoctor.symptoms.tables import failure_messages
+from tests.remedies.made import made_one
 
 PACKAGE = Path(gpudoctor.__file__).parent
 CHECKS = next(folder for folder in (PACKAGE / "checks", PACKAGE.parent / "checks") if folder.is_dir())
@@ -40,7 +44,49 @@ def test_no_row_is_idle() -> None:
 
 @pytest.mark.parametrize(("name", "row"), _advice().items())
 def test_a_row(name: str, row: dict[str, Any]) -> None:
-    assert row["summary"]
-    assert not row["summary"].endswith(".")
-    assert set(row.get("needs", ())) <= NEEDS
-    assert set(row) <= {"summary", "commands", "needs", "reference"}
+    windows = row.get("windows") or {}
+    texts = {"summary", "commands", "needs", "reference"}
+    if "fix" in row:
+        texts = set(parameters(builder_of(row["fix"]))) | {"fix"}
+    assert not row.get("summary", "").endswith(".")
+    assert row.get("summary") or "fix" in row
+    assert {*row.get("needs", ()), *windows.get("needs", ())} <= NEEDS
+    assert set(row) - {"windows"} <= texts
+    assert set(windows) <= texts
+
+
+@pytest.mark.parametrize(("name", "row"), _advice().items())
+def test_a_value_is_one_word_of_a_command(name: str, row: dict[str, Any]) -> None:
+    """A value is quoted itself: within other quotes it would not be."""
+    for command in row.get("commands", ()):
+        if isinstance(command, str):
+            plain = re.sub(r"\{(?!sudo|prefix|python)\w+\}", "SLOT", command)
+            assert not re.findall(r"'[^']*SLOT[^']*'|\"[^\"]*SLOT[^\"]*\"", plain)
+
+
+def test_what_a_report_says_runs_nothing() -> None:
+    hostile = 'x\'; rm -rf ~; "$(id)"`id`'
+    (pcie,) = made_one(Fix("check-pcie-link-under-load", nvml_index=hostile)).commands
+    assert hostile in shlex.split(pcie)
+    (multiply,) = made_one(Fix("multiply-again", device=hostile)).commands
+    assert "device='x rm -rf  idid'" in shlex.split(multiply)[2]
+
+
+@pytest.mark.parametrize(
+    ("system", "command"),
+    [
+        (System(os="linux"), "sudo nvidia-smi -pm 1"),
+        (System(os="linux", user_is_root=True), "nvidia-smi -pm 1"),
+        (System(os="windows"), "nvidia-smi -pm 1"),
+    ],
+)
+def test_only_who_is_not_root_needs_sudo(system: System, command: str) -> None:
+    assert made_one(Fix("turn-on-persistence-mode"), system=system).commands[0] == command
+
+
+def test_the_environment_of_conda_is_named() -> None:
+    conda = Python(executable="/c d/bin/python", environment="conda", prefix="/c d")
+    install, show = made_one(Fix("install-older-mkl"), python=conda).commands
+    assert install.startswith("conda install --yes --prefix '/c d' 'mkl<")
+    assert show.startswith("'/c d/bin/python' -c ")
+    assert made_one(Fix("install-older-mkl")).commands[0].startswith("conda install --yes 'mkl<")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import PackageVersion, Python, Pytorch, System
+from gpudoctor.model import Fix, PackageVersion, Python, Pytorch, System
 from gpudoctor.remedies.build_tools import (
     build_without_isolation,
     install_compiler,
     install_gcc,
-    install_ninja,
     install_python_headers,
-    install_triton,
     newer_toolkit_for_compiler,
 )
+from tests.remedies.made import made_one
 
 PYTHON = Python(version=PackageVersion("3.11.9"), executable="/v/bin/python", environment="venv", installer="pip")
 CONDA = Python(executable="/c/bin/python", environment="conda", prefix="/c")
@@ -58,9 +57,10 @@ def test_a_compiler(python: Python, system: System | None, visual_studio: bool, 
 
 
 def test_ninja_and_triton_are_packages() -> None:
-    assert install_ninja(python=PYTHON).commands == (f"{PIP} install ninja",)
-    assert install_triton(python=PYTHON, system=UBUNTU).commands[0] == f"{PIP} install --upgrade triton"
-    assert install_triton(python=PYTHON, system=WINDOWS).commands[0] == f"{PIP} install --upgrade triton-windows"
+    assert made_one(Fix("install-ninja"), python=PYTHON).commands == (f"{PIP} install ninja",)
+    for system, package in ((UBUNTU, "triton"), (WINDOWS, "triton-windows")):
+        remedy = made_one(Fix("install-triton"), python=PYTHON, system=system)
+        assert remedy.commands[0] == f"{PIP} install --upgrade {package}"
 
 
 USE = "export CC=gcc-12 CXX=g++-12 NVCC_CCBIN=g++-12 CUDAHOSTCXX=g++-12"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Package, PackageVersion, Python, Pytorch, System
+from gpudoctor.model import CudaVersion, Fix, Package, PackageVersion, Python, Pytorch, System
 from gpudoctor.remedies.cuda_libraries import (
     ctranslate2_for_cudnn,
-    framework_libraries,
     install_cuda_library,
     install_cudnn,
-    install_cudnn_headers,
     reinstall_cuda_wheel,
-    remove_library_folder,
     use_one_cudnn,
 )
+from tests.remedies.made import made_one
 
 PYTHON = Python(executable="/v/bin/python", environment="venv", installer="pip")
 LINUX, WINDOWS = System(os="linux"), System(os="windows")
@@ -86,14 +84,13 @@ def test_another_package_uses_the_cudnn_of_pytorch(of_torch: int, requirement: s
 
 
 def test_headers_are_those_of_the_wheel() -> None:
-    (command,) = install_cudnn_headers(python=PYTHON, system=LINUX).commands
+    (command,) = made_one(Fix("install-cudnn-headers"), python=PYTHON, system=LINUX).commands
     assert command.startswith('export CUDNN_HOME="$(/v/bin/python -c ')
 
 
 @pytest.mark.parametrize(("framework", "name"), [("tensorflow", "tensorflow[and-cuda]"), ("jax", "jax[cuda12]")])
 def test_a_framework_brings_its_libraries(framework: str, name: str) -> None:
-    unset, install = framework_libraries(framework=framework, python=PYTHON, system=LINUX)
-    assert unset.commands[0] == "unset LD_LIBRARY_PATH"
+    install = made_one(Fix(f"{framework}-libraries"), python=PYTHON, system=LINUX)
     assert install.commands[0] == f"{PIP} install --upgrade '{name}'"
 
 
@@ -105,7 +102,6 @@ def test_a_wheel_is_reinstalled_though_it_is_there(certain: bool) -> None:
 
 
 def test_another_libcuda_leaves_the_path() -> None:
-    remedy = remove_library_folder(folder="compat of a toolkit")
-    assert "/usr/local/cuda/compat" in remedy.summary
+    remedy = made_one(Fix("remove-library-folder", folder="stubs of a toolkit"))
+    assert "the folder stubs of a toolkit out of" in remedy.summary
     assert remedy.commands[-1] == "ldconfig -p | grep libcuda.so"
-    assert "/usr/local" not in remove_library_folder(folder="stubs of a toolkit").summary

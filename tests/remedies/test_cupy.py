@@ -9,6 +9,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
+    Fix,
     Package,
     PackageVersion,
     Python,
@@ -16,7 +17,8 @@ from gpudoctor.model import (
     System,
 )
 from gpudoctor.remedies import install_cupy
-from gpudoctor.remedies.cupy_install import install_cupy_for_rocm, one_cuda_for_all
+from gpudoctor.remedies.cupy_install import install_cupy_for_rocm
+from tests.remedies.made import made_one
 
 LINUX = System(os="linux", machine="x86_64")
 PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", environment="venv", installer="pip")
@@ -184,6 +186,6 @@ def test_the_distribution_for_rocm_replaces_what_is_installed() -> None:
 
 
 def test_one_cuda_for_all_packages() -> None:
-    remedy = one_cuda_for_all(major=12, python=PYTHON)
+    remedy = made_one(Fix("one-cuda-for-all", major=12), python=PYTHON)
     assert "cu12x" in remedy.summary
     assert remedy.commands[0] == "/v/bin/python -m pip list | grep -i nvidia"

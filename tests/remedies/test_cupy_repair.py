@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, Cupy, CupyStatus, KnownGpu, Package, PackageVersion, Python, System
+from gpudoctor.model import ComputeCapability, Cupy, CupyStatus, Fix, KnownGpu, Package, PackageVersion, Python, System
 from gpudoctor.remedies.cupy_repair import (
-    compare_cuda_versions,
     cupy_by_gpu_generation,
     install_cupy_for_spacy,
     install_cupy_in_new_environment,
     install_library_for_cupy,
     install_numpy_for_cupy,
     install_older_cupy,
-    name_toolkit_to_cupy,
     numpy_with_removed_name,
     reinstall_cupy,
     toolkit_for_gpu,
     upgrade_cupy_for_numpy,
 )
+from tests.remedies.made import made_one
 
 PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", environment="venv", installer="pip")
 LINUX, WINDOWS = System(os="linux", machine="x86_64"), System(os="windows", machine="x86_64")
@@ -68,7 +67,7 @@ def test_the_wheel_of_a_library(library: str, cupy: Cupy | None, wheel: str) -> 
 
 @pytest.mark.parametrize(("system", "variable"), [(LINUX, "export CUDA_PATH="), (WINDOWS, "$env:CUDA_PATH = ")])
 def test_cupy_reads_the_toolkit_from_cuda_path(system: System, variable: str) -> None:
-    assert name_toolkit_to_cupy(system=system).commands[1].startswith(variable)
+    assert made_one(Fix("name-toolkit-to-cupy"), system=system).commands[1].startswith(variable)
 
 
 def test_a_toolkit_for_the_gpu() -> None:
@@ -135,7 +134,5 @@ def test_spacy_gets_a_cupy_and_a_look_at_it() -> None:
 
 
 def test_three_versions_are_compared() -> None:
-    assert [command.split()[-1] for command in compare_cuda_versions(python=PYTHON).commands[:2]] == [
-        "list",
-        "--version",
-    ]
+    commands = made_one(Fix("compare-cuda-versions"), python=PYTHON).commands
+    assert [command.split()[-1] for command in commands[:2]] == ["list", "--version"]

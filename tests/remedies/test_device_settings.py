@@ -11,12 +11,12 @@ from gpudoctor.remedies.fixes import remedies_of
     ("fix", "system", "commands"),
     [
         (
-            Fix("set-power-limit", nvml_index=1, watts=350.0),
+            Fix("set-power-limit", nvml_index=1, watts="350"),
             System(os="linux"),
             ("sudo nvidia-smi -i 1 -pl 350", "nvidia-smi -i 1 -q -d POWER"),
         ),
         (
-            Fix("set-power-limit", nvml_index=0, watts=450.5),
+            Fix("set-power-limit", nvml_index=0, watts="450.5"),
             System(os="windows"),
             ("nvidia-smi -i 0 -pl 450.5", "nvidia-smi -i 0 -q -d POWER"),
         ),

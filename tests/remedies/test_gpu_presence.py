@@ -3,7 +3,6 @@
 import pytest
 
 from gpudoctor.model import Place, System
-from gpudoctor.remedies.gpu_paths import turn_iommu_to_passthrough
 from gpudoctor.remedies.gpu_presence import install_missing_driver
 
 
@@ -24,8 +23,3 @@ def test_a_report_may_be_of_a_container_or_of_a_machine_without_a_gpu(place: Pla
     _, in_container, looking = install_missing_driver(place=place, system=None, devices=None)
     assert any("--gpus all" in command for command in in_container.commands)
     assert looking.commands == (look,)
-
-
-@pytest.mark.parametrize("failed", [True, False])
-def test_acs_is_looked_at_only_if_a_job_failed(failed: bool) -> None:
-    assert bool(turn_iommu_to_passthrough(failed=failed).commands) is failed

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpudoctor.model import System
-from gpudoctor.remedies.memory_limits import enlarge_shared_memory
+from gpudoctor.model import Fix, System
+from tests.remedies.made import made
 
 
 @pytest.mark.parametrize(
@@ -15,5 +15,11 @@ from gpudoctor.remedies.memory_limits import enlarge_shared_memory
     ],
 )
 def test_a_container(engine: str, commands: tuple[str, ...]) -> None:
-    first, *_ = enlarge_shared_memory(True, system=System(container=engine), container=None)
+    first, *_ = made(Fix("enlarge-shared-memory", in_container=True), system=System(container=engine))
     assert first.commands == commands
+
+
+@pytest.mark.parametrize(("in_container", "remounts"), [(True, False), (False, True), (None, True)])
+def test_dev_shm_is_mounted_again_outside_a_container(in_container: bool | None, remounts: bool) -> None:
+    remedies = made(Fix("enlarge-shared-memory", in_container=in_container))
+    assert any("sudo mount -o remount,size=8G /dev/shm" in remedy.commands for remedy in remedies) is remounts

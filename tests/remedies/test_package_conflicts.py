@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Package, PackageVersion, Python, Pytorch, System, Torch
+from gpudoctor.model import CudaVersion, Fix, Package, PackageVersion, Python, Pytorch, System, Torch
 from gpudoctor.remedies.package_conflicts import (
-    ask_bitsandbytes,
     install_jax,
-    install_numpy_1,
     keep_one_distribution,
     keep_one_torch,
-    libcudart_for_bitsandbytes,
-    match_nvidia_ml_py_to_driver,
-    reinstall_nvidia_ml_py,
     system_library_for_extension,
-    update_bitsandbytes,
     update_for_numpy_2,
 )
+from tests.remedies.made import made, made_one
 
 PYTHON = Python(executable="/v/bin/python", environment="venv", installer="pip")
 CONDA = Python(
@@ -54,11 +49,11 @@ def test_an_unknown_pytorch_has_no_command() -> None:
 
 
 def test_the_binding_of_nvml() -> None:
-    assert reinstall_nvidia_ml_py(python=PYTHON).commands[:2] == (
+    assert made_one(Fix("reinstall-nvidia-ml-py"), python=PYTHON).commands[:2] == (
         f"{PIP} uninstall -y pynvml",
         f"{PIP} install --force-reinstall nvidia-ml-py",
     )
-    assert match_nvidia_ml_py_to_driver(python=PYTHON).commands == (
+    assert made_one(Fix("match-nvidia-ml-py-to-driver"), python=PYTHON).commands == (
         "nvidia-smi --query-gpu=driver_version --format=csv",
         f"{PIP} uninstall -y pynvml nvidia-ml-py3",
         f"{PIP} install --force-reinstall 'nvidia-ml-py==12.535.*'",
@@ -80,28 +75,32 @@ def test_jax_comes_with_the_cuda_that_it_was_built_with(name: str, built_with: s
     assert remedy.commands[0] == f"{PIP} install --upgrade 'jax[{extra}]'"
 
 
-@pytest.mark.parametrize("failed", [True, False])
-def test_bitsandbytes_is_updated(failed: bool) -> None:
-    remedy = update_bitsandbytes(cuda=CudaVersion(12, 8), failed=failed, python=PYTHON)
+@pytest.mark.parametrize("name", ["update-bitsandbytes", "upgrade-failed-bitsandbytes"])
+def test_bitsandbytes_is_updated(name: str) -> None:
+    remedy = made_one(Fix(name, cuda=CudaVersion(12, 8)), python=PYTHON)
     assert remedy.commands[0] == f"{PIP} install --upgrade bitsandbytes"
-    assert ("from 0.43 on" in remedy.summary) is failed
+    assert "for CUDA 12.8" in remedy.summary
+
+
+def test_an_unknown_cuda_is_left_out() -> None:
+    assert "for CUDA" not in made_one(Fix("upgrade-failed-bitsandbytes", cuda=None), python=PYTHON).summary
 
 
 def test_bitsandbytes_is_asked() -> None:
-    assert ask_bitsandbytes(python=PYTHON).commands[-1] == "/v/bin/python -m bitsandbytes"
+    assert made_one(Fix("ask-bitsandbytes"), python=PYTHON).commands[-1] == "/v/bin/python -m bitsandbytes"
 
 
 def test_libcudart_is_a_question_of_linux() -> None:
-    (remedy,) = libcudart_for_bitsandbytes(python=PYTHON, system=LINUX)
+    remedy = made_one(Fix("libcudart-for-bitsandbytes"), python=PYTHON, system=LINUX)
     assert remedy.commands[-1] == "/v/bin/python -m bitsandbytes"
-    assert libcudart_for_bitsandbytes(python=PYTHON, system=WINDOWS) == ()
+    assert made(Fix("libcudart-for-bitsandbytes"), python=PYTHON, system=WINDOWS) == ()
 
 
 @pytest.mark.parametrize(("version", "of_torch"), [("2.2.2", True), ("2.3.0", False), ("2.13.0", False), (None, False)])
 def test_only_a_pytorch_before_2_3_is_updated_for_numpy_2(version: str | None, of_torch: bool) -> None:
     pytorch = Pytorch(version=PackageVersion(version) if version else None)
     assert update_for_numpy_2(pytorch=pytorch).summary.startswith("Or update PyTorch") is of_torch
-    assert install_numpy_1(python=PYTHON).commands[0] == f"{PIP} install 'numpy<2'"
+    assert made_one(Fix("install-numpy-1"), python=PYTHON).commands[0] == f"{PIP} install 'numpy<2'"
 
 
 def test_glibc_is_not_replaced() -> None:
