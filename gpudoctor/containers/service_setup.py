@@ -5,7 +5,7 @@ from typing import Any
 
 from gpudoctor.containers.compose.project import Service
 from gpudoctor.model.containers import ContainerSetup, GpuRequest
-from gpudoctor.parsers.container_inspect import SHM, VARIABLES, device_files, plain, variables_of
+from gpudoctor.parsers.containers import SHM, VARIABLES, device_files, plain, variables_of
 
 
 def parse_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:

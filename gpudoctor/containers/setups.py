@@ -23,7 +23,7 @@ from gpudoctor.containers.service_setup import parse_service
 from gpudoctor.model import PackageVersion, Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup
-from gpudoctor.parsers.container_inspect import parse_container, parse_engine, parse_image, plain
+from gpudoctor.parsers.containers import parse_container, parse_engine, parse_image, plain
 from gpudoctor.parsers.torch_version_file import build_of_version, parse_torch_version_file
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import readable_lines

@@ -10,7 +10,7 @@ from typing import Any
 from gpudoctor.model import Package, PackageVersion
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.record import record
-from gpudoctor.parsers.conda_records import CondaRecord, parse_conda_record
+from gpudoctor.parsers.conda import CondaRecord, parse_conda_record
 
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?"
 _VERSION = r"[A-Za-z0-9.!+_-]{1,100}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
 from gpudoctor.model.record import record
+from gpudoctor.parsers import required
 from gpudoctor.untrusted import cleaned
 
 if TYPE_CHECKING:
@@ -97,48 +97,21 @@ def pci_address(text: str) -> str:
     Raises:
         ValueError: it is no such address.
     """
-    match = re.fullmatch(r"0{0,4}([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", text.strip().lower())
-    if match is None:
-        raise ValueError(f"not a PCI address: {text!r}")
-    return f"{match[1]}:{match[2]}"
+    pattern = r"^0{0,4}([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$"
+    return ":".join(required(pattern, text.strip().lower(), "not a PCI address").groups())
 
 
 def _device(index: int, gpu: Element) -> Device:
-    mig = _value(gpu, enabled, "mig_mode/current_mig")
+    known = {field: _value(gpu, read, *paths) for field, (read, *paths) in FIELDS.items()}
     return Device(
         nvml_index=index,
         error=_error(gpu),
-        name=_value(gpu, str, "product_name"),
-        uuid=_value(gpu, str, "uuid"),
-        pci_address=_value(gpu, pci_address, "pci/pci_bus_id"),
-        pci_device_id=_value(gpu, _pci_device_id, "pci/pci_device_id"),
-        memory_total_bytes=_value(gpu, mebibytes, "fb_memory_usage/total"),
-        memory_used_bytes=_value(gpu, mebibytes, "fb_memory_usage/used"),
         processes=_processes(gpu),
-        power_draw_watts=_power(gpu, "power_draw", "instant_power_draw", "average_power_draw"),
-        power_limit_watts=_power(gpu, "enforced_power_limit", "current_power_limit", "power_limit"),
-        power_limit_default_watts=_power(gpu, "default_power_limit"),
-        clock_sm_mhz=_value(gpu, integer, "clocks/sm_clock"),
-        clock_sm_max_mhz=_value(gpu, integer, "max_clocks/sm_clock"),
         throttle_reasons=_event_reasons(gpu),
-        performance_state=_value(gpu, integer, "performance_state"),
-        utilization_percent=_value(gpu, integer, "utilization/gpu_util"),
-        temperature_celsius=_value(gpu, integer, "temperature/gpu_temp"),
-        temperature_slowdown_celsius=_value(gpu, integer, "temperature/gpu_temp_slow_threshold"),
-        temperature_operating_celsius=_value(gpu, integer, "temperature/gpu_temp_max_gpu_threshold"),
         ecc_uncorrected_volatile=_uncorrected_errors(gpu),
-        retired_pages_pending=_value(gpu, yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
-        remapped_rows_pending=_value(gpu, yes, "remapped_rows/remapped_row_pending"),
-        remapped_rows_failed=_value(gpu, yes, "remapped_rows/remapped_row_failure"),
-        mig_enabled=mig,
-        mig_uuids=_no_instances(gpu, mig),
-        persistence_enabled=_value(gpu, enabled, "persistence_mode"),
-        compute_mode=_value(gpu, lambda text: COMPUTE_MODES.get(text.lower()), "compute_mode"),
-        pcie_generation=_value(gpu, integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
-        pcie_generation_max=_value(gpu, integer, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
-        pcie_width=_value(gpu, integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
-        pcie_width_max=_value(gpu, integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
+        mig_uuids=_no_instances(gpu, known["mig_enabled"]),
         fabric_state=_fabric_state(gpu),
+        **known,
     )
 
 
@@ -180,26 +153,17 @@ def _no_instances(gpu: Element, mig: bool | None) -> tuple[str, ...] | None:
 
 def integer(text: str) -> int:
     """Return 16 of "16", "16x", "16 %", "16 MHz" and "P16"."""
-    match = re.fullmatch(r"P?(\d{1,18})(?:x| ?%| (?:C|MHz))?", text)
-    if match is None:
-        raise ValueError(text)
-    return int(match[1])
+    return int(required(r"^P?(\d{1,18})(?:x| ?%| (?:C|MHz))?$", text, "no number")[1])
 
 
 def mebibytes(text: str) -> int:
     """Return the bytes in "512 MiB" or, of a table that leaves units out, "512"."""
-    match = re.fullmatch(r"(\d{1,12})(?: Mi?B)?", text)
-    if match is None:
-        raise ValueError(text)
-    return int(match[1]) * MIB
+    return int(required(r"^(\d{1,12})(?: Mi?B)?$", text, "no size")[1]) * MIB
 
 
 def watts(text: str) -> float:
     """Return the power in "71.30 W" or "71.30"."""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)(?: W)?", text)
-    if match is None:
-        raise ValueError(text)
-    return float(match[1])
+    return float(required(r"^(\d{1,6}(?:\.\d{1,6})?)(?: W)?$", text, "no power")[1])
 
 
 def _flag(text: str, words: tuple[str, str]) -> bool:
@@ -220,15 +184,46 @@ def yes(text: str) -> bool:
 
 def _pci_device_id(text: str) -> str:
     """Return "2684" of "268410DE" or "0x268410DE": the device's id stands before the vendor's."""
-    match = re.fullmatch(r"(?:0x)?([0-9A-Fa-f]{4})10[dD][eE]", text)
-    if match is None:
-        raise ValueError(text)
-    return match[1].upper()
+    return required(r"^(?:0x)?([0-9A-Fa-f]{4})10[dD][eE]$", text, "no device id")[1].upper()
 
 
-def _power(gpu: Element, *names: str) -> float | None:
-    """Return the power of the first name that is known."""
-    return _value(gpu, watts, *(f"{readings}/{name}" for name in names for readings in POWER_READINGS))
+def _power(*names: str) -> list[str]:
+    return [f"{readings}/{name}" for name in names for readings in POWER_READINGS]
+
+
+def _compute_mode(text: str) -> str | None:
+    return COMPUTE_MODES.get(text.lower())
+
+
+# Field of the device → how it is read, and where it is: the first path that can be read counts.
+FIELDS: Mapping[str, tuple[Any, ...]] = {
+    "name": (str, "product_name"),
+    "uuid": (str, "uuid"),
+    "pci_address": (pci_address, "pci/pci_bus_id"),
+    "pci_device_id": (_pci_device_id, "pci/pci_device_id"),
+    "memory_total_bytes": (mebibytes, "fb_memory_usage/total"),
+    "memory_used_bytes": (mebibytes, "fb_memory_usage/used"),
+    "power_draw_watts": (watts, *_power("power_draw", "instant_power_draw", "average_power_draw")),
+    "power_limit_watts": (watts, *_power("enforced_power_limit", "current_power_limit", "power_limit")),
+    "power_limit_default_watts": (watts, *_power("default_power_limit")),
+    "clock_sm_mhz": (integer, "clocks/sm_clock"),
+    "clock_sm_max_mhz": (integer, "max_clocks/sm_clock"),
+    "performance_state": (integer, "performance_state"),
+    "utilization_percent": (integer, "utilization/gpu_util"),
+    "temperature_celsius": (integer, "temperature/gpu_temp"),
+    "temperature_slowdown_celsius": (integer, "temperature/gpu_temp_slow_threshold"),
+    "temperature_operating_celsius": (integer, "temperature/gpu_temp_max_gpu_threshold"),
+    "retired_pages_pending": (yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
+    "remapped_rows_pending": (yes, "remapped_rows/remapped_row_pending"),
+    "remapped_rows_failed": (yes, "remapped_rows/remapped_row_failure"),
+    "mig_enabled": (enabled, "mig_mode/current_mig"),
+    "persistence_enabled": (enabled, "persistence_mode"),
+    "compute_mode": (_compute_mode, "compute_mode"),
+    "pcie_generation": (integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
+    "pcie_generation_max": (integer, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
+    "pcie_width": (integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
+    "pcie_width_max": (integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
+}
 
 
 def _event_reasons(gpu: Element) -> tuple[str, ...] | None:

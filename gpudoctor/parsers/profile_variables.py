@@ -34,40 +34,30 @@ def is_allowed(text: str) -> bool:
     return re.search(_NOT_ALLOWED, text) is None
 
 
-def _number(text: str, least: int) -> int:
+def _number(text: str, least: int = 1) -> int:
     if not re.fullmatch(r"[0-9]{1,13}", text) or not least <= int(text) <= _LARGEST:
         raise ValueError(f"a whole number from {least} on")
     return int(text)
 
 
-def _positive(text: str) -> int:
-    return _number(text, 1)
-
-
-def _positive_or_none(text: str) -> int | None:
-    return None if text == "" else _positive(text)
+def _number_or_none(text: str) -> int | None:
+    return None if text == "" else _number(text)
 
 
 def _count(text: str) -> int:
-    return _number(text, 0)
+    return _number(text, least=0)
 
 
-def _rate(text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,9})?", text):
-        raise ValueError("a decimal number")
-    return float(text)
+def _matching(pattern: str, meaning: str, read: Callable[[str], Any] = str) -> Callable[[str], Any]:
+    def checked(text: str) -> Any:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(meaning)
+        return read(text)
+
+    return checked
 
 
-def _flag(text: str) -> bool:
-    if text not in ("0", "1"):
-        raise ValueError("0 or 1")
-    return text == "1"
-
-
-def _device(text: str) -> str:
-    if not re.fullmatch(r"cuda:[0-9]{1,3}|cpu|mps", text):
-        raise ValueError("cuda:N, cpu or mps")
-    return text
+_flag = _matching("[01]", "0 or 1", lambda text: text == "1")
 
 
 def _precision(text: str) -> str:
@@ -96,15 +86,15 @@ class _Field(NamedTuple):
 
 
 _FIELDS = {
-    "device": _Field(_device, required=True),
+    "device": _Field(_matching(r"cuda:[0-9]{1,3}|cpu|mps", "cuda:N, cpu or mps"), required=True),
     "precision": _Field(_precision, required=True),
-    "batch_size": _Field(_positive, required=True),
-    "max_batch_size": _Field(_positive_or_none, required=True),
+    "batch_size": _Field(_number, required=True),
+    "max_batch_size": _Field(_number_or_none, required=True),
     "workload": _Field(str, required=True),
     "fingerprint": _Field(str, required=True),
     "mode": _Field(str),
     "created_at": _Field(str),
-    "throughput": _Field(_rate),
+    "throughput": _Field(_matching(r"[0-9]{1,15}(\.[0-9]{1,9})?", "a decimal number", float)),
     "unit": _Field(str),
     "channels_last": _Field(_flag),
     "cudnn_benchmark": _Field(_flag),
@@ -165,7 +155,7 @@ def profile_from(variables: Mapping[str, str]) -> Profile:
     others = {name: value for name, value in variables.items() if not name.startswith(PREFIX)}
     frameworks = {name: value for name, value in others.items() if name in FRAMEWORK_VARIABLES}
     if THREADS_VARIABLE in frameworks:
-        _read(_Field(_positive), THREADS_VARIABLE, frameworks[THREADS_VARIABLE])
+        _read(_Field(_number), THREADS_VARIABLE, frameworks[THREADS_VARIABLE])
     own = {name: value for name, value in others.items() if name not in FRAMEWORK_VARIABLES}
     return Profile(**values, frameworks=frameworks, own=own)
 

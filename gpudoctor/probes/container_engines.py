@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.model import Container
-from gpudoctor.parsers.container_config import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
+from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
 from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_texts, found, is_linux, unreadable
 

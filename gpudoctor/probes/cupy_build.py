@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import Cupy, Package, PackageVersion
-from gpudoctor.parsers import conda_records
+from gpudoctor.parsers import conda
 from gpudoctor.parsers.environment_facts import (
     DistributionFacts,
     EnvironmentFacts,
@@ -97,7 +97,7 @@ def _from_conda(read: EnvironmentFacts, present: DistributionFacts | None) -> bo
 
 def _cuda_major(read: EnvironmentFacts, present: DistributionFacts | None) -> int | None:
     if _from_conda(read, present):
-        return conda_records.cuda_major(read.conda_records)
+        return conda.cuda_major(read.conda_records)
     return _name_cuda(present.name) if present else None
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from gpudoctor.model import DeviceFile, Driver
 from gpudoctor.model.versions import DriverVersion
-from gpudoctor.parsers.ldconfig import LDCONFIG_WORDS, parse_ldconfig
-from gpudoctor.parsers.pci_uevent import BRIDGE
-from gpudoctor.parsers.proc_driver_version import KernelModule, parse_proc_driver_version
+from gpudoctor.parsers.libraries import LDCONFIG_WORDS, parse_ldconfig
+from gpudoctor.parsers.linux import BRIDGE, KernelModule, parse_proc_driver_version
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.model import Driver
-from gpudoctor.parsers.kernel_log import driver_messages, parse_xids
+from gpudoctor.parsers.linux import driver_messages, parse_xids
 from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned

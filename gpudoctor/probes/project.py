@@ -53,7 +53,7 @@ def _platform(facts: Facts) -> Mapping[str, str]:
 
 
 def _requirements(path: str, text: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:
-    from gpudoctor.parsers import conda_environment, requirements_files
+    from gpudoctor.parsers import conda, requirements_files
 
     name = file_name(path)
     try:
@@ -64,6 +64,6 @@ def _requirements(path: str, text: str, platform: Mapping[str, str]) -> tuple[Re
             return requirements_files.parse_pyproject(text, platform)
         if name == "setup.cfg":
             return requirements_files.parse_setup_cfg(text, platform)
-        return conda_environment.parse_conda_environment(text, name, platform)
+        return conda.parse_conda_environment(text, name, platform)
     except ValueError:
         return ()

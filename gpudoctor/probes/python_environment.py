@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import Package, PackageVersion, Python
-from gpudoctor.parsers.conda_records import torch_record
+from gpudoctor.parsers.conda import torch_record
 from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
 from gpudoctor.probes.host import READING, ProbeContext, Question
 

@@ -6,9 +6,14 @@ import contextlib
 from typing import Any
 
 from gpudoctor.model import PciGpu, System
-from gpudoctor.parsers.kfd_properties import parse_gfx_target
-from gpudoctor.parsers.os_release import parse_os_release
-from gpudoctor.parsers.pci_uevent import ACCELERATOR, DISPLAY, PciDevice, parse_pci_uevent
+from gpudoctor.parsers.linux import (
+    ACCELERATOR,
+    DISPLAY,
+    PciDevice,
+    parse_gfx_target,
+    parse_os_release,
+    parse_pci_uevent,
+)
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import (

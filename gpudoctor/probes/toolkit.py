@@ -12,12 +12,16 @@ from typing import Any, TypeVar
 
 from gpudoctor.model import SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.model.versions import CudaVersion
-from gpudoctor.parsers.compiler_version import Compiler, parse_compiler_version
-from gpudoctor.parsers.cuda_libraries import is_cuda_soname
-from gpudoctor.parsers.host_config import parse_newest_gcc
-from gpudoctor.parsers.ldconfig import parse_ldconfig
-from gpudoctor.parsers.nvcc_version import parse_nvcc_version
-from gpudoctor.parsers.toolkit_version import parse_folder_name, parse_version_json, parse_version_txt
+from gpudoctor.parsers.libraries import is_cuda_soname, parse_ldconfig
+from gpudoctor.parsers.toolkit import (
+    Compiler,
+    parse_compiler_version,
+    parse_folder_name,
+    parse_newest_gcc,
+    parse_nvcc_version,
+    parse_version_json,
+    parse_version_txt,
+)
 from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import CudaVersion, PackageVersion, Torch
-from gpudoctor.parsers.conda_records import is_cpu_only, torch_record
+from gpudoctor.parsers.conda import is_cpu_only, torch_record
 from gpudoctor.parsers.environment_facts import DistributionFacts, EnvironmentFacts, parse_environment_facts
 from gpudoctor.parsers.torch_version_file import TorchVersionFile, build_of_version, parse_torch_version_file
 

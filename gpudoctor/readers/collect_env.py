@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Device, Driver, Environment, Package, PackageVersion, System, Toolkit, Torch, TorchRuntime
-from gpudoctor.parsers.conda_records import CondaRecord, is_cpu_only, torch_record
+from gpudoctor.parsers.conda import CondaRecord, is_cpu_only, torch_record
 from gpudoctor.parsers.requirements_files import normalise
 from gpudoctor.readers.environment_fields import (
     answer,

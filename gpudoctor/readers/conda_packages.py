@@ -7,8 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpudoctor.model import CudaVersion, Package, PackageVersion, Project, Python, Requirement, Torch
-from gpudoctor.parsers.conda_environment import parse_conda_environment, parse_match_spec
-from gpudoctor.parsers.conda_records import CondaRecord, cuda_major, is_cpu_only, torch_record
+from gpudoctor.parsers.conda import (
+    CondaRecord,
+    cuda_major,
+    is_cpu_only,
+    parse_conda_environment,
+    parse_match_spec,
+    torch_record,
+)
 from gpudoctor.probes.workers.python_environment import CONDA_PACKAGES
 from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.facts import Facts, joined

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpudoctor.model import Container, Environment
-from gpudoctor.parsers.container_config import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
+from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
 from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.container_start import bytes_of, cuda_of_image, is_image, known_variables
 from gpudoctor.readers.facts import Facts, joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpudoctor.model import CudaVersion, Toolkit
-from gpudoctor.parsers.nvcc_version import parse_nvcc_version
+from gpudoctor.parsers.toolkit import parse_nvcc_version
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 

@@ -8,16 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, Device, Driver, DriverVersion
-from gpudoctor.parsers.nvidia_smi_xml import (
-    COMPUTE_MODES,
-    MAXIMUM_DEVICES,
-    enabled,
-    integer,
-    mebibytes,
-    pci_address,
-    watts,
-    yes,
-)
+from gpudoctor.parsers.nvidia_smi_xml import FIELDS, MAXIMUM_DEVICES, integer
 from gpudoctor.readers.facts import Facts, join_devices
 from gpudoctor.readers.nvidia_smi_topology import listed_devices
 from gpudoctor.readers.text import Text
@@ -91,7 +82,7 @@ def _is_header(cells: Sequence[str]) -> bool:
         return False
     names = {cell.partition(" ")[0] for cell in cells}
     return bool(names & {"driver_version", "compute_cap", "uuid", "gpu_uuid", "pstate", "pci.bus_id"}) or any(
-        "." in name and name in _FIELDS for name in names
+        "." in name and name in columns for name in names for columns in _COLUMNS.values()
     )
 
 
@@ -100,18 +91,17 @@ def _is_known(cell: str) -> bool:
 
 
 def _device(number: int, row: Mapping[str, str]) -> Device:
-    told: dict[str, Any] = {}
-    for column, (field, read_cell) in _FIELDS.items():
-        value = _read(read_cell, row.get(column))
-        if value is not None:
-            told.setdefault(field, value)
+    known: dict[str, Any] = {}
+    for field, columns in _COLUMNS.items():
+        values = (_read(_READ_CELL[field], row[column][:80]) for column in columns if column in row)
+        known[field] = next((value for value in values if value is not None), None)
     error = next((cell for cell in row.values() if cell.strip("[]") in ("GPU is lost", "GPU requires reset")), "")
     index = _read(integer, row.get("index"))
     return Device(
         nvml_index=index if index is not None and index < MAXIMUM_DEVICES else number,
         error=error.strip("[]"),
         throttle_reasons=_reasons(row),
-        **told,
+        **known,
     )
 
 
@@ -142,40 +132,35 @@ def _read(read_cell: Callable[[str], Any], cell: str | None) -> Any:
         return None
 
 
-def _text(cell: str) -> str:
-    return cell[:80]
-
-
-# Field of --query-gpu → field of the device and how to read it. Source: `nvidia-smi --help-query-gpu` of R590.
-_FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "name": ("name", _text),
-    "gpu_name": ("name", _text),
-    "uuid": ("uuid", _text),
-    "gpu_uuid": ("uuid", _text),
-    "pci.bus_id": ("pci_address", pci_address),
-    "gpu_bus_id": ("pci_address", pci_address),
-    "compute_cap": ("compute_capability", ComputeCapability.parse),
-    "memory.total": ("memory_total_bytes", mebibytes),
-    "memory.used": ("memory_used_bytes", mebibytes),
-    "temperature.gpu": ("temperature_celsius", integer),
-    "utilization.gpu": ("utilization_percent", integer),
-    "pstate": ("performance_state", integer),
-    "power.draw": ("power_draw_watts", watts),
-    "power.draw.instant": ("power_draw_watts", watts),
-    "enforced.power.limit": ("power_limit_watts", watts),
-    "power.limit": ("power_limit_watts", watts),
-    "power.default_limit": ("power_limit_default_watts", watts),
-    "clocks.sm": ("clock_sm_mhz", integer),
-    "clocks.current.sm": ("clock_sm_mhz", integer),
-    "clocks.max.sm": ("clock_sm_max_mhz", integer),
-    "persistence_mode": ("persistence_enabled", enabled),
-    "mig.mode.current": ("mig_enabled", enabled),
-    "compute_mode": ("compute_mode", lambda cell: COMPUTE_MODES.get(cell.lower())),
-    "ecc.errors.uncorrected.volatile.total": ("ecc_uncorrected_volatile", integer),
-    "retired_pages.pending": ("retired_pages_pending", yes),
-    "pcie.link.gen.current": ("pcie_generation", integer),
-    "pcie.link.gen.gpucurrent": ("pcie_generation", integer),
-    "pcie.link.gen.max": ("pcie_generation_max", integer),
-    "pcie.link.width.current": ("pcie_width", integer),
-    "pcie.link.width.max": ("pcie_width_max", integer),
+# Field of the device → fields of --query-gpu. Source: `nvidia-smi --help-query-gpu` of R590.
+_COLUMNS = {
+    "name": ("name", "gpu_name"),
+    "uuid": ("uuid", "gpu_uuid"),
+    "pci_address": ("pci.bus_id", "gpu_bus_id"),
+    "compute_capability": ("compute_cap",),
+    "memory_total_bytes": ("memory.total",),
+    "memory_used_bytes": ("memory.used",),
+    "temperature_celsius": ("temperature.gpu",),
+    "utilization_percent": ("utilization.gpu",),
+    "performance_state": ("pstate",),
+    "power_draw_watts": ("power.draw", "power.draw.instant"),
+    "power_limit_watts": ("enforced.power.limit", "power.limit"),
+    "power_limit_default_watts": ("power.default_limit",),
+    "clock_sm_mhz": ("clocks.sm", "clocks.current.sm"),
+    "clock_sm_max_mhz": ("clocks.max.sm",),
+    "persistence_enabled": ("persistence_mode",),
+    "mig_enabled": ("mig.mode.current",),
+    "compute_mode": ("compute_mode",),
+    "ecc_uncorrected_volatile": ("ecc.errors.uncorrected.volatile.total",),
+    "retired_pages_pending": ("retired_pages.pending",),
+    "pcie_generation": ("pcie.link.gen.current", "pcie.link.gen.gpucurrent"),
+    "pcie_generation_max": ("pcie.link.gen.max",),
+    "pcie_width": ("pcie.link.width.current",),
+    "pcie_width_max": ("pcie.link.width.max",),
+}
+# How each is read, as in the XML of nvidia-smi.
+_READ_CELL: Mapping[str, Callable[[str], Any]] = {
+    **{field: read_cell for field, (read_cell, *_) in FIELDS.items()},
+    "compute_capability": ComputeCapability.parse,
+    "ecc_uncorrected_volatile": integer,
 }

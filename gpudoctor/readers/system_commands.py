@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, PackageVersion, Python, System, Toolkit
-from gpudoctor.parsers.os_release import parse_os_release
-from gpudoctor.parsers.proc_driver_version import parse_proc_driver_version
+from gpudoctor.parsers.linux import parse_os_release, parse_proc_driver_version
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.platform_facts import SYS_PLATFORMS, wsl_of_kernel
 from gpudoctor.readers.text import Text

@@ -11,21 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudoctor.parsers import (
-    compiler_version,
-    conda_environment,
-    container_config,
-    host_config,
-    kernel_log,
-    kfd_properties,
-    ldconfig,
-    nvcc_version,
-    os_release,
-    pci_uevent,
-    proc_driver_version,
-    requirements_files,
-    toolkit_version,
-)
+from gpudoctor.parsers import conda, containers, libraries, linux, requirements_files, toolkit
 
 PYPROJECT = """[project]
 dependencies = ["torch>=2.4", "x[y]==1.0; python_version < '3.9'"]
@@ -34,29 +20,29 @@ a = "^1.2"
 b = {version = "~0.2", optional = true}
 """
 PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "os-release": (os_release.parse_os_release, 'ID=ubuntu\nVERSION_ID="24.04"\n'),
+    "os-release": (linux.parse_os_release, 'ID=ubuntu\nVERSION_ID="24.04"\n'),
     "driver": (
-        proc_driver_version.parse_proc_driver_version,
+        linux.parse_proc_driver_version,
         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu",
     ),
-    "nvcc": (nvcc_version.parse_nvcc_version, "Cuda compilation tools, release 12.4, V12.4.131"),
-    "version.json": (toolkit_version.parse_version_json, '{"cuda": {"version": "12.4.1"}}'),
-    "version.txt": (toolkit_version.parse_version_txt, "CUDA Version 10.1.243"),
-    "folder": (toolkit_version.parse_folder_name, "/usr/local/cuda-12.4"),
-    "host_config": (host_config.parse_newest_gcc, "#if __GNUC__ > 13\n#error\n"),
-    "compiler": (compiler_version.parse_compiler_version, "gcc (GCC) 13.2.1 20231011 (Red Hat 13.2.1-4)\n"),
-    "ldconfig": (ldconfig.parse_ldconfig, "1 libs found in cache\n\tliba.so.1 (libc6,x86-64) => /a\n"),
-    "uevent": (pci_uevent.parse_pci_uevent, "PCI_CLASS=30000\nPCI_ID=10DE:2684\nPCI_SLOT_NAME=0000:01:00.0\n"),
-    "kfd": (kfd_properties.parse_gfx_target, "gfx_target_version 110000\n"),
+    "nvcc": (toolkit.parse_nvcc_version, "Cuda compilation tools, release 12.4, V12.4.131"),
+    "version.json": (toolkit.parse_version_json, '{"cuda": {"version": "12.4.1"}}'),
+    "version.txt": (toolkit.parse_version_txt, "CUDA Version 10.1.243"),
+    "folder": (toolkit.parse_folder_name, "/usr/local/cuda-12.4"),
+    "host_config": (toolkit.parse_newest_gcc, "#if __GNUC__ > 13\n#error\n"),
+    "compiler": (toolkit.parse_compiler_version, "gcc (GCC) 13.2.1 20231011 (Red Hat 13.2.1-4)\n"),
+    "ldconfig": (libraries.parse_ldconfig, "1 libs found in cache\n\tliba.so.1 (libc6,x86-64) => /a\n"),
+    "uevent": (linux.parse_pci_uevent, "PCI_CLASS=30000\nPCI_ID=10DE:2684\nPCI_SLOT_NAME=0000:01:00.0\n"),
+    "kfd": (linux.parse_gfx_target, "gfx_target_version 110000\n"),
     "xid": (
-        lambda text: kernel_log.parse_xids(text.splitlines()),
+        lambda text: linux.parse_xids(text.splitlines()),
         "[1.0] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=python, GPU has fallen off the bus.",
     ),
-    "messages": (lambda text: kernel_log.driver_messages(text.splitlines(), 5), "Jan 1 host kernel: [1.0] NVRM: x"),
-    "daemon.json": (container_config.names_nvidia_runtime, '{"runtimes": {"nvidia": {"path": "x"}}}'),
-    "toml": (container_config.mentions_nvidia_runtime, "[a.runtimes.nvidia]\n"),
-    "cdi yaml": (container_config.parse_cdi_devices, 'devices:\n- name: "0"\nkind: nvidia.com/gpu\n'),
-    "cdi json": (container_config.parse_cdi_devices, '{"kind": "nvidia.com/gpu", "devices": [{"name": "0"}]}'),
+    "messages": (lambda text: linux.driver_messages(text.splitlines(), 5), "Jan 1 host kernel: [1.0] NVRM: x"),
+    "daemon.json": (containers.names_nvidia_runtime, '{"runtimes": {"nvidia": {"path": "x"}}}'),
+    "toml": (containers.mentions_nvidia_runtime, "[a.runtimes.nvidia]\n"),
+    "cdi yaml": (containers.parse_cdi_devices, 'devices:\n- name: "0"\nkind: nvidia.com/gpu\n'),
+    "cdi json": (containers.parse_cdi_devices, '{"kind": "nvidia.com/gpu", "devices": [{"name": "0"}]}'),
     "requirements": (
         partial(requirements_files.parse_requirements_txt, source="r", platform={}),
         "torch>=2.4,<3 # x\nx[y]==1.0; python_version < '3.9' \\\n --hash=a:b\nhttps://x/a-1-b.whl\n",
@@ -67,7 +53,7 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
         "[options]\ninstall_requires =\n  torch\n[options.extras_require]\na = b\n",
     ),
     "conda": (
-        partial(conda_environment.parse_conda_environment, source="e", platform={}),
+        partial(conda.parse_conda_environment, source="e", platform={}),
         "dependencies:\n  - pytorch=2.1=*cuda*\n  - a >=1,<2\n  - pip:\n    - torch==2.1\n",
     ),
 }

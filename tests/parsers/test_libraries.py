@@ -1,11 +1,11 @@
-"""What ldconfig prints."""
+"""The loader's cache, and the names of CUDA's libraries."""
 
 from __future__ import annotations
 
 import pytest
 
 from gpudoctor.model import SharedLibrary
-from gpudoctor.parsers.ldconfig import parse_ldconfig
+from gpudoctor.parsers.libraries import is_cuda_soname, parse_ldconfig
 
 CACHE = """1234 libs found in cache `/etc/ld.so.cache'
 \tlibcuda.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libcuda.so.1
@@ -36,3 +36,47 @@ def test_empty_cache() -> None:
 def test_another_text(text: str) -> None:
     with pytest.raises(ValueError, match="not the output of ldconfig"):
         parse_ldconfig(text)
+
+
+SONAMES = (
+    "libcudart.so.12",
+    "libcudart.so.11.0",
+    "libcublas.so.12",
+    "libcublasLt.so.12",
+    "libcudnn.so.9",
+    "libcudnn_ops_infer.so.8",
+    "libnccl.so.2",
+    "libnvrtc.so.12",
+    "libnvrtc-builtins.so.12.4",
+    "libnvJitLink.so.12",
+    "libcufft.so.11",
+    "libcusparse.so.12",
+    "libcusolver.so.11",
+    "libcurand.so.10",
+    "libcupti.so.12",
+    "libcufftw.so.11",
+    "libcusparseLt.so.0",
+    "libcusolverMg.so.11",
+    "libcuda.so.1",
+    "libcuda.so",
+)
+OTHERS = (
+    "libcudart.so",
+    "libcudart.so.12.4.127",
+    "libcudnn.so.8.9.7",
+    "libcublas.so.12.4.5.8",
+    "libcuda.so.535.54",
+    "libcurl.so.4",
+    "libcups.so.2",
+    "libnvidia-ml.so.1",
+)
+
+
+@pytest.mark.parametrize("name", SONAMES)
+def test_soname(name: str) -> None:
+    assert is_cuda_soname(name)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_file(name: str) -> None:
+    assert not is_cuda_soname(name)
