@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
+from gpudoctor.nvml import EVENT_REASONS
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
 from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.untrusted import cleaned
@@ -20,19 +21,6 @@ MEMORY_MAXIMUM = 2**50
 WATTS_MAXIMUM = 100_000
 MHZ_MAXIMUM = 100_000
 CELSIUS_MAXIMUM = 250
-EVENT_REASONS = {  # nvmlClocksEventReasons of nvml.h, and two that only pynvml names
-    0x001: "gpu_idle",
-    0x002: "applications_clocks_setting",
-    0x004: "sw_power_cap",
-    0x008: "hw_slowdown",
-    0x010: "sync_boost",
-    0x020: "sw_thermal_slowdown",
-    0x040: "hw_thermal_slowdown",
-    0x080: "hw_power_brake_slowdown",
-    0x100: "display_clock_setting",
-    0x200: "board_limit",
-    0x400: "reliability",
-}
 FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
 COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive-process"}
 

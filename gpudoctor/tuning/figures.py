@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gpudoctor.model.tuning import (
     OK,
+    Conditions,
     Loading,
     Measurement,
     Numerics,
@@ -16,6 +17,16 @@ from gpudoctor.model.tuning import (
     Transfer,
     Tuning,
 )
+
+WIDE_NOISE = 0.10
+"""Interquartile range over median from which a timing is doubtful. Source: torch.utils.benchmark, which warns there."""
+
+CLOCK_CHANGE = 0.05
+FEW_STEPS = 4
+"""With fewer there are no quartiles."""
+
+FOREIGN_BYTES_FROM = 256 * 2**20
+"""A desktop and its browser hold this much without any effect that can be measured."""
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float] | None:
@@ -36,6 +47,31 @@ def noise(measurement: Measurement) -> float | None:
     """Return the interquartile range as a share of the median."""
     found = quartiles(measurement.step_seconds)
     return (found[2] - found[0]) / found[1] if found and found[1] else None
+
+
+def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tuple[str, ...]:
+    """Return what may have spoilt a measurement.
+
+    before: the conditions when its timed steps began; None if they are not known any more.
+    """
+    after, spread, steps = measurement.conditions, noise(measurement), measurement.step_seconds
+    clock = before.clock_mhz if before else None
+    warnings = []
+    if after.throttle_reasons:
+        warnings.append(f"throttled: {', '.join(reason.replace('_', ' ') for reason in after.throttle_reasons)}")
+    if clock and after.clock_mhz and abs(after.clock_mhz / clock - 1) > CLOCK_CHANGE:
+        warnings.append(f"the clock changed from {clock} to {after.clock_mhz} MHz")
+    if after.foreign_memory_bytes is not None and after.foreign_memory_bytes >= FOREIGN_BYTES_FROM:
+        warnings.append(f"another process holds {after.foreign_memory_bytes / 2**30:.1f} GiB")
+    if steps and len(steps) < FEW_STEPS:
+        warnings.append(f"few repeats: {len(steps)}")
+    if spread is not None and spread > WIDE_NOISE:
+        warnings.append(f"wide spread: {spread:.0%} of the median")
+    if measurement.allocation_retries:
+        warnings.append(
+            f"the allocator emptied its cache {measurement.allocation_retries} times: memory is nearly full"
+        )
+    return tuple(warnings)
 
 
 def throughput_quartiles(measurement: Measurement) -> tuple[float, float] | None:

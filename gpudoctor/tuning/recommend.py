@@ -18,10 +18,10 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Executor
-from gpudoctor.tuning.figures import noise
+from gpudoctor.tuning.figures import spoilt_by
 from gpudoctor.tuning.knowledge import Limits
 from gpudoctor.tuning.search import SearchResult, result_of
-from gpudoctor.tuning.throughput import WARN_NOISE, relative_error
+from gpudoctor.tuning.throughput import relative_error
 from gpudoctor.tuning.workers.precision import BASELINES
 
 SAFEST_FIRST = (*PRECISIONS, *COMPLEX_PRECISIONS)
@@ -40,10 +40,7 @@ CLEAR = 0.005
 """The turns end when the gain lies further than this from the one that decides."""
 
 NO_LIMITS = Limits()
-FEW_STEPS = 5
 GIB = 2**30
-FOREIGN_BYTES = GIB
-"""What other processes hold below it is a desktop, not a program that computes."""
 
 
 @record
@@ -295,22 +292,10 @@ def _why_nothing(result: SearchResult) -> str:
 
 
 def _warnings(chosen: Candidate, verdicts: Mapping[str, Numerics]) -> Iterator[str]:
-    """Yield what may have spoilt the measurement."""
-    measurement, conditions = chosen.measurement, chosen.measurement.conditions
-    yield from measurement.warnings
+    """Yield what may have spoilt the measurement: when it was taken, and now that all of its steps are together."""
+    yield from dict.fromkeys((*chosen.measurement.warnings, *spoilt_by(chosen.measurement)))
     if chosen.precision not in verdicts:
         yield f"the numerics of {chosen.precision} were not compared"
-    if conditions.throttle_reasons:
-        yield f"the clocks were held down: {', '.join(conditions.throttle_reasons)}"
-    if (conditions.foreign_memory_bytes or 0) >= FOREIGN_BYTES:
-        yield f"other processes held {(conditions.foreign_memory_bytes or 0) / GIB:.1f} GiB of the device's memory"
-    if len(measurement.step_seconds) < FEW_STEPS:
-        yield f"only {len(measurement.step_seconds)} steps were timed"
-    spread = noise(measurement)
-    if spread is not None and spread > WARN_NOISE:
-        yield f"the step times spread by {spread:.0%} around their median"
-    if measurement.allocation_retries:
-        yield "the allocator had to free its cache to go on: memory is short"
 
 
 def _rate(candidate: Candidate) -> str:

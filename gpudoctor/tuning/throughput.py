@@ -11,12 +11,8 @@ from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement
 from gpudoctor.tuning.figures import noise, quartiles
 
-WARN_NOISE = 0.10
 RANK_NOISE = 0.25
-"""Interquartile range over median: above the first a timing is doubtful, above the second it ranks nothing.
-
-Source: torch.utils.benchmark, which warns at both.
-"""
+"""Interquartile range over median above which a timing ranks nothing. Source: torch.utils.benchmark, which warns."""
 
 ERRORS_APART = 2.5
 """Points that lie this many standard errors off a line are not on it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpudoctor.model.codec import to_json
-from gpudoctor.probes.workers.nvml_devices import LIBRARY, MEMORY_V2, SM, Gate
+from gpudoctor.nvml import LIBRARY, MEMORY_V2, SM, Gate
 from gpudoctor.tuning.workers.conditions import Monitor, own_pids
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.worker import take_over_streams

@@ -18,7 +18,7 @@ memory not monotone     test_a_batch_that_fails_between_two_that_run_is_not_reco
                         test_memory.py::test_memory_that_is_not_monotone_widens_the_bound
 memory taken by others  test_memory_taken_in_mid_run_leaves_a_batch_that_still_fits
                         test_a_batch_that_fails_when_it_is_measured_again_is_not_recommended
-                        workers/test_conditions.py::test_what_may_have_spoilt_a_measurement
+                        test_figures.py::test_what_may_have_spoilt_a_measurement
 allocator that retries  test_an_allocator_that_retries_is_not_recommended
 noise of 5 %            test_noise_of_5_percent_leaves_the_choice
 noise of 20 %           test_noise_of_20_percent_is_told_or_refused
@@ -223,7 +223,7 @@ def test_noise_of_20_percent_is_told_or_refused(seed: int) -> None:
     """Around what torch.utils.benchmark refuses to rank: some batch sizes are ranked, with a warning, or none is."""
     advice = tune(Faulty(LEVEL, noise=0.2, seed=seed), Request(budget_seconds=10_000.0)).recommendation
     if advice is not None:
-        assert any(warning.startswith("the step times spread by") for warning in advice.warnings)
+        assert any(warning.startswith("wide spread:") for warning in advice.warnings)
         assert share_of_best(LEVEL, advice) > 0.9
 
 

@@ -7,6 +7,7 @@ import pytest
 from gpudoctor.model.tuning import (
     NUMERICS,
     OUT_OF_MEMORY,
+    Conditions,
     Loading,
     Measurement,
     Recommendation,
@@ -96,3 +97,56 @@ def test_what_is_unknown_stays_unknown() -> None:
     assert figures.headroom_bytes(tuning(recommendation=ADVICE, device=TunedDevice(kind="cpu"))) is None
     assert (figures.recommended_transfer(tuning()), figures.recommended_loading(tuning())) == (None, None)
     assert figures.fraction_of_ceiling(tuning(FAST), FAST) is None
+
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("measurement", "before", "warnings"),
+    [
+        pytest.param(
+            Measurement(
+                precision="bf16",
+                batch_size=8,
+                step_seconds=(1.0, 1.0, 1.01, 1.0),
+                conditions=Conditions(
+                    clock_mhz=1980, throttle_reasons=(), foreign_memory_bytes=100 * 2**20, power_watts=300.0
+                ),
+            ),
+            Conditions(clock_mhz=1965),
+            (),
+            id="nothing",
+        ),
+        pytest.param(
+            Measurement(
+                precision="bf16",
+                batch_size=8,
+                step_seconds=(1.0, 1.0, 1.3, 1.4),
+                allocation_retries=3,
+                conditions=Conditions(
+                    clock_mhz=1635, throttle_reasons=("sw_thermal_slowdown",), foreign_memory_bytes=int(3.2 * GIB)
+                ),
+            ),
+            Conditions(clock_mhz=1980),
+            (
+                "throttled: sw thermal slowdown",
+                "the clock changed from 1980 to 1635 MHz",
+                "another process holds 3.2 GiB",
+                "wide spread: 28% of the median",
+                "the allocator emptied its cache 3 times: memory is nearly full",
+            ),
+            id="everything",
+        ),
+        pytest.param(
+            Measurement(precision="bf16", batch_size=8, step_seconds=(1.0,)),
+            Conditions(),
+            ("few repeats: 1",),
+            id="one step",
+        ),
+    ],
+)
+def test_what_may_have_spoilt_a_measurement(
+    measurement: Measurement, before: Conditions, warnings: tuple[str, ...]
+) -> None:
+    assert figures.spoilt_by(measurement, before) == warnings

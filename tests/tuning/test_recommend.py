@@ -165,7 +165,7 @@ def test_what_did_not_run_is_among_the_runners_up() -> None:
     }
 
 
-def test_what_may_have_spoilt_it_is_told() -> None:
+def test_what_may_have_spoilt_it_is_told_once() -> None:
     conditions = Conditions(throttle_reasons=("power cap",), foreign_memory_bytes=3 * GIB)
     spoilt = Measurement(
         precision="fp32",
@@ -173,14 +173,13 @@ def test_what_may_have_spoilt_it_is_told() -> None:
         step_seconds=(1.0, 1.2, 1.4, 1.0),
         samples_per_step=8,
         conditions=conditions,
-        warnings=("the clock changed",),
+        warnings=("throttled: power cap", "the clock changed"),
     )
     assert advice(result(spoilt)).warnings == (
+        "throttled: power cap",
         "the clock changed",
-        "the clocks were held down: power cap",
-        "other processes held 3.0 GiB of the device's memory",
-        "only 4 steps were timed",
-        "the step times spread by 23% around their median",
+        "another process holds 3.0 GiB",
+        "wide spread: 23% of the median",
     )
 
 

@@ -1,7 +1,5 @@
 """Ask the NVIDIA driver about its devices through NVML, by the module pynvml of nvidia-ml-py.
 
-Each call is kept as {"value": ...} or {"error": code, "text": ...}: "not supported", "no permission" and "GPU is lost"
-are different answers, and a function that an old library lacks is one unknown fact. A code of None is no code of NVML.
 Where NVML gives no list of devices, `nvidia-smi -q -x` is asked. Nothing here judges.
 Standard library and pynvml only, from Python 3.8 on.
 """
@@ -13,14 +11,15 @@ import os
 import sys
 from contextlib import suppress
 
+from gpudoctor.nvml import GPU, LIBRARY, MEMORY_V2, SM, Gate, is_own, read_start
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
     import subprocess
     from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
-    Answer = Dict[str, Any]
+    from gpudoctor.nvml import Answer
 
-LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 # Paths that only a driver, or the hardware that needs one, puts there: WSL, Jetson and NixOS among them.
 SIGNS = (
     "/proc/driver/nvidia/version",
@@ -39,18 +38,16 @@ SMI_SECONDS = 10.0
 SMI_BYTES = 8 * 2**20
 
 MOST_DEVICES = 256
-MOST_ENTRIES = 4096  # of a list that NVML counts: a larger number is garbage, and its memory would be asked for
 MOST_PROCESSES = 64
 MOST_LINKS = 36  # NVML_NVLINK_MAX_LINKS
 MOST_INSTANCES = 64
 
 # Codes of nvml.h.
-INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND = 2, 3, 6, 13
+INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND = 2, 3, 6
 LOST = (15, 16)  # GPU_IS_LOST, RESET_REQUIRED: whatever else is asked of this device fails too, or waits
-# nvmlClockType_t, nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t.
-SM, GPU, SLOWDOWN, UNCORRECTED, VOLATILE = 1, 0, 1, 1, 0
+# nvmlTemperatureThresholds_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t.
+SLOWDOWN, UNCORRECTED, VOLATILE = 1, 1, 0
 FABRIC_V2 = 0x02000024  # nvmlGpuFabricInfo_v2
-MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
 
 # Fact, functions that give it (a library or pynvml may lack the first ones), arguments after the device.
 QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
@@ -131,77 +128,6 @@ def _ask_nvml(library: Any, own_pids: Set[int]) -> Dict[str, Any]:
         facts["devices"] = list(_devices(gate, facts["device_count"]["value"], own_pids))
     gate.ask("nvmlShutdown")
     return facts
-
-
-class Gate:
-    """The one way to NVML: an answer or the code of its error, whatever the module raises."""
-
-    def __init__(self, module: Any, library: Any) -> None:
-        self.module = module
-        self.library = library
-
-    def ask(self, functions: str, *arguments: Any) -> Answer:
-        """Return the answer of the first of `functions` that module and library have."""
-        value, failure = self.call(functions, *arguments)
-        return failure or {"value": _plain(value)}
-
-    def ask_list(self, functions: str, *arguments: Any) -> Answer:
-        """Return the answer of a function that fills a list, unless the number of entries that NVML counts is garbage.
-
-        pynvml asks for the memory of twice that number.
-        """
-        failure: Answer = _failed(FUNCTION_NOT_FOUND, "Function Not Found")
-        for function in functions.split():
-            if hasattr(self.library, function):
-                count = ctypes.c_uint(0)
-                getattr(self.library, function)(*arguments, ctypes.byref(count), None)
-                if count.value > MOST_ENTRIES:
-                    return _failed(None, "%s counts %d entries" % (function, count.value))
-                return self.ask(function, *arguments)
-        return failure
-
-    def call(self, functions: str, *arguments: Any) -> Tuple[Any, Optional[Answer]]:
-        """Return what the call returned and None, or None and the failure."""
-        failure: Answer = {}
-        for function in functions.split():
-            try:
-                return getattr(self.module, function)(*arguments), None
-            except UnicodeDecodeError as error:  # pynvml decodes names strictly
-                return error.object, None
-            except Exception as error:
-                failure = self.failure(error)
-            if failure["error"] != FUNCTION_NOT_FOUND:
-                break
-        return None, failure
-
-    def failure(self, error: Exception) -> Answer:
-        """Return the error's code and the text that NVML has for it, which is the one that nvidia-smi prints."""
-        if isinstance(error, AttributeError) or type(error).__name__ == "NVMLLibraryMismatchError":
-            return _failed(FUNCTION_NOT_FOUND, "Function Not Found")
-        if not isinstance(error, self.module.NVMLError):
-            return _failed(None, "%s: %s" % (type(error).__name__, error))
-        code = int(getattr(error, "value", -1))
-        try:
-            return _failed(code, _plain(self.module.nvmlErrorString(code)))
-        except Exception:
-            return _failed(code, str(error))
-
-
-def _failed(code: Optional[int], text: str) -> Answer:
-    return {"error": code, "text": text[:1000]}
-
-
-def _plain(value: Any) -> Any:
-    """Return `value` as JSON has it: bytes as text, structures as objects."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, ctypes.Structure):
-        return {item[0]: _plain(getattr(value, item[0])) for item in value._fields_}
-    if isinstance(value, (list, tuple, ctypes.Array)):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return {name: _plain(item) for name, item in vars(value).items()}  # nvmlFriendlyObject
 
 
 def _devices(gate: Gate, count: int, own_pids: Set[int]) -> Iterator[Dict[str, Any]]:
@@ -313,27 +239,7 @@ def _processes(gate: Gate, handle: Any, own_pids: Set[int]) -> Answer:
 
 def _process_name(gate: Gate, pid: int) -> str:
     name = gate.ask("nvmlSystemGetProcessName", pid).get("value")
-    return str(name) if name else _read("/proc/%d/comm" % pid).strip()
-
-
-def is_own(pid: int, own_pids: Set[int]) -> bool:
-    """Tell whether this run started the process: another of its workers may use the device meanwhile."""
-    for _ in range(16):
-        if pid in own_pids:
-            return True
-        fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
-        if len(fields) < 2 or not fields[1].isdigit():
-            return False
-        pid = int(fields[1])
-    return False
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4096)
-    except OSError:
-        return ""
+    return str(name) if name else read_start("/proc/%d/comm" % pid).strip()
 
 
 def _start_nvidia_smi() -> Optional[subprocess.Popen[bytes]]:

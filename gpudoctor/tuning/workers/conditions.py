@@ -11,24 +11,11 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from gpudoctor.model.tuning import Conditions, Measurement
-from gpudoctor.probes.nvml import EVENT_REASONS
-from gpudoctor.probes.workers.nvml_devices import LIBRARY, Gate, is_own
-from gpudoctor.tuning.figures import noise
+from gpudoctor.model.tuning import Conditions
+from gpudoctor.nvml import EVENT_REASONS, GPU, LIBRARY, SM, Gate, is_own
 
-SM, GPU = 1, 0  # nvmlClockType_t, nvmlTemperatureSensors_t
 NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"}
 """Reasons that hold no clock below what its owner has set."""
-
-FOREIGN_BYTES_FROM = 256 * 2**20
-"""A desktop and its browser hold this much without any effect that can be measured."""
-
-CLOCK_CHANGE = 0.05
-NOISE_TOO_WIDE = 0.10
-"""torch.utils.benchmark warns from this share of the median on."""
-
-FEW_STEPS = 4
-"""With fewer there are no quartiles."""
 
 _VALUE_NOT_AVAILABLE = 2**63
 
@@ -146,25 +133,3 @@ def _load_module(path: str | None) -> Any:
         return module
     except Exception:
         return None
-
-
-def spoilt_by(measurement: Measurement, before: Conditions) -> tuple[str, ...]:
-    """Return what may have spoilt `measurement`; `before`: conditions when its timed steps began."""
-    after = measurement.conditions
-    warnings = []
-    if after.throttle_reasons:
-        warnings.append(f"throttled: {', '.join(reason.replace('_', ' ') for reason in after.throttle_reasons)}")
-    if before.clock_mhz and after.clock_mhz and abs(after.clock_mhz / before.clock_mhz - 1) > CLOCK_CHANGE:
-        warnings.append(f"the clock changed from {before.clock_mhz} to {after.clock_mhz} MHz")
-    if (after.foreign_memory_bytes or 0) >= FOREIGN_BYTES_FROM:
-        warnings.append(f"another process holds {(after.foreign_memory_bytes or 0) / 2**30:.1f} GiB")
-    if measurement.step_seconds and len(measurement.step_seconds) < FEW_STEPS:
-        warnings.append(f"few repeats: {len(measurement.step_seconds)}")
-    spread = noise(measurement)
-    if spread is not None and spread > NOISE_TOO_WIDE:
-        warnings.append(f"wide spread: {spread:.0%} of the median")
-    if measurement.allocation_retries:
-        warnings.append(
-            f"the allocator emptied its cache {measurement.allocation_retries} times: memory is nearly full"
-        )
-    return tuple(warnings)

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import UNSUPPORTED, Conditions, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.figures import spoilt_by
 from gpudoctor.tuning.workers.batches import leaves
-from gpudoctor.tuning.workers.conditions import spoilt_by
 from gpudoctor.tuning.workers.devices import Device, MemoryUse, timed_one_by_one
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
 from gpudoctor.tuning.workload import Workload, WorkloadFactory

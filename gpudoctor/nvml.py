@@ -1,0 +1,128 @@
+"""NVML, the library of the NVIDIA driver, asked through the module pynvml of nvidia-ml-py.
+
+Each call is kept as {"value": ...} or {"error": code, "text": ...}: "not supported", "no permission" and "GPU is lost"
+are different answers, and a function that an old library lacks is one unknown fact. A code of None is no code of NVML.
+Standard library only, from Python 3.8 on: workers use it under any interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
+    from typing import Any
+
+    Answer = dict[str, Any]
+
+LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
+FUNCTION_NOT_FOUND = 13  # nvml.h
+SM, GPU = 1, 0  # nvmlClockType_t, nvmlTemperatureSensors_t
+MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
+MOST_ENTRIES = 4096  # of a list that NVML counts: a larger number is garbage, and its memory would be asked for
+EVENT_REASONS = {  # nvmlClocksEventReasons of nvml.h, and two that only pynvml names
+    0x001: "gpu_idle",
+    0x002: "applications_clocks_setting",
+    0x004: "sw_power_cap",
+    0x008: "hw_slowdown",
+    0x010: "sync_boost",
+    0x020: "sw_thermal_slowdown",
+    0x040: "hw_thermal_slowdown",
+    0x080: "hw_power_brake_slowdown",
+    0x100: "display_clock_setting",
+    0x200: "board_limit",
+    0x400: "reliability",
+}
+
+
+class Gate:
+    """The one way to NVML: an answer or the code of its error, whatever the module raises."""
+
+    def __init__(self, module: Any, library: Any) -> None:
+        self.module = module
+        self.library = library
+
+    def ask(self, functions: str, *arguments: Any) -> Answer:
+        """Return the answer of the first of `functions` that module and library have."""
+        value, failure = self.call(functions, *arguments)
+        return failure or {"value": _plain(value)}
+
+    def ask_list(self, functions: str, *arguments: Any) -> Answer:
+        """Return the answer of a function that fills a list, unless the number of entries that NVML counts is garbage.
+
+        pynvml asks for the memory of twice that number.
+        """
+        failure: Answer = _failed(FUNCTION_NOT_FOUND, "Function Not Found")
+        for function in functions.split():
+            if hasattr(self.library, function):
+                count = ctypes.c_uint(0)
+                getattr(self.library, function)(*arguments, ctypes.byref(count), None)
+                if count.value > MOST_ENTRIES:
+                    return _failed(None, f"{function} counts {count.value} entries")
+                return self.ask(function, *arguments)
+        return failure
+
+    def call(self, functions: str, *arguments: Any) -> tuple[Any, Answer | None]:
+        """Return what the call returned and None, or None and the failure."""
+        failure: Answer = {}
+        for function in functions.split():
+            try:
+                return getattr(self.module, function)(*arguments), None
+            except UnicodeDecodeError as error:  # pynvml decodes names strictly
+                return error.object, None
+            except Exception as error:
+                failure = self.failure(error)
+            if failure["error"] != FUNCTION_NOT_FOUND:
+                break
+        return None, failure
+
+    def failure(self, error: Exception) -> Answer:
+        """Return the error's code and the text that NVML has for it, which is the one that nvidia-smi prints."""
+        if isinstance(error, AttributeError) or type(error).__name__ == "NVMLLibraryMismatchError":
+            return _failed(FUNCTION_NOT_FOUND, "Function Not Found")
+        if not isinstance(error, self.module.NVMLError):
+            return _failed(None, f"{type(error).__name__}: {error}")
+        code = int(getattr(error, "value", -1))
+        try:
+            return _failed(code, _plain(self.module.nvmlErrorString(code)))
+        except Exception:
+            return _failed(code, str(error))
+
+
+def _failed(code: int | None, text: str) -> Answer:
+    return {"error": code, "text": text[:1000]}
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` as JSON has it: bytes as text, structures as objects."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, ctypes.Structure):
+        return {item[0]: _plain(getattr(value, item[0])) for item in value._fields_}
+    if isinstance(value, (list, tuple, ctypes.Array)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return {name: _plain(item) for name, item in vars(value).items()}  # nvmlFriendlyObject
+
+
+def is_own(pid: int, own_pids: set[int]) -> bool:
+    """Tell whether this run started the process: another of its workers may use the device meanwhile."""
+    for _ in range(16):
+        if pid in own_pids:
+            return True
+        fields = read_start(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        if len(fields) < 2 or not fields[1].isdigit():
+            return False
+        pid = int(fields[1])
+    return False
+
+
+def read_start(path: str) -> str:
+    """Return the first 4096 characters of a file; empty if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(4096)
+    except OSError:
+        return ""
