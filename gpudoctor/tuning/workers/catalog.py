@@ -4,42 +4,18 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import partial
-from importlib import import_module
 
 from gpudoctor.errors import UsageError
-from gpudoctor.model.record import record
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS, TunedWorkload
 from gpudoctor.tuning.workers import user_code
 from gpudoctor.tuning.workload import WorkloadFactory
 
-TRAINING = "training"
-INFERENCE = "inference"
-MODES = (TRAINING, INFERENCE)
+TRAINING, INFERENCE = MODES = ("training", "inference")
+SIGNAL = "signal"
+"""The one that computes with arrays, in one mode; the others are in torch."""
 
-
-@record
-class BuiltIn:
-    """A workload that comes with the tuner.
-
-    module: below gpudoctor.tuning.workers.
-    unit: what one sample is called, as the workload itself says.
-    modes: empty where there is one only.
-    """
-
-    module: str
-    unit: str
-    modes: tuple[str, ...] = MODES
-    precisions: tuple[str, ...] = PRECISIONS
-
-
-BUILT_IN = {
-    "mlp": BuiltIn(module="mlp", unit="samples"),
-    "cnn": BuiltIn(module="cnn", unit="images"),
-    "lstm": BuiltIn(module="lstm", unit="sequences"),
-    "transformer": BuiltIn(module="transformer", unit="sequences"),
-    "signal": BuiltIn(module="spectra", unit="signals", modes=(), precisions=COMPLEX_PRECISIONS),
-}
-NAMES = tuple(BUILT_IN)
+UNITS = {"mlp": "samples", "cnn": "images", "lstm": "sequences", "transformer": "sequences", SIGNAL: "signals"}
+"""The built-in workloads, and what each calls a sample."""
 
 
 def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
@@ -54,15 +30,14 @@ def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
     """
     if user_code.is_spec(name):
         return user_code.load(name)
-    described = _built_in(name, mode)
-    module = import_module(f"gpudoctor.tuning.workers.{described.module}")
-    if not described.modes:
-        factory: WorkloadFactory = module.Spectra
-        return factory
-    from gpudoctor.tuning.workers import supervised
+    _check_built_in(name, mode)
+    if name == SIGNAL:
+        from gpudoctor.tuning.workers.spectra import Spectra
 
-    kind = supervised.Training if mode == TRAINING else supervised.Inference
-    return partial(kind, module.TASK)
+        return Spectra
+    from gpudoctor.tuning.workers.networks import TASKS, Inference, Training
+
+    return partial(Training if mode == TRAINING else Inference, TASKS[name])
 
 
 def describe(name: str, mode: str = TRAINING) -> TunedWorkload:
@@ -74,22 +49,23 @@ def describe(name: str, mode: str = TRAINING) -> TunedWorkload:
     if user_code.is_spec(name):
         user_code.split(name)
         return TunedWorkload(name=name)
-    described = _built_in(name, mode)
-    return TunedWorkload(name=name, mode=mode if described.modes else "", unit=f"{described.unit}/s")
+    _check_built_in(name, mode)
+    return TunedWorkload(name=name, mode="" if name == SIGNAL else mode, unit=f"{UNITS[name]}/s")
 
 
 def precisions(name: str) -> tuple[str, ...]:
     """Return the precisions to try; those of torch for the user's own, unless he names others."""
-    return PRECISIONS if user_code.is_spec(name) else _built_in(name, TRAINING).precisions
+    if not user_code.is_spec(name):
+        _check_built_in(name, TRAINING)
+    return COMPLEX_PRECISIONS if name == SIGNAL else PRECISIONS
 
 
-def _built_in(name: str, mode: str) -> BuiltIn:
-    """Return the workload of that name, which has that mode."""
-    if name not in BUILT_IN:
-        near = get_close_matches(name.lower(), NAMES, n=1)
+def _check_built_in(name: str, mode: str) -> None:
+    """Raise UsageError unless there is such a workload and mode."""
+    if name not in UNITS:
+        near = get_close_matches(name.lower(), UNITS, n=1)
         hint = f"did you mean {near[0]}? There are" if near else "there are"
         own = f"your own as {user_code.FORMS}"
-        raise UsageError(f"no workload is called {name!r}: {hint} {', '.join(NAMES)}, and {own}")
+        raise UsageError(f"no workload is called {name!r}: {hint} {', '.join(UNITS)}, and {own}")
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}: there are {' and '.join(MODES)}")
-    return BUILT_IN[name]

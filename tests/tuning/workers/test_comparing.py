@@ -16,7 +16,7 @@ from torch.nn import functional  # noqa: E402
 from gpudoctor.tuning.workers import comparing  # noqa: E402
 from gpudoctor.tuning.workers.comparing import compare  # noqa: E402
 from gpudoctor.tuning.workers.precision import make_precision  # noqa: E402
-from tests.tuning.workers.networks import (  # noqa: E402
+from tests.tuning.workers.small_networks import (  # noqa: E402
     CLASSES,
     FEATURES,
     Attentive,

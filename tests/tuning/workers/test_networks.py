@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from gpudoctor.errors import UsageError  # noqa: E402
-from gpudoctor.tuning.workers import transformer  # noqa: E402
+from gpudoctor.tuning.workers import networks  # noqa: E402
 from gpudoctor.tuning.workers.catalog import load_factory  # noqa: E402
 from gpudoctor.tuning.workers.precision import make_precision  # noqa: E402
-from tests.tuning.workers.networks import without_onednn  # noqa: E402
+from tests.tuning.workers.small_networks import without_onednn  # noqa: E402
 
 NAMES = ("mlp", "cnn", "lstm", "transformer")
 EVERY = pytest.mark.parametrize("name", NAMES)
@@ -96,7 +96,7 @@ def test_the_decoder_sees_no_later_token() -> None:
     workload = build("transformer", "inference")
     tokens = workload.make_batch(1)
     changed = tokens.clone()
-    changed[0, 100] = (changed[0, 100] + 1) % transformer.TOKENS
+    changed[0, 100] = (changed[0, 100] + 1) % networks.TOKENS
     before, after = workload.step(tokens)[0], workload.step(changed)[0]
     assert torch.allclose(before[:100], after[:100], atol=1e-5)
     assert not torch.allclose(before[100], after[100], atol=1e-5)
