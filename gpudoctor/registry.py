@@ -15,7 +15,8 @@ registered: dict[str, Check] = {}
 """Every check by its id."""
 
 
-_NO_SECTIONS = ("reports", "taken_at", "snapshot", "requirements")
+_NAMES = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot", "requirements"}
+"""What parameters of checks may be called."""
 
 FAMILIES = (
     "driver",
@@ -86,7 +87,7 @@ def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunc
         check_id = function.__name__.replace("_", "-")
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
-        unknown = [name for name in parameters if name not in (*SECTIONS, *CONCLUSIONS, *_NO_SECTIONS)]
+        unknown = [name for name in parameters if name not in _NAMES]
         if unknown or family not in FAMILIES:
             raise ValueError(f"check {check_id}: no such section or family: {', '.join(unknown) or family}")
         taken = registered.get(check_id)

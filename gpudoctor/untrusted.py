@@ -10,33 +10,19 @@ MAXIMUM_ITEMS = 256
 _SHOWN_CHARACTERS = 400
 LONGEST_LINE = 4000  # characters; a longer line is no output of a tool that is read line by line
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_]|[ -/]+[0-~])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe]")
-_PLAIN = {
-    0x00A0: " ",
-    0x2007: " ",
-    0x202F: " ",
-    0x3000: " ",
-    0x2018: "'",
-    0x2019: "'",
-    0x201B: "'",
-    0x201C: '"',
-    0x201D: '"',
-    0xFF1A: ":",
-    0xFF08: "(",
-    0xFF09: ")",
-    0xFF0C: ",",
-    0x2212: "-",
-}
+# Patterns are texts, which `re` compiles when one is asked for: a live machine gives no occasion.
+_ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_]|[ -/]+[0-~])"
+_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe]"
+_PLAIN = str.maketrans(
+    "\u00a0\u2007\u202f\u3000\u2018\u2019\u201b\u201c\u201d\uff1a\uff08\uff09\uff0c\u2212", """    '''"":(),-"""
+)
 
 _RSYSLOG_NEWLINE = "#012"  # within a message
 
 # What stands before a line and is no part of it: quote marks, frames of pip's output, names of processes.
-_DECORATION = re.compile(
-    r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
-)
+_DECORATION = r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
 _SHELL_MARKS = "$❯➜%"  # noqa: RUF001 - prompts of several shells
-_PROMPT = re.compile(
+_PROMPT = (
     r"^\s*(?:\([\w.@/+-]{1,60}\)\s*)?"  # the environment that is active
     r"(?:[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#>\n]{0,120}[$#]\s+"
     r"|\[[\w.-]+@[\w.-]+[^\]\n]{0,80}\]\s*[$#]\s+"
@@ -48,16 +34,16 @@ _PROMPT = re.compile(
 
 def readable_lines(raw: str) -> tuple[str, ...]:
     """Return the lines of `raw` without decoration, prompts, colours and control characters, indentation kept."""
-    plain = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
+    plain = re.sub(_ESCAPES, "", raw) if "\x1b" in raw else raw
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").replace(_RSYSLOG_NEWLINE, "\n").expandtabs(8)
     plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
-    plain = _CONTROLS.sub("", plain).translate(_PLAIN)
+    plain = re.sub(_CONTROLS, "", plain).translate(_PLAIN)
     return tuple(_undecorated(line[:LONGEST_LINE]) for line in plain.split("\n") if not line.strip().startswith("```"))
 
 
 def _undecorated(line: str) -> str:
-    line = _DECORATION.sub("", line, count=1)
-    return _PROMPT.sub("", line, count=1).rstrip()
+    line = re.sub(_DECORATION, "", line, count=1)
+    return re.sub(_PROMPT, "", line, count=1).rstrip()
 
 
 def cleaned(value: Any) -> Any:

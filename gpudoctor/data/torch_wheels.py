@@ -57,6 +57,8 @@ def newest_pythons(releases: Sequence[TorchRelease], platform: str | None) -> li
 
 def releases_for(specifier: str) -> tuple[TorchRelease, ...]:
     """Return the releases of which a requirement on torch allows a version; all if it cannot be read."""
+    if not specifier:
+        return torch_releases()
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
-from gpudoctor.probes.host import ProbeContext, Question
+from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.untrusted import cleaned
 
 # Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.
@@ -15,8 +15,11 @@ NO_DRIVER = ("/stubs/", "/compat/")
 
 
 def question(_setting: ProbeContext) -> Question:
-    """Return the question. libcuda is the same for every interpreter that this environment starts."""
-    return Question(name="cuda-driver", worker="cuda_driver")
+    """Return the question. libcuda is the same for every interpreter that this environment starts.
+
+    It is not asked beside NVML, so that each has its answer where the other hangs or crashes.
+    """
+    return Question(name="cuda-driver", worker="cuda_driver", shares=READING)
 
 
 def parse_cuda_driver(facts: Mapping[str, Any]) -> Driver:

@@ -53,8 +53,8 @@ ASKED: tuple[Callable[[ProbeContext], Question | None], ...] = (
     container_setups.question,
     driver_files.question,
     nvml.question,
-    cuda_driver.question,
-    # What reads files, in one process; the environment comes last, as its folder may be on a file server that is gone.
+    # What reads files, in one process; the environment comes late, as its folder may be on a file server that is gone,
+    # and last what may hang or crash: it takes no answer with it.
     system.question,
     container_engines.question,
     toolkit.question,
@@ -62,6 +62,7 @@ ASKED: tuple[Callable[[ProbeContext], Question | None], ...] = (
     project.question,
     profile.question,
     python_environment.question,
+    cuda_driver.question,
 )
 PASTED = ("contradictions",)
 NOT_HERE = "only a pasted report has it"

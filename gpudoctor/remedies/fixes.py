@@ -66,10 +66,20 @@ def builder_of(name: str) -> Callable[..., Made]:
     Raises:
         KeyError: there is none.
     """
-    if name not in _builders:
-        for module in iter_modules(gpudoctor.remedies.__path__, "gpudoctor.remedies."):
-            import_module(module.name)
-    return _builders[name] if name in _builders else _from_table(_advice()[name])
+    if name not in _builders and name in _advice():
+        return _from_table(_advice()[name])
+    for module in _likely_modules(name):
+        if name in _builders:
+            break
+        import_module(f"gpudoctor.remedies.{module}")
+    return _builders[name]
+
+
+def _likely_modules(name: str) -> list[str]:
+    """Return the modules of fixes, those that share the most words with the name first: to import all takes 15 ms."""
+    words = name.split("-")
+    modules = (module.name for module in iter_modules(gpudoctor.remedies.__path__))
+    return sorted(modules, key=lambda module: -sum(word in words for word in module.split("_")))
 
 
 @cache

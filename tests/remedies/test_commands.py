@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from gpudoctor.model import Package, PackageVersion, Python, System
-from gpudoctor.remedies import install_packages, python_command
+from gpudoctor.remedies.commands import python_command
+from gpudoctor.remedies.packages import install_packages
 
 VENV = Python(executable="/opt/venv/bin/python", environment="venv", installer="pip")
 UV = Python(executable="/opt/venv/bin/python", environment="venv", installer="uv")

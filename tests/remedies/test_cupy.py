@@ -16,8 +16,7 @@ from gpudoctor.model import (
     Remedy,
     System,
 )
-from gpudoctor.remedies import install_cupy
-from gpudoctor.remedies.cupy_install import install_cupy_for_rocm
+from gpudoctor.remedies.cupy_install import install_cupy, install_cupy_for_rocm
 from tests.remedies.made import made_one
 
 LINUX = System(os="linux", machine="x86_64")

@@ -20,7 +20,9 @@ from gpudoctor.model import (
     System,
     Torch,
 )
-from gpudoctor.remedies import install_cupy, install_torch, update_driver
+from gpudoctor.remedies.cupy_install import install_cupy
+from gpudoctor.remedies.driver_install import update_driver
+from gpudoctor.remedies.torch_install import install_torch
 
 DRIVERS = [DriverVersion.parse(row["branch"]) for row in load_table("drivers")["branches"]]
 DRIVERS += [DriverVersion.parse("390.157"), DriverVersion.parse("640.10")]

@@ -3,16 +3,10 @@
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Remedy, System
-from gpudoctor.remedies import (
-    install_container_toolkit,
-    install_driver,
-    load_driver,
-    reboot,
-    set_variable,
-    start_container_with_gpu,
-    unset_variable,
-    update_driver,
-)
+from gpudoctor.remedies.containers import install_container_toolkit, start_container_with_gpu
+from gpudoctor.remedies.driver_install import install_driver, update_driver
+from gpudoctor.remedies.kernel_module import load_driver, reboot
+from gpudoctor.remedies.variables import set_variable, unset_variable
 
 UBUNTU = System(os="linux", machine="x86_64", distribution="ubuntu", distribution_version="24.04")
 DEBIAN = System(os="linux", distribution="debian", distribution_version="12")

@@ -15,7 +15,7 @@ from gpudoctor.model import (
     System,
     Torch,
 )
-from gpudoctor.remedies import install_torch, reinstall_torch
+from gpudoctor.remedies.torch_install import install_torch, reinstall_torch
 
 LINUX = System(os="linux", machine="x86_64", distribution="ubuntu", glibc="2.39")
 AARCH64 = System(os="linux", machine="aarch64", glibc="2.39")

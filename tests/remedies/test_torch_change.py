@@ -9,7 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from gpudoctor.model import Driver, DriverVersion, PackageVersion, Python, System, Torch
-from gpudoctor.remedies import install_torch
+from gpudoctor.remedies.torch_install import install_torch
 
 CPU_ONLY = "2.13.0+cpu"
 REMEDY = install_torch(
