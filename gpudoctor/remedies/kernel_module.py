@@ -1,23 +1,29 @@
-"""Loading the kernel module of an installed driver, and restarting the machine."""
+"""The driver's kernel module: loading, building, signing and replacing it, and restarting the machine."""
 
-from __future__ import annotations
-
-from gpudoctor.model import Driver, Place, Remedy, System
+from gpudoctor.model import Driver, Fix, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.driver_install import GUIDE, UBUNTU_BRANCH, VERIFY, WSL
 from gpudoctor.remedies.fixes import fix
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
-# Where DKMS keeps the key that it signs modules with: Debian's and Ubuntu's packages, and DKMS itself elsewhere.
-# Source: https://wiki.debian.org/SecureBoot, dkms(8).
+# Where the key is that modules are signed with: by Debian's and Ubuntu's packages, by DKMS itself elsewhere, by akmods.
+# Source: https://wiki.debian.org/SecureBoot, dkms(8), /usr/share/doc/akmods/README.secureboot of Fedora.
 DEBIAN_KEY = "/var/lib/shim-signed/mok/MOK.der"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
+AKMODS_KEY = "/etc/pki/akmods/certs/public_key.der"
 MODULES = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html"
-SUSPEND_OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
+# A report seldom names the distribution; most are of these.
+DEBIAN = (None, "ubuntu", "debian", "linuxmint", "pop")
+FEDORA = ("fedora", "rhel", "centos", "rocky", "almalinux", "ol")
+INITIAL_DISK: dict[str | None, str] = {
+    **dict.fromkeys(DEBIAN, "update-initramfs -u"),
+    **dict.fromkeys((*FEDORA, "sles"), "dracut --force"),
+    "arch": "mkinitcpio -P",
+}
 
 
 @fix
-def load_driver(*, system: System | None, driver: Driver | None) -> Remedy:
+def load_driver(*, system: System | None, driver: Driver | None) -> Fix:
     """Return how to load the kernel module of an installed driver.
 
     In this order: nouveau holds the GPU; no module was built for the running kernel; Secure Boot refuses a module that
@@ -25,77 +31,65 @@ def load_driver(*, system: System | None, driver: Driver | None) -> Remedy:
     """
     system, driver = system or System(), driver or Driver()
     if system.wsl:
-        return Remedy(
-            summary="Restart WSL: its driver is the one of Windows",
-            commands=("wsl --shutdown",),
-            needs=("restart",),
-            reference=WSL,
-        )
+        return Fix("reboot", summary="Restart WSL: its driver is the one of Windows")
     if system.container:
-        return Remedy(
-            summary="Load the NVIDIA kernel module on the host: a container uses the host's",
-            commands=("sudo modprobe nvidia", VERIFY),
-            needs=("root",),
-            reference=GUIDE,
-        )
+        return Fix("load-module-on-host")
     if driver.nouveau_loaded:
-        return _replace_nouveau(system)
+        return Fix("keep-nouveau-out")
     if driver.module_built_for_kernel is False:
-        return _build_module(system, driver)
-    if system.secure_boot and driver.dkms:
-        return _enrol_key(system)
-    return Remedy(
-        summary="Load the NVIDIA kernel module",
-        commands=(with_sudo("modprobe nvidia", system), VERIFY),
-        needs=("root",),
-        reference=GUIDE,
-    )
+        return Fix("build-kernel-module")
+    return Fix("enrol-module-key") if system.secure_boot and driver.dkms else Fix("load-module")
 
 
-def _replace_nouveau(system: System) -> Remedy:
-    lines = rf"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | {with_sudo(f'tee {NOUVEAU_FILE}', system)}"
-    rebuild = {"ubuntu": "update-initramfs -u", "debian": "update-initramfs -u", "arch": "mkinitcpio -P"}
-    rebuild |= dict.fromkeys(("fedora", "rhel", "centos", "rocky", "almalinux", "ol", "sles"), "dracut --force")
-    command = rebuild.get(system.distribution or "")
+@fix
+def keep_nouveau_out(*, system: System | None) -> Remedy:
+    """Return how to keep nouveau from taking the GPU."""
+    rebuild = INITIAL_DISK.get(system.distribution if system is not None else None)
     summary = "Keep nouveau from loading, so that the NVIDIA module can take the GPU"
-    if command is None:
-        return Remedy(
-            summary=f"{summary}: put it on the list in {NOUVEAU_FILE}, rebuild the initial RAM disk and restart",
-            needs=("root", "reboot"),
-            reference=GUIDE,
-        )
-    commands = (lines, with_sudo(command, system), with_sudo("reboot", system), VERIFY)
+    if rebuild is None:
+        summary += f": put it on the list in {NOUVEAU_FILE}, rebuild the initial RAM disk and restart"
+        return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
+    write = rf"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | {with_sudo(f'tee {NOUVEAU_FILE}', system)}"
+    commands = (write, *(with_sudo(command, system) for command in (rebuild, "reboot")), VERIFY)
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
 
 
-def _build_module(system: System, driver: Driver) -> Remedy:
+@fix
+def build_kernel_module(*, system: System | None, driver: Driver | None) -> Remedy:
+    """Return how to build the module for the running kernel with DKMS, if that has its source."""
+    system, driver = system or System(), driver or Driver()
     kernel = f" {system.kernel}" if system.kernel else ""
     summary = f"Build the NVIDIA kernel module for the running kernel{kernel}"
+    if driver.dkms is False and driver.module_built_for_kernel is False:
+        summary += ": install the driver's package again, which builds or brings it"
+        return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
     if not driver.dkms:
-        return Remedy(
-            summary=f"{summary}: install the driver's package again, which builds or brings it",
-            needs=("root", "reboot"),
-            reference=GUIDE,
-        )
-    headers = {
-        "ubuntu": 'apt-get install -y "linux-headers-$(uname -r)"',
-        "debian": 'apt-get install -y "linux-headers-$(uname -r)"',
-    }
-    headers |= dict.fromkeys(
-        ("fedora", "rhel", "centos", "rocky", "almalinux", "ol"), 'dnf install -y "kernel-devel-$(uname -r)"'
-    )
-    first = headers.get(system.distribution or "")
-    names = [*([first] if first else []), "dkms autoinstall", "modprobe nvidia"]
+        summary += "; if DKMS does not have its source, reinstall the driver's package instead"
+    headers = []
+    if system.distribution in DEBIAN:
+        headers = ['apt-get install -y "linux-headers-$(uname -r)"']
+    elif system.distribution in FEDORA:
+        headers = ['dnf install -y "kernel-devel-$(uname -r)"']
+    names = (*headers, "dkms autoinstall", "modprobe nvidia")
     commands = (*(with_sudo(name, system) for name in names), VERIFY)
     return Remedy(summary=summary, commands=commands, needs=("root",), reference=GUIDE)
 
 
-def _enrol_key(system: System) -> Remedy:
-    key = DEBIAN_KEY if system.distribution in ("ubuntu", "debian") else DKMS_KEY
+@fix
+def enrol_module_key(*, system: System | None, driver: Driver | None) -> Remedy:
+    """Return how to let Secure Boot accept the key that the module is signed with."""
+    key = DKMS_KEY if driver is not None and driver.dkms else AKMODS_KEY
+    if system is None or system.distribution in DEBIAN:
+        key = DEBIAN_KEY
     return Remedy(
-        summary="Secure Boot refuses the module until the key that signed it is enrolled: choose a password, restart, "
-        "and enrol the key in the blue screen that asks for it",
-        commands=(with_sudo(f"mokutil --import {key}", system), with_sudo("reboot", system), VERIFY),
+        summary="Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
+        "restart, and enrol the key in the blue screen that asks for it; or turn Secure Boot off in the firmware",
+        commands=(
+            "mokutil --sb-state",
+            with_sudo(f"mokutil --import {key}", system),
+            with_sudo("reboot", system),
+            VERIFY,
+        ),
         needs=("root", "reboot"),
         reference="https://wiki.debian.org/SecureBoot",
     )
@@ -115,70 +109,63 @@ def reboot(*, system: System | None, summary: str) -> Remedy:
 
 
 @fix
-def reload_uvm(*, place: Place, driver: Driver | None, system: System | None) -> tuple[Remedy, ...]:
+def reload_uvm(*, place: Place, driver: Driver | None) -> tuple[Fix, ...]:
     """Return how to bring back the kernel module nvidia_uvm and its device nodes."""
-    restart = reboot(system=system, summary="Reboot, if that does not help")
+    restart = Fix("reboot", summary="Reboot, if that does not help")
     if place.in_wsl or place.is_windows:
         return (restart,)
     if place.in_container:
-        host = Remedy(
-            summary="On the container's host create the device nodes of nvidia_uvm, then restart the container",
-            commands=("sudo nvidia-modprobe -u -c=0", "docker restart CONTAINER"),
-            needs=("root", "restart"),
-        )
-        return (host,)
+        return (Fix("make-uvm-nodes-on-host"),)
     missing = driver is not None and driver.uvm_loaded is False
-    commands = ("sudo modprobe nvidia_uvm",) if missing else ("sudo rmmod nvidia_uvm", "sudo modprobe nvidia_uvm")
-    reload = Remedy(
-        summary="Load the kernel module nvidia_uvm and create its device nodes"
-        if missing
-        else "Reload the kernel module nvidia_uvm, with every program that uses the GPU ended",
-        commands=(*commands, "sudo nvidia-modprobe -u -c=0", "gpudoctor check"),
-        needs=("root",),
-    )
-    suspend = Remedy(
-        summary="If it comes back after every suspend, let the driver save its memory",
-        commands=(
-            f"echo '{SUSPEND_OPTION}' | sudo tee /etc/modprobe.d/nvidia-power-management.conf",
-            "sudo systemctl enable nvidia-suspend.service nvidia-hibernate.service nvidia-resume.service",
-        ),
-        needs=("root", "reboot"),
-        reference="https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/powermanagement.html",
-    )
-    return (reload, restart, suspend)
+    return (Fix("load-uvm" if missing else "reload-uvm-module"), restart, Fix("save-memory-on-suspend"))
+
+
+@fix
+def load_module_of_libraries(*, place: Place) -> tuple[Fix, ...]:
+    """Return how to get the kernel module and the libraries of the driver to the same version."""
+    if place.in_container:
+        return (Fix("restart-container-with-libraries"),)
+    restart = Fix("reboot", summary="Reboot: the module of the installed driver is then loaded")
+    return (restart,) if place.in_wsl or place.is_windows else (restart, Fix("reload-modules"))
+
+
+@fix
+def install_legacy_driver(*, system: System | None, branch: str = "") -> Remedy:
+    """Return how to install the driver of an older branch. branch: "470", "" if unknown."""
+    of_ubuntu = system is not None and system.distribution == "ubuntu" and branch.isdecimal()
+    which = f"of branch {branch}, the last one for this GPU" if branch else "of an older branch, if the GPU is old"
+    package = f"nvidia-driver-{branch}" if of_ubuntu else ""
+    return _with_package(f"Install the driver {which}", package, "https://www.nvidia.com/en-us/drivers/unix/")
 
 
 @fix
 def install_open_module(*, driver: Driver | None, system: System | None) -> Remedy:
     """Return how to replace the proprietary kernel module by the open one of the same driver."""
-    branch = str(driver.version.parts[0]) if driver is not None and driver.version is not None else ""
-    distribution = system.distribution if system is not None else None
-    by_ubuntu = distribution is None or (distribution == "ubuntu" and branch)
-    package = f"nvidia-driver-{branch or UBUNTU_BRANCH}-open"
-    return Remedy(
-        summary="Install the open kernel module of the same driver (nvidia-open; with NVIDIA's installer: "
-        "--kernel-module-type=open)",
-        commands=(f"sudo apt-get install {package}", "sudo reboot", VERIFY) if by_ubuntu else (),
-        needs=("root", "reboot"),
-        reference=MODULES,
-    )
+    summary = "Install the open kernel module of the same driver (nvidia-open; with NVIDIA's installer: "
+    package = _ubuntu_package(driver, system)
+    return _with_package(f"{summary}--kernel-module-type=open)", f"{package}-open" if package else "", MODULES)
 
 
 @fix
 def install_proprietary_module(*, driver: Driver | None, system: System | None) -> Remedy:
     """Return how to replace the open kernel module by the proprietary one of the same driver."""
-    branch = str(driver.version.parts[0]) if driver is not None and driver.version is not None else ""
-    distribution = system.distribution if system is not None else None
-    package = ""
-    if distribution is None or (distribution == "ubuntu" and branch):
-        package = f"nvidia-driver-{branch or UBUNTU_BRANCH}"
-    elif distribution == "debian":
-        package = "nvidia-kernel-dkms"
-    return Remedy(
-        summary="Install the proprietary kernel module of the same driver (with NVIDIA's installer: "
+    summary = (
+        "Install the proprietary kernel module of the same driver (with NVIDIA's installer: "
         "--kernel-module-type=proprietary), of Ubuntu nvidia-driver-580 without -open; R580 is the last branch for "
-        "Maxwell, Pascal and Volta",
-        commands=(f"sudo apt-get install {package}", "sudo reboot", VERIFY) if package else (),
-        needs=("root", "reboot"),
-        reference=MODULES,
+        "Maxwell, Pascal and Volta"
     )
+    of_debian = system is not None and system.distribution == "debian"
+    return _with_package(summary, "nvidia-kernel-dkms" if of_debian else _ubuntu_package(driver, system), MODULES)
+
+
+def _ubuntu_package(driver: Driver | None, system: System | None) -> str:
+    """Return Ubuntu's package of the driver's branch; "" for another distribution, or an unknown branch of Ubuntu."""
+    branch = driver.version.parts[0] if driver is not None and driver.version is not None else None
+    distribution = system.distribution if system is not None else None
+    named = distribution is None or (distribution == "ubuntu" and branch)
+    return f"nvidia-driver-{branch or UBUNTU_BRANCH}" if named else ""
+
+
+def _with_package(summary: str, package: str, reference: str) -> Remedy:
+    commands = (f"sudo apt-get install {package}", "sudo reboot", VERIFY) if package else ()
+    return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)

@@ -2,14 +2,10 @@
 
 import pytest
 
-from gpudoctor.model import Driver, DriverVersion, Place, System
-from gpudoctor.remedies.kernel_module import (
-    install_open_module,
-    install_proprietary_module,
-    load_driver,
-    reboot,
-    reload_uvm,
-)
+from gpudoctor.model import Driver, DriverVersion, Fix, Place, System
+from tests.remedies.made import made, made_one
+
+REBOOT = ("sudo reboot", "nvidia-smi")
 
 
 def linux(distribution: str | None = None, *, secure_boot: bool | None = None) -> System:
@@ -44,17 +40,22 @@ def linux(distribution: str | None = None, *, secure_boot: bool | None = None) -
             ],
             id="not built, Rocky Linux",
         ),
-        pytest.param(linux("ubuntu"), Driver(module_built_for_kernel=False), [], id="not built, no DKMS"),
+        pytest.param(linux("ubuntu"), Driver(module_built_for_kernel=False, dkms=False), [], id="not built, no DKMS"),
         pytest.param(
             linux("debian", secure_boot=True),
             Driver(dkms=True),
-            ["sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "sudo reboot", "nvidia-smi"],
+            [
+                "mokutil --sb-state",
+                "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der",
+                "sudo reboot",
+                "nvidia-smi",
+            ],
             id="Secure Boot, Debian",
         ),
         pytest.param(
             linux("fedora", secure_boot=True),
             Driver(dkms=True),
-            ["sudo mokutil --import /var/lib/dkms/mok.pub", "sudo reboot", "nvidia-smi"],
+            ["mokutil --sb-state", "sudo mokutil --import /var/lib/dkms/mok.pub", "sudo reboot", "nvidia-smi"],
             id="Secure Boot, Fedora",
         ),
         pytest.param(
@@ -66,7 +67,7 @@ def linux(distribution: str | None = None, *, secure_boot: bool | None = None) -
     ],
 )
 def test_loading_the_module(system: System, driver: Driver, commands: list[str]) -> None:
-    assert list(load_driver(system=system, driver=driver).commands) == commands
+    assert list(made_one(Fix("load-driver"), system=system, driver=driver).commands) == commands
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,9 @@ def test_loading_the_module(system: System, driver: Driver, commands: list[str])
     ],
 )
 def test_nouveau_is_kept_from_loading(distribution: str, rebuild: str) -> None:
-    first, *others = load_driver(system=linux(distribution), driver=Driver(nouveau_loaded=True)).commands
+    first, *others = made_one(
+        Fix("load-driver"), system=linux(distribution), driver=Driver(nouveau_loaded=True)
+    ).commands
     assert first == (
         r"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf"
     )
@@ -97,7 +100,7 @@ def test_nouveau_is_kept_from_loading(distribution: str, rebuild: str) -> None:
     ],
 )
 def test_a_restart(system: System, commands: tuple[str, ...]) -> None:
-    assert reboot(system=system, summary="Reboot").commands == commands
+    assert made_one(Fix("reboot", summary="Reboot"), system=system).commands == commands
 
 
 R570 = Driver(version=DriverVersion.parse("570.86"))
@@ -116,13 +119,9 @@ def test_the_other_module(
     distribution: str, driver: Driver | None, package: str | None, proprietary: str | None
 ) -> None:
     system = linux(distribution)
-    for made, wanted in (
-        (install_open_module(driver=driver, system=system), package),
-        (install_proprietary_module(driver=driver, system=system), proprietary),
-    ):
-        assert made.commands == (
-            () if wanted is None else (f"sudo apt-get install {wanted}", "sudo reboot", "nvidia-smi")
-        )
+    for name, wanted in (("install-open-module", package), ("install-proprietary-module", proprietary)):
+        commands = () if wanted is None else (f"sudo apt-get install {wanted}", *REBOOT)
+        assert made_one(Fix(name), driver=driver, system=system).commands == commands
 
 
 OPTION = "options nvidia NVreg_PreserveVideoMemoryAllocations=1"
@@ -170,5 +169,89 @@ SUSPEND = (
     ],
 )
 def test_reloading_uvm(place: Place, driver: Driver, commands: list[tuple[str, ...]]) -> None:
-    made = reload_uvm(place=place, driver=driver, system=linux("ubuntu"))
-    assert [remedy.commands for remedy in made] == commands
+    remedies = made(Fix("reload-uvm"), place=place, driver=driver, system=linux("ubuntu"))
+    assert [remedy.commands for remedy in remedies] == commands
+
+
+UBUNTU, FEDORA = System(os="linux", distribution="ubuntu"), System(os="linux", distribution="fedora")
+
+
+@pytest.mark.parametrize(
+    ("system", "branch", "commands"),
+    [
+        (UBUNTU, "470", ("sudo apt-get install nvidia-driver-470", *REBOOT)),
+        (UBUNTU, "", ()),
+        (FEDORA, "470", ()),
+        (None, "470", ()),
+    ],
+)
+def test_legacy_driver(system: System | None, branch: str, commands: tuple[str, ...]) -> None:
+    assert made_one(Fix("install-legacy-driver", branch=branch), system=system).commands == commands
+
+
+@pytest.mark.parametrize(
+    ("system", "headers", "initramfs", "key"),
+    [
+        (
+            None,
+            'sudo apt-get install -y "linux-headers-$(uname -r)"',
+            "sudo update-initramfs -u",
+            "/var/lib/shim-signed/mok/MOK.der",
+        ),
+        (
+            System(distribution="linuxmint"),
+            'sudo apt-get install -y "linux-headers-$(uname -r)"',
+            "sudo update-initramfs -u",
+            "/var/lib/shim-signed/mok/MOK.der",
+        ),
+        (
+            FEDORA,
+            'sudo dnf install -y "kernel-devel-$(uname -r)"',
+            "sudo dracut --force",
+            "/etc/pki/akmods/certs/public_key.der",
+        ),
+    ],
+)
+def test_commands_of_the_distribution(system: System | None, headers: str, initramfs: str, key: str) -> None:
+    assert made_one(Fix("build-kernel-module"), system=system).commands == (
+        headers,
+        "sudo dkms autoinstall",
+        "sudo modprobe nvidia",
+        "nvidia-smi",
+    )
+    assert made_one(Fix("keep-nouveau-out"), system=system).commands == (
+        r"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf",
+        initramfs,
+        *REBOOT,
+    )
+    assert made_one(Fix("enrol-module-key"), system=system).commands == (
+        "mokutil --sb-state",
+        f"sudo mokutil --import {key}",
+        *REBOOT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "system", "commands"),
+    [
+        pytest.param(
+            Place(),
+            UBUNTU,
+            [
+                REBOOT,
+                (
+                    "sudo systemctl stop nvidia-persistenced",
+                    "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia",
+                    "sudo modprobe nvidia_uvm",
+                    "nvidia-smi",
+                ),
+            ],
+            id="Linux",
+        ),
+        pytest.param(Place(in_container=True), UBUNTU, [("docker restart CONTAINER",)], id="container"),
+        pytest.param(Place(in_wsl=True), System(wsl=2), [("wsl --shutdown",)], id="WSL"),
+        pytest.param(Place(is_windows=True), System(os="windows"), [("shutdown /r /t 0", "nvidia-smi")], id="Windows"),
+    ],
+)
+def test_module_and_libraries_of_one_version(place: Place, system: System, commands: list[tuple[str, ...]]) -> None:
+    assert [one.commands for one in made(Fix("load-module-of-libraries"), place=place, system=system)] == commands

@@ -2,11 +2,12 @@
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Remedy, System
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Fix, Remedy, System
 from gpudoctor.remedies.containers import install_container_toolkit, start_container_with_gpu
 from gpudoctor.remedies.driver_install import install_driver, update_driver
-from gpudoctor.remedies.kernel_module import load_driver, reboot
+from gpudoctor.remedies.kernel_module import reboot
 from gpudoctor.remedies.variables import set_variable, unset_variable
+from tests.remedies.made import made_one
 
 UBUNTU = System(os="linux", machine="x86_64", distribution="ubuntu", distribution_version="24.04")
 DEBIAN = System(os="linux", distribution="debian", distribution_version="12")
@@ -129,12 +130,16 @@ class TestInstallDriver:
 
 class TestLoadDriver:
     def test_a_module_that_only_waits(self) -> None:
-        remedy = load_driver(system=UBUNTU, driver=Driver(module_loaded=False, module_built_for_kernel=True))
+        remedy = made_one(
+            Fix("load-driver"), system=UBUNTU, driver=Driver(module_loaded=False, module_built_for_kernel=True)
+        )
         assert remedy.commands == ("sudo modprobe nvidia", "nvidia-smi")
         assert remedy.needs == ("root",)
 
     def test_nouveau_goes_first(self) -> None:
-        remedy = load_driver(system=UBUNTU, driver=Driver(nouveau_loaded=True, module_built_for_kernel=True))
+        remedy = made_one(
+            Fix("load-driver"), system=UBUNTU, driver=Driver(nouveau_loaded=True, module_built_for_kernel=True)
+        )
         lines = r"printf 'blacklist nouveau\noptions nouveau modeset=0\n'"
         assert remedy.commands == (
             f"{lines} | sudo tee /etc/modprobe.d/blacklist-nouveau.conf",
@@ -145,13 +150,13 @@ class TestLoadDriver:
         assert remedy.needs == ("root", "reboot")
 
     def test_nouveau_on_an_unknown_distribution(self) -> None:
-        remedy = load_driver(system=GENTOO, driver=Driver(nouveau_loaded=True))
+        remedy = made_one(Fix("load-driver"), system=GENTOO, driver=Driver(nouveau_loaded=True))
         assert remedy.commands == ()
         assert "/etc/modprobe.d/blacklist-nouveau.conf" in remedy.summary
 
     def test_no_module_for_the_running_kernel_is_built_by_dkms(self) -> None:
         system = System(os="linux", distribution="ubuntu", kernel="6.8.0-45-generic")
-        remedy = load_driver(system=system, driver=Driver(module_built_for_kernel=False, dkms=True))
+        remedy = made_one(Fix("load-driver"), system=system, driver=Driver(module_built_for_kernel=False, dkms=True))
         assert remedy.commands == (
             'sudo apt-get install -y "linux-headers-$(uname -r)"',
             "sudo dkms autoinstall",
@@ -161,24 +166,24 @@ class TestLoadDriver:
         assert "6.8.0-45-generic" in remedy.summary
 
     def test_no_module_and_no_dkms_needs_the_package_again(self) -> None:
-        remedy = load_driver(system=UBUNTU, driver=Driver(module_built_for_kernel=False, dkms=False))
+        remedy = made_one(Fix("load-driver"), system=UBUNTU, driver=Driver(module_built_for_kernel=False, dkms=False))
         assert remedy.commands == ()
         assert "package again" in remedy.summary
 
     def test_secure_boot_needs_the_key_of_dkms(self) -> None:
         system = System(os="linux", distribution="ubuntu", secure_boot=True)
-        remedy = load_driver(system=system, driver=Driver(module_built_for_kernel=True, dkms=True))
-        assert remedy.commands[0] == "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der"
+        remedy = made_one(Fix("load-driver"), system=system, driver=Driver(module_built_for_kernel=True, dkms=True))
+        assert remedy.commands[1] == "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der"
         assert remedy.needs == ("root", "reboot")
 
     def test_secure_boot_and_a_module_that_the_distribution_signed(self) -> None:
         system = System(os="linux", distribution="ubuntu", secure_boot=True)
-        remedy = load_driver(system=system, driver=Driver(module_built_for_kernel=True, dkms=False))
+        remedy = made_one(Fix("load-driver"), system=system, driver=Driver(module_built_for_kernel=True, dkms=False))
         assert remedy.commands[0] == "sudo modprobe nvidia"
 
     def test_wsl_and_container(self) -> None:
-        assert load_driver(system=WSL, driver=None).commands == ("wsl --shutdown",)
-        assert "on the host" in load_driver(system=CONTAINER, driver=None).summary
+        assert made_one(Fix("load-driver"), system=WSL, driver=None).commands == ("wsl --shutdown",)
+        assert "on the host" in made_one(Fix("load-driver"), system=CONTAINER, driver=None).summary
 
 
 @pytest.mark.parametrize(

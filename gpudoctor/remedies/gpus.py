@@ -1,0 +1,157 @@
+"""A GPU that is missing, at fault, hot, busy or used by others, or that waits for its fabric."""
+
+from collections.abc import Sequence
+
+from gpudoctor.model import Driver, Fix, Place, Remedy, System
+from gpudoctor.remedies.driver_install import FABRIC_MANAGER
+from gpudoctor.remedies.fixes import fix
+
+MODES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes"
+MPS_GUIDE = "https://docs.nvidia.com/deploy/mps/index.html"
+PIPE_FOLDER = "CUDA_MPS_PIPE_DIRECTORY"
+START = ("sudo systemctl enable --now nvidia-fabricmanager", "nvidia-smi -q | grep -A 2 Fabric")
+WITH_DNF = ("rhel", "rocky", "almalinux", "ol", "fedora", "amzn")
+
+
+@fix
+def install_missing_driver(*, system: System | None) -> tuple[Fix, ...]:
+    """Return how to install the driver; of a report also what else may be wrong.
+
+    A pasted message shows neither where it was printed, nor whether there is a GPU.
+    """
+    if system is not None and system.container is not None:
+        return (Fix("install-driver"),)
+    inside = "If that was inside a container, start it again with --gpus all"
+    return (Fix("install-driver"), Fix("start-container-with-gpu", summary=inside), Fix("look-for-nvidia-gpu"))
+
+
+@fix
+def reset_gpu(
+    *, system: System | None, place: Place, nvml_index: int | None = None, lost: bool = False
+) -> tuple[Fix, ...]:
+    """Return how to bring a faulty GPU back: by a reset, by a restart, or by hand.
+
+    nvml_index: its number, None if it is not known which GPU it is. lost: the driver does not reach it any more.
+    """
+    if place.in_container:
+        return (Fix("reset-gpu-on-host"),)
+    resettable = nvml_index is not None and not lost and system is not None and system.os == "linux"
+    first: tuple[Fix, ...] = ()
+    if resettable and not place.in_wsl:
+        first = (Fix("reset-one-gpu", nvml_index=nvml_index),)
+    elif not resettable and not lost and not place.is_windows:
+        first = (Fix("look-at-memory-errors"),)
+    again = "and if it comes again, ask the vendor for a new one"
+    restart = Fix("reboot", summary=f"Restart the machine, with the power off in between if it can be, {again}")
+    return (*first, restart, *((Fix("reseat-gpu"),) if lost else ()))
+
+
+@fix
+def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Remedy:
+    """Return what to do about clocks that are held down.
+
+    reasons: why they are, in the words of NVML, nvidia-smi or DCGM; heat and power are tried in turn if they name none.
+    """
+    heat = (
+        "Cool the GPU, whose temperature is at its limit: clean fans and filters, let more air through, do without "
+        "neighbours in the next slot"
+    )
+    power = "Look at the power supply and its cables: it asks the GPU to draw less (on a laptop: the charger)"
+    if "power" in reasons.lower():
+        summary = power
+    elif "thermal" in reasons.lower():
+        summary = heat
+    else:
+        summary = f"{heat}; if it is cool: {power[0].lower()}{power[1:]}"
+    one = "" if nvml_index is None else f"-i {nvml_index} "
+    return Remedy(
+        summary=summary,
+        commands=(f"nvidia-smi {one}-q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",),
+        reference="https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html",
+    )
+
+
+@fix
+def start_fabric_manager(*, place: Place, driver: Driver | None, system: System | None) -> Remedy:
+    """Return how to start the fabric manager, installed in the driver's version if it is not."""
+    if place.in_container:
+        return Remedy(
+            summary="On the container's host start the fabric manager, then restart the container",
+            commands=START,
+            needs=("root", "restart"),
+            reference=FABRIC_MANAGER,
+        )
+    summary = "Start the fabric manager, of the driver's version; on B200 and newer with its subnet manager (nvlsm) too"
+    commands: tuple[str, ...] = ()
+    version = driver.version if driver is not None else None
+    missing = driver is not None and (driver.fabric_manager == "not-installed" or driver.has_other_fabric_manager)
+    if missing and version is not None:
+        summary = f"Install the fabric manager of the driver's version {version} and start it"
+        distribution = system.distribution if system is not None else None
+        if distribution == "ubuntu":
+            commands = (f"sudo apt-get install 'nvidia-fabricmanager-{version.parts[0]}={version}-*'",)
+        elif distribution in WITH_DNF:
+            commands = (f"sudo dnf install nvidia-fabricmanager-{version}",)
+    return Remedy(summary=summary, commands=(*commands, *START), needs=("root",), reference=FABRIC_MANAGER)
+
+
+@fix
+def set_compute_mode_to_default(*, place: Place) -> Remedy:
+    """Return how to let several programs share a device."""
+    sudo = "" if place.in_wsl or place.is_windows else "sudo "
+    return Remedy(
+        summary=f"Set the compute mode to default, so that several programs share the device{_on_host(place)}; a batch "
+        "system that made it exclusive gives each job a GPU of its own: ask it for one, and start one process per GPU",
+        commands=("nvidia-smi --query-gpu=index,name,compute_mode --format=csv", f"{sudo}nvidia-smi -c 0"),
+        needs=("root",),
+        reference=MODES,
+    )
+
+
+@fix
+def end_process_on_device(*, place: Place) -> Remedy:
+    """Return how to find and end the process that has the device."""
+    windows = place.in_wsl or place.is_windows
+    look = "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"
+    return Remedy(
+        summary=f"See which process has the device, also one that hangs or is left over, and end it{_on_host(place)}; "
+        "then try again, and reboot if it stays busy",
+        commands=(look,) if windows else (look, "sudo fuser -v /dev/nvidia*"),
+        needs=() if windows else ("root",),
+    )
+
+
+@fix
+def end_programs_on_gpu(*, place: Place, system: System | None, nvml_index: int, pids: Sequence[int] = ()) -> Remedy:
+    """Return how to see which programs use a GPU, and what they are.
+
+    pids: those that NVML lists. In a container they are numbers of the host.
+    """
+    query = f"nvidia-smi -i {nvml_index} --query-compute-apps=pid,process_name,used_memory --format=csv"
+    inside = place.in_container or place.in_wsl
+    on_linux = system is not None and system.os == "linux"
+    look = (f"ps -o user,pid,etime,args -p {','.join(map(str, pids))}",) if pids and on_linux and not inside else ()
+    where = ", on the host and in its other containers" if inside else ""
+    return Remedy(
+        summary=f"See which programs these are{where}, and end those that nobody needs", commands=(*look, query)
+    )
+
+
+@fix
+def restart_mps_daemon(*, place: Place) -> Remedy:
+    """Return how to restart the control daemon of the Multi-Process Service."""
+    inside = "; in a container mount that folder of the host and share its IPC" if place.in_container else ""
+    return Remedy(
+        summary=f"Restart the daemon, as the user who runs the programs and with the same {PIPE_FOLDER}{inside}",
+        commands=(
+            "echo quit | nvidia-cuda-mps-control",
+            "nvidia-cuda-mps-control -d",
+            "echo get_server_list | nvidia-cuda-mps-control",
+        ),
+        needs=("restart",),
+        reference=MPS_GUIDE,
+    )
+
+
+def _on_host(place: Place) -> str:
+    return ", on the container's host" if place.in_container else ""

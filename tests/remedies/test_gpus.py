@@ -1,0 +1,125 @@
+"""What is done about a GPU: the commands, who may run them, and where."""
+
+import pytest
+
+from gpudoctor.model import Driver, DriverVersion, Fix, Place, System
+from gpudoctor.remedies.gpus import START
+from tests.remedies.made import made, made_one
+
+
+def test_on_the_machine_itself_only_the_driver_is_installed() -> None:
+    system = System(os="linux", distribution="ubuntu", container="")
+    install = made_one(Fix("install-missing-driver"), system=system)
+    assert "sudo ubuntu-drivers install" in install.commands
+
+
+@pytest.mark.parametrize(
+    ("system", "look"),
+    [(None, "lspci | grep -i nvidia"), (System(os="windows"), "wmic path win32_VideoController get name")],
+)
+def test_a_report_may_be_of_a_container_or_of_a_machine_without_a_gpu(system: System | None, look: str) -> None:
+    _, in_container, looking = made(Fix("install-missing-driver"), system=system)
+    assert any("--gpus all" in command for command in in_container.commands)
+    assert looking.commands == (look,)
+
+
+LINUX = System(os="linux", wsl=0, container="")
+RESET, FIND, REBOOT = (
+    "sudo nvidia-smi --gpu-reset -i 0",
+    "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER",
+    "sudo reboot",
+)
+DMESG = "sudo dmesg -T | grep -iE 'nvrm|xid|aer'"
+
+
+@pytest.mark.parametrize(
+    ("fix", "system", "commands"),
+    [
+        pytest.param(Fix("reset-gpu", nvml_index=0), LINUX, [RESET, REBOOT], id="it answers"),
+        pytest.param(Fix("reset-gpu", nvml_index=0, lost=True), LINUX, [REBOOT, DMESG], id="it is lost"),
+        pytest.param(Fix("reset-gpu"), LINUX, [FIND, REBOOT], id="which one is unknown"),
+        pytest.param(Fix("reset-gpu", nvml_index=0), System(os="linux", container="docker"), [None], id="container"),
+        pytest.param(Fix("reset-gpu", nvml_index=0), System(os="windows"), ["shutdown /r /t 0"], id="Windows"),
+    ],
+)
+def test_a_faulty_gpu(fix: Fix, system: System, commands: list[str | None]) -> None:
+    found = made(fix, system=system)
+    assert [next(iter(remedy.commands), None) for remedy in found] == commands
+
+
+@pytest.mark.parametrize(
+    ("fix", "system", "commands"),
+    [
+        (
+            Fix("set-power-limit", nvml_index=1, watts="350"),
+            System(os="linux"),
+            ("sudo nvidia-smi -i 1 -pl 350", "nvidia-smi -i 1 -q -d POWER"),
+        ),
+        (
+            Fix("set-power-limit", nvml_index=0, watts="450.5"),
+            System(os="windows"),
+            ("nvidia-smi -i 0 -pl 450.5", "nvidia-smi -i 0 -q -d POWER"),
+        ),
+        (
+            Fix("turn-on-persistence-mode"),
+            System(os="linux", user_is_root=True),
+            ("nvidia-smi -pm 1", "nvidia-smi --query-gpu=index,persistence_mode --format=csv"),
+        ),
+    ],
+    ids=repr,
+)
+def test_a_setting_of_a_device(fix: Fix, system: System, commands: tuple[str, ...]) -> None:
+    remedy = made_one(fix, system=system)
+    assert (remedy.commands, remedy.needs) == (commands, ("root",))
+
+
+LOOK = "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"
+
+
+@pytest.mark.parametrize(
+    ("place", "mode", "processes", "needs"),
+    [
+        (Place(), "sudo nvidia-smi -c 0", (LOOK, "sudo fuser -v /dev/nvidia*"), ("root",)),
+        (Place(in_wsl=True), "nvidia-smi -c 0", (LOOK,), ()),
+        (Place(is_windows=True), "nvidia-smi -c 0", (LOOK,), ()),
+    ],
+)
+def test_sharing(place: Place, mode: str, processes: tuple[str, ...], needs: tuple[str, ...]) -> None:
+    assert made_one(Fix("set-compute-mode-to-default"), place=place).commands[-1] == mode
+    ending = made_one(Fix("end-process-on-device"), place=place)
+    assert (ending.commands, ending.needs) == (processes, needs)
+
+
+def test_the_daemon_is_ended_started_and_asked() -> None:
+    assert made_one(Fix("restart-mps-daemon")).commands == (
+        "echo quit | nvidia-cuda-mps-control",
+        "nvidia-cuda-mps-control -d",
+        "echo get_server_list | nvidia-cuda-mps-control",
+    )
+
+
+VERSION = DriverVersion.parse("580.95.05")
+MISSING = Driver(version=VERSION, fabric_manager="not-installed")
+OTHER = Driver(version=VERSION, fabric_manager="running", fabric_manager_version=DriverVersion.parse("580.82.07"))
+STOPPED = Driver(version=VERSION, fabric_manager="not-running", fabric_manager_version=VERSION)
+
+
+@pytest.mark.parametrize(
+    ("driver", "distribution", "install"),
+    [
+        (MISSING, "ubuntu", ["sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'"]),
+        (MISSING, "rocky", ["sudo dnf install nvidia-fabricmanager-580.95.05"]),
+        (MISSING, "debian", []),
+        (OTHER, "ubuntu", ["sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'"]),
+        (STOPPED, "ubuntu", []),
+        (None, "ubuntu", []),
+    ],
+)
+def test_what_is_installed_before_the_start(driver: Driver | None, distribution: str, install: list[str]) -> None:
+    remedy = made_one(Fix("start-fabric-manager"), driver=driver, system=System(distribution=distribution))
+    assert (remedy.commands, remedy.needs) == ((*install, *START), ("root",))
+
+
+def test_a_container_cannot_start_it() -> None:
+    remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, system=System(container="docker"))
+    assert (remedy.commands, remedy.needs) == (START, ("root", "restart"))
