@@ -3,16 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import features, is_minor_turing
-from gpudoctor.model import (
-    Finding,
-    Fix,
-    PackageVersion,
-    Severity,
-    TorchDevice,
-    TorchDevices,
-    TorchRuntime,
-    described,
-)
+from gpudoctor.model import Finding, Fix, PackageVersion, Severity, TorchDevice, TorchDevices, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless, usable_devices
 
 

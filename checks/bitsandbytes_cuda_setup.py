@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.data.packages import first_bitsandbytes
 from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Most telling first.
 KINDS = (
@@ -22,7 +22,7 @@ KINDS = (
 
 @check(family="torch")
 def bitsandbytes_cuda_setup(
-    pytorch: Pytorch, python: Python | None = None, symptoms: tuple[Symptom, ...] | None = None
+    pytorch: Pytorch, python: Python = Python(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """bitsandbytes finds no CUDA library that fits the installed PyTorch.
 
@@ -32,12 +32,12 @@ def bitsandbytes_cuda_setup(
     list of this check does not call too old.
     Reference: https://huggingface.co/docs/bitsandbytes/main/en/installation
     """
-    found = python.package("bitsandbytes") if python is not None else None
+    found = python.package("bitsandbytes")
     said = first(*(of_kind(symptoms, kind) for kind in KINDS))
     if said is not None:
         yield _failed(said, pytorch, found, _cuda(symptoms))
         return
-    packages = known(python.packages if python is not None else None, "python.packages")
+    packages = known(python.packages, "python.packages")
     skip_unless(found, "bitsandbytes is not installed")
     skip_unless(known(pytorch.build_read, "torch.build") == "cuda", "PyTorch is not built for CUDA")
     cuda = known(pytorch.cuda_version, "torch.cuda_version")
@@ -72,12 +72,12 @@ def _failed(
         summary=f"bitsandbytes{f' {found[1]}' if found else ''} finds no CUDA library that fits"
         f"{f' CUDA {cuda}' if cuda else ''}: {symptom.text}",
         subject="bitsandbytes",
-        facts=(symptom.fact, *((found[0],) if found else ())),
+        facts=(symptom.fact, found[0] if found else ""),
         fixes=tuple(fixes),
     )
 
 
-def _cuda(symptoms: tuple[Symptom, ...] | None) -> CudaVersion | None:
+def _cuda(symptoms: Symptoms) -> CudaVersion | None:
     """Return the CUDA version that bitsandbytes looks for: "117" is 11.7."""
     for symptom in of_kind(symptoms, "bnb-cuda-version", "bnb-binary-missing"):
         digits = symptom.names.get("digits", "")

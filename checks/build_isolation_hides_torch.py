@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Pytorch, Severity, Symptom
+from gpudoctor.model import Finding, Fix, Pytorch, Severity, applicable
 from gpudoctor.registry import check, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 NOT_BUILT = ("setuptools", "wheel", "packaging", "ninja", "torch", "torchvision", "pip")
 
 
 @check(family="torch", explains=("torch-not-installed", "torch-import-failed", "toolkit-mismatch-building-extension"))
-def build_isolation_hides_torch(pytorch: Pytorch, symptoms: tuple[Symptom, ...] | None = None) -> Iterator[Finding]:
+def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A package is built in an isolated environment, in which its setup.py finds no PyTorch.
 
     Why: pip and uv build in a temporary environment with only what the package declares. flash-attn and many other
@@ -36,14 +36,14 @@ def build_isolation_hides_torch(pytorch: Pytorch, symptoms: tuple[Symptom, ...] 
         + (", though it is installed" if pytorch.installed else ""),
         subject=package or "build",
         facts=(builds[0].fact, *(pytorch.paths("installed") if pytorch.installed else ())),
-        fixes=(
+        fixes=applicable(
             Fix("build-without-isolation", package=package),
-            *(() if pytorch.installed else (Fix("install-torch", pytorch=None),)),
+            None if pytorch.installed else Fix("install-torch", pytorch=None),
         ),
     )
 
 
-def _package(symptoms: tuple[Symptom, ...] | None) -> str:
+def _package(symptoms: Symptoms) -> str:
     """Return the package that is built, "" if it is unknown."""
     named = [found.names.get("package", "") for found in of_kind(symptoms, "build-lacks-torch-said")]
     named += [found.names.get("package", "") for found in of_kind(symptoms, "package-build-failed")]

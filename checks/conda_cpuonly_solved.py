@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Severity, Symptom, Torch
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Severity, Torch
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
 def conda_cpuonly_solved(
-    gpu: Gpu, cuda_intent: CudaIntent, torch: Torch, symptoms: tuple[Symptom, ...] | None = None
+    gpu: Gpu, cuda_intent: CudaIntent, torch: Torch, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """conda's solver chose the CPU build of PyTorch on a machine with an NVIDIA GPU.
 
@@ -40,10 +40,6 @@ def conda_cpuonly_solved(
         severity=Severity.ERROR,
         summary=f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and {why}",
         subject=f"torch{version}",
-        facts=(
-            "torch.conda_build" if build else said,
-            *(("torch.conda_cpuonly",) if torch.conda_cpuonly else ()),
-            gpu.fact or wanted,
-        ),
+        facts=("torch.conda_build" if build else said, "torch.conda_cpuonly", gpu.fact or wanted),
         fixes=(Fix("install-torch-with-conda"), Fix("keep-torch-release"), Fix("name-conda-build")),
     )

@@ -15,12 +15,11 @@ from gpudoctor.model import (
     Place,
     Pytorch,
     Severity,
-    Symptom,
     condition_of_cuda_version,
 )
 from gpudoctor.model.record import record
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind, with_code
+from gpudoctor.symptoms import Symptoms, of_kind, with_code
 
 VARIABLE = "NVIDIA_REQUIRE_CUDA"
 VERSION = "CUDA_VERSION"
@@ -32,8 +31,8 @@ def container_image_needs_newer_driver(
     place: Place,
     pytorch: Pytorch,
     environment: Environment | None = None,
-    driver: Driver | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    driver: Driver = Driver(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The container's image requires a newer driver than its host has.
 
@@ -47,17 +46,14 @@ def container_image_needs_newer_driver(
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
     image = f"The image {container_gpu.image}" if container_gpu.image else "The image"
-    refusal = _refusal(image, driver or Driver(), symptoms, about_container=place.about_container)
+    refusal = _refusal(image, driver, symptoms, about_container=place.about_container)
     if refusal is not None:
         yield Finding(
             severity=Severity.INFO if pytorch.available else Severity.ERROR,
             summary=refusal.summary,
             subject="container image",
-            facts=(refusal.fact, *(("driver.version",) if driver is not None and driver.version is not None else ())),
-            fixes=(
-                Fix("update-driver", needed=refusal.needs),
-                Fix("use-older-image", at_most=driver.cuda_version if driver is not None else None),
-            ),
+            facts=(refusal.fact, "driver.version"),
+            fixes=(Fix("update-driver", needed=refusal.needs), Fix("use-older-image", at_most=driver.cuda_version)),
         )
         return
     environment = known(environment, "environment")
@@ -65,7 +61,6 @@ def container_image_needs_newer_driver(
     text = environment.get(variable)
     condition = DriverCondition(text=condition_of_cuda_version(text) if variable == VERSION else text or "")
     skip_unless(condition.text, f"{VARIABLE} is not set")
-    driver = known(driver, "driver")
     offered = driver.cuda_version
     if offered is None:
         offered = known(supported_cuda(known(driver.version, "driver.version")), "driver.cuda_version")
@@ -77,11 +72,7 @@ def container_image_needs_newer_driver(
         summary=f"The image requires {condition.label}, the driver{f' {driver.version}' if driver.version else ''} of "
         f"the host supports CUDA {offered}",
         subject="container image",
-        facts=(
-            f"environment.{variable}",
-            *(("driver.cuda_version",) if driver.cuda_version is not None else ()),
-            *(("driver.version",) if driver.version is not None else ()),
-        ),
+        facts=(f"environment.{variable}", "driver.cuda_version", "driver.version"),
         fixes=(Fix("use-older-image", at_most=offered), Fix("update-driver", needed=_driver_of(condition.cuda))),
     )
 
@@ -95,9 +86,7 @@ class _Refusal:
     needs: CudaVersion | DriverVersion | None = None
 
 
-def _refusal(
-    image: str, driver: Driver, symptoms: tuple[Symptom, ...] | None, *, about_container: bool
-) -> _Refusal | None:
+def _refusal(image: str, driver: Driver, symptoms: Symptoms, *, about_container: bool) -> _Refusal | None:
     host = f": the host's driver is {driver.version}" if driver.version is not None else ""
     for banner in of_kind(symptoms, "container-ngc-needs-driver"):
         release = banner.names["release"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import ContainerGpu, DeviceFile, Driver, Finding, Fix, Place, Severity, Symptom, System
-from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind, with_code
+from gpudoctor.model import ContainerGpu, DeviceFile, Driver, Finding, Fix, Place, Severity, System
+from gpudoctor.registry import Skip, check, skip_unless
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 
 @check(
@@ -20,9 +20,9 @@ from gpudoctor.symptoms import first, of_kind, with_code
 def container_nvml_lost(
     container_gpu: ContainerGpu,
     place: Place,
-    driver: Driver | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    driver: Driver = Driver(),
+    system: System = System(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The container has lost access to the GPU.
 
@@ -33,14 +33,13 @@ def container_nvml_lost(
     Containers seen from outside have container-setup-nvml-lost.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
-    skip_unless(system is None or system.container != "", "this is not a container")
+    skip_unless(system.container != "", "this is not a container")
     skip_unless(not place.in_wsl, "WSL has no device rules for the GPU")
     inside = place.about_container
     said = of_kind(symptoms, "container-worked-before", *(("container-context-refused",) if inside else ()))
-    if said and (driver is None or (driver.nvml_error is None and driver.nvml_code is None)):
+    if said and driver.nvml_error is None and driver.nvml_code is None:
         yield _finding("The container has lost the GPU that it had", said[0].fact, place=place, system=system)
         return
-    driver = known(driver, "driver")
     # nvidia-smi may have worked on the host, or before the loss.
     lost = with_code(symptoms, "nvml-999") or (of_kind(symptoms, "container-nvml-unknown-error") if inside else ())
     forbidden = with_code(symptoms, "nvml-4") if inside else ()
@@ -62,7 +61,7 @@ def container_nvml_lost(
     yield _finding(summary, *facts, place=place, system=system, selinux=bool(forbidden))
 
 
-def _finding(summary: str, *facts: str, place: Place, system: System | None, selinux: bool = False) -> Finding:
+def _finding(summary: str, *facts: str, place: Place, system: System, selinux: bool = False) -> Finding:
     names = ["restart-container-from-host", "start-container-with-cdi", "use-cgroupfs-in-docker"]
     if not place.about_container:  # a pasted message does not show where it was printed
         names.append("reboot-failing-driver")
@@ -71,7 +70,7 @@ def _finding(summary: str, *facts: str, place: Place, system: System | None, sel
     return Finding(
         severity=Severity.ERROR,
         summary=summary,
-        subject=f"{system.container} container" if system is not None and system.container else "container",
+        subject=f"{system.container} container" if system.container else "container",
         facts=facts,
         fixes=tuple(map(Fix, names)),
     )

@@ -13,7 +13,7 @@ REFUSALS = ("container-requirement-unmet", "container-ngc-needs-driver")
 
 @check(family="container")
 def container_setup_image_needs_newer_driver(
-    setups: tuple[SeenSetup, ...], driver: Driver | None = None
+    setups: tuple[SeenSetup, ...], driver: Driver = Driver()
 ) -> Iterator[Finding]:
     """The image of a container, or of a service, needs a newer driver than its host has.
 
@@ -41,34 +41,27 @@ class _Need:
     severity: Severity = Severity.ERROR
 
 
-def _finding(seen: SeenSetup, need: _Need, driver: Driver | None) -> Finding:
+def _finding(seen: SeenSetup, need: _Need, driver: Driver) -> Finding:
     offered = _offered(seen, driver)
-    here = f", and the driver{f' {driver.version}' if driver and driver.version else ''} offers CUDA {offered}"
+    here = f", and the driver{f' {driver.version}' if driver.version else ''} offers CUDA {offered}"
     at_least = (driver_for(need.cuda) if need.cuda is not None else None) or need.cuda
     return Finding(
         severity=need.severity,
         summary=f"The {seen.label} needs a newer driver: {need.text}{here if offered else ''}",
         subject=seen.label,
-        facts=(
-            need.fact,
-            *(("driver.cuda_version",) if driver and driver.cuda_version else ()),
-            *(("driver.version",) if driver and driver.version else ()),
-        ),
-        fixes=(
-            Fix("use-older-base-image", setup=seen.setup, at_most=offered),
-            Fix("update-driver", needed=at_least),
-        ),
+        facts=(need.fact, "driver.cuda_version", "driver.version"),
+        fixes=(Fix("use-older-base-image", setup=seen.setup, at_most=offered), Fix("update-driver", needed=at_least)),
     )
 
 
-def _offered(seen: SeenSetup, driver: Driver | None) -> CudaVersion | None:
+def _offered(seen: SeenSetup, driver: Driver) -> CudaVersion | None:
     """Return the CUDA version that the driver of the container's host offers; None if that is unknown."""
-    if driver is None or seen.engine.is_local is False:
+    if seen.engine.is_local is False:
         return None
     return driver.cuda_version or (supported_cuda(driver.version) if driver.version is not None else None)
 
 
-def _need_of(seen: SeenSetup, driver: Driver | None) -> _Need | None:
+def _need_of(seen: SeenSetup, driver: Driver) -> _Need | None:
     """Return what the container needs and the driver lacks; what the runtime said comes first."""
     offered = _offered(seen, driver)
     is_for_gpu = seen.gpu_access != "" or (seen.gpu_intent is not None and not seen.declines_gpu)
@@ -81,12 +74,12 @@ def _need_of(seen: SeenSetup, driver: Driver | None) -> _Need | None:
     return need
 
 
-def _unmet(seen: SeenSetup, offered: CudaVersion, driver: Driver | None) -> _Need | None:
+def _unmet(seen: SeenSetup, offered: CudaVersion, driver: Driver) -> _Need | None:
     """Return the condition of the image that the driver does not meet."""
     environment = seen.setup.environment
     condition = DriverCondition(text=environment.get("NVIDIA_REQUIRE_CUDA", ""))
     is_off = environment.get("NVIDIA_DISABLE_REQUIRE", "").lower() in ("1", "true")
-    version = driver.version if driver is not None else None
+    version = driver.version
     if is_off or not condition.text.split() or condition.is_met(offered, version):
         return None
     is_same_major = condition.cuda is not None and offered_cuda_can_run(offered, condition.cuda)

@@ -32,7 +32,7 @@ def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[F
             summary=f"The {seen.label} uses InfiniBand and {may}"
             f"{', beyond which its log says that it could not register memory' if failed else ''}",
             subject=seen.label,
-            facts=(failed or seen.fact("device_files"), *((seen.fact("memlock_bytes"),) if known else ())),
+            facts=(failed or seen.fact("device_files"), seen.fact("memlock_bytes") if known else ""),
             fixes=(Fix("give-container-locked-memory", setup=seen.setup),),
         )
 

@@ -32,7 +32,7 @@ def container_setup_shm_too_small(setups: tuple[SeenSetup, ...]) -> Iterator[Fin
             subject=seen.label,
             facts=(
                 failed or seen.fact("torch"),
-                *((seen.fact("shm_size_bytes"),) if seen.setup.shm_size_bytes is not None else ()),
+                seen.fact("shm_size_bytes") if seen.setup.shm_size_bytes is not None else "",
             ),
             fixes=(Fix("give-container-shared-memory", setup=seen.setup), Fix("use-fewer-workers")),
         )

@@ -6,10 +6,7 @@ from gpudoctor.model import Finding, Fix, GpuIntent, SeenSetup, Severity, once_p
 from gpudoctor.registry import check, skip_unless
 
 
-@check(
-    family="container",
-    explains=("container-setup-nvml-lost", "container-setup-image-needs-newer-driver"),
-)
+@check(family="container", explains=("container-setup-nvml-lost", "container-setup-image-needs-newer-driver"))
 def container_setup_without_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
     """A container or service is meant to use the GPU, and is started without it.
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Consumers, ContainerGpu, Environment, Finding, Fix, Place, Severity, Symptom, System
+from gpudoctor.model import Consumers, ContainerGpu, Environment, Finding, Fix, Place, Severity, System
 from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 
@@ -29,9 +30,9 @@ def container_without_gpu(
     container_gpu: ContainerGpu,
     consumers: Consumers,
     place: Place,
-    system: System | None = None,
-    environment: Environment | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    system: System = System(),
+    environment: Environment = Environment(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The container was started without the GPU.
 
@@ -55,14 +56,13 @@ def container_without_gpu(
             fixes=(Fix("start-container-in-its-way-with-gpu"),),
         )
         return
-    system = known(system, "system")
     skip_unless(known(system.container, "system.container"), "this is not a container")
     gpus = system.nvidia_gpus
     if container_gpu.present or (gpus == () and not place.in_wsl):
         return
     if container_gpu.present is None:
         raise Skip("driver.device_files is unknown")
-    visible = environment.get("NVIDIA_VISIBLE_DEVICES") if environment is not None else None
+    visible = environment.get("NVIDIA_VISIBLE_DEVICES")
     has_nodes = container_gpu.nodes is not None
     # Whether the host has a GPU is not always visible from inside; a report is of a machine with one.
     certain = bool(gpus or visible or not has_nodes)
@@ -75,9 +75,9 @@ def container_without_gpu(
         subject=f"{system.container} container",
         facts=(
             "system.container",
-            *(("driver.device_files",) if has_nodes else ()),
-            *((container_gpu.no_driver,) if container_gpu.no_driver else ()),
-            *(("system.pci_gpus",) if gpus else ()),
+            "driver.device_files" if has_nodes else "",
+            container_gpu.no_driver,
+            "system.pci_gpus" if gpus else "",
         ),
         fixes=(Fix("start-container-in-its-way-with-gpu"),),
     )

@@ -15,7 +15,7 @@ def contradictory_report(
     place: Place,
     contradictions: tuple[Contradiction, ...],
     devices: tuple[Device, ...] | None = None,
-    driver: Driver | None = None,
+    driver: Driver = Driver(),
 ) -> Iterator[Finding]:
     """The report gives two values for one fact, or facts that cannot be of one machine.
 
@@ -39,9 +39,9 @@ def contradictory_report(
     yield from old
 
 
-def _drivers_too_old(devices: tuple[Device, ...], driver: Driver | None) -> Iterator[Finding]:
+def _drivers_too_old(devices: tuple[Device, ...], driver: Driver) -> Iterator[Finding]:
     """Yield a finding for a device that is newer than the driver that the report shows beside it."""
-    if driver is None or driver.version is None:
+    if driver.version is None:
         return
     for number, device in enumerate(devices):
         known = device_capability(device)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.model import AmdGpu, CudaIntent, Device, Finding, Fix, Pytorch, Severity, Symptom, System
+from gpudoctor.model import AmdGpu, CudaIntent, Device, Finding, Fix, Pytorch, Severity, System
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
@@ -32,9 +32,9 @@ def cuda_build_on_amd(
     pytorch: Pytorch,
     amd_gpu: AmdGpu,
     cuda_intent: CudaIntent,
-    system: System | None = None,
+    system: System = System(),
     devices: tuple[Device, ...] | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for NVIDIA's CUDA, and the GPU is an AMD GPU.
 

@@ -11,11 +11,7 @@ ERRORS = {"cuda-999": "error 999, unknown", "cuda-304": "error 304, a call of th
 
 @check(family="driver", explains=("torch-cuda-unavailable", "cupy-unusable"))
 def cuda_init_unknown_error_999(
-    origin: Origin,
-    place: Place,
-    driver_state: DriverState,
-    driver: Driver | None = None,
-    symptoms: Symptoms = None,
+    origin: Origin, place: Place, driver_state: DriverState, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """CUDA fails to initialise with the unknown error 999.
 
@@ -31,7 +27,7 @@ def cuda_init_unknown_error_999(
         if not driver_state.asked:
             raise Skip("driver.cuda_init_code is unknown")
         return
-    reason, facts = _reason(driver) if driver is not None and not place.in_wsl else ("", ())
+    reason, facts = _reason(driver) if not place.in_wsl else ("", ())
     slept = of_kind(symptoms, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
     failed = "CUDA fails once the machine has slept" if slept else f"CUDA cannot be initialised: {ERRORS[said.code]}"
     yield Finding(

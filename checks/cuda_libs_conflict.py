@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import cuda_major_of, wheel_of
-from gpudoctor.model import CudaLibraries, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom
+from gpudoctor.model import CudaLibraries, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom, applicable
 from gpudoctor.registry import Skip, check
-from gpudoctor.symptoms import first, pasted, with_code
+from gpudoctor.symptoms import Symptoms, first, pasted, with_code
 
 FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 # What the errors of cuInit mean. Source: cuda.h of CUDA 13.5
@@ -42,9 +42,7 @@ UNSET_IF_SET = Fix(
         "driver-library-mismatch",
     ),
 )
-def cuda_libs_conflict(
-    cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms: tuple[Symptom, ...] | None = None
-) -> Iterator[Finding]:
+def cuda_libs_conflict(cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
     """CUDA libraries of another origin are loaded before those that belong to the installed packages.
 
     Why: LD_LIBRARY_PATH wins over the folders that wheels name. A libnvJitLink or libnccl of an older toolkit lacks
@@ -135,10 +133,9 @@ def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries) -> Finding:
         severity=Severity.ERROR,
         summary=f"CUDA cannot be initialised, {MEANINGS[error.code]}{f' ({libcuda.path})' if libcuda else ''}",
         subject="libcuda.so.1",
-        facts=(error.fact, *((libcuda.fact,) if libcuda is not None else ())),
-        fixes=(
-            UNSET if cuda_libraries.path_is_set else folder,
-            *(() if is_stub else (Fix("remove-compatibility-package"),)),
+        facts=(error.fact, libcuda.fact if libcuda else ""),
+        fixes=applicable(
+            UNSET if cuda_libraries.path_is_set else folder, None if is_stub else Fix("remove-compatibility-package")
         ),
     )
 

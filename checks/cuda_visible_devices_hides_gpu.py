@@ -2,18 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import (
-    Device,
-    DeviceChoice,
-    Finding,
-    Fix,
-    Gpu,
-    Origin,
-    Pytorch,
-    Severity,
-    Symptom,
-    VisibleDevices,
-)
+from gpudoctor.model import Device, DeviceChoice, Finding, Fix, Gpu, Origin, Pytorch, Severity, Symptom, VisibleDevices
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
@@ -130,7 +119,7 @@ def _wrong_number(said: Symptom, choice: DeviceChoice | None, count: int) -> Fin
         severity=Severity.ERROR,
         summary=f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}",
         subject="device number",
-        facts=(said.fact, *((f"environment.{NVIDIA}",) if choice is not None else ())),
+        facts=(said.fact, f"environment.{NVIDIA}" if choice is not None else ""),
         fixes=(Fix("ask-for-visible-devices"), UNSET),
     )
 

@@ -16,7 +16,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind, pasted
+from gpudoctor.symptoms import Symptoms, first, of_kind, pasted
 
 # Kinds of messages that show it, those that say most first.
 VERSIONS = ("cudnn-older-than-torch", "cudnn-older-than-built", "cudnn-other-than-built", "cudnn-outdated-for-jax")
@@ -43,10 +43,10 @@ LONGEST = 240
 def cudnn_missing_or_mismatch(
     cuda_libraries: CudaLibraries,
     pytorch: Pytorch,
-    torch: Torch | None = None,
-    torch_runtime: TorchRuntime | None = None,
-    python: Python | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    torch: Torch = Torch(),
+    torch_runtime: TorchRuntime = TorchRuntime(),
+    python: Python = Python(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """cuDNN is missing, or another version is loaded than the framework was built with.
 
@@ -72,7 +72,7 @@ def cudnn_missing_or_mismatch(
         return
     skip_unless(pytorch.installed is not False, "PyTorch is not installed")
     skip_unless(pytorch.build_read in (None, "cuda"), "PyTorch is not built for CUDA")
-    missing = (torch.missing_libraries if torch is not None else None) or ()
+    missing = torch.missing_libraries or ()
     skip_unless(all("cudnn" in name for name in missing), "other libraries of PyTorch are missing too")
     own = Fix("unset-variable", name="LD_LIBRARY_PATH", summary=OWN_CUDNN)
     fixes = (own, Fix("reinstall-torch")) if on_path else (Fix("reinstall-torch"),)
@@ -96,8 +96,8 @@ def cudnn_missing_or_mismatch(
             fixes=(Fix("reinstall-torch"),),
         )
     else:
-        known(torch_runtime and torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
-        loaded = torch_runtime.cudnn_version if torch_runtime is not None else None
+        known(torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
+        loaded = torch_runtime.cudnn_version
         wheel = _wheel(pytorch, python)
         if loaded and wheel is not None and wheel[1].release[:3] != cudnn_version(str(loaded)):
             yield Finding(
@@ -175,8 +175,8 @@ def _fixes(symptom: Symptom, pytorch: Pytorch) -> Iterator[Fix]:
         yield Fix("reinstall-torch")
 
 
-def _wheel(pytorch: Pytorch, python: Python | None) -> tuple[str, PackageVersion] | None:
+def _wheel(pytorch: Pytorch, python: Python) -> tuple[str, PackageVersion] | None:
     """Return the wheel of cuDNN for PyTorch's CUDA major version, and the fact that names its version."""
-    if pytorch.cuda_version is None or python is None:
+    if pytorch.cuda_version is None:
         return None
     return python.package(f"nvidia-cudnn-cu{pytorch.cuda_version.major}")

@@ -3,21 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import runs_on, toolkit_span
-from gpudoctor.model import (
-    Compiler,
-    ComputeCapability,
-    Cupy,
-    CupyStatus,
-    Device,
-    Finding,
-    Fix,
-    Gpu,
-    Nvrtc,
-    Severity,
-    Symptom,
-)
+from gpudoctor.model import Compiler, ComputeCapability, Cupy, CupyStatus, Device, Finding, Fix, Gpu, Nvrtc, Severity
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 
 @check(family="cupy", explains=("cupy-unusable",))
@@ -25,9 +13,9 @@ def cupy_arch_unsupported(
     cupy_status: CupyStatus,
     nvrtc: Nvrtc,
     gpu: Gpu,
-    cupy: Cupy | None = None,
+    cupy: Cupy = Cupy(),
     devices: tuple[Device, ...] | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The NVRTC that CuPy uses does not compile for the device's compute capability.
 
@@ -38,7 +26,7 @@ def cupy_arch_unsupported(
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     skip_unless(known(cupy_status.installed, "cupy.distributions"), "CuPy is not installed")
-    skip_unless(cupy is None or cupy.platform != "rocm", "CuPy is not built for CUDA")
+    skip_unless(cupy.platform != "rocm", "CuPy is not built for CUDA")
     skip_unless(devices != (), "there is no NVIDIA GPU")
     if cupy_status.works:
         return
@@ -52,12 +40,9 @@ def cupy_arch_unsupported(
             severity=Severity.WARNING if some else Severity.ERROR,
             summary=f"{compiler.name} compiles for {_described(compiler)}, which does not include {refused[0]}",
             subject="cupy",
-            facts=(compiler.fact, refused[0].fact, *((said.fact,) if said else ())),
+            facts=(compiler.fact, refused[0].fact, said.fact if said else ""),
             fixes=(install,),
-            details={
-                "compute_capability": str(refused[0].capability),
-                "architectures": list(compiler.architectures),
-            },
+            details={"compute_capability": str(refused[0].capability), "architectures": list(compiler.architectures)},
         )
     elif said is not None:
         of = f" for {gpus[0]}{toolkit_span(gpus[0].capability)}" if gpus else ""
@@ -66,7 +51,7 @@ def cupy_arch_unsupported(
             severity=Severity.ERROR,
             summary=f"CuPy cannot compile{of}: {said.text}",
             subject="cupy",
-            facts=(said.fact, *((gpus[0].fact,) if gpus else ())),
+            facts=(said.fact, gpus[0].fact if gpus else ""),
             fixes=(install, other),
         )
     else:

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, CupyStatus, Finding, Gpu, Severity, Symptom
+from gpudoctor.model import CupyRuntime, CupyStatus, Finding, Gpu, Severity
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
 
 
 @check(family="cupy", explains=("cupy-unusable", "cupy-nvrtc-missing", "toolkit-mismatch-building-extension"))
 def cupy_cuda_libs_missing(
-    cupy_status: CupyStatus,
-    gpu: Gpu,
-    cupy_runtime: CupyRuntime | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    cupy_status: CupyStatus, gpu: Gpu, cupy_runtime: CupyRuntime = CupyRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """CuPy finds no cuBLAS, cuFFT or another CUDA library, or not the headers to compile with.
 
@@ -28,11 +25,10 @@ def cupy_cuda_libs_missing(
     if not of_kind(symptoms, "cupy-source-build"):
         skip_unless(known(cupy_status.installed, "cupy.distributions"), "CuPy is not installed")
         skip_unless(gpu.name != "", "there is no NVIDIA GPU for CuPy")
-        cupy_runtime = known(cupy_runtime, "cupy_runtime")
     # A CuPy that answers need not know where the toolkit is.
-    answered = cupy_runtime is not None and bool(cupy_runtime.calls) and cupy_runtime.first_error is None
+    answered = bool(cupy_runtime.calls) and cupy_runtime.first_error is None
     found = [f for f in answers(symptoms, "cupy-cuda-libs-missing") if f.severity is Severity.ERROR or not answered]
     if found:
         yield max(found, key=lambda finding: finding.severity)
-    elif cupy_runtime is not None:
+    elif not of_kind(symptoms, "cupy-source-build"):
         known(cupy_runtime.import_error, "cupy_runtime.import_error")

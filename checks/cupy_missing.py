@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, CupyStatus, Finding, Fix, Gpu, Project, Severity, Symptom
+from gpudoctor.model import Cupy, CupyStatus, Finding, Fix, Gpu, Project, Severity
 from gpudoctor.registry import check, known
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="cupy", explains=("cupy-unusable",))
 def cupy_missing(
-    gpu: Gpu,
-    cupy_status: CupyStatus,
-    cupy: Cupy | None = None,
-    project: Project | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    gpu: Gpu, cupy_status: CupyStatus, cupy: Cupy = Cupy(), project: Project = Project(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """CuPy is not installed.
 
@@ -24,10 +20,10 @@ def cupy_missing(
     there is nothing to install.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
-    none_listed = cupy is not None and cupy.distributions == ()
+    none_listed = cupy.distributions == ()
     refused = of_kind(symptoms, "cupy-not-accessible")
     other_cause = of_kind(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
-    if refused and not other_cause and not (cupy and cupy.distributions) and gpu.name != "":
+    if refused and not other_cause and not cupy.distributions and gpu.name != "":
         yield Finding(
             severity=Severity.ERROR,
             summary="spaCy finds no CuPy that can use the GPU, and the report names none",
@@ -38,7 +34,7 @@ def cupy_missing(
         return
     if known(cupy_status.installed, "cupy.distributions"):
         return
-    requirement = (project or Project()).always_requires("cupy*", "amd-cupy")
+    requirement = project.always_requires("cupy*", "amd-cupy")
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     useless = gpu.name == "" and not requirement
     yield Finding(
@@ -47,7 +43,7 @@ def cupy_missing(
         subject="cupy",
         facts=(
             "cupy.distributions" if none_listed else "cupy_runtime.import_error",
-            *(("project.requirements",) if requirement else ()),
+            "project.requirements" if requirement else "",
         ),
         fixes=() if useless else (Fix("install-cupy"),),
     )

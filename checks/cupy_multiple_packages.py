@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, CupyRuntime, Finding, Fix, Gpu, Severity, Symptom
+from gpudoctor.model import Cupy, CupyRuntime, Finding, Fix, Gpu, Severity
 from gpudoctor.registry import check, known
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(
@@ -18,10 +18,7 @@ from gpudoctor.symptoms import of_kind
     ),
 )
 def cupy_multiple_packages(
-    gpu: Gpu,
-    cupy: Cupy | None = None,
-    cupy_runtime: CupyRuntime | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    gpu: Gpu, cupy: Cupy = Cupy(), cupy_runtime: CupyRuntime = CupyRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """Several CuPy distributions are installed at once.
 
@@ -30,8 +27,8 @@ def cupy_multiple_packages(
     Exception: as long as CuPy works this is a warning.
     Reference: https://docs.cupy.dev/en/stable/install.html#using-pip
     """
-    listed = cupy.distributions if cupy is not None else None
-    error = cupy_runtime.first_error if cupy_runtime is not None else None
+    listed = cupy.distributions
+    error = cupy_runtime.first_error
     warned = of_kind(symptoms, "cupy-multiple-packages")[:1]
     if not warned and len(listed or ()) < 2:
         said = tuple(_said(symptoms, fails=error is not None))
@@ -51,15 +48,15 @@ def cupy_multiple_packages(
         summary=f"{' and '.join(names) if len(names) > 1 else 'Several CuPy packages'} are installed at once",
         subject="cupy",
         facts=(
-            *(("cupy.distributions",) if len(listed or ()) > 1 else ()),
+            "cupy.distributions" if len(listed or ()) > 1 else "",
             *(symptom.fact for symptom in warned),
-            *((error,) if fails and error else ()),
+            error if fails and error else "",
         ),
         fixes=(Fix("install-cupy", named=() if several else tuple(names)),),
     )
 
 
-def _said(symptoms: tuple[Symptom, ...] | None, *, fails: bool) -> Iterator[Finding]:
+def _said(symptoms: Symptoms, *, fails: bool) -> Iterator[Finding]:
     """Yield what a report says of several distributions. fails: whether it shows an error of CuPy."""
     for symptom in of_kind(symptoms, "cupy-multiple-told")[:1]:
         names = sorted({name.lower() for name in symptom.names.values()})

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 
 from gpudoctor.model import CupyNumpy, CupyRuntime, CupyStatus, Finding, Fix, Severity, Symptom
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 
 @check(family="cupy", explains=("cupy-unusable",))
 def cupy_numpy_incompatible(
-    cupy_status: CupyStatus,
-    cupy_numpy: CupyNumpy,
-    cupy_runtime: CupyRuntime | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    cupy_status: CupyStatus, cupy_numpy: CupyNumpy, cupy_runtime: CupyRuntime = CupyRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The installed CuPy does not work with the installed NumPy.
 
@@ -32,14 +29,14 @@ def cupy_numpy_incompatible(
         known(numpy, "cupy.numpy_version")
         known(wanted or None, "cupy.numpy_requirement")
         return
-    imported = cupy_runtime is not None and cupy_runtime.import_error == ""
+    imported = cupy_runtime.import_error == ""
     needs = f" needs NumPy {wanted}" if wanted else " does not work with the NumPy here"
     has = f", and {numpy} is installed" if numpy is not None else ", which is not installed" if wanted else ""
     yield Finding(
         severity=Severity.WARNING if imported and said is None else Severity.ERROR,
         summary=f"{name}{needs}{has}{f' ({said.text})' if said and not outside else ''}",
         subject=f"numpy {numpy}" if numpy else "numpy",
-        facts=(*filter(None, (cupy_numpy.version_fact, cupy_numpy.requirement_fact)), *((said.fact,) if said else ())),
+        facts=(*filter(None, (cupy_numpy.version_fact, cupy_numpy.requirement_fact)), said.fact if said else ""),
         fixes=(Fix("install-numpy-for-cupy", requirement=wanted, installed_fits=not outside), Fix("install-cupy")),
     )
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, CupyStatus, Finding, Fix, Gpu, Nvrtc, Severity, Symptom
+from gpudoctor.model import CupyRuntime, CupyStatus, Finding, Fix, Gpu, Nvrtc, Severity
 from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 
@@ -12,8 +13,8 @@ def cupy_nvrtc_missing(
     cupy_status: CupyStatus,
     gpu: Gpu,
     nvrtc: Nvrtc,
-    cupy_runtime: CupyRuntime | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    cupy_runtime: CupyRuntime = CupyRuntime(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """CuPy finds no NVRTC library.
 
@@ -28,7 +29,7 @@ def cupy_nvrtc_missing(
     skip_unless(gpu.name != "", "there is no NVIDIA GPU for CuPy")
     found = answers(symptoms, "cupy-nvrtc-missing")
     yield from found[:1]
-    not_called = cupy_runtime is None or (cupy_runtime.import_error == "" and cupy_runtime.calls is None)
+    not_called = not cupy_runtime.import_error and cupy_runtime.calls is None
     if not found and not_called and not known(nvrtc.on_disk, nvrtc.unknown):
         yield Finding(
             severity=Severity.ERROR,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpudoctor.data import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Finding, Fix, Gpu, LibraryCall, Severity, Symptom
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 # Without these nothing works in CuPy; without the others, only what they are for.
 ESSENTIAL = ("nvrtc", "elementwise", "cublas")
@@ -19,11 +19,7 @@ OF_A_GPU = ("cupy-own-status", "cupy-own-invalid-ptx")
 
 @check(family="cupy")
 def cupy_unusable(
-    cupy_runtime: CupyRuntime,
-    cupy_status: CupyStatus,
-    gpu: Gpu,
-    cupy: Cupy | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    cupy_runtime: CupyRuntime, cupy_status: CupyStatus, gpu: Gpu, cupy: Cupy = Cupy(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """CuPy is installed and a GPU is there, but importing CuPy or a call into one of its libraries fails.
 
@@ -48,7 +44,7 @@ def cupy_unusable(
             summary=_summary(cupy_runtime, cupy_status, of_a_gpu),
             subject=subject,
             facts=(f"cupy_runtime.{'import_error' if error else 'device_error'}",),
-            fixes=tuple(_fixes(cupy_status, of_a_gpu, bool(cupy and cupy.distributions))),
+            fixes=tuple(_fixes(cupy_status, of_a_gpu, bool(cupy.distributions))),
         )
         return
     yield from _failed_calls(known(cupy_runtime.calls, "cupy_runtime.calls"), subject, symptoms)
@@ -78,9 +74,7 @@ def _fixes(status: CupyStatus, of_a_gpu: Sequence[Symptom], listed: bool) -> Ite
     yield Fix("reinstall-cupy" if status.incomplete or not listed else "install-cupy")
 
 
-def _failed_calls(
-    calls: tuple[LibraryCall, ...], subject: str, symptoms: tuple[Symptom, ...] | None
-) -> Iterator[Finding]:
+def _failed_calls(calls: tuple[LibraryCall, ...], subject: str, symptoms: Symptoms) -> Iterator[Finding]:
     out_of_memory = {symptom.fact for symptom in of_kind(symptoms, "cupy-own-out-of-memory")}
     answered = {n: call for n, call in enumerate(calls) if f"cupy_runtime.calls[{n}].error" not in out_of_memory}
     failed = {n: fault for n, call in answered.items() if (fault := _fault(call))}

@@ -34,11 +34,7 @@ OTHERS_FIRST = (
     ),
 )
 def cupy_wrong_cuda_package(
-    cupy_status: CupyStatus,
-    cupy_mismatch: CupyMismatches,
-    gpu: Gpu,
-    cupy: Cupy | None = None,
-    driver: Driver | None = None,
+    cupy_status: CupyStatus, cupy_mismatch: CupyMismatches, gpu: Gpu, cupy: Cupy = Cupy(), driver: Driver = Driver()
 ) -> Iterator[Finding]:
     """The installed CuPy package is for another CUDA major version than the one present.
 
@@ -59,18 +55,18 @@ def cupy_wrong_cuda_package(
     skip_unless(known(cupy_status.installed, "cupy.distributions"), "CuPy is not installed")
     if cupy_status.works:
         return
-    if cupy is not None and cupy.platform == "rocm":
+    if cupy.platform == "rocm":
         if known(gpu.name, "devices"):
             yield _for_rocm(cupy_status, gpu)
         return
     major = known(cupy_status.cuda_major, "cupy.cuda_major")
     runs = _driver_runs(driver, major)
     if runs is False:
-        yield _driver_finding(cupy_status, major, driver or Driver())
+        yield _driver_finding(cupy_status, major, driver)
     elif cupy_mismatch.by_version is not None:
         yield _finding(cupy_mismatch.by_version, cupy_status)
     elif runs is None:
-        known(driver and (driver.cuda_version or driver.version), "driver.cuda_version")
+        known(driver.cuda_version or driver.version, "driver.cuda_version")
 
 
 def _finding(mismatch: CupyMismatch, cupy_status: CupyStatus) -> Finding:
@@ -92,10 +88,8 @@ def _finding(mismatch: CupyMismatch, cupy_status: CupyStatus) -> Finding:
     )
 
 
-def _driver_runs(driver: Driver | None, major: int) -> bool | None:
+def _driver_runs(driver: Driver, major: int) -> bool | None:
     """Return whether the driver runs programs of the CUDA major version; None if that is unknown."""
-    if driver is None:
-        return None
     first = CudaVersion(major, 0)
     if driver.cuda_version is not None and offered_cuda_can_run(driver.cuda_version, first):
         return True
@@ -113,11 +107,7 @@ def _driver_finding(cupy_status: CupyStatus, major: int, driver: Driver) -> Find
         summary=f"{cupy_status.name} needs a driver for CUDA {major} ({minimum_driver(first)} or newer), and "
         f"driver{version} {f'supports CUDA {offered}' if offered else 'is older'}",
         subject=cupy_status.name,
-        facts=(
-            cupy_status.cuda_fact,
-            *(("driver.version",) if driver.version else ()),
-            *(("driver.cuda_version",) if driver.cuda_version else ()),
-        ),
+        facts=(cupy_status.cuda_fact, "driver.version", "driver.cuda_version"),
         fixes=(Fix("install-cupy"), Fix("update-driver", needed=first)),
     )
 

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import DebugVariable, debug_variables
-from gpudoctor.model import Environment, Finding, Fix, Severity, Symptom, System, Torch
+from gpudoctor.model import Environment, Finding, Fix, Severity, System, Torch
 from gpudoctor.registry import check
+from gpudoctor.symptoms import Symptoms
 
 
 @check(family="cuda")
 def debug_environment_left_on(
-    environment: Environment,
-    torch: Torch | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    environment: Environment, torch: Torch = Torch(), system: System = System(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """An environment variable for finding errors is still set and slows every program down.
 
@@ -25,7 +23,7 @@ def debug_environment_left_on(
         value = environment.get(variable.name)
         if value and variable.is_on(value):
             yield _finding(variable, value, torch, searching=bool(symptoms))
-    threads, processors = environment.get("OMP_NUM_THREADS"), system.cpu_count if system is not None else None
+    threads, processors = environment.get("OMP_NUM_THREADS"), system.cpu_count
     if threads == "1" and processors is not None and processors > 1:
         yield Finding(
             severity=Severity.INFO,
@@ -36,7 +34,7 @@ def debug_environment_left_on(
         )
 
 
-def _finding(variable: DebugVariable, value: str, torch: Torch | None, *, searching: bool) -> Finding:
+def _finding(variable: DebugVariable, value: str, torch: Torch, *, searching: bool) -> Finding:
     """Return the finding. searching: somebody looks for an error."""
     facts: tuple[str, ...] = (f"environment.{variable.name}",)
     severity = Severity.WARNING if variable.slows and not searching else Severity.INFO
@@ -53,6 +51,6 @@ def _finding(variable: DebugVariable, value: str, torch: Torch | None, *, search
     )
 
 
-def _has_no_ptx(torch: Torch | None) -> bool:
-    architectures = torch.architectures if torch is not None and torch.build == "cuda" else None
+def _has_no_ptx(torch: Torch) -> bool:
+    architectures = torch.architectures if torch.build == "cuda" else None
     return bool(architectures) and not any(name.startswith("compute_") for name in architectures or ())

@@ -11,10 +11,7 @@ PROHIBITED = "prohibited"
 
 @check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable"))
 def device_busy(
-    origin: Origin,
-    driver_state: DriverState,
-    devices: tuple[Device, ...] | None = None,
-    symptoms: Symptoms = None,
+    origin: Origin, driver_state: DriverState, devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The device is busy or unavailable: its compute mode, or a process that hangs, lets no program compute.
 

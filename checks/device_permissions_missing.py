@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, Finding, Fix, Place, Severity
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
@@ -12,9 +12,7 @@ from gpudoctor.symptoms.answers import answers
     family="driver",
     explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "driver-not-loaded"),
 )
-def device_permissions_missing(
-    place: Place, driver: Driver | None = None, symptoms: Symptoms = None
-) -> Iterator[Finding]:
+def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms: Symptoms = None) -> Iterator[Finding]:
     """The device nodes of the driver exist, but this user cannot open them.
 
     Why: libcuda opens /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0; if it may not, CUDA sees no device, although
@@ -29,8 +27,6 @@ def device_permissions_missing(
     if said:
         yield from said
         return
-    if driver is None:
-        raise Skip("driver is unknown")
     nodes = known(driver.gpu_nodes, "driver.device_files")
     refused = [node for node in nodes if node.accessible is False]
     gpus = [node for node in nodes if node.path[-1].isdigit()]

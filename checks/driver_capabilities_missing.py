@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import ContainerGpu, Driver, Environment, Finding, Fix, Place, Severity, Symptom, System
+from gpudoctor.model import ContainerGpu, Driver, Environment, Finding, Fix, Place, Severity, System
 from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
@@ -26,10 +27,10 @@ FIXES = (Fix("start-container-with-capabilities", granted="compute,utility"),)
 def driver_capabilities_missing(
     container_gpu: ContainerGpu,
     place: Place,
-    system: System | None = None,
-    driver: Driver | None = None,
-    environment: Environment | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    system: System = System(),
+    driver: Driver = Driver(),
+    environment: Environment = Environment(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The container has the GPU, but not all of the driver's libraries: compute or utility is left out.
 
@@ -53,13 +54,12 @@ def driver_capabilities_missing(
             fixes=FIXES,
         )
         return
-    system = known(system, "system")
     skip_unless(known(system.container, "system.container"), "this is not a container")
     skip_unless(not place.in_wsl, "WSL mounts every library of the driver")
-    nodes, driver = container_gpu.nodes, driver or Driver()
+    nodes = container_gpu.nodes
     if nodes == () and not container_gpu.present:
         return
-    value = environment.get(VARIABLE) if environment is not None else None
+    value = environment.get(VARIABLE)
     cuda_works = driver.cuda_init_code == 0 or bool(driver.libcuda_path)
     left_out = not {"compute", "all"}.intersection(name.strip() for name in (value or DEFAULT).lower().split(","))
     no_compute = container_gpu.no_libcuda or (f"environment.{VARIABLE}" if left_out and not cuda_works else "")
@@ -77,8 +77,8 @@ def driver_capabilities_missing(
         subject=f"{system.container} container",
         facts=(
             fact,
-            *((f"environment.{VARIABLE}",) if value and not fact.startswith("environment") else ()),
-            *(("driver.device_files",) if nodes else ()),
+            f"environment.{VARIABLE}" if value and not fact.startswith("environment") else "",
+            "driver.device_files" if nodes else "",
         ),
         fixes=FIXES,
     )

@@ -9,6 +9,8 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 # Symptoms of the kernel module and of TensorFlow that name both versions.
 MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
 
+UNNAMED = "The driver's libraries and its loaded kernel module are of different versions"
+
 
 @check(
     family="driver",
@@ -24,7 +26,7 @@ MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mism
     ),
 )
 def driver_library_mismatch(
-    driver: Driver | None = None, torch_runtime: TorchRuntime | None = None, symptoms: Symptoms = None
+    driver: Driver = Driver(), torch_runtime: TorchRuntime = TorchRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The driver's libraries and the loaded kernel module are of different versions.
 
@@ -36,9 +38,8 @@ def driver_library_mismatch(
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
     """
     said = first(with_code(symptoms, "nvml-18"), of_kind(symptoms, *MISMATCH), with_code(symptoms, "cuda-803"))
-    if said is None and driver is None:
+    if said is None and driver == Driver():
         raise Skip("driver is unknown")
-    driver = driver or Driver()
     module, library = driver.module_version, driver.library_version
     differ = module is not None and library is not None and module != library
     if said is None and not (differ and _fails(driver, torch_runtime, symptoms)):
@@ -47,25 +48,20 @@ def driver_library_mismatch(
         return
     yield Finding(
         severity=Severity.ERROR,
-        summary=f"The kernel module is of driver {module}, the libraries are of {library}"
-        if differ
-        else "The driver's libraries and its loaded kernel module are of different versions",
+        summary=f"The kernel module is of driver {module}, the libraries are of {library}" if differ else UNNAMED,
         subject="NVIDIA driver",
-        facts=(
-            *((said.fact,) if said is not None else ()),
-            *(("driver.module_version", "driver.library_version") if differ else ()),
-        ),
+        facts=(said.fact if said else "", "driver.module_version", "driver.library_version"),
         fixes=(Fix("load-module-of-libraries"),),
     )
 
 
-def _fails(driver: Driver, torch_runtime: TorchRuntime | None, symptoms: Symptoms) -> bool:
+def _fails(driver: Driver, torch_runtime: TorchRuntime, symptoms: Symptoms) -> bool:
     """Return whether NVML or CUDA fails, by their codes or, in a report, by what a program says.
 
     Raises:
         Skip: that is unknown.
     """
-    unavailable = torch_runtime is not None and torch_runtime.available is False
+    unavailable = torch_runtime.available is False
     unavailable = unavailable or bool(with_code(symptoms, "cuda-100"))
     # A report in which the packages and the module are compared, and no program answers.
     unavailable = unavailable or (bool(of_kind(symptoms, "driver-packages-listed")) and driver.cuda_version is None)

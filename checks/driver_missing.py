@@ -27,9 +27,9 @@ ONLY_WITH_A_DRIVER = ("nvml-driver-not-loaded", "nvml-version-mismatch", "nvidia
 def driver_missing(
     place: Place,
     driver_state: DriverState,
-    driver: Driver | None = None,
-    system: System | None = None,
-    torch_runtime: TorchRuntime | None = None,
+    driver: Driver = Driver(),
+    system: System = System(),
+    torch_runtime: TorchRuntime = TorchRuntime(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """No NVIDIA driver is installed on a machine with an NVIDIA GPU.
@@ -43,7 +43,6 @@ def driver_missing(
     skip_unless(not place.in_container, "the driver of a container is its host's")
     skip_unless(not place.in_wsl, "the driver of WSL is that of Windows")
     skip_unless(not place.is_mac, "macOS has no NVIDIA GPUs")
-    system, driver = system or System(), driver or Driver()
     skip_unless(not system.amd_gfx_targets, "the GPU is of AMD")
     skip_unless(not place.is_tegra, "a Jetson has its driver in its system")
     gpus = system.nvidia_gpus
@@ -62,14 +61,10 @@ def driver_missing(
         summary = "There is no nvidia-smi, which comes with every NVIDIA driver: none is installed, or not for here"
     yield Finding(
         # What computes on the GPU has its driver, wherever nvidia-smi is.
-        severity=Severity.INFO if torch_runtime is not None and torch_runtime.available else Severity.ERROR,
+        severity=Severity.INFO if torch_runtime.available else Severity.ERROR,
         summary=summary,
         subject=subject,
-        facts=(
-            *(("driver.installed",) if certain else ()),
-            *(("system.pci_gpus",) if gpus else ()),
-            *((said.fact,) if said is not None else ()),
-        ),
+        facts=("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else ""),
         fixes=(Fix("install-missing-driver"),),
     )
 

@@ -51,8 +51,8 @@ class _Reason(NamedTuple):
 def driver_not_loaded(
     place: Place,
     driver_state: DriverState,
-    driver: Driver | None = None,
-    system: System | None = None,
+    driver: Driver = Driver(),
+    system: System = System(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The NVIDIA driver is installed, but its kernel module is not loaded.
@@ -66,9 +66,6 @@ def driver_not_loaded(
     """
     skip_unless(not place.in_container, "the kernel module is loaded by the container's host")
     skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
-    if driver is None and not symptoms:
-        raise Skip("driver is unknown")
-    driver, system = driver or Driver(), system or System()
     said = first(with_code(symptoms, "nvml-9")) or _refused(symptoms, driver_state)
     by_message = said is not None and said.fact.startswith("symptoms")
     if (driver.installed is False and not by_message) or system.nvidia_gpus == ():
@@ -87,11 +84,7 @@ def driver_not_loaded(
         summary=f"The NVIDIA driver{f' {version}' if version else ''} is installed, but its kernel module is not "
         f"loaded{reason.text}",
         subject="kernel module nvidia",
-        facts=(
-            *((said.fact,) if said is not None else ()),
-            *(("driver.module_loaded",) if driver.module_loaded is not None else ()),
-            *((reason.fact,) if reason.fact else ()),
-        ),
+        facts=(said.fact if said else "", "driver.module_loaded", reason.fact),
         fixes=reason.fixes,
     )
 

@@ -24,18 +24,13 @@ from gpudoctor.symptoms.answers import answers
 
 @check(
     family="driver",
-    explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "cupy-wrong-cuda-package",
-        "cuda-init-unknown-error-999",
-    ),
+    explains=("torch-cuda-unavailable", "cupy-unusable", "cupy-wrong-cuda-package", "cuda-init-unknown-error-999"),
 )
 def driver_too_old(
     consumers: Consumers,
     driver_state: DriverState,
     pytorch: Pytorch,
-    driver: Driver | None = None,
+    driver: Driver = Driver(),
     devices: tuple[Device, ...] | None = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
@@ -49,7 +44,6 @@ def driver_too_old(
     nvcc is newer than the driver is advice, for libraries bring their own CUDA runtime.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
-    driver = driver or Driver()
     skip_unless(driver.installed is not False, "no driver is installed")
     nvcc = consumers.nvcc if consumers.nvcc is not None and consumers.nvcc.runs is False else None
     refused = [consumer for consumer in consumers.libraries if not consumer.works and consumer.runs is False]
@@ -103,11 +97,7 @@ def _refused(refused: list[Consumer], driver: Driver, state: DriverState) -> Fin
         severity=Severity.ERROR,
         summary=f"{' and '.join(consumer.says for consumer in refused)}, the {_supports(driver, state)}",
         subject=driver.label,
-        facts=(
-            *(consumer.fact for consumer in refused),
-            *_facts(driver),
-            *((state.too_old.fact,) if state.too_old is not None else ()),
-        ),
+        facts=(*(consumer.fact for consumer in refused), *_facts(driver), state.too_old.fact if state.too_old else ""),
         certain=not any(consumer.likely for consumer in refused),
         fixes=(_fix(needed, *(consumer.name for consumer in refused)),),
     )
@@ -128,7 +118,7 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
         severity=Severity.ERROR,
         summary=f"{built_with}, the {_supports(driver, state)}",
         subject=driver.label,
-        facts=(said.fact, *((first.fact,) if first is not None else ()), *_facts(driver)),
+        facts=(said.fact, first.fact if first else "", *_facts(driver)),
         certain=first is None or not first.likely,
         fixes=(_fix(_needed(said, consumers, symptoms), *libraries),),
     )

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import BuiltExtension, Extensions, FailedExtension, Finding, Fix, Pytorch, Severity, Symptom
+from gpudoctor.model import BuiltExtension, Extensions, FailedExtension, Finding, Fix, Pytorch, Severity
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="torch", explains=("torch-import-failed",))
-def extension_abi_mismatch(
-    extensions: Extensions, pytorch: Pytorch, symptoms: tuple[Symptom, ...] | None = None
-) -> Iterator[Finding]:
+def extension_abi_mismatch(extensions: Extensions, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A compiled extension was built against another PyTorch than the installed one.
 
     Why: its import ends with "undefined symbol", or with a libcudart of another CUDA that cannot be opened: PyTorch's

@@ -8,7 +8,7 @@ from gpudoctor.symptoms import of_kind
 
 
 @check(family="python", explains=("torch-import-failed", "extension-abi-mismatch"))
-def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System | None = None) -> Iterator[Finding]:
+def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System = System()) -> Iterator[Finding]:
     """A compiled package asks for a newer glibc or libstdc++ than this system has.
 
     Why: a wheel that was built on a newer distribution fails with "version `GLIBC_2.32' not found" or "GLIBCXX_3.4.32
@@ -21,7 +21,7 @@ def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System |
     for symptom in found:
         file = symptom.names.get("file", "a library").replace("\\", "/").rpartition("/")[2]
         asks = symptom.names.get("version", "a newer one")
-        glibc = system.glibc if system is not None and asks.startswith("GLIBC_") else None
+        glibc = system.glibc if asks.startswith("GLIBC_") else None
         has = f", and this system has {glibc}" if glibc else ""
         yield Finding(
             severity=Severity.ERROR,

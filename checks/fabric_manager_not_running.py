@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.model import Device, Driver, Finding, Fix, Place, Severity
+from gpudoctor.model import Device, Driver, Finding, Fix, Place, Severity, applicable
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -21,10 +21,7 @@ WAITING = ("in-progress", "not-started")
     explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "nccl-p2p-problem"),
 )
 def fabric_manager_not_running(
-    place: Place,
-    driver: Driver | None = None,
-    devices: tuple[Device, ...] | None = None,
-    symptoms: Symptoms = None,
+    place: Place, driver: Driver = Driver(), devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The fabric manager of this NVSwitch machine does not run, or is of another version than the driver.
 
@@ -34,7 +31,7 @@ def fabric_manager_not_running(
     CUDA's error and the fabric's state count there. If CUDA works, a fabric that is not complete is a warning.
     Reference: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
     """
-    driver, gpus = driver or Driver(), devices or ()
+    gpus = devices or ()
     not_ready = first(with_code(symptoms, "cuda-802"))
     said = not_ready or first(of_kind(symptoms, "fabric-manager-*"))
     waiting = [number for number, device in enumerate(gpus) if device.fabric_state in WAITING]
@@ -59,15 +56,15 @@ def fabric_manager_not_running(
         summary=summary,
         subject="fabric manager",
         facts=(
-            *((said.fact,) if said is not None else ()),
+            said.fact if said else "",
             *(f"devices[{number}].fabric_state" for number in waiting[:1]),
-            *(("driver.fabric_manager",) if here.fabric_manager else ()),
+            "driver.fabric_manager" if here.fabric_manager else "",
             *(("driver.fabric_manager_version", "driver.version") if differs else ()),
         ),
-        fixes=(
-            *((Fix("leave-fabric-manager"),) if needless else ()),
+        fixes=applicable(
+            Fix("leave-fabric-manager") if needless else None,
             Fix("start-fabric-manager"),
-            *((Fix("reboot", summary=RESET),) if nvls else ()),
+            Fix("reboot", summary=RESET) if nvls else None,
         ),
     )
 

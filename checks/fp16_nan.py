@@ -23,7 +23,7 @@ WITHOUT_FP16 = (Fix("switch-mixed-precision-off"), Fix("try-cudnn-benchmark-agai
 
 @check(family="precision")
 def fp16_nan(
-    half_precision: HalfPrecision, known_gpus: tuple[KnownGpu, ...], torch_runtime: TorchRuntime | None = None
+    half_precision: HalfPrecision, known_gpus: tuple[KnownGpu, ...], torch_runtime: TorchRuntime = TorchRuntime()
 ) -> Iterator[Finding]:
     """Results in fp16 are NaN or infinity.
 
@@ -37,8 +37,8 @@ def fp16_nan(
     if half_precision.nan is not None:
         yield _said(half_precision.nan, half_precision, known_gpus)
         return
-    skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
-    results = torch_runtime.precision_results if torch_runtime is not None else None
+    skip_unless(torch_runtime.available is not False, "PyTorch can use no GPU here")
+    results = torch_runtime.precision_results
     measured = tuple(_measured(results or ()))
     yield from measured
     faulty = half_precision.faulty

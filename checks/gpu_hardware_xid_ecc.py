@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpudoctor.data import xid_meaning
-from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity
+from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity, applicable
 from gpudoctor.registry import Skip, check
 
 COLD_START = "Turn the machine off and on again: a warm restart does not reset the GPU"
@@ -53,8 +53,8 @@ def _finding(fault: GpuFault) -> Finding:
         summary=f"{fault.subject} shows {_listed(fault.signs)}",
         subject=fault.subject,
         facts=tuple(dict.fromkeys(sign.fact for sign in fault.signs)),
-        fixes=(
-            *((Fix("replace-device"),) if fault.worn_out else ()),
+        fixes=applicable(
+            Fix("replace-device") if fault.worn_out else None,
             Fix("reset-gpu", nvml_index=fault.nvml_index, lost=fault.lost),
         ),
         details={"xids": _xids(fault.signs)},

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Fix, Severity, Symptom, known_facts
+from gpudoctor.model import Device, Finding, Fix, Severity, known_facts
 from gpudoctor.registry import check, known, reachable, settled
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 ALWAYS = ("hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")
@@ -14,9 +15,7 @@ DEGREES_BELOW = 1  # nvidia-smi gives whole degrees, and the driver regulates to
 
 
 @check(family="device")
-def gpu_throttled(
-    devices: tuple[Device, ...] | None = None, symptoms: tuple[Symptom, ...] | None = None
-) -> Iterator[Finding]:
+def gpu_throttled(devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None) -> Iterator[Finding]:
     """The clocks of a device are held down by heat or by its power supply.
 
     Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use. Where the

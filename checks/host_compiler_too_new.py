@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.data.cuda_libraries import USUAL_GCC_LIMIT, newest_gcc
 from gpudoctor.model import CudaVersion, Extensions, Finding, Fix, Severity, Symptom, Toolkit
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # nvcc of CUDA 11.5, the one of Ubuntu 22.04, takes gcc 11 and fails in its std_function.h.
 # Source: https://github.com/NVIDIA/VisRTX/issues/71, https://github.com/NVlabs/instant-ngp/issues/1240
@@ -20,7 +20,7 @@ COMPILERS = {
 
 @check(family="cuda")
 def host_compiler_too_new(
-    extensions: Extensions, toolkit: Toolkit | None = None, symptoms: tuple[Symptom, ...] | None = None
+    extensions: Extensions, toolkit: Toolkit = Toolkit(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The host compiler is newer than this nvcc accepts.
 
@@ -32,9 +32,8 @@ def host_compiler_too_new(
     """
     said = first(of_kind(symptoms, "compiler-*"))
     if said is not None:
-        yield _failed_build(said, toolkit or Toolkit())
+        yield _failed_build(said, toolkit)
         return
-    toolkit = known(toolkit, "toolkit")
     skip_unless(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch or CuPy")
     skip_unless(known(toolkit.host_compiler, "toolkit.host_compiler") == "gcc", "the host compiler is not gcc")
     version = known(toolkit.host_compiler_version, "toolkit.host_compiler_version")
@@ -50,8 +49,8 @@ def host_compiler_too_new(
         facts=(
             "toolkit.host_compiler_version",
             "toolkit.host_compiler_max",
-            *(("toolkit.nvcc_version",) if toolkit.nvcc_version else ()),
-            *(("project.requirements",) if extension else ()),
+            "toolkit.nvcc_version",
+            "project.requirements" if extension else "",
         ),
         fixes=(Fix("install-gcc", newest=newest),),
     )
@@ -70,7 +69,7 @@ def _failed_build(symptom: Symptom, toolkit: Toolkit) -> Finding:
         severity=Severity.ERROR,
         summary=summary,
         subject=compiler,
-        facts=(symptom.fact, *(("toolkit.nvcc_version",) if toolkit.nvcc_version else ())),
+        facts=(symptom.fact, "toolkit.nvcc_version"),
         fixes=fixes,
         details=dict(symptom.names),
     )

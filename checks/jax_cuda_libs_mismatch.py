@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Symptom
+from gpudoctor.model import Finding
 from gpudoctor.registry import check, skip_unless
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 
 @check(family="cuda", explains=("cuda-libs-conflict",))
-def jax_cuda_libs_mismatch(symptoms: tuple[Symptom, ...] | None = None) -> Iterator[Finding]:
+def jax_cuda_libs_mismatch(symptoms: Symptoms = None) -> Iterator[Finding]:
     """JAX finds a CUDA library that is older than the one it was built with.
 
     Why: JAX then leaves the GPU alone: "Found cuBLAS version 120103, but JAX was built against version 120205, which is

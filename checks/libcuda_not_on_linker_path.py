@@ -23,7 +23,7 @@ LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-witho
 def libcuda_not_on_linker_path(
     place: Place,
     pytorch: Pytorch,
-    driver: Driver | None = None,
+    driver: Driver = Driver(),
     devices: tuple[Device, ...] | None = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
@@ -40,7 +40,6 @@ def libcuda_not_on_linker_path(
         yield from linker
         return
     skip_unless(not place.in_wsl, "where libcuda lies in WSL is for wsl-driver-problem")
-    driver = driver or Driver()
     loader = first(of_kind(symptoms, *LOADERS)) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
@@ -65,6 +64,6 @@ def libcuda_not_on_linker_path(
             summary=f"The loader finds no libcuda.so.1, although {of_driver[0]} is there"
             + (f" ({reason})" if reason else ""),
             subject="libcuda.so.1",
-            facts=("driver.libcuda_path", "driver.libcuda_files", *(("driver.libcuda_error",) if reason else ())),
+            facts=("driver.libcuda_path", "driver.libcuda_files", "driver.libcuda_error" if reason else ""),
             fixes=(Fix("add-libcuda-folder", folder=of_driver[0].rpartition("/")[0]),),
         )

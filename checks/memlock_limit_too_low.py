@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, Symptom, System
+from gpudoctor.model import Finding, Fix, Severity, System
 from gpudoctor.registry import check, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 MIB = 1024 * 1024
 # With 64 MiB a completion queue could not be made. Source: NVIDIA/cudf-spark#7632
@@ -12,9 +12,7 @@ TOO_LOW_BYTES = 64 * MIB
 
 
 @check(family="container", explains=("nccl-p2p-problem",))
-def memlock_limit_too_low(
-    symptoms: tuple[Symptom, ...] | None = None, system: System | None = None
-) -> Iterator[Finding]:
+def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) -> Iterator[Finding]:
     """A program with InfiniBand may lock too little memory for it.
 
     Why: RDMA registers buffers, which locks them in memory. Beyond the limit, NCCL ends with "Call to ibv_reg_mr failed
@@ -23,18 +21,18 @@ def memlock_limit_too_low(
     If no program reports a failure, this is advice. Containers seen from outside have container-setup-memlock-too-low.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
-    limit = system.memlock_limit_bytes if system is not None else None
+    limit = system.memlock_limit_bytes
     for exceeded in of_kind(symptoms, "memlock-exceeded")[:1]:
         yield Finding(
             severity=Severity.ERROR,
             summary="InfiniBand could not register memory, which the process may lock only "
             f"{f'up to {_size(limit)}' if limit else 'up to its limit (memlock)'}",
             subject="memlock",
-            facts=(exceeded.fact, *(("system.memlock_limit_bytes",) if limit else ())),
+            facts=(exceeded.fact, "system.memlock_limit_bytes" if limit else ""),
             fixes=(Fix("give-container-locked-memory"), Fix("raise-memlock-limit")),
         )
         return
-    skip_unless(system and system.has_infiniband, "nothing here uses InfiniBand")
+    skip_unless(system.has_infiniband, "nothing here uses InfiniBand")
     if limit and limit <= TOO_LOW_BYTES:
         yield Finding(
             severity=Severity.INFO,  # whether a program uses the devices is unknown

@@ -14,15 +14,12 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 FIRST_BRANCH_WITH_SEVERAL = 570
 
 
-@check(
-    family="multi-gpu",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu"),
-)
+@check(family="multi-gpu", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu"))
 def mig_misconfigured(
     devices: tuple[Device, ...] | None = None,
-    driver: Driver | None = None,
-    environment: Environment | None = None,
-    torch_runtime: TorchRuntime | None = None,
+    driver: Driver = Driver(),
+    environment: Environment = Environment(),
+    torch_runtime: TorchRuntime = TorchRuntime(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """MIG is on without an instance, or devices are addressed in a way that MIG does not allow.
@@ -33,8 +30,8 @@ def mig_misconfigured(
     long as nothing in it says that a device is missing.
     Reference: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
     """
-    value = environment.get(VARIABLE) if environment is not None else None
-    names = (torch_runtime.device_names if torch_runtime is not None else None) or ()
+    value = environment.get(VARIABLE)
+    names = torch_runtime.device_names or ()
     unusable = next(_unusable(symptoms, value, devices or (), names), None)
     if unusable is not None:
         yield unusable
@@ -50,8 +47,8 @@ def mig_misconfigured(
     if empty:
         yield _no_instance(empty, devices)
     if partitioned and len(empty) < len(partitioned):
-        unavailable = torch_runtime is not None and torch_runtime.available is False
-        for finding in _addresses(value, partitioned, devices, driver or Driver()):
+        unavailable = torch_runtime.available is False
+        for finding in _addresses(value, partitioned, devices, driver):
             yield replace(finding, severity=Severity.ERROR) if unavailable else finding
 
 

@@ -9,8 +9,7 @@ NEEDED = ("torch", "cupy", "numpy")
 
 
 @check(
-    family="python",
-    explains=("torch-import-failed", "torch-cuda-unavailable", "torch-wrong-results", "cupy-unusable"),
+    family="python", explains=("torch-import-failed", "torch-cuda-unavailable", "torch-wrong-results", "cupy-unusable")
 )
 def module_shadowed(python: Python) -> Iterator[Finding]:
     """A file or folder of the working directory is imported in place of an installed module.

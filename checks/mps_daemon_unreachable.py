@@ -17,7 +17,7 @@ ERRORS = {
 
 @check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999"))
 def mps_daemon_unreachable(
-    origin: Origin, driver_state: DriverState, environment: Environment | None = None, symptoms: Symptoms = None
+    origin: Origin, driver_state: DriverState, environment: Environment = Environment(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """CUDA is to run through the Multi-Process Service (MPS), and its daemon or server does not answer.
 
@@ -32,12 +32,12 @@ def mps_daemon_unreachable(
         if not driver_state.asked:
             raise Skip("driver.cuda_init_code is unknown")
         return
-    folder = environment.get(FOLDER) if environment is not None else None
+    folder = environment.get(FOLDER)
     without = f"Or run without MPS: remove {FOLDER}, and the folder {DEFAULT_FOLDER} if an ended daemon left it"
     yield Finding(
         severity=Severity.ERROR,
         summary=ERRORS[said.code] + (f'; {FOLDER} is "{folder}"' if folder else ""),
         subject="MPS",
-        facts=(said.fact, *((f"environment.{FOLDER}",) if folder else ())),
+        facts=(said.fact, f"environment.{FOLDER}" if folder else ""),
         fixes=(Fix("restart-mps-daemon"), Fix("unset-variable", name=FOLDER, summary=without)),
     )

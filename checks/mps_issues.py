@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Fix, Pytorch, Severity, Symptom, System, TorchRuntime
+from gpudoctor.model import Environment, Finding, Fix, Pytorch, Severity, System, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
 
 WATERMARK = "PYTORCH_MPS_HIGH_WATERMARK_RATIO"
@@ -18,10 +18,10 @@ KINDS = (
 @check(family="vendor", explains=("torch-cpu-build", "torch-cuda-unavailable", "no-nvidia-gpu", "driver-missing"))
 def mps_issues(
     pytorch: Pytorch,
-    torch_runtime: TorchRuntime | None = None,
-    system: System | None = None,
-    environment: Environment | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    torch_runtime: TorchRuntime = TorchRuntime(),
+    system: System = System(),
+    environment: Environment = Environment(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The GPU of this Mac is not available to PyTorch, or a program asks it for what it does not have.
 
@@ -32,12 +32,10 @@ def mps_issues(
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
     said = [finding for kind in KINDS for finding in answers(of_kind(symptoms, kind), "mps-issues")]
-    said = said or list(_cuda_on_mac(system or System(), symptoms))
+    said = said or list(_cuda_on_mac(system, symptoms))
     if said:
         yield said[0]
         return
-    torch_runtime = known(torch_runtime, "torch_runtime")
-    system = known(system, "system")
     skip_unless(known(system.os, "system.os") == "darwin", "this is not a Mac")
     skip_unless(pytorch.installed is not False, "PyTorch is not installed")
     yield from _memory_limit(environment)
@@ -50,12 +48,12 @@ def mps_issues(
         if built is False
         else "PyTorch is built with MPS, but macOS does not offer the device",
         subject="MPS",
-        facts=("torch_runtime.mps_available", *(("torch_runtime.mps_built",) if built is not None else ())),
+        facts=("torch_runtime.mps_available", "torch_runtime.mps_built" if built is not None else ""),
         fixes=(Fix("install-arm64-torch" if built is False else "update-macos"),),
     )
 
 
-def _cuda_on_mac(system: System, symptoms: tuple[Symptom, ...] | None) -> Iterator[Finding]:
+def _cuda_on_mac(system: System, symptoms: Symptoms) -> Iterator[Finding]:
     """Yield a finding if a program asks for CUDA on a Mac.
 
     On an Intel Mac only a CUDA build looks for a driver: somebody built it for a Mac of the time before MPS.
@@ -75,8 +73,8 @@ def _cuda_on_mac(system: System, symptoms: tuple[Symptom, ...] | None) -> Iterat
         )
 
 
-def _memory_limit(environment: Environment | None) -> Iterator[Finding]:
-    value = environment.get(WATERMARK) if environment is not None else None
+def _memory_limit(environment: Environment) -> Iterator[Finding]:
+    value = environment.get(WATERMARK)
     if value is not None and value.strip() in ("0", "0.0"):
         yield Finding(
             severity=Severity.INFO,

@@ -58,8 +58,8 @@ LOG = _set("NCCL_DEBUG", "INFO", WHERE_IT_STOPS)
 def nccl_p2p_problem(
     place: Place,
     devices: tuple[Device, ...] | None = None,
-    environment: Environment | None = None,
-    system: System | None = None,
+    environment: Environment = Environment(),
+    system: System = System(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """NCCL hangs or fails, or something stands between the GPUs of a job: a path switched off, an IOMMU, ACS.
@@ -82,7 +82,7 @@ def nccl_p2p_problem(
     if devices is None:
         raise Skip("devices: not known")
     skip_unless(len(devices) > 1, "there is only one GPU")
-    variables = {name: (environment or Environment()).get(name) or "0" for name in SWITCHES}
+    variables = {name: environment.get(name) or "0" for name in SWITCHES}
     for name, value in variables.items():
         if value != "0":
             yield Finding(
@@ -93,7 +93,7 @@ def nccl_p2p_problem(
                 fixes=(Fix("unset-variable", name=name),),
             )
     direct = not place.in_wsl and not any(device.nvlinks_active for device in devices)
-    if system is not None and system.iommu and direct and variables["NCCL_P2P_DISABLE"] == "0":
+    if system.iommu and direct and variables["NCCL_P2P_DISABLE"] == "0":
         yield Finding(
             severity=Severity.INFO,
             summary=f"An IOMMU is on, and {len(devices)} GPUs without NVLink exchange data over PCIe: NCCL may hang",

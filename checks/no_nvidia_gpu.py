@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Consumers, DriverState, Finding, Fix, GpuNeed, Place, Pytorch, Severity, Symptom, System
+from gpudoctor.model import (
+    Consumers,
+    DriverState,
+    Finding,
+    Fix,
+    GpuNeed,
+    Place,
+    Pytorch,
+    Severity,
+    Symptom,
+    System,
+    applicable,
+)
 from gpudoctor.registry import check, known, skip_unless
 
 VENDORS = {"amd": "AMD", "intel": "Intel"}
@@ -35,7 +47,7 @@ def no_nvidia_gpu(
     consumers: Consumers,
     driver_state: DriverState,
     gpu_need: GpuNeed,
-    system: System | None = None,
+    system: System = System(),
 ) -> Iterator[Finding]:
     """There is no NVIDIA GPU to use.
 
@@ -44,7 +56,6 @@ def no_nvidia_gpu(
     Exception: WSL and the boards of the Jetson family have no GPU on the PCI bus; macOS has none since 10.14.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu
     """
-    system = system or System()
     skip_unless(not place.is_mac or driver_state.not_found, "macOS has no NVIDIA GPUs")
     skip_unless(not place.is_tegra, "the GPU of a Jetson is not on the PCI bus")
     skip_unless(pytorch.build != "rocm", "PyTorch is built for AMD")
@@ -69,7 +80,7 @@ def no_nvidia_gpu(
         severity=Severity.WARNING if gpu_need.asked else Severity.INFO,
         summary=f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(pytorch, consumers)}",
         subject="GPU",
-        facts=("system.pci_gpus", *((pytorch.facts["build"],) if pytorch.build else ())),
+        facts=("system.pci_gpus", pytorch.facts["build"] if pytorch.build else ""),
         fixes=ELSEWHERE if gpu_need.asked else (),
     )
 
@@ -87,10 +98,7 @@ def _denied(said: Symptom, *, asked: bool) -> Finding:
         summary=summary,
         subject="GPU",
         facts=(said.fact,),
-        fixes=(
-            *((Fix("look-for-gpu-on-bus"),) if by_kernel else ()),
-            *(ELSEWHERE if asked or by_kernel else ()),
-        ),
+        fixes=applicable(Fix("look-for-gpu-on-bus") if by_kernel else None, *(ELSEWHERE if asked or by_kernel else ())),
     )
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Container, DriverState, Finding, Fix, Gpu, Place, SeenSetup, Severity, Symptom
+from gpudoctor.model import Container, DriverState, Finding, Fix, Gpu, Place, SeenSetup, Severity
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
 
 ID = "nvidia-container-toolkit-missing"
@@ -19,8 +19,8 @@ def nvidia_container_toolkit_missing(
     gpu: Gpu,
     driver_state: DriverState,
     setups: tuple[SeenSetup, ...],
-    container: Container | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    container: Container = Container(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The container engine of this machine cannot hand the GPU to a container.
 
@@ -37,7 +37,6 @@ def nvidia_container_toolkit_missing(
         return
     refused = any(seen.engine_lack or answers(seen.failures, ID) for seen in setups)
     skip_unless(not refused, "a container that was looked at shows what the engine lacks")
-    container = known(container, "container")
     skip_unless(not place.in_container, "containers are started by this one's host")
     skip_unless(not (place.is_windows or place.is_mac), "the toolkit is for Linux")
     skip_unless(not place.in_wsl, "Docker Desktop hands the GPU to containers of WSL by itself")
@@ -65,7 +64,7 @@ def nvidia_container_toolkit_missing(
     )
 
 
-def _reported(symptoms: tuple[Symptom, ...] | None, driver_state: DriverState) -> Iterator[Finding]:
+def _reported(symptoms: Symptoms, driver_state: DriverState) -> Iterator[Finding]:
     """Yield what the messages of engines and container runtimes answer.
 
     If the driver works on the host, a libcuda that alone is missing is libcuda-not-on-linker-path.

@@ -15,7 +15,7 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # The open module needs the GPU System Processor, which came with Turing.
@@ -36,8 +36,8 @@ FIRST_SUPPORTED = ComputeCapability(7, 5)
 def open_kernel_module_unsupported_gpu(
     place: Place,
     driver_state: DriverState,
-    driver: Driver | None = None,
-    system: System | None = None,
+    driver: Driver = Driver(),
+    system: System = System(),
     devices: tuple[Device, ...] | None = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
@@ -49,10 +49,7 @@ def open_kernel_module_unsupported_gpu(
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/kernel_open.html
     """
     skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
-    if driver is None and not symptoms:
-        raise Skip("driver is unknown")
-    driver = driver or Driver()
-    gpus = system.nvidia_gpus if system is not None else None
+    gpus = system.nvidia_gpus
     left_out = [gpu for gpu in gpus or () if _is_too_old(gpu) and not _is_listed(gpu, devices)]
     refused = first(of_kind(symptoms, "nvrm-open-module-unsupported"))
     if refused is None:
@@ -71,10 +68,7 @@ def open_kernel_module_unsupported_gpu(
         summary=f"The open kernel module{version} is loaded, which supports compute capability {FIRST_SUPPORTED} and "
         f"newer, not {name}",
         subject=name,
-        facts=(
-            refused.fact if refused is not None else "driver.module_flavor",
-            *(("system.pci_gpus",) if left_out else ()),
-        ),
+        facts=(refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if left_out else ""),
         fixes=(Fix("install-proprietary-module"),),
     )
 

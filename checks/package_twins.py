@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.packages import SharedModule, shared_modules
-from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Severity, Symptom, Torch
+from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Severity, Torch
 from gpudoctor.registry import check, known
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="python")
 def package_twins(
-    gpu: Gpu,
-    python: Python | None = None,
-    torch: Torch | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    gpu: Gpu, python: Python = Python(), torch: Torch = Torch(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
@@ -34,9 +31,9 @@ def package_twins(
             facts=(symptom.fact, both[0].fact),
             fixes=(Fix("keep-one-distribution", names=("onnxruntime", "onnxruntime-gpu"), keep="onnxruntime-gpu"),),
         )
-    if without_cuda and both and (python is None or python.packages is None):
+    if without_cuda and both and (python.packages is None):
         return
-    packages = known(python.packages if python is not None else None, "python.packages")
+    packages = known(python.packages, "python.packages")
     for module in shared_modules():
         twins = _in_one_folder([package for package in packages if package.name in module.distributions])
         if len({package.name for package in twins}) > 1 and not (without_cuda and both):
@@ -73,23 +70,20 @@ def _finding(module: SharedModule, twins: list[Package], packages: tuple[Package
     )
 
 
-def _torch_twice(packages: tuple[Package, ...], torch: Torch | None) -> Iterator[Finding]:
+def _torch_twice(packages: tuple[Package, ...], torch: Torch) -> Iterator[Finding]:
     """Yield a finding if PyTorch was installed over another one: by pip over conda's, or twice in one folder."""
     places = [number for number, package in enumerate(packages) if package.name == "torch"]
     found = [packages[number] for number in places]
-    over_conda = torch is not None and bool(torch.conda_build) and any(p.installer in ("pip", "uv") for p in found)
+    over_conda = bool(torch.conda_build) and any(p.installer in ("pip", "uv") for p in found)
     twice = len(_in_one_folder(found)) > 1
     if not over_conda and not twice:
         return
     named = " and ".join(f"{package.version} of {package.installer or 'an unknown tool'}" for package in found)
-    conda = f", over conda's build {torch.conda_build}" if torch is not None and over_conda and not twice else ""
+    conda = f", over conda's build {torch.conda_build}" if over_conda and not twice else ""
     yield Finding(
         severity=Severity.WARNING,
         summary=f"PyTorch is installed twice in one environment: {named}{conda}",
         subject="torch",
-        facts=(
-            *(f"python.packages[{number}].version" for number in places),
-            *(("torch.conda_build",) if over_conda else ()),
-        ),
+        facts=(*(f"python.packages[{number}].version" for number in places), "torch.conda_build" if over_conda else ""),
         fixes=(Fix("keep-one-torch"),),
     )

@@ -11,7 +11,7 @@ DIED = "killed by "  # how a death by signal is reported
 
 
 @check(family="tool")
-def probe_failed(reports: tuple[ProbeReport, ...], driver: Driver | None = None) -> Iterator[Finding]:
+def probe_failed(reports: tuple[ProbeReport, ...], driver: Driver = Driver()) -> Iterator[Finding]:
     """A probe crashed, hung or failed, so the checks that need its facts cannot answer.
 
     Why: a library or driver that crashes or hangs when gpudoctor asks it does the same in your programs: then this is
@@ -29,9 +29,9 @@ def probe_failed(reports: tuple[ProbeReport, ...], driver: Driver | None = None)
             yield _finding(number, name, report)
 
 
-def _is_answer(report: ProbeReport, driver: Driver | None) -> bool:
+def _is_answer(report: ProbeReport, driver: Driver) -> bool:
     """Return whether the devices are unknown because the driver said so, rather than nothing."""
-    answered = driver is not None and bool(driver.nvml_code or driver.nvml_error)
+    answered = bool(driver.nvml_code or driver.nvml_error)
     return report.section == "devices" and report.state == "failed" and answered
 
 

@@ -15,7 +15,7 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
@@ -36,8 +36,8 @@ FIRST_UNSUPPORTED = ComputeCapability(10, 0)
 def proprietary_kernel_module_unsupported_gpu(
     place: Place,
     driver_state: DriverState,
-    driver: Driver | None = None,
-    system: System | None = None,
+    driver: Driver = Driver(),
+    system: System = System(),
     devices: tuple[Device, ...] | None = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
@@ -49,14 +49,11 @@ def proprietary_kernel_module_unsupported_gpu(
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
     skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
-    if driver is None and not symptoms:
-        raise Skip("driver is unknown")
-    driver = driver or Driver()
     refused = first(of_kind(symptoms, "nvrm-open-module-required"))
     none_found = of_kind(symptoms, "nvidia-smi-no-devices")
     if driver_state.works or (devices and refused is None and not none_found):
         return
-    gpus = system.nvidia_gpus if system is not None else None
+    gpus = system.nvidia_gpus
     new = [gpu for gpu in gpus or () if _is_new(gpu)]
     if refused is None:
         if known(driver.module_flavor, "driver.module_flavor") != "proprietary":
@@ -70,10 +67,7 @@ def proprietary_kernel_module_unsupported_gpu(
         severity=Severity.ERROR,
         summary=f"The proprietary kernel module{version} is loaded, and {name} needs the open one",
         subject=name,
-        facts=(
-            refused.fact if refused is not None else "driver.module_flavor",
-            *(("system.pci_gpus",) if new else ()),
-        ),
+        facts=(refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if new else ""),
         fixes=(Fix("install-open-module"),),
     )
 

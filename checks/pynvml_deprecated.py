@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, PackageVersion, Python, Severity, Symptom
+from gpudoctor.model import Finding, Fix, PackageVersion, Python, Severity
 from gpudoctor.registry import check, known
-from gpudoctor.symptoms import first, of_kind, pasted
+from gpudoctor.symptoms import Symptoms, first, of_kind, pasted
 from gpudoctor.symptoms.answers import answers
 
 # From 12 on the distribution has no NVML binding of its own and requires nvidia-ml-py.
@@ -13,7 +13,7 @@ FIRST_REDIRECT = (12,)
 
 
 @check(family="python")
-def pynvml_deprecated(python: Python | None = None, symptoms: tuple[Symptom, ...] | None = None) -> Iterator[Finding]:
+def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> Iterator[Finding]:
     """The package pynvml is installed where nvidia-ml-py belongs, or a file pynvml.py hides it.
 
     Why: both install the module pynvml. The old package's own copy is out of date, and which of two is imported depends
@@ -21,7 +21,7 @@ def pynvml_deprecated(python: Python | None = None, symptoms: tuple[Symptom, ...
     Exception: nvidia-ml-py alone passes; the module that it installs is called pynvml too.
     Reference: https://github.com/gpuopenanalytics/pynvml
     """
-    found = python.package("pynvml") if python is not None else None
+    found = python.package("pynvml")
     name = f"pynvml {found[1]}" if found else "pynvml"
     said = of_kind(pasted(symptoms), "pynvml-deprecated", "pynvml-attribute-missing")[:1]
     for symptom in said:
@@ -37,7 +37,7 @@ def pynvml_deprecated(python: Python | None = None, symptoms: tuple[Symptom, ...
     elif warned is not None:
         yield _finding("PyTorch warns that the package pynvml is deprecated", "pynvml", warned.fact)
     elif hiding is None:
-        known(python and python.packages, "python.packages")
+        known(python.packages, "python.packages")
     if hiding is not None:
         number, path = hiding
         yield Finding(
@@ -49,8 +49,8 @@ def pynvml_deprecated(python: Python | None = None, symptoms: tuple[Symptom, ...
         )
 
 
-def _hiding(python: Python | None) -> tuple[int, str] | None:
-    for number, path in enumerate((python.shadowed_modules if python is not None else None) or ()):
+def _hiding(python: Python) -> tuple[int, str] | None:
+    for number, path in enumerate(python.shadowed_modules or ()):
         if path.replace("\\", "/").endswith(("/pynvml.py", "/pynvml/__init__.py")):
             return number, path
     return None

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from gpudoctor.data import torch_releases
 from gpudoctor.data.torch_wheels import is_32_bit, newest_pythons, pythons_of, release_of, releases_for, torch_platform
-from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, Symptom, System, TorchNeed, TorchRequest
+from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, System, TorchNeed, TorchRequest
 from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 
@@ -14,9 +15,9 @@ def python_version_no_wheel(
     torch_request: TorchRequest,
     torch_need: TorchNeed,
     pytorch: Pytorch,
-    python: Python | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    python: Python = Python(),
+    system: System = System(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """PyTorch has no wheel for this Python version or platform.
 
@@ -59,18 +60,18 @@ def python_version_no_wheel(
         facts=(
             "python.version",
             "system.machine",
-            *(("system.glibc",) if is_musl else ()),
-            *(("python.platform_tag",) if needs_64_bit else ()),
-            *(("project.requirements",) if requirement else ()),
+            "system.glibc" if is_musl else "",
+            "python.platform_tag" if needs_64_bit else "",
+            "project.requirements" if requirement else "",
             *pytorch.paths("installed"),
         ),
         fixes=(Fix("make-environment-for-torch", platform=platform, specifier=specifier),),
     )
 
 
-def _refused(request: TorchRequest, python: Python | None) -> Finding:
+def _refused(request: TorchRequest, python: Python) -> Finding:
     """Return the finding if an installer found no wheel for its Python."""
-    version = python.version if python is not None else None
+    version = python.version
     own = version.minor_release if version is not None else ""
     tags = newest_pythons((release_of(request.version) or torch_releases()[-1],), request.wheel_platform)
     on = f"Python {own}" if own and own not in tags else "the Python or the platform that asked"
@@ -80,6 +81,6 @@ def _refused(request: TorchRequest, python: Python | None) -> Finding:
         severity=Severity.ERROR,
         summary=f"{request.asked} has no wheel for {on}{has}",
         subject=request.asked,
-        facts=(request.fact, *(("python.version",) if version is not None else ())),
+        facts=(request.fact, "python.version" if version is not None else ""),
         fixes=(Fix("use-python-with-torch-wheel"),),
     )

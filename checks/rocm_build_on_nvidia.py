@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Device, Finding, Fix, Pytorch, Severity, Symptom, System
+from gpudoctor.model import Device, Finding, Fix, Pytorch, Severity, System
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx", "rocm-stack-incomplete"))
 def rocm_build_on_nvidia(
-    pytorch: Pytorch,
-    system: System | None = None,
-    devices: tuple[Device, ...] | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, system: System = System(), devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch is built for AMD's ROCm, and the GPU is an NVIDIA GPU.
 
@@ -23,7 +20,6 @@ def rocm_build_on_nvidia(
     Reference: https://pytorch.org/get-started/locally/
     """
     skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
-    system = system or System()
     gpus = system.nvidia_gpus or ()
     amd = [gpu for gpu in system.pci_gpus or () if gpu.vendor == "amd"]
     if system.amd_gfx_targets or of_kind(symptoms, "amd-gpu-named", "rocm-gfx-target"):

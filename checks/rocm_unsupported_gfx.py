@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import OVERRIDE, gfx_target, rocm_targets_after
-from gpudoctor.model import AmdGpu, Environment, Finding, Fix, Pytorch, Severity, Symptom
+from gpudoctor.model import AmdGpu, Environment, Finding, Fix, Pytorch, Severity
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 KINDS = (
     *("hip-invalid-device-function", "ggml-invalid-device-function", "hip-no-binary"),
@@ -21,10 +21,7 @@ FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")
 
 @check(family="vendor", explains=("torch-cuda-unavailable", "torch-no-kernel-for-device"))
 def rocm_unsupported_gfx(
-    pytorch: Pytorch,
-    amd_gpu: AmdGpu,
-    environment: Environment | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, amd_gpu: AmdGpu, environment: Environment = Environment(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The ROCm build of PyTorch has no code for this AMD GPU.
 
@@ -39,7 +36,7 @@ def rocm_unsupported_gfx(
     if said is None:
         skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
     targets = amd_gpu.targets
-    override = (environment.get(OVERRIDE) if environment is not None else None) or ""
+    override = environment.get(OVERRIDE) or ""
     built = _built_for(pytorch)
     if said is None:
         skip_unless(known(targets, "system.amd_gfx_targets"), "there is no AMD GPU")
@@ -63,10 +60,10 @@ def rocm_unsupported_gfx(
         summary=summary + (f" ({OVERRIDE}={override})" if override else ""),
         subject=name,
         facts=(
-            *((said.fact,) if said else ()),
-            *((amd_gpu.fact,) if amd_gpu.fact else ()),
+            said.fact if said else "",
+            amd_gpu.fact,
             *pytorch.paths("architectures"),
-            *((f"environment.{OVERRIDE}",) if override else ()),
+            f"environment.{OVERRIDE}" if override else "",
         ),
         fixes=(Fix("run-code-for-gfx-target", name=name, built=built or (), override=override),),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Container, Finding, Fix, Place, Pytorch, Severity, Symptom, System
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
 
 MIB = 1024 * 1024
@@ -17,9 +17,9 @@ PROGRAMS = {"nccl": "NCCL", "ray": "Ray"}
 def shm_too_small(
     place: Place,
     pytorch: Pytorch,
-    system: System | None = None,
-    container: Container | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    system: System = System(),
+    container: Container = Container(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The shared memory is too small for the data loader's workers and NCCL.
 
@@ -33,7 +33,6 @@ def shm_too_small(
     for failure in of_kind(symptoms, "shm-*")[:1]:
         yield next(iter(answers((failure,), "shm-too-small")), _too_small(failure, place, system, container))
         return
-    system = known(system, "system")
     skip_unless(known(system.container, "system.container"), "this is not a container")
     if not of_kind(symptoms, "data-loader-workers"):
         skip_unless(known(pytorch.installed, "torch.installed"), "PyTorch is not installed")
@@ -51,11 +50,11 @@ def shm_too_small(
     )
 
 
-def _too_small(failure: Symptom, place: Place, system: System | None, container: Container | None) -> Finding:
-    size = system.shm_total_bytes if system is not None else None
-    size = size or (container.shm_size_bytes if container is not None else None)
+def _too_small(failure: Symptom, place: Place, system: System, container: Container) -> Finding:
+    size = system.shm_total_bytes
+    size = size or container.shm_size_bytes
     program = PROGRAMS.get(failure.library, "the workers of PyTorch's data loader")
-    on_host = system is not None and system.container == ""
+    on_host = system.container == ""
     in_container = True if place.about_container else False if on_host else None
     return Finding(
         severity=Severity.ERROR,

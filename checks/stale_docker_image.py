@@ -26,7 +26,7 @@ def stale_docker_image(symptoms: tuple[Symptom, ...], outdated_image: OutdatedIm
             summary=f"The program in the container finds no module {outdated_image.module}, {why}: the image is "
             "probably older than its source",
             subject="container image",
-            facts=(*outdated_image.module_facts, *((said.fact,) if said is not None else ())),
+            facts=(*outdated_image.module_facts, said.fact if said else ""),
             certain=False,
             fixes=(Fix("rebuild-image"),),
         )

@@ -2,29 +2,28 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, Symptom, Torch
-from gpudoctor.registry import check, skip_unless
+from gpudoctor.model import Finding, Fix, Pytorch, Severity, Symptom
+from gpudoctor.registry import NotApplicable, check
 from gpudoctor.symptoms import first, of_kind
 
 
 @check(family="precision")
-def tf32_api_mixed(symptoms: tuple[Symptom, ...], torch: Torch | None = None) -> Iterator[Finding]:
+def tf32_api_mixed(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """A program sets TF32 by PyTorch's newer switch and reads it by the older one.
 
     Why: from PyTorch 2.9 on, reading allow_tf32 after fp32_precision was set raises "mix of the legacy and new APIs".
     Exception: the warning that the older switch is deprecated is harmless, and is advice.
     Reference: https://github.com/pytorch/pytorch/issues/173731
     """
-    mixed, deprecated = of_kind(symptoms, "tf32-mixed-api"), of_kind(symptoms, "tf32-api-deprecated")
-    said = first(mixed, deprecated)
-    skip_unless(said, "no such message in the report")
-    if said is not None:
-        yield Finding(
-            severity=Severity.ERROR if mixed else Severity.INFO,
-            summary="Both switches for TF32 are used in one program"
-            if mixed
-            else f"The older switch for TF32 is deprecated: {said.text}",
-            subject="TF32",
-            facts=(said.fact, *(("torch.version",) if torch is not None and torch.version is not None else ())),
-            fixes=(Fix("use-one-tf32-switch"),),
-        )
+    mixed = of_kind(symptoms, "tf32-mixed-api")
+    said = first(mixed, of_kind(symptoms, "tf32-api-deprecated"))
+    if said is None:
+        raise NotApplicable("no such message in the report")
+    deprecated = f"The older switch for TF32 is deprecated: {said.text}"
+    yield Finding(
+        severity=Severity.ERROR if mixed else Severity.INFO,
+        summary="Both switches for TF32 are used in one program" if mixed else deprecated,
+        subject="TF32",
+        facts=(said.fact, *pytorch.paths("version")),
+        fixes=(Fix("use-one-tf32-switch"),),
+    )

@@ -18,9 +18,7 @@ from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 @check(family="precision")
 def tf32_off(
-    torch_devices: TorchDevices,
-    torch_runtime: TorchRuntime,
-    environment: Environment | None = None,
+    torch_devices: TorchDevices, torch_runtime: TorchRuntime, environment: Environment = Environment()
 ) -> Iterator[Finding]:
     """Float32 products do not use TF32 on a device that has it.
 
@@ -53,8 +51,8 @@ def _error(device: TorchDevice, precision: str) -> str:
     return f"{device.errors[precision]:.1e}"
 
 
-def _fixes(version: PackageVersion | None, environment: Environment | None) -> Iterator[Fix]:
-    if environment is not None and environment.get("NVIDIA_TF32_OVERRIDE") == "0":
+def _fixes(version: PackageVersion | None, environment: Environment) -> Iterator[Fix]:
+    if environment.get("NVIDIA_TF32_OVERRIDE") == "0":
         text = "Remove NVIDIA_TF32_OVERRIDE=0 first: it forbids TF32 whatever the program sets"
         yield Fix("unset-variable", name="NVIDIA_TF32_OVERRIDE", summary=text)
     # This switch keeps the older and the newer API in step; setting fp32_precision alone makes reading the older one

@@ -14,7 +14,7 @@ USERS = {
 
 
 @check(family="precision")
-def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime | None = None) -> Iterator[Finding]:
+def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRuntime()) -> Iterator[Finding]:
     """Float32 products run in TF32 without the program having asked for it.
 
     Why: results differ from those of a CPU or an older GPU in the fourth digit, for TF32 rounds the factors to 10 bits.
@@ -23,7 +23,7 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime | None = Non
     reported only where a report speaks of results that differ and of TF32, or of what it is compared with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
-    skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
+    skip_unless(torch_runtime.available is not False, "PyTorch can use no GPU here")
     if not tf32.possible:
         return
     yield from (_measured(product, tf32) for product in tf32.products)
@@ -59,7 +59,7 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime | None = Non
             fixes=_unset(tf32),
         )
     elif tf32.default_of is None and reported is None:
-        known(torch_runtime.precision_results if torch_runtime else None, "torch_runtime.precision_results")
+        known(torch_runtime.precision_results, "torch_runtime.precision_results")
 
 
 def _measured(product: Tf32Product, tf32: Tf32) -> Finding:

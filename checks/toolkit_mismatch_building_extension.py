@@ -15,7 +15,7 @@ from gpudoctor.model import (
     Toolkit,
 )
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 # What each kind of message says; those that say most stand first.
 SUMMARIES = {
@@ -55,10 +55,7 @@ CUT = "nvcc is of another CUDA than PyTorch was built with"  # if the report end
 
 @check(family="cuda")
 def toolkit_mismatch_building_extension(
-    pytorch: Pytorch,
-    extensions: Extensions,
-    toolkit: Toolkit | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, extensions: Extensions, toolkit: Toolkit = Toolkit(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The CUDA toolkit that would compile extensions is missing, or of another major version than PyTorch's CUDA.
 
@@ -72,9 +69,8 @@ def toolkit_mismatch_building_extension(
     said = of_kind(symptoms, *SUMMARIES)
     if said:
         first = min(said, key=lambda symptom: list(SUMMARIES).index(symptom.kind))
-        yield _failed_build(first, pytorch, toolkit.nvcc_version if toolkit is not None else None)
+        yield _failed_build(first, pytorch, toolkit.nvcc_version)
         return
-    toolkit = known(toolkit, "toolkit")
     skip_unless(pytorch.build_read in (None, "cuda"), "PyTorch is not built for CUDA")
     skip_unless(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch")
     nvcc = known(toolkit.nvcc_version, "toolkit.nvcc_version")
@@ -87,11 +83,7 @@ def toolkit_mismatch_building_extension(
         severity=Severity.WARNING if extension else Severity.INFO,
         summary=f"nvcc is of CUDA {nvcc}, PyTorch was built with CUDA {built_with}{needs}",
         subject="nvcc",
-        facts=(
-            "toolkit.nvcc_version",
-            *pytorch.paths("cuda_version"),
-            *(("project.requirements",) if extension else ()),
-        ),
+        facts=("toolkit.nvcc_version", *pytorch.paths("cuda_version"), "project.requirements" if extension else ""),
         fixes=(Fix("use-toolkit", cuda=built_with),),
     )
 
@@ -106,7 +98,7 @@ def _failed_build(symptom: Symptom, pytorch: Pytorch, nvcc: CudaVersion | None) 
         severity=Severity.ERROR,
         summary=text.format(**{"ptx": "", **symptom.names}),
         subject="nvcc",
-        facts=(symptom.fact, *(("toolkit.nvcc_version",) if nvcc else ())),
+        facts=(symptom.fact, "toolkit.nvcc_version" if nvcc else ""),
         fixes=tuple(_fixes(symptom, nvcc, pytorch)),
         details=dict(symptom.names),
     )

@@ -4,17 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data import features, runs_on, torch_builds, torch_releases
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.model import (
-    CudaIntent,
-    Device,
-    Finding,
-    Fix,
-    Gpu,
-    Place,
-    Pytorch,
-    Severity,
-    System,
-)
+from gpudoctor.model import CudaIntent, Device, Finding, Fix, Gpu, Place, Pytorch, Severity, System, applicable
 from gpudoctor.registry import check, known, skip_unless
 
 
@@ -25,7 +15,7 @@ def torch_cpu_build(
     cuda_intent: CudaIntent,
     place: Place,
     devices: tuple[Device, ...] | None = None,
-    system: System | None = None,
+    system: System = System(),
 ) -> Iterator[Finding]:
     """PyTorch is built without CUDA, on a machine with an NVIDIA GPU.
 
@@ -64,9 +54,8 @@ def torch_cpu_build(
         subject=pytorch.subject,
         facts=(*pytorch.paths("build", "version"), gpu.fact or cuda_intent.fact),
         certain=not likely,
-        fixes=(
-            Fix("install-torch"),
-            *((Fix("check-index-order", variant=cuda_intent.index),) if cuda_intent.index else ()),
+        fixes=applicable(
+            Fix("install-torch"), Fix("check-index-order", variant=cuda_intent.index) if cuda_intent.index else None
         ),
     )
 
@@ -85,9 +74,9 @@ def _has_builds(gpu: Gpu, devices: tuple[Device, ...]) -> bool:
     )
 
 
-def _is_default(pytorch: Pytorch, system: System | None) -> bool:
+def _is_default(pytorch: Pytorch, system: System) -> bool:
     """Return whether the default index has this build for Linux on aarch64."""
-    if pytorch.version is None or system is None or (system.os, system.machine) != ("linux", "aarch64"):
+    if pytorch.version is None or (system.os, system.machine) != ("linux", "aarch64"):
         return False
     defaults = {release.release: release.default.get("linux_aarch64") for release in torch_releases()}
     return defaults.get(pytorch.version.minor_release) == "cpu"

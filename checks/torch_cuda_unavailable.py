@@ -2,19 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Origin, Place, Pytorch, Severity, Symptom
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Origin, Place, Pytorch, Severity
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import with_code
+from gpudoctor.symptoms import Symptoms, with_code
 
 
 @check(family="torch")
 def torch_cuda_unavailable(
-    pytorch: Pytorch,
-    gpu: Gpu,
-    cuda_intent: CudaIntent,
-    origin: Origin,
-    place: Place,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, gpu: Gpu, cuda_intent: CudaIntent, origin: Origin, place: Place, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch is built for CUDA and a GPU is there, but torch.cuda.is_available() is false.
 
@@ -44,8 +39,8 @@ def torch_cuda_unavailable(
         subject=pytorch.subject,
         facts=(
             "torch_runtime.available",
-            *(("torch_runtime.availability_error",) if error else ()),
-            *((wanted,) if wanted and not error else ()),
+            "torch_runtime.availability_error" if error else "",
+            wanted if wanted and not error else "",
         ),
         fixes=(Fix("ask-driver-and-pytorch"), *(_usual_fixes(pytorch, place, no_device) if origin.is_report else ())),
     )

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, Symptom, TorchRuntime
+from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 FACT = "torch_runtime.import_error"
@@ -12,10 +13,7 @@ FACT = "torch_runtime.import_error"
 
 @check(family="torch", explains=("torch-cuda-unavailable", "torch-wrong-results"))
 def torch_import_failed(
-    pytorch: Pytorch,
-    torch_runtime: TorchRuntime,
-    python: Python | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, torch_runtime: TorchRuntime, python: Python = Python(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch is installed, but importing it fails.
 
@@ -31,11 +29,11 @@ def torch_import_failed(
     causes = answers(symptoms, "torch-import-failed")
     unknown = Finding(severity=Severity.ERROR, summary="import torch fails", fixes=(Fix("reinstall-torch"),))
     finding = causes[0] if causes else unknown
-    shadowing = [path for path in (python.shadowed_modules if python else None) or () if "torch" in path]
+    shadowing = [path for path in (python.shadowed_modules) or () if "torch" in path]
     yield replace(
         finding,
         summary=f"{finding.summary} ({error if len(error) <= 240 else f'{error[:237]}...'})",
         subject=pytorch.subject,
-        facts=(FACT, *(("python.shadowed_modules",) if shadowing else ())),
+        facts=(FACT, "python.shadowed_modules" if shadowing else ""),
         fixes=(Fix("rename-file-that-hides-torch", files=" and ".join(shadowing)),) if shadowing else finding.fixes,
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data import toolkit_span
-from gpudoctor.model import Device, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels
+from gpudoctor.model import Device, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels, applicable
 from gpudoctor.registry import Skip, check, known, skip_unless
 
 
@@ -90,8 +90,8 @@ def _for_unknown_gpu(said: Symptom, pytorch: Pytorch) -> Finding:
         f"compute capabilities ({said.text[:120]})",
         subject=pytorch.subject,
         facts=(said.fact,),
-        fixes=(
-            *((Fix("avoid-flash-attention"),) if "needed" in said.names else ()),
+        fixes=applicable(
+            Fix("avoid-flash-attention") if "needed" in said.names else None,
             Fix("compare-compute-capability"),
             Fix("install-torch"),
             Fix("compile-failing-extension"),

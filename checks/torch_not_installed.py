@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Gpu, Python, Pytorch, Severity, Symptom, TorchNeed
+from gpudoctor.model import Finding, Fix, Gpu, Python, Pytorch, Severity, TorchNeed, applicable
 from gpudoctor.registry import check, known
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="torch")
 def torch_not_installed(
-    pytorch: Pytorch,
-    gpu: Gpu,
-    torch_need: TorchNeed,
-    python: Python | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, gpu: Gpu, torch_need: TorchNeed, python: Python = Python(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch is not installed in this environment.
 
@@ -27,7 +23,7 @@ def torch_not_installed(
         return
     requirement, imported = torch_need.requirement, torch_need.imported
     severity = Severity.ERROR if imported else torch_need.severity
-    where = f" in the environment {python.prefix}" if python is not None and python.prefix else ""
+    where = f" in the environment {python.prefix}" if python.prefix else ""
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     if imported and not requirement:
         asks = ", and a program imports it"
@@ -37,15 +33,11 @@ def torch_not_installed(
         severity=severity,
         summary=f"PyTorch is not installed{where}{asks}",
         subject="torch",
-        facts=(
-            *pytorch.paths("installed"),
-            *((imported,) if imported else ()),
-            *(("project.requirements",) if requirement else ()),
-        ),
-        fixes=(
+        facts=(*pytorch.paths("installed"), imported, "project.requirements" if requirement else ""),
+        fixes=applicable(
             Fix("install-torch-first"),
-            *((Fix("install-after-torch"),) if of_kind(symptoms, "torch-missing-in-setup") else ()),
-            *((Fix("use-environment-with-torch"),) if imported else ()),
+            Fix("install-after-torch") if of_kind(symptoms, "torch-missing-in-setup") else None,
+            Fix("use-environment-with-torch") if imported else None,
         ),
     )
 

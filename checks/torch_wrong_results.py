@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
-from gpudoctor.model import Finding, Fix, PrecisionResult, Severity, Symptom, TorchRuntime
+from gpudoctor.model import Finding, Fix, PrecisionResult, Severity, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 OUT_OF_MEMORY = (
     "torch-out-of-memory",
@@ -17,7 +17,7 @@ OUT_OF_MEMORY = (
 
 
 @check(family="torch")
-def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: tuple[Symptom, ...] | None = None) -> Iterator[Finding]:
+def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A small matrix product on the GPU is wrong, or fails.
 
     Why: nothing that is computed on this device can be trusted. Wrong numbers point to hardware, overclocking or a

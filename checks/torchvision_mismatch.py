@@ -7,7 +7,7 @@ from gpudoctor.data.torch_wheels import companion_of, releases_of_companion
 from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom, System
 from gpudoctor.model.record import record
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 COMPANIONS = ("torchvision", "torchaudio")
 # torchaudio uses PyTorch's stable ABI from 2.11 on and asks for no version of it.
@@ -28,10 +28,7 @@ class _Mismatch:
 
 @check(family="torch", explains=("extension-abi-mismatch",))
 def torchvision_mismatch(
-    pytorch: Pytorch,
-    python: Python | None = None,
-    system: System | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    pytorch: Pytorch, python: Python = Python(), system: System = System(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """torchvision or torchaudio was built for another release or another CUDA than the installed PyTorch.
 
@@ -55,10 +52,10 @@ def torchvision_mismatch(
         yield _reported(said[0], pytorch)
 
 
-def _mismatches(python: Python | None, pytorch: Pytorch, system: System | None) -> tuple[_Mismatch, ...]:
+def _mismatches(python: Python, pytorch: Pytorch, system: System) -> tuple[_Mismatch, ...]:
     """Return the installed companions that do not belong to PyTorch, by their versions."""
-    known(python.packages if python is not None else None, "python.packages")
-    found = {name: there for name in COMPANIONS if python is not None and (there := python.package(name)) is not None}
+    known(python.packages, "python.packages")
+    found = {name: there for name in COMPANIONS if (there := python.package(name)) is not None}
     skip_unless(found, "neither torchvision nor torchaudio is installed")
     version = known(pytorch.version, "torch.version")
     if not _is_release(version):
@@ -108,7 +105,7 @@ def _is_release(version: PackageVersion) -> bool:
 
 
 def _mismatch(
-    name: str, fact: str, companion: PackageVersion, version: PackageVersion, pytorch: Pytorch, system: System | None
+    name: str, fact: str, companion: PackageVersion, version: PackageVersion, pytorch: Pytorch, system: System
 ) -> _Mismatch | None:
     if not _is_release(companion) or (name == "torchaudio" and companion.release >= FIRST_INDEPENDENT_TORCHAUDIO):
         return None
@@ -126,13 +123,13 @@ def _mismatch(
     return _Mismatch(name=name, fact=fact, version=companion, right=right, severity=severity)
 
 
-def _local(name: str, companion: PackageVersion, version: PackageVersion, system: System | None) -> str:
+def _local(name: str, companion: PackageVersion, version: PackageVersion, system: System) -> str:
     """Return the variant in the companion's version, or "default" if PyTorch came from the index whl/cpu and it not.
 
     The wheels of that index say "+cpu", those of PyPI for Linux on x86_64 say nothing and are built for CUDA:
     pytorch/pytorch#122494.
     """
-    linux = system is not None and (system.os, system.machine) == ("linux", "x86_64")
+    linux = (system.os, system.machine) == ("linux", "x86_64")
     if name == "torchvision" and not companion.local and version.local == "cpu" and linux:
         return "default"
     return companion.local

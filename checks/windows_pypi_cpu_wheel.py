@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Python, Pytorch, Severity, Symptom, System
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Python, Pytorch, Severity, System
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
@@ -13,8 +13,8 @@ def windows_pypi_cpu_wheel(
     gpu: Gpu,
     cuda_intent: CudaIntent,
     system: System,
-    python: Python | None = None,
-    symptoms: tuple[Symptom, ...] | None = None,
+    python: Python = Python(),
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """PyTorch was installed on Windows from PyPI, which has only CPU builds for it.
 
@@ -36,8 +36,8 @@ def windows_pypi_cpu_wheel(
     if downloads and pytorch.version is not None:
         fact, version = downloads[0].fact, pytorch.version
     else:
-        known(python.packages if python is not None else None, "python.packages")
-        wheel = python.package("torch") if python is not None else None
+        known(python.packages, "python.packages")
+        wheel = python.package("torch")
         fact, version = known(wheel, "the version in the metadata of torch")
     if version.local:
         return
@@ -57,8 +57,8 @@ def windows_pypi_cpu_wheel(
     )
 
 
-def _may_be_of_conda(python: Python | None, symptoms: tuple[Symptom, ...] | None) -> bool:
+def _may_be_of_conda(python: Python, symptoms: Symptoms) -> bool:
     """Return whether the report shows packages of conda, and does not show which installer PyTorch came from."""
-    packages = (python.packages if python is not None else None) or ()
+    packages = python.packages or ()
     of_conda = of_kind(symptoms, "conda-cuda-asked") or any(found.installer == "conda" for found in packages)
     return bool(of_conda) and any(found.name == "torch" and not found.installer for found in packages)

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyStatus, Finding, Fix, Project, Python, Pytorch, Severity, TorchNeed, TwoEnvironments
+from gpudoctor.model import (
+    CupyStatus,
+    Finding,
+    Fix,
+    Project,
+    Python,
+    Pytorch,
+    Severity,
+    TorchNeed,
+    TwoEnvironments,
+    applicable,
+)
 from gpudoctor.registry import check, known, skip_unless
 
 
@@ -15,8 +26,8 @@ def wrong_python_environment(
     pytorch: Pytorch,
     cupy_status: CupyStatus,
     torch_need: TorchNeed,
-    python: Python | None = None,
-    project: Project | None = None,
+    python: Python = Python(),
+    project: Project = Project(),
 ) -> Iterator[Finding]:
     """The program runs in another Python environment than the activated one, and PyTorch is not in it.
 
@@ -34,17 +45,16 @@ def wrong_python_environment(
             summary=two_environments.summary,
             subject="Python",
             facts=two_environments.facts,
-            fixes=(*((Fix("start-through-python"),) if two_environments.launcher else ()), one_environment),
+            fixes=applicable(Fix("start-through-python") if two_environments.launcher else None, one_environment),
         )
         return
-    python = known(python, "python")
     active = known(python.active_environment, "python.active_environment")
     skip_unless(active, "no environment is activated")
     prefix = known(python.prefix, "python.prefix")
     if _normal(active) == _normal(prefix):
         return
     severity = Severity.ERROR
-    if cupy_status.installed is False and project is not None and project.always_requires("cupy*"):
+    if cupy_status.installed is False and project.always_requires("cupy*"):
         missing, module = "CuPy", "cupy"
         facts: tuple[str, ...] = ("cupy_runtime.import_error" if cupy_status.absent else "cupy.distributions",)
     elif known(pytorch.installed, "torch.installed") or (cupy_status.installed and not torch_need.of_torch):

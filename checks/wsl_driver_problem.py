@@ -34,12 +34,7 @@ class _Problem(NamedTuple):
     ),
 )
 def wsl_driver_problem(
-    origin: Origin,
-    place: Place,
-    wsl: Wsl,
-    consumers: Consumers,
-    driver: Driver | None = None,
-    symptoms: Symptoms = None,
+    origin: Origin, place: Place, wsl: Wsl, consumers: Consumers, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The NVIDIA driver of Windows does not reach into WSL.
 
@@ -58,7 +53,7 @@ def wsl_driver_problem(
         text = f"A program in WSL finds no NVIDIA driver: Windows gives its libraries in {WSL_LIBRARIES}lib"
         problem = _Problem(text, (wsl.failure,), UPDATE_DRIVER)
     if problem is None:
-        if driver is None or (driver.libcuda_path is None and driver.nvml_code is None):
+        if driver.libcuda_path is None and driver.nvml_code is None:
             raise Skip("driver.libcuda_path is unknown")
         return
     # Of a report the usual causes follow, one after the other.
@@ -110,10 +105,8 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
     return None
 
 
-def _by_driver(wsl: Wsl, driver: Driver | None) -> _Problem | None:
+def _by_driver(wsl: Wsl, driver: Driver) -> _Problem | None:
     """Return what is wrong with the driver's files and answers inside WSL, the deepest first."""
-    if driver is None:
-        return None
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
         return _Problem("WSL has no device /dev/dxg: Windows shares no GPU with it", ("driver.device_files",), UPDATE)
     if wsl.driver_inside:

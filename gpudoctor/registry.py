@@ -39,7 +39,7 @@ class Check:
     """A registered check.
 
     sections: snapshot sections that it reads; an unknown one skips it.
-    optional: sections that it reads where they are known: its parameters with the default None.
+    optional: sections that it reads where they are known: its parameters with a default.
     explains: ids of checks whose findings follow from this one's; they vanish when this one is mended.
     origin: whose check it is: "gpudoctor", or a plugin.
     broken: why it cannot be run: it stands for a plugin that cannot be loaded.

@@ -32,9 +32,16 @@ class Facts:
         return self._known[name]
 
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
-        """Return what `function` returns for `arguments` and the sections that its other parameters name."""
-        sections = (name for name in parameters(function) if name not in arguments and self._has(name))
-        return function(**{name: self.get(name) for name in sections}, **arguments)
+        """Return what `function` returns for `arguments` and the sections that its other parameters name.
+
+        A section that is unknown is None, or the default of its parameter.
+        """
+        sections = {name: self.get(name) for name in parameters(function) if name not in arguments and self._has(name)}
+        code, defaults = function.__code__, len(function.__defaults__ or ())
+        for name in code.co_varnames[code.co_argcount - defaults : code.co_argcount]:
+            if name in sections and sections[name] is None:
+                del sections[name]
+        return function(**sections, **arguments)
 
     def _has(self, name: str) -> bool:
         return name in self._known or name in CONCLUSIONS or name in SECTIONS or name in ("reports", "taken_at")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -81,10 +82,13 @@ def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
 
 
 def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:
-    """Return the finding with its evidence, and its fixes as remedies for this machine."""
-    evidence = tuple(_evidence(fact, facts) for fact in finding.facts)
+    """Return the finding with its evidence, the facts that are known, and its fixes as remedies for this machine."""
+    named = filter(None, dict.fromkeys(finding.facts))
+    in_known_sections = (fact for fact in named if facts.get(re.split(r"\W", fact)[0]) is not None)
+    evidence = tuple(item for fact in in_known_sections if (item := _evidence(fact, facts)).value is not None)
+    known = tuple(item.fact for item in evidence)
     remedies = (*finding.remedies, *remedies_of(finding.fixes, facts))
-    return replace(finding, check_id=check.id, evidence=evidence, remedies=remedies)
+    return replace(finding, check_id=check.id, facts=known, evidence=evidence, remedies=remedies)
 
 
 def _evidence(fact: str, facts: Facts) -> Evidence:

@@ -22,7 +22,7 @@ from gpudoctor.model.driver_condition import DriverCondition, condition_of_cuda_
 from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
 from gpudoctor.model.extensions import BuiltExtension, Extensions, FailedExtension
 from gpudoctor.model.fact import Fact
-from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
+from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity, applicable
 from gpudoctor.model.fingerprint import FingerprintPart, fingerprint_memory, fingerprint_value, same_device, same_memory
 from gpudoctor.model.gpu import KnownGpu
 from gpudoctor.model.gpu_faults import FaultSign, GpuFault, GpuFaults
@@ -187,6 +187,7 @@ __all__ = [
     "VisibleDevices",
     "Wsl",
     "Xid",
+    "applicable",
     "condition_of_cuda_version",
     "described",
     "fingerprint_memory",

@@ -73,12 +73,18 @@ class Fix:
         return f"Fix({', '.join([repr(self.name), *(f'{key}={value!r}' for key, value in self.arguments.items())])})"
 
 
+def applicable(*fixes: Fix | None) -> tuple[Fix, ...]:
+    """Return the fixes that apply: those that are not None."""
+    return tuple(fix for fix in fixes if fix is not None)
+
+
 @record
 class Finding:
     """What a check found.
 
     summary: one sentence with both values in it, no line break, no advice.
-    facts: dotted paths of the facts it rests on; the runner looks their values up and fills `evidence`.
+    facts: dotted paths of the facts it rests on; the runner looks their values up and fills `evidence`. One that is
+        unknown on this machine, and an empty path, is left out.
     certain: False if it rests on a conclusion that is only likely; its summary then says "probably".
     fixes: best first; the engine makes them into `remedies` for this machine.
     caused_by: id of the check whose finding explains this one; set by the diagnosis.

@@ -72,7 +72,7 @@ def test_the_cuda_version_follows_from_the_branch() -> None:
     ("environment", "driver", "reason"),
     [
         pytest.param(Environment(), R535, "NVIDIA_REQUIRE_CUDA is not set", id="not set"),
-        pytest.param(requires("cuda>=13.0"), None, "driver is unknown", id="no driver section"),
+        pytest.param(requires("cuda>=13.0"), None, "driver.version is unknown", id="no driver section"),
         pytest.param(requires("cuda>=13.0"), Driver(), "driver.version is unknown", id="version unknown"),
     ],
 )

@@ -117,7 +117,7 @@ def test_selinux_where_only_the_command_tells_of_a_container() -> None:
 
 def test_the_installation_of_the_toolkit_is_no_loss() -> None:
     result = run_check("container-nvml-lost", symptoms=told("sudo systemctl daemon-reload"))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver is unknown")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "driver.nvml_code is unknown")
 
 
 def test_the_message_as_people_write_it() -> None:

@@ -192,7 +192,7 @@ def test_the_host_driver_is_named() -> None:
 
 def test_a_report_without_such_a_message() -> None:
     result = run_check("nvidia-container-toolkit-missing", symptoms=told("docker run hello-world works"))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "container is unknown")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "container.docker_installed is unknown")
 
 
 NO_LIBCUDA = told("nvidia-container-cli: detection error: load library failed: libcuda.so.1: cannot open shared")

@@ -111,7 +111,7 @@ def test_the_remedy_is_that_of_the_place(sections: dict[str, object], remedy: st
 
 def test_a_full_disk_is_not_shared_memory() -> None:
     result = run_check("shm-too-small", symptoms=told("OSError: [Errno 28] No space left on device: '/home/u/a.bin'"))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "system is unknown")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "system.container is unknown")
 
 
 def test_a_data_loader_in_the_report_stands_for_pytorch() -> None:

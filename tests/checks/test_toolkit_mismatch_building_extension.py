@@ -117,7 +117,7 @@ def test_a_build_that_failed_is_an_error() -> None:
 
 def test_without_toolkit_and_message_nothing_is_known() -> None:
     result = run_check("toolkit-mismatch-building-extension", torch=CU128, symptoms=())
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit is unknown")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit.nvcc_version is unknown")
 
 
 def test_a_build_without_a_gpu_is_told_that_of_the_machine() -> None:
