@@ -14,7 +14,7 @@ from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, reached_by, refusal
-from gpudoctor.containers.engines.objects import ServiceContainer, service_containers, short_name
+from gpudoctor.containers.engines.objects import ServiceContainer, inspect_container, service_containers, short_name
 from gpudoctor.containers.images.other_tags import repository_of, tags_of_plan
 from gpudoctor.containers.project_images import look_at_image
 from gpudoctor.model.codec import to_json
@@ -170,8 +170,6 @@ def _of_service(
 
 def look_at_subject(api: APIClient, subject: Subject) -> ProjectImage:
     """Return the facts about one subject."""
-    from docker.errors import NotFound
-
     about: dict[str, Any] = {
         "dockerfile": str(subject.dockerfile),
         "context": str(subject.context),
@@ -180,12 +178,13 @@ def look_at_subject(api: APIClient, subject: Subject) -> ProjectImage:
         "asked_for": subject.service is None,
     }
     image = subject.image or subject.container or ""
+    if subject.image is None:
+        container = inspect_container(api, subject.container or "")
+        if container is None:
+            return ProjectImage(image=image, **about, unknown=f"there is no container {subject.container}")
+        image = str(container["Config"]["Image"])
     try:
-        if subject.image is None:
-            image = str(api.inspect_container(subject.container or "")["Config"]["Image"])
         plan = subject.plan()
-    except NotFound:
-        return ProjectImage(image=image, **about, unknown=f"there is no container {subject.container}")
     except (ValueError, TooLarge, OSError) as error:
         return ProjectImage(image=image, **about, unknown=str(error)[:500])
     return look_at_image(api, image, plan, subject.container, **about)

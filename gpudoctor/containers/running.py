@@ -16,6 +16,7 @@ from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import is_same
 from gpudoctor.containers.engines.connection import seconds_of
+from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.images.base_images import environment_of
 from gpudoctor.containers.images.files import is_below
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
@@ -61,13 +62,15 @@ def look_at_container(
         *(look.mounted(mount, in_force) for mount in in_force if look.concerns(mount)),
         *_covered_by_memory(about, placed),
     )
+    kept = inspect_image(api, about["Image"])
+    kept_id = image_id if kept is None else str(kept["Id"])  # the engine may have lost the image of its container
     return RunningContainer(
         name=str(about.get("Name") or name).lstrip("/"),
         image_id=str(about["Image"]),
         is_running=bool(state.get("Running")),
         started_at=seconds_of(str(state.get("StartedAt") or "")) or None,
         keeps_code=keeps_code(_command_of(about)),
-        modified=_modified(_Pair(api, about["Id"], _kept_image(api, about, image_id)), api, placed, mounts),
+        modified=_modified(_Pair(api, about["Id"], kept_id), api, placed, mounts),
         mounts=mounts,
     )
 
@@ -81,16 +84,6 @@ def _code_of(about: Mapping[str, Any], mounts: Sequence[Mapping[str, Any]]) -> f
     config: Mapping[str, Any] = about.get("Config") or {}
     places = [(_destination(mount), str(mount.get("Source") or "")) for mount in mounts]
     return loaded_code(_command_of(about), str(config.get("WorkingDir") or "/"), environment_of(config), places)
-
-
-def _kept_image(api: APIClient, about: Mapping[str, Any], image_id: str) -> str:
-    """Return the id of the container's image; `image_id` where the engine has lost it."""
-    from docker.errors import ImageNotFound
-
-    try:
-        return str(api.inspect_image(about["Image"])["Id"])
-    except ImageNotFound:
-        return image_id
 
 
 def _modified(

@@ -16,14 +16,22 @@ from gpudoctor.containers.compose.project import Project, Service
 from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, refusal, seconds_of
 from gpudoctor.containers.engines.endpoint import Endpoint, find_endpoint
-from gpudoctor.containers.engines.objects import service_containers
+from gpudoctor.containers.engines.objects import inspect_container, inspect_image, service_containers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.containers.packages.torch import FoundTorch, find_torch
-from gpudoctor.containers.service_setup import parse_service
 from gpudoctor.model import PackageVersion, Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup
-from gpudoctor.parsers.containers import parse_container, parse_engine, parse_image, plain
+from gpudoctor.parsers.containers import (
+    SHM,
+    VARIABLES,
+    device_files,
+    parse_container,
+    parse_engine,
+    parse_image,
+    plain,
+    variables_of,
+)
 from gpudoctor.parsers.torch_version_file import build_of_version, parse_torch_version_file
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import readable_lines
@@ -87,15 +95,37 @@ def _without_engine(project: Project | None, arguments: Mapping[str, Any], base:
     if project is None:
         return Containers(setups=(_of_dockerfile(base),))
     services = project.wanted_services(arguments.get("service"))
-    return Containers(setups=tuple(_of_service(service, None) for service in services))
+    return Containers(setups=tuple(parse_service(service, None) for service in services))
 
 
 def _of_dockerfile(base: str | None) -> ContainerSetup:
     return ContainerSetup(name=DOCKERFILE, kind="image", base=base)
 
 
-def _of_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:
-    return replace(parse_service(service, image), base=_base_of_service(service))
+def parse_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:
+    """Return how a container of the service would be started.
+
+    image: what `inspect` says of its image; None where there is none yet.
+    """
+    of_image = None if image is None else variables_of((image.get("Config") or {}).get("Env"))
+    own = {name: plain(text) for name, text in service.environment.items() if name in VARIABLES and text is not None}
+    return ContainerSetup(
+        name=plain(service.name),
+        kind="service",
+        service=plain(service.name),
+        image=plain((service.images[0] if service.images else service.image) or "") or None,
+        base=_base_of_service(service),
+        gpu_requests=service.gpu_requests,
+        device_files=device_files(service.devices),
+        is_privileged=service.privileged,
+        runtime=plain(service.runtime or ""),
+        environment={**(of_image or {}), **own},
+        image_environment=of_image,
+        shm_size_bytes=service.shm_size_bytes,
+        ipc=plain(service.ipc or "") or None,
+        has_own_shm=SHM in service.mount_targets,
+        memlock_bytes=None if service.memlock is None else max(service.memlock, 0),
+    )
 
 
 class _Look:
@@ -125,39 +155,27 @@ class _Look:
         """Yield each service, and after it its containers."""
         containers = service_containers(self._client, project)
         for service in project.wanted_services(wanted):
-            images = (self._inspect_image(name) for name in service.images)
+            images = (inspect_image(self._api, name) for name in service.images)
             image = next((found for found in images if found is not None), None)
-            yield replace(_of_service(service, image), torch=self._torch_of_image(image))
+            yield replace(parse_service(service, image), torch=self._torch_of_image(image))
             for container in containers.get(service.name, ()):
                 with suppress(ValueError):  # removed in between
                     yield replace(self._container(container.id), service=service.name)
 
     def _container(self, name: str) -> ContainerSetup:
-        from docker.errors import NotFound
-
-        try:
-            about = self._api.inspect_container(name)
-        except NotFound:
-            raise ValueError(f"there is no container {name}") from None
-        image = self._inspect_image(str(about.get("Image") or ""))
+        about = inspect_container(self._api, name)
+        if about is None:
+            raise ValueError(f"there is no container {name}")
+        image = inspect_image(self._api, str(about.get("Image") or ""))
         setup = parse_container(about, image, self._engine.name)
         torch = self._find_torch(str(about["Id"]), about.get("Config") or {})
         return replace(setup, torch=torch, failures=self._failures(about))
 
     def _image(self, name: str) -> ContainerSetup:
-        about = self._inspect_image(name)
+        about = inspect_image(self._api, name)
         if about is None:
             raise ValueError(f"there is no image {name}: docker pull it, or build it")
         return replace(parse_image(name, about), torch=self._torch_of_image(about))
-
-    def _inspect_image(self, name: str) -> Mapping[str, Any] | None:
-        from docker.errors import APIError
-
-        try:
-            about: Mapping[str, Any] = self._api.inspect_image(name)
-        except (APIError, ValueError):  # ValueError: no name
-            return None
-        return about
 
     def _torch_of_image(self, about: Mapping[str, Any] | None) -> Torch | None:
         from docker.errors import APIError

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 
+from gpudoctor.model.containers import GpuRequest
 from gpudoctor.model.record import record
 
 
@@ -27,25 +28,13 @@ class Build:
 
 
 @record
-class DeviceRequest:
-    """A request for GPUs, from `gpus` or `deploy.resources.reservations.devices`.
-
-    count: -1 for all; None if it is not written, which means all without `device_ids`.
-    """
-
-    driver: str = ""
-    count: int | None = None
-    device_ids: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] = ()
-
-
-@record
 class Service:
     """One service.
 
     image: as it is written; None if it is not. Its registry tag, or the tag that its build gets.
     images: the tags that its image can have: `image`, or those that compose gives a build without one (v2, then v1).
     mount_targets: the paths in the container that volumes and tmpfs lie over.
+    gpu_requests: from `gpus` or `deploy.resources.reservations.devices`.
     environment: NAME → value; None for a name without a value, also in the environment.
     profiles: it runs only with one of them; () always.
     memlock: the soft limit; -1 is unlimited.
@@ -59,7 +48,7 @@ class Service:
     mount_targets: tuple[str, ...] = ()
     environment: Mapping[str, str | None] = field(default_factory=dict)
     profiles: tuple[str, ...] = ()
-    device_requests: tuple[DeviceRequest, ...] = ()
+    gpu_requests: tuple[GpuRequest, ...] = ()
     runtime: str | None = None
     shm_size_bytes: int | None = None
     ipc: str | None = None

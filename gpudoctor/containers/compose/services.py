@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from gpudoctor.containers.compose.env_file import read_env_file
-from gpudoctor.containers.compose.project import Build, DeviceRequest, Service
+from gpudoctor.containers.compose.project import Build, Service
 from gpudoctor.containers.compose.yaml_document import text_of
+from gpudoctor.model.containers import GpuRequest
+from gpudoctor.parsers.containers import plain
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|github\.com/|git@|service:")
 _VOLUME = re.compile(r"(?:(?:[A-Za-z]:(?=\\|/[^:]*:/))?[^:]+:)?(?P<target>[^:]+)(?::[^:]+)?")
@@ -36,13 +38,11 @@ def service_fields(service: Mapping[str, Any], directory: Path, environ: Mapping
     """
     forms: dict[str, Callable[[Any], Any]] = {
         "build": lambda value: _build(value, directory, environ),
-        "deploy": _reserved_devices,
+        "deploy": _reserved_gpus,
         "devices": lambda value: dict(map(_device, sequence_of(value))),
         "env_file": lambda value: [_env_file(item, directory) for item in _one_or_more(value)],
         "environment": lambda value: _pairs(value, environ),
-        "gpus": lambda value: [
-            _device_request(i, ("gpu",)) for i in ([{"count": -1}] if value == "all" else sequence_of(value))
-        ],
+        "gpus": lambda value: [_gpu_request(i, ("gpu",)) for i in ([{}] if value == "all" else sequence_of(value))],
         "image": text_of,
         "ipc": text_of,
         "privileged": _boolean,
@@ -81,7 +81,7 @@ def service_of(name: str, project: str, fields: Mapping[str, Any], environ: Mapp
         mount_targets=tuple({**fields.get("volumes", {}), **fields.get("tmpfs", {})}),
         environment={**environment, **fields.get("environment", {})},
         profiles=tuple(fields.get("profiles", ())),
-        device_requests=(*fields.get("gpus", ()), *fields.get("deploy", ())),
+        gpu_requests=(*fields.get("gpus", ()), *fields.get("deploy", ())),
         runtime=fields.get("runtime"),
         shm_size_bytes=fields.get("shm_size"),
         ipc=fields.get("ipc"),
@@ -210,22 +210,27 @@ def _variables(path: str, is_required: bool, environ: Mapping[str, str]) -> dict
         return {}
 
 
-def _reserved_devices(deploy: Any) -> list[DeviceRequest]:
+def _reserved_gpus(deploy: Any) -> list[GpuRequest]:
     """Return the GPUs of `deploy.resources.reservations.devices`."""
     place = mapping_of(deploy)
     for name in ("resources", "reservations"):
         place = mapping_of(place.get(name))
-    return [_device_request(item, ()) for item in sequence_of(place.get("devices"))]
+    return [_gpu_request(item, ()) for item in sequence_of(place.get("devices"))]
 
 
-def _device_request(value: Any, capabilities: tuple[str, ...]) -> DeviceRequest:
+def _gpu_request(value: Any, capabilities: tuple[str, ...]) -> GpuRequest:
+    """Return the request; without a count and devices it is for all GPUs."""
     fields = mapping_of(value)
+    device_ids, named = (
+        tuple(plain(text_of(item)) for item in sequence_of(fields.get(name))) for name in ("device_ids", "capabilities")
+    )
     count = fields.get("count")
-    return DeviceRequest(
-        driver=text_of(fields.get("driver")),
-        count=None if count is None else -1 if count == "all" else _integer(count),
-        device_ids=tuple(map(text_of, sequence_of(fields.get("device_ids")))),
-        capabilities=tuple(map(text_of, sequence_of(fields.get("capabilities")))) or capabilities,
+    is_for_all = count == "all" or (count is None and not device_ids)
+    return GpuRequest(
+        driver=plain(text_of(fields.get("driver"))),
+        count=-1 if is_for_all else None if count is None else _integer(count),
+        device_ids=device_ids,
+        capabilities=named or capabilities,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the engine holds of a compose project: the containers of its services, and the image that each runs."""
+"""What the engine holds: single images and containers, and the containers of a compose project's services."""
 
 from __future__ import annotations
 
@@ -10,36 +10,47 @@ from gpudoctor.containers.compose.project import Project
 from gpudoctor.model.record import record
 
 if TYPE_CHECKING:
-    from docker import DockerClient
+    from docker import APIClient, DockerClient
 
 _LABEL = "com.docker.compose"
+
+Inspected = Mapping[str, Any]
+"""As the engine describes it. Source: ImageInspect and ContainerInspect of the Docker Engine API."""
 
 
 @record
 class ServiceContainer:
-    """A container that compose made for a service.
-
-    image: what it was made from, as it was called then; its id where that name means another image by now.
-    project: the name it was made under; another than the project's own where `-p` or COMPOSE_PROJECT_NAME said so.
-    directory: of the project that made it; "" where that is not noted (compose before 1.25).
-    is_one_off: it was made by `compose run`, not by `up`.
-    created_at: seconds since 1970.
-    """
+    """A container that compose made for a service. is_one_off: it was made by `compose run`, not by `up`."""
 
     id: str
     name: str
-    service: str
-    project: str
-    image: str
-    image_id: str
-    directory: str = ""
-    is_running: bool = False
     is_one_off: bool = False
-    created_at: float = 0.0
 
-    def is_from(self, project: Project) -> bool:
-        """Return whether it was made in the project's folder; one of another folder may have the same project name."""
-        return not self.directory or os.path.realpath(self.directory) == os.path.realpath(project.directory)
+
+def inspect_image(api: APIClient, name: str) -> Inspected | None:
+    """Return the image; None where the engine has none of that name, or takes it for no name."""
+    from docker.errors import APIError, NullResource
+
+    try:
+        about: Inspected = api.inspect_image(name)
+    except NullResource:
+        return None
+    except APIError as error:
+        if error.is_client_error():
+            return None
+        raise
+    return about
+
+
+def inspect_container(api: APIClient, name: str) -> Inspected | None:
+    """Return the container; None where there is none of that name or id."""
+    from docker.errors import NotFound
+
+    try:
+        about: Inspected = api.inspect_container(name)
+    except NotFound:
+        return None
+    return about
 
 
 def short_name(image: str) -> str:
@@ -48,37 +59,26 @@ def short_name(image: str) -> str:
 
 
 def service_containers(client: DockerClient, project: Project) -> dict[str, tuple[ServiceContainer, ...]]:
-    """Return the containers of each service, those that run first, then the newest.
-
-    They were made under the project's name, or in its folder under another name.
-    """
-    listing = client.api.containers(all=True, filters={"label": f"{_LABEL}.service"})
-    return of_project(listing, project)
+    """Return the containers of each service, those that run first, then the newest."""
+    return of_project(client.api.containers(all=True, filters={"label": f"{_LABEL}.service"}), project)
 
 
 def of_project(listing: Iterable[Mapping[str, Any]], project: Project) -> dict[str, tuple[ServiceContainer, ...]]:
-    """Return the containers of each service of the project.
+    """Return the containers of each service: those made under the project's name, or in its folder under another name.
 
     listing: as the engine lists containers. Source: ContainerList of the Docker Engine API.
     """
-    containers = [_container(entry) for entry in listing]
-    found = [item for item in containers if item.project == project.name or (item.directory and item.is_from(project))]
-    found.sort(key=lambda item: (not item.is_running, -item.created_at, item.name))
-    return {service.name: tuple(item for item in found if item.service == service.name) for service in project.services}
+    found: dict[str, list[ServiceContainer]] = {service.name: [] for service in project.services}
+    for entry in sorted(listing, key=lambda e: (e.get("State") != "running", -(e.get("Created") or 0), _name_of(e))):
+        labels: Mapping[str, str] = entry.get("Labels") or {}
+        directory = labels.get(f"{_LABEL}.project.working_dir", "")  # not noted by compose before 1.25
+        is_there = bool(directory) and os.path.realpath(directory) == os.path.realpath(project.directory)
+        service = labels.get(f"{_LABEL}.service", "")
+        if service in found and (is_there or labels.get(f"{_LABEL}.project") == project.name):
+            is_one_off = labels.get(f"{_LABEL}.oneoff", "").lower() == "true"
+            found[service].append(ServiceContainer(id=str(entry["Id"]), name=_name_of(entry), is_one_off=is_one_off))
+    return {service: tuple(containers) for service, containers in found.items()}
 
 
-def _container(entry: Mapping[str, Any]) -> ServiceContainer:
-    labels: Mapping[str, str] = entry.get("Labels") or {}
-    names = entry.get("Names") or [""]
-    return ServiceContainer(
-        id=str(entry["Id"]),
-        name=str(names[0]).removeprefix("/"),
-        service=labels.get(f"{_LABEL}.service", ""),
-        project=labels.get(f"{_LABEL}.project", ""),
-        image=str(entry.get("Image") or ""),
-        image_id=str(entry.get("ImageID") or ""),
-        directory=labels.get(f"{_LABEL}.project.working_dir", ""),
-        is_running=entry.get("State") == "running",
-        is_one_off=labels.get(f"{_LABEL}.oneoff", "").lower() == "true",
-        created_at=float(entry.get("Created") or 0),
-    )
+def _name_of(entry: Mapping[str, Any]) -> str:
+    return str((entry.get("Names") or [""])[0]).removeprefix("/")

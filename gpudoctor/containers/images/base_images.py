@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Base
 from gpudoctor.containers.engines.connection import seconds_of
+from gpudoctor.containers.engines.objects import Inspected, inspect_image
 from gpudoctor.containers.images.history import HistoryMatch, chain, entries_of
 
 if TYPE_CHECKING:
@@ -18,27 +19,11 @@ UNTAGGED = "<none>:<none>"
 MAXIMUM_IMAGES = 50
 """Tagged local images that are looked through for the one that an image was built on, the newest first."""
 
-Inspected = Mapping[str, Any]
-"""An image as the engine describes it. Source: ImageInspect of the Docker Engine API."""
-
 
 def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
     """Return the bases of the plan that the engine has, by their names in FROM. BuildKit leaves most of them out."""
     inspected = ((name, inspect_image(api, name)) for name in sorted(plan.outside_bases))
     return {name: about for name, about in inspected if about is not None}
-
-
-def inspect_image(api: APIClient, name: str) -> Inspected | None:
-    """Return the image; None where the engine has none of that name, or takes it for no name."""
-    from docker.errors import APIError
-
-    try:
-        about: Inspected = api.inspect_image(name)
-    except APIError as error:
-        if error.is_client_error():
-            return None
-        raise
-    return about
 
 
 def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: HistoryMatch) -> dict[str, Base]:

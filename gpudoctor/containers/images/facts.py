@@ -14,8 +14,9 @@ from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import CopyComparison, Moment, compare_copy, compared, conclude, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
+from gpudoctor.containers.engines.objects import Inspected
 from gpudoctor.containers.images.answer_store import AnswerStore, cache_folder
-from gpudoctor.containers.images.base_images import Inspected, bases_of, inspect_bases, is_built_on, written_at
+from gpudoctor.containers.images.base_images import bases_of, inspect_bases, is_built_on, written_at
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of, match_history
 from gpudoctor.containers.images.layers import Layer, Unreadable

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpudoctor.containers.builds.copied_files import WILDCARDS
 from gpudoctor.containers.builds.stages import Copy, Stage, find_stage
-from gpudoctor.containers.images.base_images import inspect_image, written_at
+from gpudoctor.containers.engines.objects import inspect_image
+from gpudoctor.containers.images.base_images import written_at
 from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engines.connection import is_podman
+from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.rebuild.builders import Builder, ComposeBuilder, DockerBuilder, EngineBuilder, path_with_first
 from gpudoctor.containers.rebuild.command_line import Choice, CommandLine, choose, find_compose, find_docker
 from gpudoctor.containers.requested import Subject
@@ -83,7 +84,7 @@ def _compose(
         )
     project = read_project(Path(arguments["directory"], arguments.get("compose") or ""), environ)
     service = next(item for item in project.services if item.name == subject.service)
-    if not is_local(api, subject.image or ""):
+    if inspect_image(api, subject.image or "") is None:
         subject = replace(subject, image=service.images[-1 if compose.is_version_1 else 0])
     note = choice.note if compose.is_version_1 else ""  # version 2 brings BuildKit with it
     builder = ComposeBuilder(
@@ -105,14 +106,3 @@ def _image_alone(subject: Subject) -> str:
     words += ["--target", subject.target] if subject.target else []
     words += [word for pair in subject.build_arguments.items() for word in ("--build-arg", "=".join(pair))]
     return shlex.join(["gpudoctor", "rebuild", *words])
-
-
-def is_local(api: APIClient, image: str) -> bool:
-    """Return whether the engine has the image."""
-    from docker.errors import ImageNotFound
-
-    try:
-        api.inspect_image(image)
-    except ImageNotFound:
-        return False
-    return True

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -141,13 +142,8 @@ def _link(link: str) -> str:
 
 
 def _create(api: APIClient, old: Mapping[str, Any], image: str, name: str) -> str:
-    from docker.errors import ImageNotFound
-
-    try:
-        image_config = api.inspect_image(old["Image"]).get("Config") or {}
-    except ImageNotFound:  # removed since: every setting is taken for the user's
-        image_config = {}
-    settings = new_settings(old, image_config, image)
+    of_image = inspect_image(api, old["Image"]) or {}  # it may be removed: then every setting is taken for the user's
+    settings = new_settings(old, of_image.get("Config") or {}, image)
     new = str(api.create_container_from_config(settings, name)["Id"])
     try:
         for network, about in endpoints(old).items():

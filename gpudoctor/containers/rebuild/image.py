@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.plan import Attempt
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
@@ -73,12 +74,7 @@ def remove_tag(api: APIClient, tag: str) -> None:
 @contextmanager
 def moved_tag(api: APIClient, image: str, to: str) -> Iterator[None]:
     """Give the name `image` to the image `to`; when what follows fails, the name goes back to where it was."""
-    from docker.errors import ImageNotFound
-
-    try:
-        before: str | None = str(api.inspect_image(image)["Id"])
-    except ImageNotFound:
-        before = None
+    before = inspect_image(api, image)
     try:
         _tag(api, to, image)
         yield
@@ -86,7 +82,7 @@ def moved_tag(api: APIClient, image: str, to: str) -> Iterator[None]:
         if before is None:
             remove_tag(api, image)
         else:
-            _tag(api, before, image)
+            _tag(api, str(before["Id"]), image)
         raise
 
 

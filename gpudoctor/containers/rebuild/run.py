@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import find_stage, needed_stages
+from gpudoctor.containers.engines.objects import inspect_container, inspect_image
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import ComposeBuilder
-from gpudoctor.containers.rebuild.choice import Chosen, choose_builder, is_local
+from gpudoctor.containers.rebuild.choice import Chosen, choose_builder
 from gpudoctor.containers.rebuild.container import await_started, check_can_be_kept, recreate
 from gpudoctor.containers.rebuild.copy_again import CopyAgain
 from gpudoctor.containers.rebuild.image import moved_tag, new_tag, rebuilt_image
@@ -67,7 +68,7 @@ def prepare(
         plan = subject.plan()
     except (ValueError, OSError) as error:
         raise UsageError(str(error)) from None
-    exists = is_local(api, subject.image or "")
+    exists = inspect_image(api, subject.image or "") is not None
     image = look_at_subject(api, subject if exists else replace(subject, container=None))
     if exists and image.unknown and image.image_id is None:
         raise GpudoctorError(f"{subject.image} cannot be compared: {image.unknown}")
@@ -102,14 +103,11 @@ def _stale_stages(image: ProjectImage, plan: Plan) -> tuple[str, ...]:
 
 def _named(api: APIClient, subject: Subject) -> Subject:
     """Return the subject with the name of its image, and that of its container, which outlives its id."""
-    from docker.errors import NotFound
-
     if subject.container is None:
         return subject
-    try:
-        about = api.inspect_container(subject.container)
-    except NotFound:
-        raise UsageError(f"--container: there is no container {subject.container}") from None
+    about = inspect_container(api, subject.container)
+    if about is None:
+        raise UsageError(f"--container: there is no container {subject.container}")
     image = subject.image or str(about["Config"]["Image"])
     return replace(subject, image=image, container=str(about["Name"]).lstrip("/"))
 
@@ -117,7 +115,8 @@ def _named(api: APIClient, subject: Subject) -> Subject:
 def _check_name(api: APIClient, image: str) -> None:
     """Refuse an id in the place of a name: a new image has another."""
     short = image.removeprefix("sha256:")
-    is_id = is_local(api, image) and str(api.inspect_image(image)["Id"]).removeprefix("sha256:").startswith(short)
+    about = inspect_image(api, image)
+    is_id = about is not None and str(about["Id"]).removeprefix("sha256:").startswith(short)
     if is_id or "@" in image:
         raise UsageError(f"{image} is no name that a rebuilt image can get: name it by --image NAME")
 
@@ -207,10 +206,5 @@ def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress) -> Non
 
 def _state(api: APIClient, container: str) -> tuple[str, bool]:
     """Return the id of the container that has the name, "" where none has, and whether it runs."""
-    from docker.errors import NotFound
-
-    try:
-        about = api.inspect_container(container)
-    except NotFound:
-        return "", False
-    return str(about["Id"]), bool(about["State"].get("Running"))
+    about = inspect_container(api, container)
+    return ("", False) if about is None else (str(about["Id"]), bool(about["State"].get("Running")))

@@ -29,7 +29,7 @@ def _comparable(service: Service) -> Service:
         service,
         build=None if service.build is None else _without_empty_args(service.build),
         mount_targets=tuple(sorted(service.mount_targets)),
-        device_requests=tuple(sorted(service.device_requests, key=repr)),
+        gpu_requests=tuple(sorted(service.gpu_requests, key=repr)),
         profiles=tuple(sorted(service.profiles)),
         devices=tuple(sorted(service.devices)),
     )

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.compose.project import Build, DeviceRequest, Project, Service
+from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.model import GpuRequest
 
 Read = Callable[..., Project]
 
@@ -133,17 +134,17 @@ def test_a_value_that_only_the_environment_can_give(read: Read) -> None:
 @pytest.mark.parametrize(
     ("gpus", "request_"),
     [
-        pytest.param("all", DeviceRequest(count=-1, capabilities=("gpu",)), id="all"),
-        pytest.param("[{driver: cdi}]", DeviceRequest(driver="cdi", capabilities=("gpu",)), id="a driver"),
+        pytest.param("all", GpuRequest(count=-1, capabilities=("gpu",)), id="all"),
+        pytest.param("[{driver: cdi}]", GpuRequest(driver="cdi", count=-1, capabilities=("gpu",)), id="a driver"),
         pytest.param(
             "[{device_ids: ['0'], capabilities: [utility]}]",
-            DeviceRequest(device_ids=("0",), capabilities=("utility",)),
+            GpuRequest(device_ids=("0",), capabilities=("utility",)),
             id="devices",
         ),
     ],
 )
-def test_gpus(gpus: str, request_: DeviceRequest, read: Read) -> None:
-    assert only(read(f"services: {{a: {{image: x, gpus: {gpus}}}}}")).device_requests == (request_,)
+def test_gpus(gpus: str, request_: GpuRequest, read: Read) -> None:
+    assert only(read(f"services: {{a: {{image: x, gpus: {gpus}}}}}")).gpu_requests == (request_,)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +242,7 @@ services:
     assert service.environment == {"A": "base", "B": "over", "GONE": None}
     assert (service.mount_targets, service.devices) == (("/a", "/c"), ("/dev/a", "/dev/c"))
     assert (service.profiles, service.memlock) == (("one", "two"), -1)
-    assert [request.count for request in service.device_requests] == [1, 2]
+    assert [request.count for request in service.gpu_requests] == [1, 2]
 
 
 def test_nothing_in_an_override_changes_nothing(read: Read, folder: Path) -> None:
@@ -321,7 +322,7 @@ def test_the_command_line_is_asked_first(folder: Path) -> None:
         mount_targets=("/data",),
         environment={"E": None, "F": "$HOME"},
         profiles=("gpu",),
-        device_requests=(DeviceRequest(count=-1, capabilities=("gpu",)),),
+        gpu_requests=(GpuRequest(count=-1, capabilities=("gpu",)),),
         shm_size_bytes=8 << 30,
     )
     assert (folder / "arguments").read_text().split() == [

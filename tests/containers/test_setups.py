@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gpudoctor.containers.compose.project import DeviceRequest, Service
-from gpudoctor.containers.service_setup import parse_service
+from gpudoctor.containers.compose.project import Service
+from gpudoctor.containers.setups import parse_service
 from gpudoctor.model import GpuRequest
 
 CUDA_IMAGE: dict[str, Any] = {"Config": {"Env": ["PATH=/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all"]}}
@@ -13,7 +13,7 @@ def test_a_service() -> None:
     service = Service(
         name="train",
         images=("shop-train", "shop_train"),
-        device_requests=(DeviceRequest(driver="nvidia", capabilities=("gpu",)),),
+        gpu_requests=(GpuRequest(driver="nvidia", count=-1, capabilities=("gpu",)),),
         environment={"NVIDIA_VISIBLE_DEVICES": "0", "HF_TOKEN": "not-to-be-kept", "CUDA_VISIBLE_DEVICES": None},
         memlock=-1,
         mount_targets=("/dev/shm",),
