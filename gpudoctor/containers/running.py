@@ -11,14 +11,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.builds.context import BuildContext
+from gpudoctor.containers.builds.context import BuildContext, is_below
 from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import is_same
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.images.base_images import environment_of
-from gpudoctor.containers.images.files import is_below
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.containers.packages.loaded_code import loaded_code
 from gpudoctor.model.images import Mounted, RunningContainer

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
-from gpudoctor.containers.builds.stages import find_stage, needed_stages, read_stages
+from gpudoctor.containers.builds.stages import lineage, needed_stages, read_stages
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Project, Service
 from gpudoctor.containers.compose.reader import read_project
@@ -281,10 +281,7 @@ def base_image(dockerfile: str, target: str | None, build_arguments: Mapping[str
         ValueError: the Dockerfile is wrong, or has no such target.
     """
     stages = read_stages(parse_dockerfile(dockerfile), build_arguments)
-    stage = needed_stages(stages, target)[-1]
-    while (before := find_stage(stages[: stage.index], stage.base)) is not None:
-        stage = before
-    return plain(stage.base)
+    return plain(lineage(stages, needed_stages(stages, target)[-1])[0].base)
 
 
 def _text(path: Path) -> str:

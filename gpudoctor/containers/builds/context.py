@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -138,12 +138,18 @@ class BuildContext:
         )
 
 
-def digest_of(stream: IO[bytes]) -> str:
+def digest_of(stream: IO[bytes] | None) -> str:
     """Return the SHA-256 of what is left in the stream, which is read in pieces."""
+    assert stream is not None, "a regular file"
     digest = hashlib.sha256()
     while chunk := stream.read(_CHUNK):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Return whether `path` is one of the folders, or is inside one."""
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 def read_context(root: Path, dockerfile: Path | None = None) -> BuildContext:

@@ -6,15 +6,19 @@ Source: https://docs.docker.com/reference/dockerfile/#copy , and experiments wit
 import posixpath
 import re
 import stat
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
-from gpudoctor.containers.builds.added_archives import NotRead, unpacked
-from gpudoctor.containers.builds.context import BuildContext, ContextFile
-from gpudoctor.containers.builds.dockerignore import DockerIgnore, parse_dockerignore
-from gpudoctor.containers.builds.patterns import name_expression
+from gpudoctor.containers.builds.context import BuildContext, ContextFile, digest_of
+from gpudoctor.containers.builds.dockerignore import DockerIgnore, name_expression, parse_dockerignore
 from gpudoctor.containers.builds.stages import Copy
 from gpudoctor.model.record import record
+
+MAXIMUM_MEMBERS = 20_000
+MAXIMUM_BYTES = 256 << 20
+"""Of the unpacked files of an archive behind ADD; a larger one is not looked into."""
 
 MAXIMUM_IGNORED = 100
 """So many ignored files are named; whole ignored folders are not looked into."""
@@ -23,6 +27,10 @@ WILDCARDS = re.compile(r"[*?\[\\]")
 _REMOTE = re.compile(r"https?://|git@|git://|ssh://")
 _COPIED = (stat.S_IFREG, stat.S_IFLNK)
 _PACKED = re.compile(r"\.(tar\.zst|tzst)$", re.IGNORECASE)
+
+
+class NotRead(Exception):
+    """The archive holds more than is looked into, or is packed in a way that Python cannot read."""
 
 
 @record
@@ -186,3 +194,38 @@ class _Selector:
 def _inside(source: str) -> str:
     """Return `source` relative to the context: "/a" is "a", and ".." ends at the context's root."""
     return posixpath.normpath(posixpath.join("/", source)).lstrip("/")
+
+
+def unpacked(path: Path, file: ContextFile) -> tuple[tuple[str, ContextFile], ...] | None:
+    """Return the files and links of the archive with their paths in it; None where it is no archive.
+
+    file: the archive as a file of the context. Whether it is one is told by its content, as the builders do.
+
+    Raises:
+        NotRead: see there.
+    """
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            found = dict(_members(archive, file))
+    except tarfile.ReadError:
+        return None
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise NotRead(str(error)) from None
+    return tuple(found.items())
+
+
+def _members(archive: tarfile.TarFile, file: ContextFile) -> Iterator[tuple[str, ContextFile]]:
+    left = MAXIMUM_BYTES
+    for number, member in enumerate(archive):
+        name = posixpath.normpath(member.name)
+        left -= member.size if member.isfile() else 0
+        if number >= MAXIMUM_MEMBERS or left < 0:
+            raise NotRead(f"{file.path} holds more than is looked into")
+        if name.startswith(("/", "../")) or name == "..":
+            continue
+        if member.issym():
+            yield name, replace(file, link_target=member.linkname)
+        elif member.isfile():
+            executable = bool(member.mode & 0o100)
+            digest = digest_of(archive.extractfile(member))
+            yield name, replace(file, size_bytes=member.size, is_executable=executable, digest=digest)

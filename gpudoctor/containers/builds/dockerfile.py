@@ -5,6 +5,7 @@ Source: https://docs.docker.com/reference/dockerfile/ ; where it is silent, what
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 
 from gpudoctor.model.record import record
 
@@ -21,6 +22,7 @@ _FLAG = re.compile(rf"--(?:{_QUOTED}|[^\s\\'\"])*", re.DOTALL)
 _SHELL_WORD = re.compile(rf"(?:\d*<<-?[ \t]*)?(?:{_QUOTED}|[^\s\\'\"])+", re.DOTALL)
 _HEREDOC = re.compile(r"\d*<<(-?)\s*([^<]*)", re.DOTALL)
 _WITH_HEREDOCS = ("ADD", "COPY", "RUN")
+_MOUNT_FIELDS = {"src": "source", "dst": "target", "destination": "target"}
 _MAYBE_JSON = ("ADD", "CMD", "COPY", "ENTRYPOINT", "HEALTHCHECK", "RUN", "SHELL", "VOLUME")
 
 
@@ -236,3 +238,20 @@ def _heredocs(rest: str, lines: list[str], start: int) -> tuple[tuple[Heredoc, .
         is_quoted = any(part[0] != "\\" for part in _PART.findall(written))
         heredocs.append(Heredoc(name=name, content="".join(content), expands=not is_quoted))
     return tuple(heredocs), index
+
+
+def context_mounts(instruction: Instruction) -> Iterator[Mapping[str, str]]:
+    """Yield the fields of each --mount of the build context, for a RUN: `source`, where it says one, and `target`.
+
+    Only what the RUN makes of these files is in the image.
+    Source: https://docs.docker.com/reference/dockerfile/#run---mounttypebind
+    """
+    for name, value in instruction.flags:
+        fields = dict(_field(field) for field in value.split(",")) if name == "mount" else {}
+        if fields and fields.get("type", "bind") == "bind" and not fields.get("from"):
+            yield fields
+
+
+def _field(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return _MOUNT_FIELDS.get(name, name), value.strip("'\"")

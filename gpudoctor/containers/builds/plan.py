@@ -10,7 +10,7 @@ from pathlib import Path
 from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.builds.dockerfile import Dockerfile, parse_dockerfile
-from gpudoctor.containers.builds.stages import Base, Stage, find_stage, needed_stages, read_stages
+from gpudoctor.containers.builds.stages import Base, Stage, Step, find_stage, lineage, needed_stages, read_stages
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 from gpudoctor.model.record import record
 
@@ -42,10 +42,12 @@ class Plan:
     @property
     def root(self) -> Stage:
         """Return the stage that the target goes on from at last: its FROM names an image outside the Dockerfile."""
-        stage = self.target
-        while (before := find_stage(self.stages[: stage.index], stage.base)) is not None:
-            stage = before
-        return stage
+        return lineage(self.stages, self.target)[0]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Return the steps of the stages that the target goes on from, and its own."""
+        return tuple(step for stage in lineage(self.stages, self.target) for step in stage.steps)
 
     @property
     def base(self) -> str:

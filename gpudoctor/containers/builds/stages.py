@@ -117,6 +117,12 @@ def needed_stages(stages: tuple[Stage, ...], target: str | None) -> tuple[Stage,
     return tuple(needed[index] for index in sorted(needed))
 
 
+def lineage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
+    """Return the stages that `stage` goes on from, the first one (on an image outside) first, and `stage` itself."""
+    before = find_stage(stages[: stage.index], stage.base)
+    return (stage,) if before is None else (*lineage(stages, before), stage)
+
+
 def find_stage(stages: tuple[Stage, ...], name: str) -> Stage | None:
     """Return the stage that `--from`, FROM or a target calls `name`: a later one of the same name hides an earlier."""
     named = (stage for stage in reversed(stages) if name.lower() in (stage.name.lower(), str(stage.index)))

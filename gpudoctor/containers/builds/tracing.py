@@ -2,16 +2,14 @@
 
 import os
 import posixpath
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpudoctor.containers.builds.context import BuildContext, ContextFile
+from gpudoctor.containers.builds.context import BuildContext, ContextFile, is_below
 from gpudoctor.containers.builds.copied_files import WILDCARDS, CopiedFile, Selection, select_files
-from gpudoctor.containers.builds.dockerfile import Instruction
-from gpudoctor.containers.builds.patterns import name_expression
-from gpudoctor.containers.builds.run_mounts import context_mounts
-from gpudoctor.containers.builds.stages import Copy, Stage, find_stage
+from gpudoctor.containers.builds.dockerfile import Instruction, context_mounts
+from gpudoctor.containers.builds.dockerignore import name_expression
+from gpudoctor.containers.builds.stages import Copy, Stage, Step, find_stage, lineage
 from gpudoctor.model.record import record
 
 
@@ -78,8 +76,8 @@ class _Tracer:
         base = find_stage(self._stages[: stage.index], stage.base)
         traced = [] if base is None else list(self.copies(base))
         for step in stage.steps:
-            if step.instruction.name == "RUN" and not step.instruction.onbuild:
-                traced = [_before_a_run(item) for item in traced]
+            if _is_run(step):
+                traced = [replace(item, later_run=True) for item in traced]
                 traced += self._mounted(step.instruction, stage)
             elif step.copy is not None:
                 new = self._one(step.copy, stage)
@@ -129,11 +127,9 @@ class _Tracer:
         rewritten = False
         for source in copy.sources:
             path = posixpath.normpath(posixpath.join("/", source))
-            names = _expressions(path)
             for found, (before, item) in known.items():
-                matched = _matched(path, names, found)
-                target = None if matched is None else _target(copy, matched, found)
-                if target is not None:
+                if (matched := _matched(path, found)) is not None:
+                    target = _target(copy, matched, found)
                     placed[target] = CopiedFile(
                         file=before.file,
                         image_path=target,
@@ -150,8 +146,8 @@ class _Tracer:
     def _whole(self, copy: Copy, origin: Stage) -> Iterator[WholeFolder]:
         """Yield the folders that `copy` takes whole, where nothing but COPY can have put files into them."""
         before = self.copies(origin)
-        chain = list(self._chain(origin))
-        if any(item.opaque for item in before) or any(_runs(stage) for stage in chain):
+        stages = lineage(self._stages, origin)
+        if any(item.opaque for item in before) or any(_is_run(step) for stage in stages for step in stage.steps):
             return
         folders = {folder for item in before for folder in item.selection.folders}
         for source in copy.sources:
@@ -160,14 +156,7 @@ class _Tracer:
                 inner = folder if folder.startswith(path) else path if path.startswith(folder) else ""
                 if inner and not WILDCARDS.search(source):
                     target = f"{copy.destination.rstrip('/')}/{inner[len(path) :]}"
-                    yield WholeFolder(target=target, source=inner, base=chain[-1].base)
-
-    def _chain(self, stage: Stage) -> Iterator[Stage]:
-        """Yield the stage, and those that it goes on from."""
-        yield stage
-        base = find_stage(self._stages[: stage.index], stage.base)
-        if base is not None:
-            yield from self._chain(base)
+                    yield WholeFolder(target=target, source=inner, base=stages[0].base)
 
     def _inputs(self, stage: Stage) -> tuple[ContextFile, ...]:
         """Return the files of the context that the stage took, also by way of other stages."""
@@ -176,37 +165,32 @@ class _Tracer:
         return tuple({file.path: file for file in (*own, *(file for item in copies for file in item.inputs))}.values())
 
 
-def _runs(stage: Stage) -> bool:
-    return any(step.instruction.name == "RUN" and not step.instruction.onbuild for step in stage.steps)
+def _is_run(step: Step) -> bool:
+    return step.instruction.name == "RUN" and not step.instruction.onbuild
 
 
-def _expressions(source: str) -> tuple[re.Pattern[str], ...] | None:
-    """Return the expression of each name in a source with wildcards; None for one without."""
-    return tuple(map(name_expression, source.split("/"))) if WILDCARDS.search(source) else None
-
-
-def _matched(source: str, names: Sequence[re.Pattern[str]] | None, found: str) -> str | None:
+def _matched(source: str, found: str) -> str | None:
     """Return the file or folder that the source names and that is, or holds, the file `found`; None for none."""
-    if names is None:
-        return source
-    parts = found.split("/")
-    is_match = len(parts) >= len(names) and all(name.match(part) for name, part in zip(names, parts, strict=False))
+    if not WILDCARDS.search(source):
+        return source if is_below(found, (source,)) else None
+    names, parts = source.split("/"), found.split("/")
+    is_match = len(parts) >= len(names) and all(
+        name_expression(name).match(part) for name, part in zip(names, parts, strict=False)
+    )
     return "/".join(parts[: len(names)]) if is_match else None
 
 
-def _target(copy: Copy, source: str, found: str) -> str | None:
-    """Return where the file at `found` of the other stage ends; None where `source` does not name it."""
-    destination = copy.destination
-    if found == source:
-        return destination + posixpath.basename(found) if destination.endswith("/") else destination
-    folder = source.rstrip("/") + "/"
-    return f"{destination.rstrip('/')}/{found[len(folder) :]}" if found.startswith(folder) else None
-
-
-def _before_a_run(item: ResolvedCopy) -> ResolvedCopy:
-    return ResolvedCopy(**{**vars(item), "later_run": True})
+def _target(copy: Copy, source: str, found: str) -> str:
+    """Return where the file at `found` of the other stage ends. source: the file, or the folder that it is in."""
+    if found != source:
+        return posixpath.normpath(posixpath.join(copy.destination, posixpath.relpath(found, source)))
+    return (
+        posixpath.join(copy.destination, posixpath.basename(found))
+        if copy.destination.endswith("/")
+        else copy.destination
+    )
 
 
 def _before_a_copy(item: ResolvedCopy, paths: frozenset[str]) -> ResolvedCopy:
     mine = {placed.image_path for placed in item.selection.placed} & paths
-    return ResolvedCopy(**{**vars(item), "overwritten": item.overwritten | mine}) if mine else item
+    return replace(item, overwritten=item.overwritten | mine) if mine else item

@@ -10,7 +10,7 @@ from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Base
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected, inspect_image
-from gpudoctor.containers.images.history import HistoryMatch, chain, entries_of
+from gpudoctor.containers.images.history import HistoryMatch, entries_of
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -93,12 +93,7 @@ def _handed_over(about: Inspected) -> Base:
 
 
 def _told_by_image(image: Inspected, plan: Plan, fit: HistoryMatch) -> Base:
-    own = {
-        word.partition("=")[0]
-        for step in chain(plan.stages, plan.target)
-        if step.instruction.name == "ENV"
-        for word in step.words
-    }
+    own = {word.partition("=")[0] for step in plan.steps if step.instruction.name == "ENV" for word in step.words}
     directories = (entry.text.removesuffix("# buildkit").strip().rpartition("WORKDIR ") for entry in fit.before)
     last = [path for _, name, path in directories if name and path.startswith("/")]
     return Base(

@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, cast
 
-from gpudoctor.containers.builds.added_archives import member_digest
+from gpudoctor.containers.builds.context import digest_of
 from gpudoctor.model.record import record
 
 MAXIMUM_ENTRIES = 300_000
@@ -68,11 +68,6 @@ def read_archive(
     return found
 
 
-def is_below(path: str, folders: Iterable[str]) -> bool:
-    """Return whether `path` is one of the folders, or is inside one."""
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
-
-
 def path_of(parent: str, name: str) -> str | None:
     """Return the absolute path of a member; None for a name that leads out of the archive."""
     if name.startswith("/") or ".." in name.split("/"):
@@ -92,7 +87,7 @@ def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo, parent: str, siz
         kind="file",
         size_bytes=member.size,
         is_executable=bool(member.mode & 0o100),
-        digest=member_digest(archive, member) if member.isfile() and member.size == size else "",
+        digest=digest_of(archive.extractfile(member)) if member.isfile() and member.size == size else "",
         changed_at=member.mtime,
         same_as=(path_of(parent, member.linkname) or "") if member.islnk() else "",
     )

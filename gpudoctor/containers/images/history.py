@@ -12,10 +12,17 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from gpudoctor.containers.builds.dockerfile import Instruction
-from gpudoctor.containers.builds.settings import LABELS, SETTINGS, setting_asked_for, setting_written
-from gpudoctor.containers.builds.stages import Stage, Step, find_stage
+from gpudoctor.containers.builds.stages import Stage, Step, lineage
 from gpudoctor.model.record import record
 
+SETTINGS = ("EXPOSE", "HEALTHCHECK", "SHELL", "STOPSIGNAL", "USER", "VOLUME")
+"""They change no file by themselves; but the commands after USER and SHELL are others, and so is the container."""
+
+LABELS = ("LABEL", "MAINTAINER")
+"""The command line of a build may add labels of its own, which the classic builder writes too."""
+
+_PORTS = re.compile(r"(\d+)(?:-(\d+))?(?:/([a-z]+))?")
+_TEST = re.compile(r"&\{\[(.*)\](?: \"[^\"]*\")+ '.*'\}", re.DOTALL)
 _NOP = re.compile(r"[^#]*#\(nop\)\s+")
 _FLAGS_OF_RUN = re.compile(r"(/bin/sh -c )(?:--\S+\s+)+")
 _ARGUMENTS = re.compile(r"\|(\d+)((?: [A-Za-z_]\w*=.*?)*?) (?=/|\S+ -\S*c )")
@@ -85,10 +92,9 @@ def match_history(
 
     below: the history of the image that it goes on from; None where that is unknown.
     """
-    steps = chain(stages, target)
-    asked_for = steps
-    builder = _builder_of(entries[max(0, len(entries) - len(steps)) :])
-    steps = [step if builder != "buildah" else _unexpanded(step) for step in steps if _is_written(step, builder)]
+    asked_for = [step for stage in lineage(tuple(stages), target) for step in stage.steps]
+    builder = _builder_of(entries[max(0, len(entries) - len(asked_for)) :])
+    steps = [step if builder != "buildah" else _unexpanded(step) for step in asked_for if _is_written(step, builder)]
     reader = _EntryReader(steps, builder)
     written = [(entry, key) for entry, key in ((entry, reader.key(entry)) for entry in entries) if key not in LABELS]
     start = max(0, len(written) - len(steps))
@@ -114,12 +120,6 @@ def match_history(
     return HistoryMatch(
         entries=found, differing=tuple(differing), additional=tuple(additional), before=before, own=own, builder=builder
     )
-
-
-def chain(stages: Sequence[Stage], target: Stage) -> list[Step]:
-    """Return the steps of the stages that `target` goes on from, the first one first, and its own."""
-    base = find_stage(tuple(stages[: target.index]), target.base)
-    return [*([] if base is None else chain(stages, base)), *target.steps]
 
 
 def _differing_labels(steps: Sequence[Step], entries: Sequence[Entry]) -> list[int]:
@@ -263,6 +263,33 @@ def _copied(rest: str, *, by_buildkit: bool) -> str:
     if not by_buildkit:
         return rest.rpartition(" in ")[2]
     return re.sub(r"^(--\S+ )+", "", rest)
+
+
+def setting_asked_for(name: str, words: Sequence[str], rest: str) -> str:
+    """Return the setting that the instruction `name` with these words makes. rest: all that follows its flags."""
+    if name == "EXPOSE":
+        return _ports(" ".join(words))
+    if name != "HEALTHCHECK" or rest.upper() == "NONE":
+        return _plain(" ".join(words))
+    test = rest.partition(" ")[2].strip()  # after CMD
+    return _plain(f"{'CMD' if test.startswith('[') else 'CMD-SHELL'} {test}")
+
+
+def setting_written(name: str, text: str) -> str:
+    """Return the setting that the history tells with `text`, which follows the name of the instruction."""
+    if name == "EXPOSE":
+        return _ports(text)
+    if name == "HEALTHCHECK":
+        return _plain(_TEST.sub(r"\1", text, count=1))
+    return _plain(text)
+
+
+def _ports(text: str) -> str:
+    """Return the ports one by one: 80-82, or map[80/tcp:{} 81/tcp:{} 82/tcp:{}]."""
+    found: set[str] = set()
+    for first, last, protocol in _PORTS.findall(text.lower()):
+        found.update(f"{port}/{protocol or 'tcp'}" for port in range(int(first), min(int(last or first), 65535) + 1))
+    return " ".join(sorted(found))
 
 
 def _plain(text: str) -> str:

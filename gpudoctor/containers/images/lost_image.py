@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpudoctor.containers.builds.context import is_below
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import compared, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.facts import ImageFacts, read_copied
-from gpudoctor.containers.images.files import ImageFile, is_below
+from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.reader import ContainerFiles
 from gpudoctor.model.images import CopiedFiles, RunningContainer
 

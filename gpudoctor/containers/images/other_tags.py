@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.images.base_images import UNTAGGED
 from gpudoctor.containers.images.facts import ImageFacts
-from gpudoctor.containers.images.history import HistoryMatch, chain, entries_of, match_history
+from gpudoctor.containers.images.history import HistoryMatch, entries_of, match_history
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -36,13 +36,12 @@ def tags_of_plan(api: APIClient, plan: Plan) -> tuple[str, ...]:
 
     Where the Dockerfile was changed since, those are taken that still have most of its steps, a COPY or ADD among them.
     """
-    steps = chain(plan.stages, plan.target)
     tags: dict[str, str] = {}
     for image in _newest(api):
         there = _fit(api, image, plan)
-        if there is None or not any(there.entry(step.instruction) for step in steps if step.copy):
+        if there is None or not any(there.entry(step.instruction) for step in plan.steps if step.copy):
             continue
-        share = 1 - len({*there.differing}) / len(steps) - len(there.additional) / (len(there.own) + 1)
+        share = 1 - len({*there.differing}) / len(plan.steps) - len(there.additional) / (len(there.own) + 1)
         if share > LEAST_SHARE:
             tags.update((repository_of(tag), tag) for tag in _tags(image) if repository_of(tag) not in tags)
     return tuple(tags.values())

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from gpudoctor.containers.builds.copied_files import WILDCARDS
-from gpudoctor.containers.builds.stages import Copy, Stage, find_stage
+from gpudoctor.containers.builds.stages import Copy, find_stage, lineage
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.images.base_images import written_at
 from gpudoctor.containers.images.facts import ImageFacts
@@ -46,17 +46,9 @@ def _outside_copies(facts: ImageFacts) -> Iterator[tuple[str, Copy]]:
         if not item.copy.origin or not item.opaque or item.later_run:
             continue
         origin = find_stage(stages[: index[item.copy.stage]], item.copy.origin)
-        name = item.copy.origin if origin is None else _image_of(stages, origin)
-        if name is not None:
-            yield name, item.copy
-
-
-def _image_of(stages: tuple[Stage, ...], stage: Stage) -> str | None:
-    """Return the image that the stage is, without any file of its own; None where it has some."""
-    if any(step.instruction.name in ("RUN", "COPY", "ADD") for step in stage.steps):
-        return None
-    before = find_stage(stages[: stage.index], stage.base)
-    return stage.base if before is None else _image_of(stages, before)
+        line = () if origin is None else lineage(stages, origin)
+        if not any(step.instruction.name in ("RUN", "COPY", "ADD") for stage in line for step in stage.steps):
+            yield line[0].base if line else item.copy.origin, item.copy
 
 
 def _differs(api: APIClient, name: str, image_id: str, copy: Copy) -> bool:

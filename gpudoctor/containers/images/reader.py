@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
+from gpudoctor.containers.builds.context import is_below
 from gpudoctor.containers.engines.connection import seconds_of
-from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, is_below, read_archive
+from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, read_archive
 
 if TYPE_CHECKING:
     from docker import APIClient

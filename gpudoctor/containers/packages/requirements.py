@@ -5,11 +5,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gpudoctor.containers.builds.dockerfile import context_mounts
 from gpudoctor.containers.builds.plan import Plan
-from gpudoctor.containers.builds.run_mounts import context_mounts
 from gpudoctor.containers.builds.stages import Step
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
-from gpudoctor.containers.images.history import chain
 from gpudoctor.containers.packages.installed import Distribution, Packages
 from gpudoctor.containers.packages.requirement_files import Asked, RequirementFile, included_by, read_requirement_file
 from gpudoctor.model.images import CopiedFiles, UnmetRequirement
@@ -182,7 +181,7 @@ def _copied(copies: Iterable[ResolvedCopy], commands: _Commands) -> Iterator[tup
 
 
 def _copied_elsewhere(plan: Plan, commands: _Commands) -> dict[str, str]:
-    own = {id(step) for step in chain(plan.stages, plan.target)}
+    own = {id(step) for step in plan.steps}
     others = (stage for stage in plan.needed if not any(id(step) in own for step in stage.steps))
     return {
         path: place

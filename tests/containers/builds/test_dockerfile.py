@@ -1,8 +1,10 @@
 """A Dockerfile as text, and the instructions in it."""
 
+from __future__ import annotations
+
 import pytest
 
-from gpudoctor.containers.builds.dockerfile import Heredoc, Instruction, parse_dockerfile
+from gpudoctor.containers.builds.dockerfile import Heredoc, Instruction, context_mounts, parse_dockerfile
 
 
 def only(text: str) -> Instruction:
@@ -94,3 +96,21 @@ def test_onbuild() -> None:
 def test_what_is_no_dockerfile(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_dockerfile(text)
+
+
+@pytest.mark.parametrize(
+    ("flags", "mounts"),
+    [
+        ("--mount=type=bind,source=a,target=/b", [("a", "/b")]),
+        ("--mount=src=a,dst=/b", [("a", "/b")]),
+        ("--mount=type=bind,destination=/b", [(None, "/b")]),
+        ("--mount=type=bind,from=other,source=a,target=/b", []),
+        ("--mount=type=cache,target=/root/.cache", []),
+        ("--mount=type=bind,source=a,target=/b --mount=type=secret,id=x --mount=source=c,target=/d",
+         [("a", "/b"), ("c", "/d")]),
+        ("--network=none", []),
+    ],
+)  # fmt: skip
+def test_mounts_of_the_context(flags: str, mounts: list[tuple[str | None, str]]) -> None:
+    instruction = parse_dockerfile(f"FROM scratch\nRUN {flags} make\n").instructions[-1]
+    assert [(mount.get("source"), mount["target"]) for mount in context_mounts(instruction)] == mounts
