@@ -8,29 +8,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gpudoctor.data.environment_variables import environment_variables
-from gpudoctor.model import Device, Driver, Environment, Package, PackageVersion, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.model import Device, Environment, Package, PackageVersion, System, Torch, TorchRuntime
 from gpudoctor.parsers.conda import CondaRecord, is_cpu_only, torch_record
 from gpudoctor.parsers.requirements_files import normalise
-from gpudoctor.readers.environment_fields import (
-    answer,
-    driver_version,
-    gcc_version,
-    is_unknown,
-    named_gpus,
-    numbered_gpus,
-    nvcc_version,
-    python_facts,
-    release_of,
-    torch_facts,
-    torch_version,
-)
+from gpudoctor.readers import environment_fields as values
 from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
 from gpudoctor.readers.platform_facts import distribution_facts, platform_facts
 from gpudoctor.readers.text import Text
 from gpudoctor.untrusted import LONGEST_LINE
 
-SOURCE = "collect_env"
 MOST_LINES = 4000  # of one report; vLLM's has some hundred
 
 # Names of the fields. Source: torch/utils/collect_env.py from 1.0 to 2.14, vllm/collect_env.py.
@@ -93,8 +80,6 @@ class _Report(NamedTuple):
 
 def read(text: Text) -> Facts:
     """Return what the last report in the text tells; {} where it holds none."""
-    if not any(word in text.lowered for word in ("pytorch", "cuda", "nvidia driver version", "[pip")):
-        return {}
     reports = [report for report in _reports(text) if _is_one(report)]
     if not reports:
         return {}
@@ -113,7 +98,7 @@ def _without_stumps(report: _Report) -> None:
     package = _PACKAGE.match(report.last[0])
     if package and re.search(r"(?:==\s?\d*(?:\.\d*)?\.?|\+(?:cu?\d{0,2}|cp)?)$|^[^=\s]*=?$", package[2]):
         report.packages.pop()
-    elif not package and name == "pytorch version" and torch_version(value, may_be_cut=True) is None:
+    elif not package and name == "pytorch version" and values.torch_version(value, may_be_cut=True) is None:
         report.fields[name] = value.partition("+")[0] if "+" in value else ""
     elif not package and name == "python version" and re.fullmatch(r"\d\.?\d?", value):
         del report.fields[name]
@@ -190,32 +175,34 @@ def _end_packages(report: _Report) -> None:
 
 
 def _facts(report: _Report) -> Facts:
-    facts = _torch(report)
-    return joined(facts, _machine(report), _packages(report, facts), _variables(report))
+    facts = _environment(report)
+    return joined(facts, _packages(report, facts), _variables(report))
 
 
-def _torch(report: _Report) -> Facts:
-    """Return PyTorch's sections; "N/A" says that it could not be imported."""
+def _environment(report: _Report) -> Facts:
+    """Return what the fields tell; that PyTorch's version is "N/A" says that it could not be imported."""
     fields = report.fields
-    shown = fields.get("pytorch version", "")
-    version = torch_version(shown)
-    available = answer(fields.get("is cuda available", ""))
-    facts = torch_facts(version, fields.get("cuda used to build pytorch"), available)
-    hip = fields.get("rocm used to build pytorch") or fields.get("hip runtime version") or ""
+    said = {
+        "torch": fields.get("pytorch version"),
+        "cuda": fields.get("cuda used to build pytorch"),
+        "hip": fields.get("rocm used to build pytorch") or fields.get("hip runtime version"),
+        "available": fields.get("is cuda available"),
+        "python": fields.get("python version"),
+        "driver": fields.get("nvidia driver version"),
+        "nvcc": fields.get("cuda runtime version"),
+        "gcc": fields.get("gcc version"),
+    }
+    facts = values.environment_facts(said, system=_system(fields), devices=_devices(report))
     torch: Torch | None = facts.get("torch")
-    if torch is not None:
-        if re.match(r"\d+\.\d", hip):
-            torch = replace(torch, build="rocm", hip_version=re.split(r"[\s,]", hip)[0][:40], cuda_version=None)
-        elif torch.build == "cpu":
-            torch = replace(torch, build=_build_without_cuda(fields))
-        facts["torch"] = torch
-    elif re.match(r"n/a\b", shown.strip().lower()):
-        facts = {**facts, **_not_imported(report)}
+    if torch is not None and torch.build == "cpu":
+        facts["torch"] = replace(torch, build=_build_without_cuda(fields))
+    elif torch is None and re.match(r"n/a\b", fields.get("pytorch version", "").strip().lower()):
+        facts = joined(_not_imported(report), facts)
     return facts
 
 
 def _build_without_cuda(fields: Mapping[str, str]) -> str:
-    if answer(fields.get("is xpu available", "")) or fields.get("xpu used to build pytorch", "")[:2].isdigit():
+    if values.answer(fields.get("is xpu available", "")) or fields.get("xpu used to build pytorch", "")[:2].isdigit():
         return "xpu"
     system = platform_facts(fields.get("python platform", "")) or distribution_facts(fields.get("os", ""))
     apple_silicon = system is not None and system.os == "darwin" and system.machine == "arm64"
@@ -225,72 +212,36 @@ def _build_without_cuda(fields: Mapping[str, str]) -> str:
 def _not_imported(report: _Report) -> Facts:
     """Return that PyTorch could not be imported: it is not there where pip's whole list is without it, else broken."""
     names = {normalise(re.split(r"[=\s@]", entry, maxsplit=1)[0]) for _, entry in report.packages}
-    listed = any(tool != "conda" and not is_unknown(entry) for tool, entry in report.packages)
+    listed = any(tool != "conda" and not values.is_unknown(entry) for tool, entry in report.packages)
     if listed and report.ended_packages and not names & {"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"}:
         return {"torch": Torch(installed=False)}
     return {"torch_runtime": TorchRuntime(import_error="PyTorch version: N/A (collect_env could not import torch)")}
 
 
-def _machine(report: _Report) -> Facts:
-    fields = report.fields
-    python = python_facts(fields.get("python version", ""))
-    system = _system(fields, release_of(python))
-    version = driver_version(fields.get("nvidia driver version", ""))
-    if system is not None and system.os == "darwin":
-        version = None
-    return sections(
-        python=python,
-        system=system,
-        driver=None if version is None else Driver(version=version),
-        devices=_devices(report),
-        toolkit=_toolkit(fields, system),
+def _system(fields: Mapping[str, str]) -> System | None:
+    python = values.release_of(values.python_facts(fields.get("python version", "")))
+    processor = re.fullmatch(r"x86_64|aarch64|arm64|ppc64le", fields.get("architecture", "").strip())
+    # That of Python 3.7 and older is the oldest that the interpreter asks for.
+    libc = re.fullmatch(r"glibc-(\d\.\d{2})", fields.get("libc version", "").strip()) if python[:2] >= (3, 8) else None
+    # Of AMD GPUs: "AMD Instinct MI300X (gfx942:sramecc+:xnack-)"
+    targets = re.findall(r"\bgfx\d{3,4}[a-f]?\b", fields.get("gpu models and configuration", ""))
+    others = System(
+        glibc=libc[1] if libc else None,
+        machine=processor[0] if processor else None,
+        amd_gfx_targets=tuple(dict.fromkeys(targets))[:8] or None,
     )
-
-
-def _system(fields: Mapping[str, str], python: tuple[int, ...]) -> System | None:
-    told = (
-        distribution_facts(fields.get("os", "")),
-        platform_facts(fields.get("python platform", ""), python),
-        _libc(fields.get("libc version", ""), python),
-        _processor(fields.get("architecture", "")),
-        _gfx(fields.get("gpu models and configuration", "")),
-    )
-    system: System | None = joined(*(sections(system=system) for system in told)).get("system")
-    return system
-
-
-def _libc(value: str, python: tuple[int, ...]) -> System | None:
-    """Return the version of glibc; that of Python 3.7 and older is the oldest that the interpreter asks for."""
-    match = re.fullmatch(r"glibc-(\d\.\d{2})", value.strip())
-    return System(glibc=match[1]) if match and python[:2] >= (3, 8) else None
-
-
-def _processor(value: str) -> System | None:
-    match = re.fullmatch(r"x86_64|aarch64|arm64|ppc64le", value.strip())
-    return System(machine=match[0]) if match else None
-
-
-def _gfx(value: str) -> System | None:
-    """Return the targets of AMD GPUs: "AMD Instinct MI300X (gfx942:sramecc+:xnack-)"."""
-    targets = tuple(dict.fromkeys(re.findall(r"\bgfx\d{3,4}[a-f]?\b", value)))[:8]
-    return System(amd_gfx_targets=targets) if targets else None
+    told = (distribution_facts(fields.get("os", "")), platform_facts(fields.get("python platform", ""), python), others)
+    system: System = joined(*(sections(system=system) for system in told))["system"]
+    return system if system != System() else None
 
 
 def _devices(report: _Report) -> tuple[Device, ...]:
     value = report.fields.get("gpu models and configuration", "")
-    numbered = numbered_gpus([value, *report.gpus])
+    numbered = values.numbered_gpus([value, *report.gpus])
     if numbered:
         return numbered
     names = [part for part in re.split(r"\s*(?:,|;| and )\s*", value[:400]) if part]
-    return named_gpus(names or [line for line in report.gpus if line.strip()][:8])
-
-
-def _toolkit(fields: Mapping[str, str], system: System | None) -> Toolkit | None:
-    nvcc = nvcc_version(fields.get("cuda runtime version", ""))
-    gcc = gcc_version(fields.get("gcc version", "")) if system is None or system.os in (None, "linux") else None
-    if nvcc is None and gcc is None:
-        return None
-    return Toolkit(nvcc_version=nvcc, host_compiler="gcc" if gcc else None, host_compiler_version=gcc)
+    return values.named_gpus(names or [line for line in report.gpus if line.strip()][:8])
 
 
 def _packages(report: _Report, facts: Facts) -> Facts:

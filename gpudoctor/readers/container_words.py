@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.model import Container
-from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.container_start import is_image
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.text import Text
-
-SOURCE = "words on containers"
 
 _IN = r"\b(?:in|inside|within|into|from|using|with|via|under|through)(?: of)?"
 _ARTICLE = r"(?: an?| the| my| our| this| that| each| every| any| all)?(?: running| new| same| official| nvidia| gpu)?"
@@ -54,7 +51,6 @@ def _manifest(text: Text) -> Iterator[Facts]:
     """Yield what the manifest of a pod says; one that asks for no GPU is whole where it names its containers."""
     if "kind:" not in text.flat or "containers:" not in text.flat:
         return
-    text = bounded(text)
     lines = "\n".join(text.lines)
     if not _MANIFEST.search(lines):
         return
@@ -85,6 +81,6 @@ def _engine(text: Text) -> Iterator[Facts]:
 
 def _is_compose_log(text: Text) -> bool:
     """Tell whether docker compose printed it, by the service's name before each line and after the last one."""
-    lines = "\n".join(bounded(text).lines)
+    lines = "\n".join(text.lines)
     services = {match[1] for match in _COMPOSE_LOG.finditer(lines)}
     return any(match[1] in services for match in _COMPOSE_EXIT.finditer(lines))

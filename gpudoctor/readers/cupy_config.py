@@ -16,13 +16,12 @@ from gpudoctor.model import (
     LibraryCall,
     PackageVersion,
     Python,
-    System,
 )
 from gpudoctor.parsers.nvidia_smi_xml import pci_address
 from gpudoctor.readers.facts import Facts, sections
+from gpudoctor.readers.platform_facts import platform_facts
 from gpudoctor.readers.text import Text
 
-SOURCE = "cupy.show_config()"
 MOST_LINES = 20_000
 MOST_DEVICES = 128
 LONGEST_ERROR = 400
@@ -50,16 +49,15 @@ Table = Mapping[str, str]
 
 def read(text: Text) -> Facts:
     """Return the facts of the last whole table in `text`."""
-    if "version" not in text.lowered or not any(key in text.lowered for key in _OWN_KEYS):
-        return {}
     table = _table(text.lines) or _table(_split(text.flat))
     if not table:
         return {}
     rocm = _is_rocm(table)
     python = _version(table.get("python version", ""))
     cuda = None if rocm else _cuda(table.get("cuda driver version", ""))
+    system = platform_facts(table.get("os", ""), python.release if python else ())
     return sections(
-        system=_system(table.get("os", "")),
+        system=replace(system, wsl=system.wsl or 0) if system is not None and system.os == "linux" else system,
         python=Python(version=python) if python else None,
         cupy=_cupy(table, rocm),
         cupy_runtime=_runtime(table, rocm),
@@ -95,27 +93,6 @@ def _is_rocm(table: Table) -> bool:
     """Return whether this CuPy is for AMD: the platform is named from CuPy 9 on, before only its folder tells."""
     root = table.get("cuda root", "").lower() + table.get("rocm root", "").lower()
     return "rocm" in table.get("cupy platform", "").lower() or "rocm" in root
-
-
-def _system(platform: str) -> System | None:
-    """Return the system by platform.platform(): "Linux-5.15.0-84-generic-x86_64-with-glibc2.35"."""
-    name = platform.partition("-")[0].lower()
-    if name in ("windows", "macos", "darwin"):
-        return System(os="windows" if name == "windows" else "darwin")
-    if name != "linux":
-        return None
-    match = re.match(
-        r"Linux-(?P<kernel>[\w.+-]{1,100}?)(?:-(?P<machine>x86_64|aarch64|ppc64le))?(?:-with-(?P<libc>[\w.-]{1,60}))?$",
-        platform,
-    )
-    glibc = re.match(r"glibc(\d+\.\d+)", match["libc"] or "") if match else None
-    return System(
-        os="linux",
-        kernel=match["kernel"] if match else None,
-        machine=match["machine"] if match else None,
-        glibc=glibc[1] if glibc else None,
-        wsl=(2 if "wsl2" in platform.lower() else 1) if "microsoft" in platform.lower() else 0,
-    )
 
 
 def _cupy(table: Table, rocm: bool) -> Cupy | None:

@@ -8,12 +8,9 @@ from typing import Any
 
 from gpudoctor.model import Container, Environment
 from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
-from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.container_start import bytes_of, cuda_of_image, is_image, known_variables
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.text import Text
-
-SOURCE = "docker"
 
 _SERVER = re.compile(r"\bServer Version: (\d{1,2}\.\d{1,2}\.\d{1,3})")
 _ENGINE = re.compile(
@@ -45,7 +42,6 @@ _KEY = re.compile(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 
 def read(text: Text) -> Facts:
     """Return what the engine, its configuration and the container's definition tell."""
-    text = bounded(text)
     container = Container(**{**_engine(text), **_toolkit(text), **_configuration(text)})
     facts = {"container": container} if container != Container() else {}
     return joined(facts, *_inspected(text), *_compose(text))

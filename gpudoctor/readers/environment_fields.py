@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.data import capability_of
@@ -11,13 +12,16 @@ from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
     Device,
+    Driver,
     DriverVersion,
     PackageVersion,
     Python,
+    System,
+    Toolkit,
     Torch,
     TorchRuntime,
 )
-from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.text import Text
 
 MOST_DEVICES = 64
@@ -168,25 +172,59 @@ def named_gpus(names: Sequence[str]) -> tuple[Device, ...]:
     return tuple(devices)
 
 
-def torch_facts(version: PackageVersion | None, cuda: str | None, available: bool | None) -> Facts:
-    """Return PyTorch's sections by its version, the CUDA version that it names, and whether it can use CUDA.
+def environment_facts(
+    fields: Mapping[str, str | None], *, system: System | None = None, devices: tuple[Device, ...] = ()
+) -> Facts:
+    """Return the sections that a report of an environment fills.
+
+    fields: what it says of "torch", of "cuda" and "hip" that this was built with, whether CUDA is "available", and of
+    "python", "driver", "nvcc" and "gcc".
+    """
+    said = defaultdict(str, {name: value for name, value in fields.items() if value})
+    driver = driver_version(said["driver"]) if system is None or system.os != "darwin" else None
+    gcc = gcc_version(said["gcc"]) if system is None or system.os in (None, "linux") else None
+    compiler = "gcc" if gcc else None
+    toolkit = Toolkit(nvcc_version=nvcc_version(said["nvcc"]), host_compiler=compiler, host_compiler_version=gcc)
+    machine = sections(
+        python=python_facts(said["python"]),
+        system=system,
+        driver=Driver(version=driver) if driver is not None else None,
+        devices=devices,
+        toolkit=toolkit if toolkit != Toolkit() else None,
+    )
+    torch = torch_facts(torch_version(said["torch"]), fields.get("cuda"), answer(said["available"]), said["hip"])
+    return joined(torch, machine)
+
+
+def torch_facts(version: PackageVersion | None, cuda: str | None, available: bool | None, hip: str = "") -> Facts:
+    """Return PyTorch's sections by its version, the CUDA or HIP that it names, and whether it can use CUDA.
 
     None is for what is not told. That CUDA is none means a build without it only where the version is known.
     """
     facts: Facts = {}
-    built_with = cuda_version(cuda) if cuda is not None else None
+    rocm = re.match(r"\d+\.\d[\w.+-]{0,30}", hip)
+    built_with = cuda_version(cuda or "") if not rocm else None
     local = version.local if version is not None else ""
-    without = cuda is not None and version is not None and cuda.strip().lower() in ("none", "null", "could not collect")
+    without = (cuda or "").strip().lower() in ("none", "null", "could not collect") and not local.startswith("cu")
     if version is not None or built_with is not None:
-        build = "cuda" if built_with else _build(local) or ("cpu" if without and not local.startswith("cu") else None)
-        facts["torch"] = Torch(installed=True, version=version, build=build, cuda_version=built_with)
+        named = next((name for name in ("rocm", "xpu", "cpu") if local.startswith(name)), "cpu" if without else None)
+        facts["torch"] = Torch(
+            installed=True,
+            version=version,
+            build="rocm" if rocm else "cuda" if built_with else named,
+            cuda_version=built_with,
+            hip_version=rocm[0] if rocm else None,
+        )
     if available is not None:
         facts["torch_runtime"] = TorchRuntime(available=available)
     return facts
 
 
-def _build(local: str) -> str | None:
-    return next((name for name in ("rocm", "xpu", "cpu") if local.startswith(name)), None)
+def repeated(devices: tuple[Device, ...], count: str) -> tuple[Device, ...]:
+    """Return a single device as many times as the report counts."""
+    if len(devices) != 1 or not re.fullmatch(r"\d{1,3}", count):
+        return devices
+    return tuple(replace(devices[0], nvml_index=number) for number in range(min(int(count), MOST_DEVICES)))
 
 
 def whole_lines(text: Text) -> tuple[str, ...]:

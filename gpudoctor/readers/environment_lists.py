@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from gpudoctor.model import Device, Torch
-from gpudoctor.readers.environment_fields import (
-    MOST_DEVICES,
-    answer,
-    is_unknown,
-    named_gpus,
-    python_facts,
-    release_of,
-    torch_facts,
-    torch_version,
-    whole_lines,
-)
-from gpudoctor.readers.facts import Facts, joined, sections
+from gpudoctor.readers import environment_fields as fields
+from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import VERSION, package_facts, packages_of
 from gpudoctor.readers.platform_facts import platform_facts
 from gpudoctor.readers.text import Text
@@ -33,13 +22,40 @@ _BARE_ITEM = re.compile(
 _GPU_FIELDS = ("gpu type", "accelerator", "accelerators", "cuda device", "cuda devices")
 # "2.5.1+cu124 (True)", "2.7.0+cu126 (CUDA)", "2.5.1+cu124 (GPU)", "2.8.0+cpu (NA)", "not installed (NA)".
 _TORCH = re.compile(r"^\s*(\S+)(?:\s+\(([^()]{1,20})\))?")
+_LIBRARIES = (
+    *("transformers", "diffusers", "datasets", "peft", "trl"),
+    *("sentence-transformers", "llamafactory", "huggingface"),
+)
+
+
+def read_accelerate(text: Text) -> Facts:
+    """Return what the last list of `accelerate env` in the text tells."""
+    lists = [items for items in environment_lists(text) if _is_of_accelerate(items)]
+    return _facts(lists[-1]) if lists else {}
+
+
+def read_transformers(text: Text) -> Facts:
+    """Return what the last list of `transformers env`, `diffusers-cli env`, `trl env` or one of their like tells."""
+    lists = [items for items in environment_lists(text) if not _is_of_accelerate(items) and _is_environment(items)]
+    return _facts(lists[-1]) if lists else {}
+
+
+def _is_of_accelerate(items: Mapping[str, str]) -> bool:
+    """Tell whether the list is Accelerate's own: transformers' names Accelerate too, further down."""
+    return next(iter(items)) == "accelerate version" or "accelerate bash location" in items
+
+
+def _is_environment(items: Mapping[str, str]) -> bool:
+    """Tell whether the list is of an environment: it names one of the libraries, or both platform and PyTorch."""
+    named = any(name.split(" ")[0].startswith(_LIBRARIES) and name.endswith("version") for name in items)
+    return "pytorch version" in items and (named or "asks for" in items or "platform" in items)
 
 
 def environment_lists(text: Text) -> Iterator[dict[str, str]]:
     """Yield the lists in the text: the items' names in lower case, without "(GPU?)", and what is said of them."""
     items: dict[str, str] = {}
     last, given = "", 0
-    for line in whole_lines(text):
+    for line in fields.whole_lines(text):
         match = _ITEM.match(line) or _BARE_ITEM.match(line)
         if match is None:
             # diffusers-cli writes every further GPU on a line of its own.
@@ -64,53 +80,42 @@ def _plain(name: str) -> str:
     return " ".join(re.sub(r"[`'\"*]", "", name).lower().replace("_", " ").split())
 
 
-def list_facts(items: Mapping[str, str]) -> Facts:
+def _facts(items: Mapping[str, str]) -> Facts:
     """Return the sections that a list fills."""
-    python = python_facts(items.get("python version", ""))
-    system = platform_facts(items.get("platform", ""), release_of(python))
-    machine = sections(python=python, system=system, devices=_devices(items))
-    return joined(_torch(items.get("pytorch version", ""), items), machine, _packages(items))
-
-
-def _torch(shown: str, items: Mapping[str, str]) -> Facts:
-    match = _TORCH.match(shown)
-    if match is None:
-        return {}
+    python = fields.python_facts(items.get("python version", ""))
+    system = platform_facts(items.get("platform", ""), fields.release_of(python))
+    shown = items.get("pytorch version", "")
     if re.match(r"not installed|not found", shown, re.IGNORECASE):
-        return {"torch": Torch(installed=False)}
-    available = _available((match[2] or "").lower(), items)
-    return torch_facts(torch_version(match[1]), None, available)
+        return joined({"torch": Torch(installed=False)}, _facts({**items, "pytorch version": ""}))
+    torch = _TORCH.match(shown)
+    said = {
+        "torch": torch[1] if torch else "",
+        "available": _available((torch[2] or "").lower(), items) if torch else "",
+        "python": items.get("python version"),
+    }
+    return joined(fields.environment_facts(said, system=system, devices=_devices(items)), _packages(items))
 
 
-def _available(said: str, items: Mapping[str, str]) -> bool | None:
+def _available(said: str, items: Mapping[str, str]) -> str:
     """Return what stands after the version: an answer, or the accelerator that PyTorch uses."""
-    accelerator = items.get("pytorch accelerator", "").lower()
-    if said in ("cuda", "gpu") or accelerator in ("cuda", "gpu"):
-        return True
-    if "accelerator" in items.get("asks for", "") and said == "na":
-        return False
-    return answer(said)
+    if said in ("cuda", "gpu") or items.get("pytorch accelerator", "").lower() in ("cuda", "gpu"):
+        return "true"
+    return "false" if "accelerator" in items.get("asks for", "") and said == "na" else said
 
 
 def _devices(items: Mapping[str, str]) -> tuple[Device, ...]:
-    """Return the GPUs named, as many of them as the list counts."""
-    value = next((items[name] for name in _GPU_FIELDS if not is_unknown(items.get(name, ""))), "")
-    devices = named_gpus([re.sub(r",? ?\d+ ?(?:MiB|GB)\s*$", "", part) for part in _split(value)])
-    count = re.match(r"\d{1,3}$", items.get("gpu number", items.get("num gpus", "")))
-    if len(devices) == 1 and count:
-        devices = tuple(replace(devices[0], nvml_index=number) for number in range(min(int(count[0]), MOST_DEVICES)))
-    return devices
+    """Return the GPUs named, as many of them as the list counts.
 
-
-def _split(value: str) -> list[str]:
-    """Return the names in "NVIDIA A100, 40960 MiB; NVIDIA T4, 15360 MiB" or "NVIDIA A100, NVIDIA A100"."""
-    return [part.strip() for part in re.split(r";|,(?=\s*(?:NVIDIA|Tesla|GeForce|Quadro)\b)", value) if part.strip()]
+    They are written "NVIDIA A100, 40960 MiB; NVIDIA T4, 15360 MiB" or "NVIDIA A100, NVIDIA A100".
+    """
+    value = next((items[name] for name in _GPU_FIELDS if not fields.is_unknown(items.get(name, ""))), "")
+    names = re.split(r";|,(?=\s*(?:NVIDIA|Tesla|GeForce|Quadro)\b)", value)
+    devices = fields.named_gpus([re.sub(r",? ?\d+ ?(?:MiB|GB)\s*$", "", name.strip()) for name in names])
+    return fields.repeated(devices, items.get("gpu number", items.get("num gpus", "")))
 
 
 def _packages(items: Mapping[str, str]) -> Facts:
-    named = {
-        name.removesuffix(" version").replace(" ", "-"): items[name] for name in items if name.endswith(" version")
-    }
-    versions = ((name, re.match(rf"({VERSION})(?:\s|$)", value)) for name, value in named.items())
-    found = ((name, match[1]) for name, match in versions if match and name not in ("pytorch", "python"))
-    return package_facts(packages_of(found))
+    shown = ((name, value) for name, value in items.items() if name.endswith(" version"))
+    versions = ((name, re.match(rf"({VERSION})(?:\s|$)", value)) for name, value in shown)
+    named = ((name.removesuffix(" version").replace(" ", "-"), match[1]) for name, match in versions if match)
+    return package_facts(packages_of((name, version) for name, version in named if name not in ("pytorch", "python")))

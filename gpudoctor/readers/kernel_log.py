@@ -11,7 +11,6 @@ from gpudoctor.probes.kernel_log import MESSAGES, XIDS
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 
-SOURCE = "kernel log"
 MOST_LINES = 50_000
 MOST_WRAPPED = 200  # messages whose line breaks are not those of the log
 LONGEST = 300
@@ -30,8 +29,6 @@ _NAMED = re.compile(
 
 def read(text: Text) -> Facts:
     """Return the Xid errors and the last messages of the driver."""
-    if not any(sign in text.lowered for sign in ("nvrm", "xid", "nvidia", "nouveau")):
-        return {}
     lines = [line for line in text.lines[:MOST_LINES] if _LOGGED.search(line) and _OF_GPU.search(line)]
     xids = max(parse_xids(lines), parse_xids(_wrapped(text)), key=len) or tuple(_named(text))
     messages = driver_messages(lines, MESSAGES)

@@ -15,7 +15,6 @@ from gpudoctor.readers.text import Text
 from gpudoctor.symptoms.matching import LONGEST_TEXT, recognise
 from gpudoctor.symptoms.tables import FailureMessage
 
-SOURCE = "messages"
 LINES_OF_AN_ERROR = 12
 _LISTS_OF_WORDS = {"architectures"}
 

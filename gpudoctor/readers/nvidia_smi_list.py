@@ -1,4 +1,4 @@
-"""The lines of `nvidia-smi -L`, the matrix of `topo -m`, and the rows of `--query-gpu=... --format=csv`."""
+"""Lists of GPUs: `nvidia-smi -L`, the matrix of `topo -m`, the rows of `--query-gpu=...`, and `gpustat`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, Device, Driver, DriverVersion
-from gpudoctor.parsers.nvidia_smi_xml import FIELDS, MAXIMUM_DEVICES, integer
+from gpudoctor.parsers.nvidia_smi_xml import FIELDS, MAXIMUM_DEVICES, integer, mebibytes
 from gpudoctor.readers.facts import Facts, join_devices
-from gpudoctor.readers.nvidia_smi_topology import listed_devices
 from gpudoctor.readers.text import Text
 
-SOURCE = "nvidia-smi -L"
 MOST_INSTANCES = 64  # of MIG on one GPU; there are at most seven
 
 _UUID = r"[\w-]{1,60}(?:/\d{1,3}/\d{1,3})?"
@@ -24,23 +22,61 @@ _LISTED = re.compile(
 )
 _QUERY = re.compile(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?")
 _COLUMN = re.compile(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
-_SIGNS = ("--query-gpu", "driver_version", "compute_cap", "uuid,", ", uuid", "pstate", "pci.bus_id", "memory.", ".gpu")
 _UNKNOWN = ("", "n/a", "not supported", "unknown error", "insufficient permissions", "not found")
 
 
+# Source: gpustat/core.py of gpustat 1.1. "?" and "??" stand for what NVML does not tell.
+_GPUSTAT = re.compile(
+    r"^\[(?P<index>\d{1,2})\] (?P<name>[^|\n]{3,60}?) *\| *(?P<temperature>\d{1,3}|\?{1,2}) ?(?:°C|'C)"
+    r"[^|\n]{0,60}\| *(?P<used>\d{1,7}|\?{1,2}) / *(?P<total>\d{1,7}) MB"
+)
+_GPUSTAT_HEAD = re.compile(
+    r"^\S{1,80} .{0,10}\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4} {1,4}(?P<driver>\d{2,4}(?:\.\d{1,4}){1,2})$"
+)
+# "GPU0  X  NV12  SYS": a row has the GPU's own place, X, and how each of the others is reached.
+_TOPOLOGY = re.compile(r"\s{0,8}GPU(\d{1,3})((?: +(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\b){1,64})")
+
+
 def read(text: Text) -> Facts:
-    """Return the devices that the text lists."""
+    """Return the devices that nvidia-smi lists in the text."""
     facts: Facts = {}
     listed = _listed(text.flat) if "(uuid:" in text.lowered else ()
-    rows = list(_rows(text.lines)) if any(sign in text.lowered for sign in _SIGNS) else []
+    rows = list(_rows(text.lines))
     tabled = {device.nvml_index: device for device in (_device(n, row) for n, row in rows)}
-    devices = join_devices(listed, tuple(tabled[index] for index in sorted(tabled))) or listed_devices(text)
+    devices = join_devices(listed, tuple(tabled[index] for index in sorted(tabled))) or _matrix_devices(text)
     if devices:
         facts["devices"] = devices
     version = next((row["driver_version"] for _, row in rows if "driver_version" in row), None)
     if devices or version:
         facts["driver"] = Driver(installed=True, version=_read(DriverVersion.parse, version))
     return facts
+
+
+def read_gpustat(text: Text) -> Facts:
+    """Return the devices that `gpustat` lists in the text, and the driver above them."""
+    lines = [line.strip() for line in text.lines]
+    rows = {int(row["index"]): row for row in map(_GPUSTAT.match, lines) if row}
+    devices = tuple(
+        Device(
+            nvml_index=index,
+            name=row["name"].strip(),
+            temperature_celsius=_read(integer, row["temperature"]),
+            memory_used_bytes=_read(mebibytes, row["used"]),
+            memory_total_bytes=_read(mebibytes, row["total"]),
+        )
+        for index, row in sorted(rows.items())
+    )
+    version = next((head["driver"] for head in map(_GPUSTAT_HEAD.match, lines) if head), None)
+    driver = Driver(installed=True, version=_read(DriverVersion.parse, version))
+    return {"devices": devices[:MAXIMUM_DEVICES], "driver": driver} if devices else {}
+
+
+def _matrix_devices(text: Text) -> tuple[Device, ...]:
+    """Return the devices of the matrix of `topo -m`, of which it tells the number alone."""
+    if "cpu affinity" not in text.lowered:
+        return ()
+    numbers = {int(match[1]) for match in map(_TOPOLOGY.match, text.lines) if match and "X" in match[2].split()}
+    return tuple(Device(nvml_index=number) for number in sorted(numbers)[:MAXIMUM_DEVICES])
 
 
 def _listed(flat: str) -> tuple[Device, ...]:

@@ -1,33 +1,34 @@
-"""The list that `nvidia-smi -q` prints, whole or a selection (`-d`), of every age."""
+"""The list that `nvidia-smi -q` prints, whole or a selection (`-d`), of every age; and the XML of `-q -x`."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gpudoctor.model import Device, Driver
-from gpudoctor.parsers.nvidia_smi_xml import read_log
+from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, read_log
 from gpudoctor.readers.facts import Facts, sections
-from gpudoctor.readers.smi_time import time_of
 from gpudoctor.readers.text import Text
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-SOURCE = "nvidia-smi -q"
 MOST_LINES = 100_000
 DEEPEST = 12  # sections within sections; there are five
 
 _LINE = re.compile(r"^(\s*)([A-Za-z][\w .()/-]{0,60}?)\s*:(?:\s+(.{0,300}))?$")
 _TITLE = re.compile(r"^(\s*)([A-Z][\w ()/.-]{1,50})\s*$")
 _GPU = re.compile(r"^\s*GPU ((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
-_SIGNS = re.compile(
-    r"nvsmi log|attached gpus ?:|clocks (?:throttle|event) reasons (?:idle|applications|sw|hw)|fabric state ?:"
-    r"|ecc errors (?:volatile|aggregate)|retired pages (?:single|double)|remapped rows (?:correctable|uncorrectable)"
-    r"|fb memory usage total|gpu reset status reset"
+_TIME = re.compile(
+    r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r" {1,2}(?P<day>\d{1,2})"
+    r" (?P<clock>\d{2}:\d{2}:\d{2}) (?P<year>20\d\d)\b"
+    r"(?=[ +|=-]{1,400}NVIDIA-SMI \d| Driver Version)"
 )
+_BEGIN, _END = "<nvidia_smi_log", "</nvidia_smi_log>"
 
 # Sections, as the list titles them (lower case), with the name in the XML, whose parser reads the rest.
 # Source: `nvidia-smi -q` and `nvidia-smi -q -x` of R331 to R610.
@@ -96,8 +97,6 @@ _REASONS = {"idle": "gpu_idle", "sw power capping": "sw_power_cap"}
 
 def read(text: Text) -> Facts:
     """Return what the last such list in the text tells."""
-    if not _SIGNS.search(text.lowered):
-        return {}
     logs = [read_log(_tree(lines)) for lines in _logs(text.lines)]
     told = [log for log in logs if log.driver_version or any(_is_told(device) for device in log.devices)]
     if not told:
@@ -109,6 +108,30 @@ def read(text: Text) -> Facts:
         devices=tuple(filter(_is_told, last.devices)),
         taken_at=time_of(text.flat),
     )
+
+
+def read_xml(text: Text) -> Facts:
+    """Return what the last log in the text tells. What cannot be read as XML is passed over."""
+    for log in _xml_logs(text):
+        if log.driver_version is not None or log.devices:
+            driver = Driver(installed=True, version=log.driver_version, cuda_version=log.cuda_version, nvml_code=0)
+            return sections(driver=driver, devices=log.devices)
+    return {}
+
+
+def _xml_logs(text: Text) -> Iterator[SmiReport]:
+    """Yield the last log as it stands in the text, and then without the quote marks around its lines.
+
+    The declarations before the root, and with them all entities, are left out.
+    """
+    for raw in (text.raw, "\n".join(text.lines)):
+        _, found, rest = raw.rpartition(_BEGIN)
+        inside, end, _ = rest.partition(_END)
+        if found:
+            try:
+                yield parse_nvidia_smi_xml(found + inside + end, cut=True)
+            except ValueError:
+                continue
 
 
 def _is_told(device: Device) -> bool:
@@ -199,3 +222,18 @@ def _add(parent: Element, names: Sequence[str], value: str) -> None:
     for name in names:
         parent = SubElement(parent, name)
     parent.text = value
+
+
+def time_of(flat: str) -> str | None:
+    """Return the time above the last table or list of the text, which names no time zone, as if it were UTC.
+
+    nvidia-smi prints when it was called: "Fri Sep  2 21:54:31 2022".
+    """
+    found = [match.groupdict() for match in _TIME.finditer(flat)]
+    for last in reversed(found):
+        try:
+            parsed = time.strptime("{year} {month} {day} {clock}".format(**last), "%Y %b %d %H:%M:%S")
+        except ValueError:
+            continue
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", parsed)
+    return None

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, Driver, DriverVersion, System
 from gpudoctor.parsers.nvidia_smi_xml import MAXIMUM_DEVICES, MAXIMUM_PROCESSES, MIB, UNREACHABLE, pci_address
 from gpudoctor.readers.facts import Facts, sections
-from gpudoctor.readers.smi_time import time_of
+from gpudoctor.readers.nvidia_smi_query import time_of
 from gpudoctor.readers.text import Text
 
-SOURCE = "nvidia-smi"
 MOST_CHARACTERS = 2**20  # of the part of a text with tables in it
 FURTHEST_BRANCH = 10  # numbers between the Linux and the Windows name of one release: R470 and 477
 LONGEST_ROW = 700  # characters from one GPU to the next; a table has two or three lines of 90 for each
@@ -70,8 +69,6 @@ class _Table(NamedTuple):
 
 def read(text: Text) -> Facts:
     """Return what the last table with GPUs in it tells, of several."""
-    if not any(sign in text.lowered for sign in ("nvidia-smi", "bus-id", "mib /", "no devices were found")):
-        return {}
     flat = " ".join(_FRAMES.sub(" ", text.flat[:MOST_CHARACTERS]).split())
     tables = [_table(part) for part in _parts(flat)]
     chosen = next((table for table in reversed(tables) if table.devices), tables[-1])

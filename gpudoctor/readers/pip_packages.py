@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 from gpudoctor.model import Package, PackageVersion, Project, Python, Requirement, System
 from gpudoctor.parsers.requirements_files import normalise, parse_requirement
-from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts, packages_of
 from gpudoctor.readers.text import Text
 
-SOURCE = "pip"
 FEWEST_OF_A_WHOLE_LIST = 12
 
 _HEADER = re.compile(r"^\s*Package\s{1,80}Version\b")
@@ -69,7 +67,6 @@ class _Listed(NamedTuple):
 
 def read(text: Text) -> Facts:
     """Return the packages that bear on GPUs, and what follows from their being there."""
-    text = bounded(text)
     tables = list(_tables(text.lines))
     found = [item for table in tables for item in table.packages]
     wishes: list[Requirement] = []

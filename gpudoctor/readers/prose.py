@@ -18,13 +18,10 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.container_start import cuda_of_image, is_image
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.gpu_words import named_gpus
 from gpudoctor.readers.text import Text
-
-SOURCE = "what is written"
 
 MOST_LINES = 4000  # a longer text is a log
 
@@ -171,7 +168,6 @@ _UNAVAILABLE = re.compile(
 
 def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
-    text = bounded(text)
     lines = [line for line in text.lines[:MOST_LINES] if line.strip() and len(line) < 500]
     said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
     return joined(*_system(said, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said))

@@ -6,45 +6,77 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from gpudoctor.errors import NothingKnown, UsageError
 from gpudoctor.model import SECTIONS, Contradiction, Device, PackageVersion, ProbeReport, Snapshot
-from gpudoctor.readers import (
-    accelerate_env,
-    collect_env,
-    conda_info,
-    conda_packages,
-    container_words,
-    cupy_config,
-    docker_info,
-    ds_report,
-    environment_tables,
-    gpustat,
-    kernel_log,
-    messages,
-    nvcc,
-    nvidia_smi_list,
-    nvidia_smi_query,
-    nvidia_smi_table,
-    nvidia_smi_xml,
-    pip_packages,
-    prose,
-    shell,
-    transformers_env,
-)
 from gpudoctor.readers.facts import Facts, joined, same_product
-from gpudoctor.readers.text import LARGEST_BYTES, read_text
+from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
 from gpudoctor.snapshots.saved import read_snapshot
 from gpudoctor.symptoms.facts import with_symptoms
 
+
+class Reader(NamedTuple):
+    """A kind of text.
+
+    name: what its texts are called. module, function: what reads them, imported when it is needed. signs: words in
+    lower case of which each such text has one; () for any text.
+    """
+
+    name: str
+    module: str
+    signs: tuple[str, ...] = ()
+    function: str = "read"
+
+    def read(self, text: Text) -> Facts:
+        """Return what such texts in `text` tell."""
+        if self.signs and not any(sign in text.lowered for sign in self.signs):
+            return {}
+        facts: Facts = getattr(import_module(f"gpudoctor.readers.{self.module}"), self.function)(text)
+        return facts
+
+
+_OF_QUERY = (
+    *("nvsmi log", "attached gpus", "clocks throttle reasons", "clocks event reasons", "fabric state", "ecc errors"),
+    *("retired pages", "remapped rows", "fb memory usage", "gpu reset status"),
+)
+_OF_LISTS = (
+    *("(uuid:", "cpu affinity", "--query-gpu", "driver_version", "compute_cap", "uuid,", ", uuid", "pstate"),
+    *("pci.bus_id", "memory.", ".gpu"),
+)
+_OF_TABLES = (*("sys.platform", "cuda_home", "built with", "yolo", "ultralytics", "gpu count", "available:", "jaxlib"),)
+_OF_ENGINES = (
+    *("docker", "container", "nvidia-ctk", "nvidia.com/", "cdi", "runtimes", "services:", "log-driver", "data-root"),
+    "cli-version",
+)
+_OF_CONTAINERS = (
+    *("docker", "container", "podman", "pod", "kubernetes", "k8s", "k3s", "k0s", "minikube", "openshift"),
+    *("runtimeclassname", "runargs", "hostrequirements", "exited with code", "容器", "コンテナ"),
+)
 # Most reliable first: where two texts tell a fact, the first here is believed.
 READERS = (
-    *(messages, cupy_config, collect_env),
-    *(nvidia_smi_xml, nvidia_smi_query, nvidia_smi_table, nvidia_smi_list, gpustat),
-    *(kernel_log, ds_report, accelerate_env, transformers_env, environment_tables),
-    *(nvcc, conda_info, conda_packages, pip_packages, docker_info, shell),
-    *(prose, container_words),
+    Reader("messages", "messages"),
+    Reader("cupy.show_config()", "cupy_config", ("cupy", "cuda", "cufft", "curand", "cusolver", "cusparse", "nvrtc")),
+    Reader("collect_env", "collect_env", ("pytorch", "cuda", "nvidia driver version", "[pip")),
+    Reader("nvidia-smi -q -x", "nvidia_smi_query", ("<nvidia_smi_log",), "read_xml"),
+    Reader("nvidia-smi -q", "nvidia_smi_query", _OF_QUERY),
+    Reader("nvidia-smi", "nvidia_smi_table", ("nvidia-smi", "bus-id", "mib /", "no devices were found")),
+    Reader("nvidia-smi -L", "nvidia_smi_list", _OF_LISTS),
+    Reader("gpustat", "nvidia_smi_list", (" mb",), "read_gpustat"),
+    Reader("kernel log", "kernel_log", ("nvrm", "xid", "nvidia", "nouveau")),
+    Reader("ds_report", "ds_report", ("torch version .", "deepspeed info .")),
+    Reader("accelerate env", "environment_lists", ("accelerate",), "read_accelerate"),
+    Reader("transformers env", "environment_lists", ("version",), "read_transformers"),
+    Reader("environment table", "environment_tables", _OF_TABLES),
+    Reader("nvcc", "system_commands", ("nvcc", "cuda compilation tools", "build cuda_"), "read_nvcc"),
+    Reader("conda info", "conda", ("platform",), "read_info"),
+    Reader("conda", "conda"),
+    Reader("pip", "pip_packages"),
+    Reader("docker", "docker_info", _OF_ENGINES),
+    Reader("commands", "shell"),
+    Reader("what is written", "prose"),
+    Reader("words on containers", "container_words", _OF_CONTAINERS),
 )
 
 _TEXT = "text"  # the section of a report that is on a text as a whole
@@ -108,7 +140,7 @@ def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
 
 def assemble(readings: Sequence[Reading]) -> Snapshot:
     """Return the snapshot of the readings, most reliable reader first."""
-    order = [reader.SOURCE for reader in READERS]
+    order = [reader.name for reader in READERS]
     ranked = sorted(readings, key=lambda reading: _rank(reading, order))
     gathered: Facts = {}
     contradictions: list[Contradiction] = []
@@ -138,7 +170,7 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
     for reader in READERS:
         facts = {section: value for section, value in reader.read(text).items() if _is_told(section, value)}
         if facts:
-            yield Reading(f"{reader.SOURCE} in {name}", facts)
+            yield Reading(f"{reader.name} in {name}", facts)
 
 
 def _is_told(section: str, value: Any) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Container, DeviceFile, Driver, Environment, SharedLibrary, System, Toolkit
-from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.container_start import (
     bytes_of,
     cuda_of_image,
@@ -21,8 +20,6 @@ from gpudoctor.readers.pci_listing import read_pci
 from gpudoctor.readers.python_session import read_session
 from gpudoctor.readers.system_commands import read_system
 from gpudoctor.readers.text import Text
-
-SOURCE = "commands"
 
 _NAME = r"[A-Z][A-Z0-9_]{2,50}"
 _VALUE = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}'|[^\s;&|#`]{0,1000})"
@@ -70,7 +67,6 @@ _LDD = re.compile(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=>
 
 def read(text: Text) -> Facts:
     """Return what typed commands set and what they showed."""
-    text = bounded(text)
     facts = joined(
         *(*_environment(text), *read_starts(text), *_container(text), *read_session(text)),
         *(*read_system(text), *read_pci(text), *_nodes(text), *_shared_memory(text)),

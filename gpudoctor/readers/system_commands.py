@@ -1,11 +1,11 @@
-"""What commands say of the operating system, its kernel modules, the host compiler and Python."""
+"""What commands say of the operating system, its kernel modules, compilers and Python."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from gpudoctor.model import Driver, PackageVersion, Python, System, Toolkit
+from gpudoctor.model import CudaVersion, Driver, PackageVersion, Python, System, Toolkit
 from gpudoctor.parsers.linux import parse_os_release, parse_proc_driver_version
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.platform_facts import SYS_PLATFORMS, wsl_of_kernel
@@ -51,6 +51,32 @@ _PYTHON = re.compile(
     r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}(?:on (linux|win32|darwin))?\s*$))"
 )
 _ON = re.compile(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$")
+
+
+_NVCC_VERSION = re.compile(r"Cuda compilation tools, release (\d{1,2}\.\d{1,2})")
+_NVCC_BUILD = re.compile(r"\bBuild cuda_(\d{1,2}\.\d{1,2})\.r\d")
+# Of sh, bash and zsh, of Ubuntu's command-not-found, of cmd and of PowerShell
+_NO_NVCC = re.compile(
+    r"nvcc: (?:command )?not found|command not found: nvcc|Command 'nvcc' not found|no nvcc in \("
+    r"|'nvcc' is not recognized as|The term 'nvcc' is not recognized|nvcc: No such file"
+)
+_WHICH_NVCC = re.compile(
+    r"^\s*(?:(?:which|whereis|command -v|type|where) nvcc\s+|nvcc: |nvcc is )?((?:/[\w.+-]{1,60}){1,12}/nvcc)\s*$"
+)
+_WHICH_NVCC_WINDOWS = re.compile(r"^\s*([A-Za-z]:\\[^\n:*?\"<>|]{1,200}\\nvcc\.exe)\s*$")
+
+
+def read_nvcc(text: Text) -> Facts:
+    """Return the toolkit that nvcc on PATH belongs to, by the version that was printed last."""
+    releases = list(_NVCC_VERSION.finditer(text.flat))
+    build = _NVCC_BUILD.search(text.flat)
+    shown = releases[-1][1] if releases else build[1] if build else None
+    paths = (_WHICH_NVCC.match(line) or _WHICH_NVCC_WINDOWS.match(line) for line in text.lines)
+    path = next((match[1] for match in paths if match), None)
+    if path is None and shown is None and _NO_NVCC.search(text.flat):
+        path = ""
+    version = CudaVersion.parse(shown) if shown else None
+    return {} if path is None and version is None else {"toolkit": Toolkit(nvcc_path=path, nvcc_version=version)}
 
 
 def read_system(text: Text) -> Iterator[Facts]:

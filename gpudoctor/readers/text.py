@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import readable_lines
 
+MOST_LINES = 40_000  # a report has hundreds; of a longer text its beginning and its end tell the most
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
 _NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is no text
 
@@ -17,7 +19,8 @@ class Text(NamedTuple):
 
     name: where it comes from, for evidence: "report.txt".
     raw: as it was, decoded, for kinds of which white space and marks are a part (JSON, XML).
-    lines: without decoration, prompts, colours and control characters, indentation kept.
+    lines: without decoration, prompts, colours and control characters, indentation kept. Of a text with more than
+        `MOST_LINES` of them, runs of empty lines are one, and its beginning and its end are left.
     flat: the lines as one, white space folded: messages are wrapped anywhere.
     lowered: the same in lower case.
     """
@@ -48,7 +51,16 @@ def clean_text(raw: str, name: str) -> Text:
     raw = mask_pasted(raw)
     lines = readable_lines(raw)
     flat = " ".join(" ".join(lines).split())
-    return Text(name=name, raw=raw, lines=lines, flat=flat, lowered=flat.lower())
+    return Text(name=name, raw=raw, lines=_bounded(lines), flat=flat, lowered=flat.lower())
+
+
+def _bounded(lines: tuple[str, ...]) -> tuple[str, ...]:
+    if len(lines) <= MOST_LINES:
+        return lines
+    runs = itertools.groupby(lines, key=bool)
+    lines = tuple(itertools.chain.from_iterable(tuple(run) if has_words else ("",) for has_words, run in runs))
+    half = MOST_LINES // 2
+    return lines if len(lines) <= MOST_LINES else (*lines[:half], "", *lines[-half:])
 
 
 def _decoded(data: bytes) -> str:

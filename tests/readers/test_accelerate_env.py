@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.readers.accelerate_env import read
+from gpudoctor.readers.environment_lists import read_accelerate as read
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import clean_text
 

@@ -1,7 +1,7 @@
 """The reader of `conda info`."""
 
 from gpudoctor.model import CudaVersion
-from gpudoctor.readers.conda_info import read
+from gpudoctor.readers.conda import read_info as read
 from gpudoctor.readers.text import clean_text
 
 INFO = """\

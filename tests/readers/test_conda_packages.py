@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import CudaVersion, PackageVersion
-from gpudoctor.readers.conda_packages import read
+from gpudoctor.readers.conda import read
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import clean_text
 

@@ -2,14 +2,14 @@
 
 from gpudoctor.model import Device, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import MIB
-from gpudoctor.readers import gpustat
 from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.nvidia_smi_list import read_gpustat
 from gpudoctor.readers.text import clean_text
 from tests.readers import pasted
 
 
 def read(raw: str) -> Facts:
-    return gpustat.read(clean_text(raw, "report.txt"))
+    return read_gpustat(clean_text(raw, "report.txt"))
 
 
 def test_devices_and_driver() -> None:

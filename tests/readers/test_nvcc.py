@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import CudaVersion, Toolkit
-from gpudoctor.readers.nvcc import read
+from gpudoctor.readers.system_commands import read_nvcc as read
 from gpudoctor.readers.text import clean_text
 
 

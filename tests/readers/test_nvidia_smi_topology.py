@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.readers.nvidia_smi_topology import listed_devices
+from gpudoctor.readers.nvidia_smi_list import read
 from gpudoctor.readers.text import clean_text
 
 MATRIX = """        GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity
@@ -16,9 +16,9 @@ Legend:
 
 
 def test_devices() -> None:
-    assert [device.nvml_index for device in listed_devices(clean_text(MATRIX, "report"))] == [0, 1]
+    assert [device.nvml_index for device in read(clean_text(MATRIX, "report"))["devices"]] == [0, 1]
 
 
 def test_other_tables_have_none() -> None:
-    assert listed_devices(clean_text("GPU0 X NV4\n", "report")) == ()
-    assert listed_devices(clean_text("CPU Affinity\nGPU0 is at X\n", "report")) == ()
+    assert read(clean_text("GPU0 X NV4\n", "report")) == {}
+    assert read(clean_text("CPU Affinity\nGPU0 is at X\n", "report")) == {}

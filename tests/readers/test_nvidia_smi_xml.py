@@ -6,8 +6,8 @@ import pytest
 
 from gpudoctor.model import DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import MIB
-from gpudoctor.readers import nvidia_smi_xml
 from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.nvidia_smi_query import read_xml
 from gpudoctor.readers.text import clean_text
 from tests.readers import pasted
 
@@ -15,7 +15,7 @@ XML = pasted.NVIDIA_SMI_XML
 
 
 def read(raw: str) -> Facts:
-    return nvidia_smi_xml.read(clean_text(raw, "report.txt"))
+    return read_xml(clean_text(raw, "report.txt"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.errors import UsageError
-from gpudoctor.readers.text import LARGEST_BYTES, clean_text, read_text
+from gpudoctor.readers.text import LARGEST_BYTES, MOST_LINES, clean_text, read_text
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,16 @@ def test_broken_utf8_is_still_read() -> None:
 def test_what_is_no_report_is_one_line(data: bytes, line: str) -> None:
     with pytest.raises(UsageError, match=f"^{line}$"):
         read_text(data, "x.bin")
+
+
+def test_the_lines_of_a_report_stay_as_they_are() -> None:
+    assert clean_text("a\n\n\nb", "r").lines == ("a", "", "", "b")
+
+
+def test_runs_of_empty_lines_of_a_long_text_become_one() -> None:
+    assert clean_text("a" + "\n" * MOST_LINES + "b", "r").lines == ("a", "", "b")
+
+
+def test_beginning_and_end_of_a_log_are_kept() -> None:
+    lines = clean_text("\n".join(map(str, range(MOST_LINES * 2))), "r").lines
+    assert (lines[0], lines[-1], len(lines)) == ("0", str(MOST_LINES * 2 - 1), MOST_LINES + 1)

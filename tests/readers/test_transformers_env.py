@@ -2,9 +2,9 @@
 
 import pytest
 
+from gpudoctor.readers.environment_lists import read_transformers as read
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import clean_text
-from gpudoctor.readers.transformers_env import read
 
 TRANSFORMERS = """\
 - `transformers` version: 4.46.2

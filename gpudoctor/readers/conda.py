@@ -1,12 +1,13 @@
-"""Lists of packages that conda, mamba and micromamba print, and the environment files that people give them."""
+"""What conda, mamba and micromamba print: lists of packages and `conda info`; and environment files."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpudoctor.model import CudaVersion, Package, PackageVersion, Project, Python, Requirement, Torch
+from gpudoctor.model import CudaVersion, Driver, Package, PackageVersion, Project, Python, Requirement, System, Torch
 from gpudoctor.parsers.conda import (
     CondaRecord,
     cuda_major,
@@ -16,12 +17,10 @@ from gpudoctor.parsers.conda import (
     torch_record,
 )
 from gpudoctor.probes.workers.python_environment import CONDA_PACKAGES
-from gpudoctor.readers.bounded import bounded
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import bears_on_gpus, package, package_facts
 from gpudoctor.readers.text import Text
 
-SOURCE = "conda"
 MOST_RECORDS = 2000
 
 _CONDA_NAME = r"[a-z0-9_][a-z0-9_.-]{0,80}"
@@ -49,7 +48,6 @@ _ASKED = re.compile(
 
 def read(text: Text) -> Facts:
     """Return the packages of conda that bear on GPUs, the build of PyTorch, and what was asked of conda."""
-    text = bounded(text)
     records = list(_records(text))[:MOST_RECORDS]
     facts: Facts = {}
     if any(_bears(record.name) for record in records) or (records and _has_header(text)):
@@ -63,7 +61,7 @@ def read(text: Text) -> Facts:
 
 def _records(text: Text) -> Iterator[CondaRecord]:
     """Yield the packages; of a text with a list and with what was solved both, the list comes last and counts."""
-    yield from _json(text.flat)
+    yield from _json_packages(text.flat)
     rows: list[CondaRecord] = []
     context = _has_header(text)
     for line in text.lines:
@@ -101,7 +99,7 @@ def _solved(line: str) -> CondaRecord | None:
     return CondaRecord(name[1], *chosen)
 
 
-def _json(flat: str) -> Iterator[CondaRecord]:
+def _json_packages(flat: str) -> Iterator[CondaRecord]:
     """Yield the packages of `conda list --json`."""
     if '"build_string"' not in flat:
         return
@@ -181,3 +179,89 @@ def _wishes(text: Text) -> tuple[Requirement, ...]:
         asked = (parse_match_spec(word, "conda's command") for word in words if _ASKED.match(word))
         found += [wanted for wanted in asked if wanted]
     return tuple(item for item in dict.fromkeys(found) if _bears(item.name))[:200]
+
+
+_LINE = re.compile(r"^\s{0,20}([a-z][a-z -]{2,25}?) : (\S.{0,300})$")
+_VIRTUAL = re.compile(r"\b__(\w{2,12})=([\w.-]{1,80})")
+_AGENT = re.compile(
+    r"(?:conda|mamba)/\S{1,20} .{0,120}?(Linux|Darwin|Windows)/(\S{1,80})(?: ([a-z]{2,20})/([\w.]{1,12}))?"
+)
+_PLATFORMS = {
+    "linux-64": ("linux", "x86_64"),
+    "linux-aarch64": ("linux", "aarch64"),
+    "linux-ppc64le": ("linux", "ppc64le"),
+    "win-64": ("windows", "AMD64"),
+    "win-arm64": ("windows", "ARM64"),
+    "osx-64": ("darwin", "x86_64"),
+    "osx-arm64": ("darwin", "arm64"),
+}
+
+
+def read_info(text: Text) -> Facts:
+    """Return the system, the driver's CUDA version and the environment that conda sees."""
+    told = dict(_told(text))
+    virtual = dict(_VIRTUAL.findall(told.get("virtual packages", "")))
+    platform = told.get("platform", "").strip()
+    if platform not in _PLATFORMS or not ("conda version" in told or virtual or "active environment" in told):
+        return {}
+    os, machine = _PLATFORMS[platform]
+    agent = _AGENT.search(told.get("user-agent", ""))
+    linux = agent if agent and agent[1] == "Linux" else None
+    facts: Facts = {
+        "system": System(
+            os=os,
+            machine=machine,
+            kernel=linux[2] if linux else None,
+            distribution=linux[3] if linux else None,
+            distribution_version=linux[4] if linux else None,
+            glibc=_version(virtual.get("glibc", "")),
+        ),
+        "python": _active(told),
+    }
+    cuda = re.match(r"(\d{1,2}\.\d{1,2})(?:=|$|\.)", virtual.get("cuda", "").partition("=")[0])
+    if cuda:
+        facts["driver"] = Driver(cuda_version=CudaVersion.parse(cuda[1]))
+    return facts
+
+
+def _told(text: Text) -> Iterator[tuple[str, str]]:
+    """Yield the lines "name : value"; the virtual packages go on over several."""
+    if '"conda_version"' in text.flat and '"platform"' in text.flat:
+        yield from _json(text.raw)
+    name, value = "", ""
+    for line in text.lines:
+        match = _LINE.match(line)
+        if match:
+            yield name, value
+            name, value = match[1].strip(), match[2]
+        elif name == "virtual packages" and re.match(r"^\s+__\w", line):
+            value = f"{value} {line.strip()}"
+    yield name, value
+
+
+def _json(raw: str) -> Iterator[tuple[str, str]]:
+    """Yield the same of `conda info --json`."""
+    try:
+        content = json.loads(raw[raw.index("{") : raw.rindex("}") + 1])
+    except (ValueError, RecursionError):
+        return
+    if isinstance(content, dict):
+        yield "platform", str(content.get("platform"))
+        yield "conda version", str(content.get("conda_version"))
+        yield "user-agent", str(content.get("user_agent") or "")[:400]
+        virtual = content.get("virtual_pkgs")
+        listed = virtual if isinstance(virtual, list) else []
+        pairs = [item for item in listed if isinstance(item, list) and len(item) >= 2]
+        yield "virtual packages", " ".join(f"{pair[0]}={pair[1]}"[:120] for pair in pairs[:40])
+
+
+def _version(text: str) -> str | None:
+    match = re.match(r"\d{1,2}\.\d{1,3}", text)
+    return match[0] if match else None
+
+
+def _active(told: dict[str, str]) -> Python:
+    """Return the environment that is active. The Python version is conda's own, and not that of the environment."""
+    location = told.get("active env location", "").strip()
+    active = told.get("active environment", "").strip()
+    return Python(active_environment="" if active == "None" else location or None)
