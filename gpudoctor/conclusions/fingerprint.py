@@ -16,7 +16,7 @@ from gpudoctor.model import (
     same_device,
     same_memory,
 )
-from gpudoctor.model.fingerprint import MIG
+from gpudoctor.model.profile import MIG
 
 FITS = "fits"
 STALE = "stale"

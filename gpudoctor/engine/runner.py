@@ -12,7 +12,7 @@ from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
-from gpudoctor.model.fact import fact_of
+from gpudoctor.model.record import fact_of
 from gpudoctor.model.report import Report
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.registry import Check, NotApplicable, Skip

@@ -1,6 +1,5 @@
 """The data model: facts in, findings out. Everything is frozen; `None` means unknown."""
 
-from gpudoctor.model.allocator import Allocator, AllocatorVariable
 from gpudoctor.model.conclusions import (
     CONCLUSIONS,
     AmdGpu,
@@ -14,20 +13,47 @@ from gpudoctor.model.conclusions import (
     TorchNeed,
     TwoEnvironments,
 )
-from gpudoctor.model.container_gpu import ContainerGpu
+from gpudoctor.model.container_conclusions import (
+    ContainerGpu,
+    EngineLack,
+    GpuIntent,
+    ImageCuda,
+    ImageVerdict,
+    MissingGpu,
+    OutdatedImage,
+    SeenSetup,
+    once_per_image,
+    once_per_service,
+)
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup, GpuRequest
-from gpudoctor.model.cuda_libraries import CudaLibraries, Libcuda, MissingSymbol
-from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatch, CupyMismatches, CupyNumpy, CupyStatus
-from gpudoctor.model.driver_condition import DriverCondition, condition_of_cuda_version
-from gpudoctor.model.driver_use import Consumer, Consumers, DriverState
-from gpudoctor.model.extensions import BuiltExtension, Extensions, FailedExtension
-from gpudoctor.model.fact import Fact
+from gpudoctor.model.cuda_conclusions import (
+    Compiler,
+    CudaLibraries,
+    CupyMismatch,
+    CupyMismatches,
+    CupyNumpy,
+    CupyStatus,
+    Libcuda,
+    MissingSymbol,
+)
 from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity, applicable
-from gpudoctor.model.fingerprint import FingerprintPart, fingerprint_memory, fingerprint_value, same_device, same_memory
-from gpudoctor.model.gpu import KnownGpu
-from gpudoctor.model.gpu_faults import FaultSign, GpuFault, GpuFaults
-from gpudoctor.model.gpu_need import GpuNeed
-from gpudoctor.model.image_verdict import ImageVerdict
+from gpudoctor.model.gpu_conclusions import (
+    Consumer,
+    Consumers,
+    DeviceChoice,
+    DriverCondition,
+    DriverState,
+    FaultSign,
+    GpuFault,
+    GpuFaults,
+    GpuNeed,
+    KnownGpu,
+    Shortage,
+    VisibleDevices,
+    Wsl,
+    condition_of_cuda_version,
+    shown_bytes,
+)
 from gpudoctor.model.images import CopiedFiles, Mounted, ProjectImage, RunningContainer, UnmetRequirement
 from gpudoctor.model.machine import (
     CudaDevice,
@@ -41,21 +67,16 @@ from gpudoctor.model.machine import (
     known_facts,
     ranges,
 )
-from gpudoctor.model.outdated_image import OutdatedImage
-from gpudoctor.model.pasted import Contradiction
-from gpudoctor.model.precision import HalfPrecision, Tf32, Tf32Product
-from gpudoctor.model.profile import FoundProfile
-from gpudoctor.model.report import Report
-from gpudoctor.model.setups import (
-    EngineLack,
-    GpuIntent,
-    ImageCuda,
-    MissingGpu,
-    SeenSetup,
-    once_per_image,
-    once_per_service,
+from gpudoctor.model.profile import (
+    FingerprintPart,
+    FoundProfile,
+    fingerprint_memory,
+    fingerprint_value,
+    same_device,
+    same_memory,
 )
-from gpudoctor.model.shortage import Shortage, shown_bytes
+from gpudoctor.model.record import Fact
+from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
 from gpudoctor.model.software import (
     Container,
@@ -74,130 +95,45 @@ from gpudoctor.model.software import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.model.symptom import Symptom
-from gpudoctor.model.torch_devices import TorchDevice, TorchDevices, described
-from gpudoctor.model.torch_kernels import TorchKernels
-from gpudoctor.model.torch_request import TorchRequest
+from gpudoctor.model.symptom import Contradiction, Symptom
+from gpudoctor.model.torch_conclusions import (
+    Allocator,
+    AllocatorVariable,
+    BuiltExtension,
+    Extensions,
+    FailedExtension,
+    HalfPrecision,
+    Tf32,
+    Tf32Product,
+    TorchDevice,
+    TorchDevices,
+    TorchKernels,
+    TorchRequest,
+    described,
+)
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
-from gpudoctor.model.visible_devices import DeviceChoice, VisibleDevices
-from gpudoctor.model.wsl import Wsl
 
-__all__ = [
-    "CONCLUSIONS",
-    "SECTIONS",
-    "Allocator",
-    "AllocatorVariable",
-    "AmdGpu",
-    "BuiltExtension",
-    "CheckResult",
-    "Compiler",
-    "ComputeCapability",
-    "Conclusions",
-    "Consumer",
-    "Consumers",
-    "Container",
-    "ContainerEngine",
-    "ContainerGpu",
-    "ContainerSetup",
-    "Containers",
-    "Contradiction",
-    "CopiedFiles",
-    "CudaDevice",
-    "CudaIntent",
-    "CudaLibraries",
-    "CudaVersion",
-    "Cupy",
-    "CupyMismatch",
-    "CupyMismatches",
-    "CupyNumpy",
-    "CupyRuntime",
-    "CupyStatus",
-    "Device",
-    "DeviceChoice",
-    "DeviceFile",
-    "DeviceProcess",
-    "Driver",
-    "DriverCondition",
-    "DriverState",
-    "DriverVersion",
-    "EngineLack",
-    "Environment",
-    "Evidence",
-    "Extensions",
-    "Fact",
-    "FailedExtension",
-    "FaultSign",
-    "Finding",
-    "FingerprintPart",
-    "Fix",
-    "FoundProfile",
-    "Gpu",
-    "GpuFault",
-    "GpuFaults",
-    "GpuIntent",
-    "GpuNeed",
-    "GpuRequest",
-    "HalfPrecision",
-    "ImageCuda",
-    "ImageVerdict",
-    "KnownGpu",
-    "Libcuda",
-    "LibraryCall",
-    "MissingGpu",
-    "MissingSymbol",
-    "Mounted",
-    "Nvrtc",
-    "Origin",
-    "Outcome",
-    "OutdatedImage",
-    "Package",
-    "PackageVersion",
-    "PciGpu",
-    "Place",
-    "PrecisionResult",
-    "ProbeReport",
-    "Project",
-    "ProjectImage",
-    "Python",
-    "Pytorch",
-    "Remedy",
-    "Report",
-    "Requirement",
-    "RunningContainer",
-    "SeenSetup",
-    "Severity",
-    "SharedLibrary",
-    "Shortage",
-    "Snapshot",
-    "Symptom",
-    "System",
-    "Tf32",
-    "Tf32Product",
-    "Toolkit",
-    "ToolkitInstall",
-    "Torch",
-    "TorchDevice",
-    "TorchDevices",
-    "TorchKernels",
-    "TorchNeed",
-    "TorchRequest",
-    "TorchRuntime",
-    "TwoEnvironments",
-    "UnmetRequirement",
-    "VisibleDevices",
-    "Wsl",
-    "Xid",
-    "applicable",
-    "condition_of_cuda_version",
-    "described",
-    "fingerprint_memory",
-    "fingerprint_value",
-    "known_facts",
-    "look_up",
-    "once_per_image",
-    "once_per_service",
-    "ranges",
-    "same_device",
-    "same_memory",
-    "shown_bytes",
-]
+__all__ = ["CONCLUSIONS", "AmdGpu", "Conclusions", "CudaIntent", "Gpu", "Nvrtc", "Origin", "Place", "Pytorch"]
+__all__ += ["TorchNeed", "TwoEnvironments"]
+__all__ += ["ContainerGpu", "EngineLack", "GpuIntent", "ImageCuda", "ImageVerdict", "MissingGpu", "OutdatedImage"]
+__all__ += ["SeenSetup", "once_per_image", "once_per_service"]
+__all__ += ["ContainerEngine", "ContainerSetup", "Containers", "GpuRequest"]
+__all__ += ["Compiler", "CudaLibraries", "CupyMismatch", "CupyMismatches", "CupyNumpy", "CupyStatus", "Libcuda"]
+__all__ += ["MissingSymbol"]
+__all__ += ["CheckResult", "Evidence", "Finding", "Fix", "Outcome", "Remedy", "Severity", "applicable"]
+__all__ += ["Consumer", "Consumers", "DeviceChoice", "DriverCondition", "DriverState", "FaultSign", "GpuFault"]
+__all__ += ["GpuFaults", "GpuNeed", "KnownGpu", "Shortage", "VisibleDevices", "Wsl", "condition_of_cuda_version"]
+__all__ += ["shown_bytes"]
+__all__ += ["CopiedFiles", "Mounted", "ProjectImage", "RunningContainer", "UnmetRequirement"]
+__all__ += ["CudaDevice", "Device", "DeviceFile", "DeviceProcess", "Driver", "PciGpu", "System", "Xid", "known_facts"]
+__all__ += ["ranges"]
+__all__ += ["FingerprintPart", "FoundProfile", "fingerprint_memory", "fingerprint_value", "same_device", "same_memory"]
+__all__ += ["Fact"]
+__all__ += ["Report"]
+__all__ += ["SECTIONS", "ProbeReport", "Snapshot", "look_up"]
+__all__ += ["Container", "Cupy", "CupyRuntime", "Environment", "LibraryCall", "Package", "PrecisionResult", "Project"]
+__all__ += ["Python", "Requirement", "SharedLibrary", "Toolkit", "ToolkitInstall", "Torch", "TorchRuntime"]
+__all__ += ["Contradiction", "Symptom"]
+__all__ += ["Allocator", "AllocatorVariable", "BuiltExtension", "Extensions", "FailedExtension", "HalfPrecision"]
+__all__ += ["Tf32", "Tf32Product", "TorchDevice", "TorchDevices", "TorchKernels", "TorchRequest", "described"]
+__all__ += ["ComputeCapability", "CudaVersion", "DriverVersion", "PackageVersion"]

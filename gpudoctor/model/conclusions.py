@@ -7,33 +7,34 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
-from gpudoctor.model.allocator import Allocator
-from gpudoctor.model.container_gpu import ContainerGpu
-from gpudoctor.model.cuda_libraries import CudaLibraries
-from gpudoctor.model.cupy_conclusions import Compiler, CupyMismatches, CupyNumpy, CupyStatus
-from gpudoctor.model.driver_use import Consumers, DriverState
-from gpudoctor.model.extensions import Extensions
-from gpudoctor.model.fact import Fact
+from gpudoctor.model.container_conclusions import ContainerGpu, ImageVerdict, OutdatedImage, SeenSetup
+from gpudoctor.model.cuda_conclusions import Compiler, CudaLibraries, CupyMismatches, CupyNumpy, CupyStatus
 from gpudoctor.model.finding import Severity
-from gpudoctor.model.fingerprint import FingerprintPart
-from gpudoctor.model.gpu import KnownGpu
-from gpudoctor.model.gpu_faults import GpuFaults
-from gpudoctor.model.gpu_need import GpuNeed
-from gpudoctor.model.image_verdict import ImageVerdict
-from gpudoctor.model.outdated_image import OutdatedImage
-from gpudoctor.model.precision import HalfPrecision, Tf32
-from gpudoctor.model.record import record
+from gpudoctor.model.gpu_conclusions import (
+    Consumers,
+    DriverState,
+    GpuFaults,
+    GpuNeed,
+    KnownGpu,
+    Shortage,
+    VisibleDevices,
+    Wsl,
+)
+from gpudoctor.model.profile import FingerprintPart
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.requirement import Judgement
-from gpudoctor.model.setups import SeenSetup
-from gpudoctor.model.shortage import Shortage
 from gpudoctor.model.software import Requirement, lacks_module
 from gpudoctor.model.symptom import Symptom
-from gpudoctor.model.torch_devices import TorchDevices
-from gpudoctor.model.torch_kernels import TorchKernels
-from gpudoctor.model.torch_request import TorchRequest
+from gpudoctor.model.torch_conclusions import (
+    Allocator,
+    Extensions,
+    HalfPrecision,
+    Tf32,
+    TorchDevices,
+    TorchKernels,
+    TorchRequest,
+)
 from gpudoctor.model.versions import CudaVersion, PackageVersion
-from gpudoctor.model.visible_devices import VisibleDevices
-from gpudoctor.model.wsl import Wsl
 
 
 @record

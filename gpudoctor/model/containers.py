@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.software import Torch
 from gpudoctor.model.symptom import Symptom
 

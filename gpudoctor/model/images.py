@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 
 
 @record

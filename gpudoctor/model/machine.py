@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion
 
 _GPU_NODE = r"/dev/(nvidia\d+|nvidiactl|nvidia-uvm|dxg|nvhost-gpu|nvgpu/.*)"

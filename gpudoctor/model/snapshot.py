@@ -11,12 +11,10 @@ import re
 from typing import Annotated, Any
 
 from gpudoctor.model.containers import Containers
-from gpudoctor.model.fact import Fact
 from gpudoctor.model.images import ProjectImage
 from gpudoctor.model.machine import Device, Driver, System
-from gpudoctor.model.pasted import Contradiction
 from gpudoctor.model.profile import FoundProfile
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.software import (
     Container,
     Cupy,
@@ -28,7 +26,7 @@ from gpudoctor.model.software import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.model.symptom import Symptom
+from gpudoctor.model.symptom import Contradiction, Symptom
 
 SCHEMA = "gpudoctor/snapshot/1"
 STATES = ("failed", "timed-out", "not-run", "absent", "ok")

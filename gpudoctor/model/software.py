@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
 
 

@@ -1,4 +1,4 @@
-"""A failure message or an error code that was recognised, wherever it came from."""
+"""What a text shows: a failure message or an error code, and where a pasted report contradicts itself."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 
 
 @record
@@ -23,3 +22,12 @@ class Symptom:
     )
     fact: Annotated[str, Fact("path of the fact that holds it; its own path in a pasted text")] = ""
     source: Annotated[str, Fact("the text that contains it: report.txt")] = ""
+
+
+@record
+class Contradiction:
+    """A fact for which a report gives two values: of two machines, or of one before and after a change."""
+
+    fact: str
+    taken: Annotated[str, Fact("the value that the snapshot holds, and where it stands")]
+    other: Annotated[str, Fact("the value passed over, and where it stands")]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 
 SCHEMA = "gpudoctor/tuning/1"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gpudoctor.conclusions.fingerprint import FITS, STALE, fit, parts_of
-from gpudoctor.model.fingerprint import FingerprintPart
-from gpudoctor.model.profile import Profile
+from gpudoctor.model.profile import FingerprintPart, Profile
 from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 

@@ -25,8 +25,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.tuning import Numerics
 
 OUTPUT_LIMITS = {"fp32": 1e-3, "tf32": 0.02, "bf16": 0.05, "fp16": 0.02, "complex64": 1e-4}

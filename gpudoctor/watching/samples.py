@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 
 MOST_SAMPLES = 4096
 """Beyond it every second one is dropped: a run of weeks takes no more memory than one of an hour."""

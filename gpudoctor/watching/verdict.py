@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Annotated
 
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.record import Fact, record
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 
 FEWEST_SAMPLES = 5

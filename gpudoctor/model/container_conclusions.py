@@ -1,4 +1,4 @@
-"""What is concluded of containers, services and images that are seen from outside: one record for each."""
+"""What is concluded of containers and images: of the one that the facts are of, and of those seen from outside."""
 
 from __future__ import annotations
 
@@ -6,10 +6,65 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 
 from gpudoctor.model.containers import ContainerEngine, ContainerSetup
-from gpudoctor.model.fact import Fact
-from gpudoctor.model.record import record
+from gpudoctor.model.images import ProjectImage
+from gpudoctor.model.machine import DeviceFile
+from gpudoctor.model.record import Fact, record
 from gpudoctor.model.symptom import Symptom
 from gpudoctor.model.versions import CudaVersion
+
+
+@record
+class ContainerGpu:
+    """The GPU of the container that the facts are of. A path or text is empty if nothing shows it."""
+
+    image: Annotated[str, Fact("the image that it was started from")] = ""
+    present: Annotated[bool | None, Fact("the container has the GPU; None if that is unknown")] = None
+    nodes: Annotated[tuple[DeviceFile, ...] | None, Fact("device nodes that CUDA opens; None if unknown")] = None
+    no_driver: Annotated[str, Fact("path of what shows that a program finds no driver in it")] = ""
+    no_libcuda: Annotated[str, Fact("path of what shows that it has the GPU and no libcuda")] = ""
+    no_nvml: Annotated[str, Fact("path of what shows that NVML's library is not found")] = ""
+    without: Annotated[
+        str, Fact('how a report shows that it was started without the GPU: "The container has no NVIDIA driver: ..."')
+    ] = ""
+    without_facts: Annotated[tuple[str, ...], Fact("paths of what shows that")] = ()
+    smi_alone: Annotated[
+        tuple[str, ...], Fact("paths of what shows that nvidia-smi works in it and CUDA does not")
+    ] = ()
+
+
+@record
+class OutdatedImage:
+    """Why the image that a container runs is probably older than its source; empty if nothing shows it."""
+
+    module: Annotated[str, Fact("one that the program in the container does not find and that is required")] = ""
+    module_facts: Annotated[
+        tuple[str, ...], Fact("paths of what shows that it is missing, and that it is required")
+    ] = ()
+    from_cache: Annotated[bool, Fact("the build took the layer that installs packages from its cache")] = False
+    said: Annotated[Symptom | None, Fact("a message that the container runs something older than its source")] = None
+    asked: Annotated[bool, Fact("a module is missing, or a message says that something is old")] = False
+
+
+@record
+class ImageVerdict:
+    """Whether an image, or its container, is stale, and why."""
+
+    image: ProjectImage
+    fact: Annotated[str, Fact("path of the fact that identifies it")]
+    verdict: Annotated[str, Fact('"fresh", "stale" or "unknown"')]
+    causes: Annotated[tuple[str, ...], Fact("the first to act on first")] = ()
+    newer_code: Annotated[str, Fact("a mounted file that was written after the process read its code")] = ""
+
+    @property
+    def is_hint(self) -> bool:
+        """Whether a rebuild would change nothing although there is a cause."""
+        return self.verdict == "fresh" and bool(self.causes)
+
+    @property
+    def subject(self) -> str:
+        """The image or container, for a finding."""
+        container = self.image.container
+        return f"container {container.name}" if container is not None else f"image {self.image.image}"
 
 
 @record
