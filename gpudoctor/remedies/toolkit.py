@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data import first_toolkit, last_toolkit, torch_builds
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, Python, Pytorch, Remedy, System, Toolkit
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Python, Remedy, System, Toolkit
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
-from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import install_torch
 from gpudoctor.remedies.variables import set_variable
 
@@ -69,15 +69,7 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python | None, sys
 
 
 @fix
-def torch_for_toolkit(
-    *,
-    nvcc: CudaVersion,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    pytorch: Pytorch,
-) -> tuple[Remedy, ...]:
+def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, ...]:
     """Return how to install a PyTorch of the toolkit's CUDA major version; nothing if no release has one."""
     offered = {
         build.cuda for build in torch_builds() if build.cuda.major == nvcc.major and build.available is not False
@@ -85,7 +77,7 @@ def torch_for_toolkit(
     if not offered:
         return ()
     cuda = max(offered, key=lambda version: (version <= nvcc, version if version <= nvcc else CudaVersion(0, 0)))
-    remedy = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=pytorch, cuda=cuda)
+    remedy: Remedy = machine.call(install_torch, cuda=cuda)
     if not remedy.commands:
         return ()
     summary = f"Or install a PyTorch for the toolkit that is here (CUDA {nvcc}): {remedy.summary}"

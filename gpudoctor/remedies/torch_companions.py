@@ -7,23 +7,16 @@ from collections.abc import Mapping
 
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.data.torch_wheels import companion_of
-from gpudoctor.model import Device, Driver, Python, Pytorch, Remedy, System
+from gpudoctor.model import Fix, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import environment_of
-from gpudoctor.remedies.fixes import fix
-from gpudoctor.remedies.packages import install_packages
+from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, install_torch
 
 
 @fix
 def install_companions(
-    *,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    pytorch: Pytorch,
-    versions: Mapping[str, str],
-) -> Remedy:
+    *, python: Python | None, system: System | None, pytorch: Pytorch, versions: Mapping[str, str]
+) -> Remedy | Fix:
     """Return how to install the companions that belong to PyTorch.
 
     versions: name → the version that belongs to it, "" if it is unknown.
@@ -43,24 +36,16 @@ def install_companions(
         local = "" if on_mac else f"+{pytorch.variant}"
         index = [] if on_mac else ["--index-url", f"{INDEX}/{pytorch.variant}"]
         requirements = (*index, *(f"{name}=={version}{local}" for name, version in public.items()))
-        return install_packages(python=python, requirements=requirements, summary=summary, verify=verify)
+        return Fix("install-packages", requirements=requirements, summary=summary, verify=verify)
     if pytorch.build == "cpu":
         return Remedy(
             summary=f"Install the torchvision and torchaudio that belong to {pytorch.label}", reference=PREVIOUS
         )
-    return install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=pytorch)
+    return Fix("install-torch")
 
 
 @fix
-def install_torch_with_companion(
-    *,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    pytorch: Pytorch,
-    companion: str,
-) -> Remedy:
+def install_torch_with_companion(*, machine: Machine, pytorch: Pytorch, companion: str) -> Fix:
     """Return how to install PyTorch and the companion again, both from one index."""
     version, variant = pytorch.version, pytorch.variant
     right = companion_of(companion, version.public) if version is not None else None
@@ -69,11 +54,11 @@ def install_torch_with_companion(
     else:
         requirements = ["torch", companion]
     if not variant:  # that which fits the machine: its index is named by it
-        install = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=pytorch)
+        install: Remedy = machine.call(install_torch)
         match = re.search(rf"{re.escape(INDEX)}/(cu\d+)", " ".join(install.commands))
         variant = match[1] if match else "cpu"
-    return install_packages(
-        python=python,
+    return Fix(
+        "install-packages",
         requirements=("--index-url", f"{INDEX}/{variant}", *requirements),
         remove=("torch", companion),
         summary=f"Install torch and {companion} again, together and from one index, so that both are of one build",

@@ -7,37 +7,20 @@ from collections.abc import Sequence
 
 from gpudoctor.data import torch_releases
 from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
-from gpudoctor.model import Device, Driver, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
+from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import is_windows, join, python_command, quote
-from gpudoctor.remedies.fixes import fix
-from gpudoctor.remedies.packages import install_packages
+from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
-
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-VERSION = "import torch; print(torch.__version__)"
 
 
 @fix
-def install_torch_first(
-    *,
-    gpu: Gpu,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-) -> Remedy:
+def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
     """Return how to install PyTorch where there is none: the build for the GPU, else for the CPU."""
     if gpu.name != "":
-        return install_torch(python=python, system=system, driver=driver, devices=devices)
+        return Fix("install-torch", pytorch=None)
     if system is not None and any(found.vendor == "amd" for found in system.pci_gpus or ()):
-        return Remedy(summary="Install PyTorch's ROCm build if it supports the AMD GPU here", reference=REFERENCE)
-    on_mac = system is not None and system.os == "darwin"
-    return install_packages(
-        python=python,
-        requirements=("torch",) if on_mac else ("--index-url", CPU_INDEX, "torch"),
-        summary="Install PyTorch" if on_mac else "Install the CPU build of PyTorch, because there is no NVIDIA GPU",
-        verify=VERSION,
-    )
+        return Fix("install-rocm-torch-if-supported")
+    return Fix("install-plain-torch" if system is not None and system.os == "darwin" else "install-cpu-torch")
 
 
 @fix
@@ -57,13 +40,7 @@ def rename_shadowing_file(*, python: Python | None, system: System | None, sourc
 
 @fix
 def make_environment_for_torch(
-    *,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    platform: str | None = None,
-    specifier: str = "",
+    *, machine: Machine, python: Python | None, platform: str | None = None, specifier: str = ""
 ) -> Remedy:
     """Return how to make an environment with a Python that has a wheel of PyTorch, and how to install it there.
 
@@ -85,7 +62,7 @@ def make_environment_for_torch(
         tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
         commands: tuple[str, ...] = (f"{tool} {quote(f'torch{specifier}', windows)}",)
     else:
-        commands = install_torch(python=inside, system=system, driver=driver, devices=devices).commands
+        commands = machine.call(install_torch, python=inside, pytorch=None).commands
     return Remedy(
         summary=f"Make an environment with Python {wanted}, which has a wheel, and install PyTorch in it",
         commands=(create, *commands) if commands else (),
@@ -108,7 +85,7 @@ def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str
 
 
 @fix
-def use_python_of_wheel(*, version: str, platform: str) -> tuple[Remedy, Remedy]:
+def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
     """Return how to take the wheel for this Python, or the Python of the wheel.
 
     version: the Python version of the wheel. platform: its platform tag.
@@ -116,11 +93,7 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Remedy, Remedy]
     version = version if re.fullmatch(r"\d\.\d{1,2}", version) else "3"  # a message may be anybody's text
     create, interpreter = _new_environment(version, platform.startswith("win"), uv=False)
     return (
-        Remedy(
-            summary="Take the wheel whose name has the tag of this Python (cp311 is Python 3.11) and of this "
-            "platform: pip debug lists the tags",
-            commands=("python -m pip debug --verbose",),
-        ),
+        Fix("take-wheel-with-tag"),
         Remedy(
             summary=f"Or make an environment with Python {version}, and install PyTorch and the wheel there",
             commands=(create, join((interpreter, "-m", "pip", "install", "torch"))),

@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.data.torch_wheels import cuda_variants, release_of, rocm_variants, was_built
-from gpudoctor.model import Device, Driver, PackageVersion, Python, Pytorch, Remedy, System, TorchRequest
+from gpudoctor.model import Fix, PackageVersion, Python, Pytorch, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.fixes import fix
-from gpudoctor.remedies.torch_install import CONDA_FORGE, PREVIOUS, VERIFY, index_options, install_torch
+from gpudoctor.remedies.torch_install import PREVIOUS, VERIFY, index_options
 
 
 @fix
 def install_torch_from_other_index(
-    *,
-    torch_request: TorchRequest,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-) -> tuple[Remedy, ...]:
+    *, torch_request: TorchRequest, python: Python | None, system: System | None
+) -> tuple[Fix | Remedy, ...]:
     """Return how to install the version that was asked for from where it is, or what the index has instead."""
     public = torch_request.version.public if torch_request.version is not None else ""
     asked = Pytorch(version=PackageVersion(public) if public else None)
-    install = install_torch(python=python, system=system, driver=driver, devices=devices, pytorch=asked)
+    install = Fix("install-torch", pytorch=asked)
     if torch_request.tool == "conda":
-        return (_from_conda_forge(), install)
-    environment = environment_of(python, system)
+        return (Fix("install-conda-forge-torch"), install)
     if system is not None and system.os == "darwin":
-        return (_for_mac(public, environment),)
-    return tuple(_from_indexes(torch_request, environment, install))
+        return (Fix("install-torch-for-mac", version=public),)
+    return tuple(_from_indexes(torch_request, environment_of(python, system), install))
 
 
-def _from_indexes(request: TorchRequest, environment: Environment, install: Remedy) -> Iterator[Remedy]:
+def _from_indexes(request: TorchRequest, environment: Environment, install: Fix) -> Iterator[Fix | Remedy]:
     variant = _variant(request)
     yield _from_index(request, variant, environment) if variant else install
     newest = _newest(request)
@@ -44,11 +38,7 @@ def _from_indexes(request: TorchRequest, environment: Environment, install: Reme
             reference=PREVIOUS,
         )
     if request.tool == "uv":
-        yield Remedy(
-            summary="If several indexes are given, let uv look in all of them: --index-strategy unsafe-best-match; "
-            "or name the index of torch under [tool.uv.sources]; --torch-backend=auto chooses the variant",
-            reference="https://docs.astral.sh/uv/guides/integration/pytorch/",
-        )
+        yield Fix("let-uv-look-in-every-index")
 
 
 def _variant(request: TorchRequest) -> str:
@@ -98,26 +88,3 @@ def _newest(request: TorchRequest) -> PackageVersion | None:
     versions = map(PackageVersion, request.available or ())
     mine = [v for v in versions if v.release != (0, 1, 2) and v.local in ("", request.variant)]
     return max(mine, default=None)
-
-
-def _for_mac(version: str, environment: Environment) -> Remedy:
-    return Remedy(
-        summary="macOS has no CUDA and no ROCm builds: install the plain wheel of the default index, which uses MPS",
-        commands=(
-            environment.install([f"torch=={version}" if version else "torch"]),
-            environment.run("import torch; print(torch.__version__)"),
-        ),
-        reference=PREVIOUS,
-    )
-
-
-def _from_conda_forge() -> Remedy:
-    return Remedy(
-        summary="Take conda-forge's PyTorch: the channel pytorch ended with 2.5, and packages named pytorch-cuda need "
-        "the channels pytorch and nvidia (-c pytorch -c nvidia)",
-        commands=(
-            "conda install --channel conda-forge pytorch-gpu",
-            'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
-        ),
-        reference=CONDA_FORGE,
-    )

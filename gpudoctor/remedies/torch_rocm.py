@@ -5,11 +5,10 @@ from __future__ import annotations
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target
 from gpudoctor.data.torch_builds import INDEX
-from gpudoctor.model import AmdGpu, Python, Pytorch, Remedy, System
+from gpudoctor.model import AmdGpu, Fix, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import REFERENCE
-from gpudoctor.remedies.variables import set_variable, unset_variable
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
@@ -22,18 +21,14 @@ NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 @fix
 def install_torch_for_rocm(
     *, python: Python | None, system: System | None, pytorch: Pytorch, amd_gpu: AmdGpu, target: str = ""
-) -> Remedy:
+) -> Remedy | Fix:
     """Return how to install the ROCm build with code for the GPU: of the installed release, else of a newer one."""
     installed = pytorch.version.minor_release if pytorch.version is not None else FALLBACK_RELEASE
     targets = {target} if target else set(amd_gpu.targets or ())
     release = next((r for r in (installed, FALLBACK_RELEASE) if targets & set(rocm_targets(r))), installed)
     builds = rocm_builds(release) or rocm_builds(FALLBACK_RELEASE)
     if (system is not None and system.os not in (None, "linux")) or builds is None or not builds.variants:
-        return Remedy(
-            summary="Install a ROCm build of PyTorch, which PyTorch has for Linux (or WSL); for Windows AMD has its "
-            "own, for RX 7000 and 9000, and torch-directml runs on older cards",
-            reference="https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/",
-        )
+        return Fix("use-rocm-build-elsewhere")
     variant = builds.variants[-1]
     index = f"{INDEX}/{variant}"
     return Remedy(
@@ -54,21 +49,19 @@ def rocm_targets(release: str) -> tuple[str, ...]:
 
 
 @fix
-def run_code_for_gfx_target(
-    *, system: System | None, name: str, built: tuple[str, ...] = (), override: str = ""
-) -> tuple[Remedy, ...]:
+def run_code_for_gfx_target(*, name: str, built: tuple[str, ...] = (), override: str = "") -> tuple[Remedy | Fix, ...]:
     """Return how to get code for the gfx target `name`.
 
     built: targets in the build, none if they are unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
     """
-    remedies = []
+    remedies: list[Remedy | Fix] = []
     if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):
         summary = f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}"
-        remedies.append(unset_variable(system=system, name=OVERRIDE, summary=summary))
+        remedies.append(Fix("unset-variable", name=OVERRIDE, summary=summary))
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
     if near and not override and (not built or gfx_target(near) in built):
         summary = f"Run the code for {gfx_target(near)}, of the same family; AMD does not support that"
-        remedies.append(set_variable(system=system, name=OVERRIDE, value=near, summary=summary))
+        remedies.append(Fix("set-variable", name=OVERRIDE, value=near, summary=summary))
     newer = first_rocm_release(name)
     pinned = ("--upgrade", f"torch=={newer[0]}.*", "--index-url", f"{INDEX}/{newer[1]}") if newer else ()
     remedies.append(

@@ -5,19 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpudoctor.model import ComputeCapability, Cupy, CupyStatus, Fix, KnownGpu, Package, PackageVersion, Python, System
-from gpudoctor.remedies.cupy_repair import (
-    cupy_by_gpu_generation,
-    install_cupy_for_spacy,
-    install_cupy_in_new_environment,
-    install_library_for_cupy,
-    install_numpy_for_cupy,
-    install_older_cupy,
-    numpy_with_removed_name,
-    reinstall_cupy,
-    toolkit_for_gpu,
-    upgrade_cupy_for_numpy,
-)
-from tests.remedies.made import made_one
+from tests.remedies.made import made, made_one
 
 PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", environment="venv", installer="pip")
 LINUX, WINDOWS = System(os="linux", machine="x86_64"), System(os="windows", machine="x86_64")
@@ -33,8 +21,8 @@ def installed(*names: str, numpy: str | None = None, cuda_major: int | None = No
 
 
 def test_every_cupy_goes_and_one_comes() -> None:
-    remedy = reinstall_cupy(
-        python=PYTHON, system=LINUX, driver=None, devices=None, cupy=installed("cupy-cuda12x", "cupy-rocm-5-0")
+    remedy = made_one(
+        Fix("reinstall-cupy"), python=PYTHON, system=LINUX, cupy=installed("cupy-cuda12x", "cupy-rocm-5-0")
     )
     removed, install, _ = remedy.commands
     names = "cupy-cuda12x cupy-rocm-5-0 cupy cupy-cuda11x cupy-cuda13x"
@@ -43,7 +31,7 @@ def test_every_cupy_goes_and_one_comes() -> None:
 
 
 def test_an_older_cupy_has_the_part() -> None:
-    remedy = install_older_cupy(part="cupy.util", python=PYTHON, cupy=installed("cupy-cuda12x"))
+    remedy = made_one(Fix("install-older-cupy", part="cupy.util"), python=PYTHON, cupy=installed("cupy-cuda12x"))
     assert remedy.commands[0] == f"{PIP} uninstall -y cupy-cuda12x"
     assert remedy.commands[1].startswith(f"{PIP} install 'cupy-cuda")
     assert "<8" in remedy.commands[1]
@@ -61,7 +49,7 @@ def test_an_older_cupy_has_the_part() -> None:
     ],
 )
 def test_the_wheel_of_a_library(library: str, cupy: Cupy | None, wheel: str) -> None:
-    first, *_ = install_library_for_cupy(library=library, cupy=cupy, python=PYTHON, system=LINUX)
+    first, *_ = made(Fix("install-library-for-cupy", library=library), cupy=cupy, python=PYTHON, system=LINUX)
     assert first.commands == (f"{PIP} install {wheel}",)
 
 
@@ -72,11 +60,11 @@ def test_cupy_reads_the_toolkit_from_cuda_path(system: System, variable: str) ->
 
 def test_a_toolkit_for_the_gpu() -> None:
     gpu = KnownGpu(name="NVIDIA L4", capability=ComputeCapability(8, 9), fact="devices[0].name")
-    assert "NVIDIA L4 (sm_89), for which CUDA 11.8 is the first" in toolkit_for_gpu(gpu=gpu).summary
+    assert "NVIDIA L4 (sm_89), for which CUDA 11.8 is the first" in made_one(Fix("toolkit-for-gpu", gpu=gpu)).summary
 
 
 def test_an_unknown_gpu_before_turing_needs_cuda_12() -> None:
-    older, newer = cupy_by_gpu_generation(python=PYTHON, system=LINUX, driver=None, cupy=None)
+    older, newer = made(Fix("cupy-by-gpu-generation"), python=PYTHON, system=LINUX)
     assert older.commands[0] == f"{PIP} install 'cupy-cuda12x[ctk]'"
     assert "12.8" in newer.summary
 
@@ -89,13 +77,13 @@ def test_an_unknown_gpu_before_turing_needs_cuda_12() -> None:
     ],
 )
 def test_the_numpy_that_cupy_needs(requirement: str, fits: bool, command: str) -> None:
-    (remedy,) = install_numpy_for_cupy(requirement=requirement, installed_fits=fits, python=PYTHON)
+    (remedy,) = made(Fix("install-numpy-for-cupy", requirement=requirement, installed_fits=fits), python=PYTHON)
     assert remedy.commands[0] == command
 
 
 @pytest.mark.parametrize("requirement", ["", '<2; python_version < "3.9"'])
 def test_a_requirement_that_pip_cannot_take(requirement: str) -> None:
-    assert install_numpy_for_cupy(requirement=requirement, installed_fits=True, python=PYTHON) == ()
+    assert made(Fix("install-numpy-for-cupy", requirement=requirement, installed_fits=True), python=PYTHON) == ()
 
 
 @pytest.mark.parametrize(
@@ -109,25 +97,25 @@ def test_a_requirement_that_pip_cannot_take(requirement: str) -> None:
 )
 def test_a_numpy_that_still_has_the_name(name: str, version: str | None, numpy: str) -> None:
     status = CupyStatus(version=PackageVersion(version) if version else None)
-    remedies = numpy_with_removed_name(name=name, cupy_status=status, python=PYTHON)
+    remedies = made(Fix("numpy-with-removed-name", name=name), cupy_status=status, python=PYTHON)
     assert [remedy.commands[0] for remedy in remedies] == ([f"{PIP} install '{numpy}'"] if numpy else [])
 
 
 def test_an_upgrade_is_for_the_newest_numpy() -> None:
     cupy = installed("cupy-cuda12x", numpy="1.26.4")
-    remedy = upgrade_cupy_for_numpy(python=PYTHON, system=LINUX, driver=None, devices=None, cupy=cupy)
+    remedy = made_one(Fix("upgrade-cupy-for-numpy"), python=PYTHON, system=LINUX, cupy=cupy)
     assert remedy.commands[0] == f"{PIP} install --upgrade 'cupy-cuda12x[ctk]'"
 
 
 def test_a_new_environment_gets_its_own_cupy() -> None:
-    create, install, verify = install_cupy_in_new_environment(system=LINUX, driver=None, devices=None).commands
+    create, install, verify = made_one(Fix("install-cupy-in-new-environment"), system=LINUX).commands
     assert create == "python3 -m venv .venv"
     assert install.startswith(".venv/bin/python -m pip install ")
     assert verify.startswith(".venv/bin/python -c ")
 
 
 def test_spacy_gets_a_cupy_and_a_look_at_it() -> None:
-    install, see = install_cupy_for_spacy(python=PYTHON, system=LINUX, driver=None, devices=None, cupy=None)
+    install, see = made(Fix("install-cupy-for-spacy"), python=PYTHON, system=LINUX)
     assert install.commands[0] == f"{PIP} install 'cupy-cuda12x[ctk]'"
     assert install.reference == "https://spacy.io/usage#gpu"
     assert "cupy.show_config()" in see.commands[0]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Pytorch, System, Toolkit, ToolkitInstall
-from gpudoctor.remedies.toolkit import name_to_cmake, torch_for_toolkit, use_toolkit
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Fix, Pytorch, System, Toolkit, ToolkitInstall
+from gpudoctor.remedies.toolkit import name_to_cmake, use_toolkit
+from tests.remedies.made import made
 
 NONE = Pytorch()
 UBUNTU = System(os="linux", distribution="ubuntu")
@@ -52,12 +53,12 @@ def test_windows() -> None:
 
 def test_no_torch_is_built_for_an_unknown_major() -> None:
     nvcc = CudaVersion(99, 0)
-    assert torch_for_toolkit(nvcc=nvcc, python=None, system=UBUNTU, driver=None, devices=None, pytorch=NONE) == ()
+    assert made(Fix("torch-for-toolkit", nvcc=nvcc), system=UBUNTU, pytorch=NONE) == ()
 
 
 def test_the_torch_for_the_toolkit_is_the_newest_that_it_can_compile_for() -> None:
     nvcc = CudaVersion(12, 7)
-    (remedy,) = torch_for_toolkit(nvcc=nvcc, python=None, system=UBUNTU, driver=None, devices=None, pytorch=NONE)
+    (remedy,) = made(Fix("torch-for-toolkit", nvcc=nvcc), system=UBUNTU, pytorch=NONE)
     assert "/whl/cu126" in remedy.commands[0]
 
 

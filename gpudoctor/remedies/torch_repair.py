@@ -1,0 +1,96 @@
+"""A PyTorch that cannot be imported, or that cannot use the GPU: another build of it, or what its libraries need."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpudoctor.data import torch_builds
+from gpudoctor.model import Device, Environment, Fix, Place, Python, Pytorch, Remedy, System, TorchKernels
+from gpudoctor.remedies.commands import environment_of, python_command
+from gpudoctor.remedies.fixes import Machine, fix
+from gpudoctor.remedies.torch_install import PREVIOUS, index_options, install_torch
+
+INITIALISE = (
+    "import os, torch; print(torch.__version__, torch.version.cuda, os.environ.get('CUDA_VISIBLE_DEVICES')); "
+    "torch.cuda.init(); print(torch.cuda.get_device_name(0))"
+)
+# The channel pytorch ended with 2.5. Source: pytorch/pytorch#138506.
+FIRST_WITHOUT_CHANNEL = (2, 6)
+
+
+@fix
+def ask_driver_and_pytorch(*, python: Python | None, pytorch: Pytorch) -> Remedy:
+    """Return how to see whether the driver answers, and what PyTorch says."""
+    hint = "; None as its CUDA version means a build without CUDA" if pytorch.build_read is None else ""
+    return Remedy(
+        summary=f"Check whether the driver answers, then what PyTorch says when it initialises CUDA{hint}",
+        commands=("nvidia-smi", python_command(python, "-c", INITIALISE)),
+    )
+
+
+@fix
+def reach_driver_library(*, place: Place) -> Fix:
+    """Return how to get libcuda, which belongs to the driver: a container gets the host's."""
+    return Fix("start-container-with-gpu" if place.in_container else "install-driver")
+
+
+@fix
+def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
+    """Return how to make PyTorch load the libraries that belong to its build."""
+    if environment is None or not environment.get("LD_LIBRARY_PATH"):
+        return (Fix("reinstall-torch"),)
+    summary = "Remove LD_LIBRARY_PATH, whose folders come before the libraries of PyTorch"
+    return (Fix("unset-variable", name="LD_LIBRARY_PATH", summary=summary), Fix("reinstall-torch"))
+
+
+@fix
+def get_newer_c_library(*, python: Python | None, version: str) -> Fix:
+    """Return how to get a newer glibc, which is part of the system, or libstdc++, of which conda has its own.
+
+    version: what the build needs: "GLIBCXX_3.4.30".
+    """
+    in_conda = python is not None and python.environment == "conda" and python.prefix
+    if in_conda and not version.startswith("GLIBC_"):
+        return Fix("update-conda-cpp-library")
+    return Fix("use-newer-system", version=version)
+
+
+@fix
+def install_torch_or_choose_gpus(
+    *, machine: Machine, devices: Sequence[Device] | None, torch_kernels: TorchKernels
+) -> tuple[Fix | Remedy, ...]:
+    """Return how to install a build for all GPUs, and how to show PyTorch only those on which the present one runs."""
+    gpus = torch_kernels.gpus
+    install: Remedy = machine.call(install_torch, gpus=gpus)
+    works = {gpu.capability for gpu, runs in zip(gpus, torch_kernels.runs, strict=True) if runs}
+    devices = devices or [
+        Device(nvml_index=n, name=gpu.name, compute_capability=gpu.capability) for n, gpu in enumerate(gpus)
+    ]
+    working = [device.nvml_index for device in devices if device.compute_capability in works]
+    show = Fix("show-devices", nvml_indices=working, summary="Let PyTorch see only the GPUs that it runs on")
+    return (*((install,) if install.commands or not works else ()), *((show,) if working else ()))
+
+
+@fix
+def install_torch_with_conda(*, pytorch: Pytorch) -> Fix:
+    """Return how to install conda's CUDA build. Whatever else is known, conda installed the present one."""
+    return Fix("install-torch", pytorch=replace(pytorch, conda_build=pytorch.conda_build or "cpu"))
+
+
+@fix
+def keep_torch_release(*, python: Python | None, system: System | None, pytorch: Pytorch) -> tuple[Remedy, ...]:
+    """Return for which CUDA versions the release was built: for another one the solver finds only the CPU build."""
+    version = pytorch.version
+    builds = torch_builds(version.minor_release) if version is not None else ()
+    if version is None or not builds or version.release >= FIRST_WITHOUT_CHANNEL:
+        return ()
+    named = ", ".join(dict.fromkeys(str(build.cuda) for build in builds))
+    variant = builds[-1].variant
+    pinned = [*index_options(version.release, variant), f"torch=={version.public}+{variant}"]
+    keep = Remedy(
+        summary=f"Or keep {version.public}, which was built for CUDA {named}: ask conda for one of these (cudatoolkit, "
+        "from 1.13 on pytorch-cuda, from the channels pytorch and nvidia) after conda remove cpuonly, or install pip's "
+        "wheel",
+        commands=(environment_of(python, system).install(pinned),),
+        reference=PREVIOUS,
+    )
+    return (keep,)
