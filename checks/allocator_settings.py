@@ -49,4 +49,4 @@ def _finding(
     variable: AllocatorVariable, severity: Severity, summary: str, *fixes: Fix, facts: tuple[str, ...] = ()
 ) -> Finding:
     facts = facts or (f"environment.{variable.name}",)
-    return Finding(severity=severity, summary=summary, subject=variable.name, facts=facts, fixes=fixes)
+    return Finding.of(severity, variable.name, summary, facts, *fixes)

@@ -52,21 +52,12 @@ def _has_fast_fp16(table: Features) -> bool:
 
 
 def _named(slow: Symptom, gpu: Symptom) -> Finding:
-    return Finding(
-        severity=Severity.WARNING,
-        summary=f"{gpu.text} has no tensor cores, and mixed precision brought no speed: {slow.text}",
-        subject=gpu.text,
-        facts=(slow.fact, gpu.fact),
-        fixes=(Fix("compute-in-fp32"),),
-    )
+    summary = f"{gpu.text} has no tensor cores, and mixed precision brought no speed: {slow.text}"
+    return Finding.warning(gpu.text, summary, (slow.fact, gpu.fact), Fix("compute-in-fp32"))
 
 
 def _finding(path: str, device: Device, table: Features, slow: tuple[Symptom, ...]) -> Finding:
     rate = f", fp16 {table.fp16}" if table.fp16 else ""
-    return Finding(
-        severity=Severity.WARNING if slow else Severity.INFO,
-        summary=f"{device.label} has no tensor cores (compute capability {table.capability}{rate})",
-        subject=device.label,
-        facts=(*known_facts(path, device, "name", "compute_capability"), *(symptom.fact for symptom in slow)),
-        fixes=(Fix("compute-in-fp32"),),
-    )
+    summary = f"{device.label} has no tensor cores (compute capability {table.capability}{rate})"
+    facts = (*known_facts(path, device, "name", "compute_capability"), *(symptom.fact for symptom in slow))
+    return Finding.of(Severity.WARNING if slow else Severity.INFO, device.label, summary, facts, Fix("compute-in-fp32"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import features, is_minor_turing
-from gpudoctor.model import Finding, Fix, PackageVersion, Severity, TorchDevice, TorchDevices, TorchRuntime, described
+from gpudoctor.model import Finding, Fix, PackageVersion, TorchDevice, TorchDevices, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless, usable_devices
 
 
@@ -26,14 +26,11 @@ def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iter
     for precision in ("bf16", "fp16"):
         gaining = [device for device in devices if best[device.cuda_index] == precision]
         if gaining:
-            yield Finding(
-                severity=Severity.INFO,
-                summary=f"Float32 programs without autocast leave the {precision} tensor cores of "
-                f"{described(gaining)} idle",
-                subject="torch.autocast",
-                facts=tuple(fact for device in gaining for fact in _facts(device, precision)),
-                fixes=(_autocast(precision, version),),
+            summary = (
+                f"Float32 programs without autocast leave the {precision} tensor cores of {described(gaining)} idle"
             )
+            facts = (fact for device in gaining for fact in _facts(device, precision))
+            yield Finding.advice("torch.autocast", summary, facts, _autocast(precision, version))
 
 
 def _best_precision(device: TorchDevice) -> str | None:

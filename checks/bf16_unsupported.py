@@ -43,14 +43,10 @@ def bf16_unsupported(
     if not any(support.values()):
         raise Skip("whether the device has bf16 is not known")
     if emulating:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"{_described(emulating)} computes bf16 by way of float32, native bf16 starts at "
-            "compute capability 8.0",
-            subject="bf16",
-            facts=tuple(gpu.fact for gpu in emulating),
-            fixes=_instead(emulating),
+        summary = (
+            f"{_described(emulating)} computes bf16 by way of float32, native bf16 starts at compute capability 8.0"
         )
+        yield Finding.advice("bf16", summary, (gpu.fact for gpu in emulating), *_instead(emulating))
 
 
 def _refused(refusal: Symptom, gpus: tuple[KnownGpu, ...], emulating: tuple[KnownGpu, ...], *, native: bool) -> Finding:
@@ -60,12 +56,11 @@ def _refused(refusal: Symptom, gpus: tuple[KnownGpu, ...], emulating: tuple[Know
     """
     shown = gpus if native else emulating
     although = f"bf16 is refused although {_described(gpus)} has it"
-    return Finding(
-        severity=Severity.WARNING if native else Severity.ERROR,
-        summary=f"{although if native else 'bf16 was asked of a device that has none'}: {refusal.text}",
-        subject="bf16",
-        facts=(refusal.fact, *(gpu.fact for gpu in shown)),
-        fixes=(Fix("check-torch-for-bf16"),) if native else _instead(emulating),
+    severity = Severity.WARNING if native else Severity.ERROR
+    summary = f"{although if native else 'bf16 was asked of a device that has none'}: {refusal.text}"
+    facts = (refusal.fact, *(gpu.fact for gpu in shown))
+    return Finding.of(
+        severity, "bf16", summary, facts, *((Fix("check-torch-for-bf16"),) if native else _instead(emulating))
     )
 
 

@@ -45,14 +45,12 @@ def bitsandbytes_cuda_setup(
     needed = first_bitsandbytes(cuda)
     if found is None or by_conda or needed is None or not (0,) < found[1].release < needed:
         return
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"bitsandbytes {found[1]} has no library for CUDA {cuda}, with which PyTorch is built: none before "
-        f"{'.'.join(map(str, needed))} has",
-        subject=f"bitsandbytes {found[1]}",
-        facts=(found[0], *pytorch.paths("cuda_version")),
-        fixes=(Fix("update-bitsandbytes", cuda=cuda),),
+    summary = (
+        f"bitsandbytes {found[1]} has no library for CUDA {cuda}, with which PyTorch is built: none before "
+        f"{'.'.join(map(str, needed))} has"
     )
+    facts = (found[0], *pytorch.paths("cuda_version"))
+    yield Finding.error(f"bitsandbytes {found[1]}", summary, facts, Fix("update-bitsandbytes", cuda=cuda))
 
 
 def _failed(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Pytorch, Severity, applicable
+from gpudoctor.model import Finding, Fix, Pytorch
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -30,16 +30,13 @@ def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> 
     )
     skip_unless(builds, "no build reports that it lacks torch")
     package = _package(symptoms)
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"The isolated build of {package or 'a package'} finds no torch"
+    yield Finding.error(
+        package or "build",
+        f"The isolated build of {package or 'a package'} finds no torch"
         + (", though it is installed" if pytorch.installed else ""),
-        subject=package or "build",
-        facts=(builds[0].fact, *(pytorch.paths("installed") if pytorch.installed else ())),
-        fixes=applicable(
-            Fix("build-without-isolation", package=package),
-            None if pytorch.installed else Fix("install-torch", pytorch=None),
-        ),
+        (builds[0].fact, *(pytorch.paths("installed") if pytorch.installed else ())),
+        Fix("build-without-isolation", package=package),
+        None if pytorch.installed else Fix("install-torch", pytorch=None),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpudoctor.data import Features, device_capability, features, has_tensor_cores
-from gpudoctor.model import ComputeCapability, Device, Finding, Severity, known_facts, ranges
+from gpudoctor.model import ComputeCapability, Device, Finding, known_facts, ranges
 from gpudoctor.registry import check, known, reachable
 
 PRECISIONS = ("fp16", "bf16", "tf32", "int8", "fp8", "fp4")
@@ -34,11 +34,10 @@ def _finding(number: ComputeCapability, members: list[tuple[str, Device]]) -> Fi
         subject = f"GPUs {ranges(device.nvml_index for _, device in members)} ({first.name or number})"
     table = features(number)
     tensor_cores = has_tensor_cores(first, table)
-    return Finding(
-        severity=Severity.INFO,
-        summary=f"{subject}: compute capability {number}{_abilities(table, tensor_cores)}",
-        subject=subject,
-        facts=known_facts(path, first, "name", "compute_capability"),
+    return Finding.advice(
+        subject,
+        f"{subject}: compute capability {number}{_abilities(table, tensor_cores)}",
+        known_facts(path, first, "name", "compute_capability"),
         details={"devices": [_row(device, number, table, tensor_cores) for _, device in members]},
     )
 

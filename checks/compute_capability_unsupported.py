@@ -49,12 +49,12 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
     runs = bool(builds) or installed
     asked = torch is not None  # A report that tells of no PyTorch may be of a machine that needs none.
     facts = (f"{path}.compute_capability",) if device.compute_capability is not None else (f"{path}.name",)
-    yield Finding(
-        severity=Severity.WARNING if asked and not runs else Severity.INFO,
-        summary=f"{device.label} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
-        subject=device.label,
-        facts=facts,
-        fixes=(_advice(builds, runs),),
+    yield Finding.of(
+        Severity.WARNING if asked and not runs else Severity.INFO,
+        device.label,
+        f"{device.label} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
+        facts,
+        _advice(builds, runs),
         details={
             "compute_capability": str(number),
             "last_torch": builds[-1].version if builds else None,

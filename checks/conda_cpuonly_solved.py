@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Severity, Torch
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Torch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -36,10 +36,11 @@ def conda_cpuonly_solved(
     version = f" {torch.version}" if torch.version else ""
     forced = ", as its package cpuonly demands" if torch.conda_cpuonly else ""
     why = f"the machine has {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and {why}",
-        subject=f"torch{version}",
-        facts=("torch.conda_build" if build else said, "torch.conda_cpuonly", gpu.fact or wanted),
-        fixes=(Fix("install-torch-with-conda"), Fix("keep-torch-release"), Fix("name-conda-build")),
+    yield Finding.error(
+        f"torch{version}",
+        f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and {why}",
+        ("torch.conda_build" if build else said, "torch.conda_cpuonly", gpu.fact or wanted),
+        Fix("install-torch-with-conda"),
+        Fix("keep-torch-release"),
+        Fix("name-conda-build"),
     )

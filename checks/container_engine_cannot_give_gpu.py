@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.model import Finding, Fix, SeenSetup, once_per_service
 from gpudoctor.model.record import record
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms.answers import answers
@@ -37,13 +37,7 @@ def container_engine_cannot_give_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[
         problem = problems[seen.path]
         same = {other.label for other in affected if problems[other.path].kind == problem.kind} - {seen.label}
         also = f" (and so the {', the '.join(sorted(same)[:NAMED])})" if same else ""
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"{problem.text}{also}",
-            subject="container engine",
-            facts=problem.facts,
-            fixes=problem.fixes,
-        )
+        yield Finding.error("container engine", f"{problem.text}{also}", problem.facts, *problem.fixes)
 
 
 @record

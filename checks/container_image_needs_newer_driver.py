@@ -48,12 +48,13 @@ def container_image_needs_newer_driver(
     image = f"The image {container_gpu.image}" if container_gpu.image else "The image"
     refusal = _refusal(image, driver, symptoms, about_container=place.about_container)
     if refusal is not None:
-        yield Finding(
-            severity=Severity.INFO if pytorch.available else Severity.ERROR,
-            summary=refusal.summary,
-            subject="container image",
-            facts=(refusal.fact, "driver.version"),
-            fixes=(Fix("update-driver", needed=refusal.needs), Fix("use-older-image", at_most=driver.cuda_version)),
+        yield Finding.of(
+            Severity.INFO if pytorch.available else Severity.ERROR,
+            "container image",
+            refusal.summary,
+            (refusal.fact, "driver.version"),
+            Fix("update-driver", needed=refusal.needs),
+            Fix("use-older-image", at_most=driver.cuda_version),
         )
         return
     environment = known(environment, "environment")
@@ -67,13 +68,14 @@ def container_image_needs_newer_driver(
     if condition.is_met(offered, driver.version):
         return
     is_same_major = condition.cuda is not None and offered_cuda_can_run(offered, condition.cuda)
-    yield Finding(
-        severity=Severity.INFO if pytorch.available else Severity.WARNING if is_same_major else Severity.ERROR,
-        summary=f"The image requires {condition.label}, the driver{f' {driver.version}' if driver.version else ''} of "
+    yield Finding.of(
+        Severity.INFO if pytorch.available else Severity.WARNING if is_same_major else Severity.ERROR,
+        "container image",
+        f"The image requires {condition.label}, the driver{f' {driver.version}' if driver.version else ''} of "
         f"the host supports CUDA {offered}",
-        subject="container image",
-        facts=(f"environment.{variable}", "driver.cuda_version", "driver.version"),
-        fixes=(Fix("use-older-image", at_most=offered), Fix("update-driver", needed=_driver_of(condition.cuda))),
+        (f"environment.{variable}", "driver.cuda_version", "driver.version"),
+        Fix("use-older-image", at_most=offered),
+        Fix("update-driver", needed=_driver_of(condition.cuda)),
     )
 
 

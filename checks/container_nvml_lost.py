@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import ContainerGpu, DeviceFile, Driver, Finding, Fix, Place, Severity, System
+from gpudoctor.model import ContainerGpu, DeviceFile, Driver, Finding, Fix, Place, System
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -67,12 +67,8 @@ def _finding(summary: str, *facts: str, place: Place, system: System, selinux: b
         names.append("reboot-failing-driver")
     if selinux:
         names = ["start-container-without-selinux-labels"]
-    return Finding(
-        severity=Severity.ERROR,
-        summary=summary,
-        subject=f"{system.container} container" if system.container else "container",
-        facts=facts,
-        fixes=tuple(map(Fix, names)),
+    return Finding.error(
+        f"{system.container} container" if system.container else "container", summary, facts, *map(Fix, names)
     )
 
 

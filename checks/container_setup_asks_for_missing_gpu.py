@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.model import Finding, Fix, SeenSetup, once_per_service
 from gpudoctor.registry import check, skip_unless
 
 
@@ -27,10 +27,8 @@ def container_setup_asks_for_missing_gpu(setups: tuple[SeenSetup, ...]) -> Itera
     for seen in once_per_service(seen for seen in setups if seen.missing_gpu is not None):
         missing = seen.missing_gpu
         if missing is not None:
-            yield Finding(
-                severity=Severity.ERROR,
-                summary=f"The {seen.label} asks for the GPU {missing.name}, which its host does not have",
-                subject=seen.label,
-                facts=(missing.fact,),
-                fixes=(Fix("list-gpus-of-host"), Fix("give-container-gpu", setup=seen.setup)),
+            summary = f"The {seen.label} asks for the GPU {missing.name}, which its host does not have"
+            facts = (missing.fact,)
+            yield Finding.error(
+                seen.label, summary, facts, Fix("list-gpus-of-host"), Fix("give-container-gpu", setup=seen.setup)
             )

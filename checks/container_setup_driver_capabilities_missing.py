@@ -28,12 +28,12 @@ def container_setup_driver_capabilities_missing(setups: tuple[SeenSetup, ...]) -
         asked = _requested(seen)
         value = seen.setup.environment.get(VARIABLE, "")
         how = f"its request names {', '.join(sorted(asked))}" if asked else f"{VARIABLE}={value[:80]}"
-        yield Finding(
-            severity=Severity.ERROR if no_compute else Severity.WARNING,
-            summary=f"The {seen.label} gets the GPU but not {lacks}: {how}",
-            subject=seen.label,
-            facts=(seen.fact("gpu_requests" if asked else "environment"),),
-            fixes=(Fix("give-container-capabilities", setup=seen.setup, by_request=bool(asked)),),
+        yield Finding.of(
+            Severity.ERROR if no_compute else Severity.WARNING,
+            seen.label,
+            f"The {seen.label} gets the GPU but not {lacks}: {how}",
+            (seen.fact("gpu_requests" if asked else "environment"),),
+            Fix("give-container-capabilities", setup=seen.setup, by_request=bool(asked)),
         )
 
 

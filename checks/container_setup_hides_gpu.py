@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.model import Finding, Fix, SeenSetup, once_per_service
 from gpudoctor.registry import check, skip_unless
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -25,10 +25,6 @@ def container_setup_hides_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     ]
     for seen in once_per_service(hiding):
         value = seen.setup.environment[VARIABLE]
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f'The {seen.label} gets the GPU, and its {VARIABLE}="{value}" hides it',
-            subject=seen.label,
-            facts=(seen.fact("environment"),),
-            fixes=(Fix("show-container-its-gpu", setup=seen.setup),),
-        )
+        summary = f'The {seen.label} gets the GPU, and its {VARIABLE}="{value}" hides it'
+        facts = (seen.fact("environment"),)
+        yield Finding.error(seen.label, summary, facts, Fix("show-container-its-gpu", setup=seen.setup))

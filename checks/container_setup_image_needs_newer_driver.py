@@ -45,12 +45,13 @@ def _finding(seen: SeenSetup, need: _Need, driver: Driver) -> Finding:
     offered = _offered(seen, driver)
     here = f", and the driver{f' {driver.version}' if driver.version else ''} offers CUDA {offered}"
     at_least = (driver_for(need.cuda) if need.cuda is not None else None) or need.cuda
-    return Finding(
-        severity=need.severity,
-        summary=f"The {seen.label} needs a newer driver: {need.text}{here if offered else ''}",
-        subject=seen.label,
-        facts=(need.fact, "driver.cuda_version", "driver.version"),
-        fixes=(Fix("use-older-base-image", setup=seen.setup, at_most=offered), Fix("update-driver", needed=at_least)),
+    return Finding.of(
+        need.severity,
+        seen.label,
+        f"The {seen.label} needs a newer driver: {need.text}{here if offered else ''}",
+        (need.fact, "driver.cuda_version", "driver.version"),
+        Fix("use-older-base-image", setup=seen.setup, at_most=offered),
+        Fix("update-driver", needed=at_least),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.model import Finding, Fix, SeenSetup, once_per_service
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import of_kind
 
@@ -18,13 +18,14 @@ def container_setup_may_lose_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Find
     """
     skip_unless(setups, "no container was looked at")
     for seen in once_per_service(filter(_may_lose, setups)):
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"The {seen.label} loses the GPU at the next systemctl daemon-reload: its engine sets device rules "
+        yield Finding.advice(
+            seen.label,
+            f"The {seen.label} loses the GPU at the next systemctl daemon-reload: its engine sets device rules "
             "through systemd, which does not know the GPU",
-            subject=seen.label,
-            facts=("containers.engine.cgroup_driver", seen.fact("gpu_requests")),
-            fixes=(Fix("link-device-nodes"), Fix("start-container-with-cdi"), Fix("use-cgroupfs-in-docker")),
+            ("containers.engine.cgroup_driver", seen.fact("gpu_requests")),
+            Fix("link-device-nodes"),
+            Fix("start-container-with-cdi"),
+            Fix("use-cgroupfs-in-docker"),
         )
 
 

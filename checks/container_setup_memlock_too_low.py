@@ -27,14 +27,13 @@ def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[F
         failed, limit = _failed(seen), seen.setup.memlock_bytes
         known = limit is not None
         may = f"may lock {_size(limit)}" if limit is not None else "has the engine's default limit (memlock)"
-        yield Finding(
-            severity=Severity.ERROR if failed else Severity.WARNING if known else Severity.INFO,
-            summary=f"The {seen.label} uses InfiniBand and {may}"
-            f"{', beyond which its log says that it could not register memory' if failed else ''}",
-            subject=seen.label,
-            facts=(failed or seen.fact("device_files"), seen.fact("memlock_bytes") if known else ""),
-            fixes=(Fix("give-container-locked-memory", setup=seen.setup),),
+        severity = Severity.ERROR if failed else Severity.WARNING if known else Severity.INFO
+        summary = (
+            f"The {seen.label} uses InfiniBand and {may}"
+            f"{', beyond which its log says that it could not register memory' if failed else ''}"
         )
+        facts = (failed or seen.fact("device_files"), seen.fact("memlock_bytes") if known else "")
+        yield Finding.of(severity, seen.label, summary, facts, Fix("give-container-locked-memory", setup=seen.setup))
 
 
 def _failed(seen: SeenSetup) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, SeenSetup, Severity, once_per_service
+from gpudoctor.model import Finding, Fix, SeenSetup, once_per_service
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import of_kind
 
@@ -21,10 +21,8 @@ def container_setup_nvml_lost(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     for seen in once_per_service(lost):
         failure = of_kind(seen.failures, "container-nvml-unknown-error")[0]
         said = " ".join(failure.text.split())[:120]
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"The {seen.label} has lost the GPU: its log says {said}",
-            subject=seen.label,
-            facts=(failure.fact,),
-            fixes=(Fix("restart-container", name=seen.setup.name), Fix("start-container-with-cdi")),
+        summary = f"The {seen.label} has lost the GPU: its log says {said}"
+        facts = (failure.fact,)
+        yield Finding.error(
+            seen.label, summary, facts, Fix("restart-container", name=seen.setup.name), Fix("start-container-with-cdi")
         )

@@ -25,16 +25,17 @@ def container_setup_shm_too_small(setups: tuple[SeenSetup, ...]) -> Iterator[Fin
     small = [seen for seen in setups if seen.setup.kind != "image" and (_failed(seen) or _is_small(seen.setup))]
     for seen in once_per_service(small):
         failed = _failed(seen)
-        yield Finding(
-            severity=Severity.ERROR if failed else Severity.WARNING,
-            summary=f"The shared memory of the {seen.label} {_size(seen.setup)}"
+        yield Finding.of(
+            Severity.ERROR if failed else Severity.WARNING,
+            seen.label,
+            f"The shared memory of the {seen.label} {_size(seen.setup)}"
             f"{', and was too small for what ran in it' if failed else ', and it has PyTorch'}",
-            subject=seen.label,
-            facts=(
+            (
                 failed or seen.fact("torch"),
                 seen.fact("shm_size_bytes") if seen.setup.shm_size_bytes is not None else "",
             ),
-            fixes=(Fix("give-container-shared-memory", setup=seen.setup), Fix("use-fewer-workers")),
+            Fix("give-container-shared-memory", setup=seen.setup),
+            Fix("use-fewer-workers"),
         )
 
 

@@ -39,10 +39,6 @@ def _finding(seen: SeenSetup, intent: GpuIntent, on_purpose: bool) -> Finding:
         value = seen.setup.environment.get("NVIDIA_VISIBLE_DEVICES")
         shown = "is unset" if value is None else f'is "{value[:40]}"'
         why = f"NVIDIA_VISIBLE_DEVICES {shown}, with which the runtime nvidia gives none"
-    return Finding(
-        severity=Severity.INFO if on_purpose else Severity.WARNING if weak else Severity.ERROR,
-        summary=f"The {seen.label} gets no GPU: {why}, and {intent.words}",
-        subject=seen.label,
-        facts=tuple(dict.fromkeys(facts)),
-        fixes=(Fix("give-container-gpu", setup=seen.setup),),
-    )
+    severity = Severity.INFO if on_purpose else Severity.WARNING if weak else Severity.ERROR
+    summary = f"The {seen.label} gets no GPU: {why}, and {intent.words}"
+    return Finding.of(severity, seen.label, summary, dict.fromkeys(facts), Fix("give-container-gpu", setup=seen.setup))

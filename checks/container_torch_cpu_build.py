@@ -26,13 +26,9 @@ def container_torch_cpu_build(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
         if not seen.gpu_access and seen.gpu_intent is not None:
             why, fact = seen.gpu_intent.words, seen.gpu_intent.fact
         version = seen.setup.torch.version if seen.setup.torch is not None else None
-        yield Finding(
-            severity=_severity(seen),
-            summary=f"PyTorch {version} in the {seen.label} is built without CUDA, and {why}",
-            subject=seen.label,
-            facts=(seen.fact("torch"), fact),
-            fixes=(Fix("install-torch-in-image", setup=seen.setup),),
-        )
+        summary = f"PyTorch {version} in the {seen.label} is built without CUDA, and {why}"
+        facts = (seen.fact("torch"), fact)
+        yield Finding.of(_severity(seen), seen.label, summary, facts, Fix("install-torch-in-image", setup=seen.setup))
 
 
 def _severity(seen: SeenSetup) -> Severity:

@@ -48,12 +48,8 @@ def container_without_gpu(
     if answered:
         return
     if container_gpu.without:
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=container_gpu.without,
-            subject="container",
-            facts=container_gpu.without_facts,
-            fixes=(Fix("start-container-in-its-way-with-gpu"),),
+        yield Finding.error(
+            "container", container_gpu.without, container_gpu.without_facts, Fix("start-container-in-its-way-with-gpu")
         )
         return
     skip_unless(known(system.container, "system.container"), "this is not a container")
@@ -67,17 +63,17 @@ def container_without_gpu(
     # Whether the host has a GPU is not always visible from inside; a report is of a machine with one.
     certain = bool(gpus or visible or not has_nodes)
     severity = Severity.ERROR if certain else Severity.WARNING
-    yield Finding(
-        severity=Severity.INFO if consumers.ask_for_cuda is False else severity,
-        summary=f"This {system.container} container has no device node of an NVIDIA GPU"
+    yield Finding.of(
+        Severity.INFO if consumers.ask_for_cuda is False else severity,
+        f"{system.container} container",
+        f"This {system.container} container has no device node of an NVIDIA GPU"
         f"{f', although its host has {gpus[0].label}' if gpus else ''}"
         f"{f' (NVIDIA_VISIBLE_DEVICES={visible})' if visible in ('void', 'none', '') else ''}",
-        subject=f"{system.container} container",
-        facts=(
+        (
             "system.container",
             "driver.device_files" if has_nodes else "",
             container_gpu.no_driver,
             "system.pci_gpus" if gpus else "",
         ),
-        fixes=(Fix("start-container-in-its-way-with-gpu"),),
+        Fix("start-container-in-its-way-with-gpu"),
     )

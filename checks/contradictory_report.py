@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import device_capability, first_driver
-from gpudoctor.model import Contradiction, Device, Driver, Finding, Fix, Place, Severity
+from gpudoctor.model import Contradiction, Device, Driver, Finding, Fix, Place
 from gpudoctor.registry import check, skip_unless
 
 # Where WSL and a container are concerned a report often shows both sides, each with a system and a Python of its own.
@@ -29,13 +29,8 @@ def contradictory_report(
     two_sides = place.in_wsl or place.in_container
     for number, found in enumerate(contradictions):
         if not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
-            yield Finding(
-                severity=Severity.INFO,
-                summary=f"The report gives two values for {found.fact}: {found.taken} and {found.other}",
-                subject=found.fact,
-                facts=(f"contradictions[{number}].fact",),
-                fixes=(Fix("report-again"),),
-            )
+            summary = f"The report gives two values for {found.fact}: {found.taken} and {found.other}"
+            yield Finding.advice(found.fact, summary, (f"contradictions[{number}].fact",), Fix("report-again"))
     yield from old
 
 
@@ -47,12 +42,10 @@ def _drivers_too_old(devices: tuple[Device, ...], driver: Driver) -> Iterator[Fi
         known = device_capability(device)
         first = first_driver(known) if known is not None else None
         if first is not None and driver.version.parts[0] < first.parts[0]:
-            yield Finding(
-                severity=Severity.INFO,
-                summary=f"{device.label} has compute capability {known}, which drivers know from {first.branch} on, "
-                f"and the report shows driver {driver.version}",
-                subject=device.label,
-                facts=("driver.version", f"devices[{number}].nvml_index"),
-                fixes=(Fix("report-again"),),
+            summary = (
+                f"{device.label} has compute capability {known}, which drivers know from {first.branch} on, "
+                f"and the report shows driver {driver.version}"
             )
+            facts = ("driver.version", f"devices[{number}].nvml_index")
+            yield Finding.advice(device.label, summary, facts, Fix("report-again"))
             return

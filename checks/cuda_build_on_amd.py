@@ -53,12 +53,11 @@ def cuda_build_on_amd(
             fact, target = amd_gpu.fact, amd_gpu.targets[0]
         if fact:
             name = f"{amd_gpu.product or 'an AMD GPU'}{f' ({target})' if target else ''}"
-            yield Finding(
-                severity=Severity.ERROR,
-                summary=f"{pytorch.label} asks for NVIDIA's CUDA, and the GPU is {name}",
-                subject="PyTorch",
-                facts=(asked[0].fact, fact),
-                fixes=(Fix("install-torch-for-rocm", target=target),),
+            yield Finding.error(
+                "PyTorch",
+                f"{pytorch.label} asks for NVIDIA's CUDA, and the GPU is {name}",
+                (asked[0].fact, fact),
+                Fix("install-torch-for-rocm", target=target),
             )
             return
     skip_unless(known(pytorch.build, "torch.build") == "cuda", "PyTorch is not a CUDA build")
@@ -68,14 +67,12 @@ def cuda_build_on_amd(
     if devices or system.nvidia_gpus or not (amd or targets) or (targets and not _has_build(pytorch, targets)):
         return
     cuda = f" {pytorch.cuda_version}" if pytorch.cuda_version else ""
-    yield Finding(
-        severity=Severity.ERROR if targets else Severity.WARNING,
-        summary=f"{pytorch.label} is built for CUDA{cuda}, and the GPU is "
-        + (amd[0].label if amd else f"an AMD GPU ({(targets or ('',))[0]})"),
-        subject="PyTorch",
-        facts=(*pytorch.paths("build"), amd_gpu.fact if targets else "system.pci_gpus"),
-        fixes=(Fix("install-torch-for-rocm"),),
+    severity = Severity.ERROR if targets else Severity.WARNING
+    summary = f"{pytorch.label} is built for CUDA{cuda}, and the GPU is " + (
+        amd[0].label if amd else f"an AMD GPU ({(targets or ('',))[0]})"
     )
+    facts = (*pytorch.paths("build"), amd_gpu.fact if targets else "system.pci_gpus")
+    yield Finding.of(severity, "PyTorch", summary, facts, Fix("install-torch-for-rocm"))
 
 
 def _has_build(pytorch: Pytorch, targets: tuple[str, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Driver, DriverState, Finding, Fix, Origin, Place, Severity
+from gpudoctor.model import Driver, DriverState, Finding, Fix, Origin, Place
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -30,13 +30,7 @@ def cuda_init_unknown_error_999(
     reason, facts = _reason(driver) if not place.in_wsl else ("", ())
     slept = of_kind(symptoms, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
     failed = "CUDA fails once the machine has slept" if slept else f"CUDA cannot be initialised: {ERRORS[said.code]}"
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"{failed}{reason}",
-        subject="cuInit",
-        facts=(said.fact, *facts),
-        fixes=(Fix("reload-uvm"),),
-    )
+    yield Finding.error("cuInit", f"{failed}{reason}", (said.fact, *facts), Fix("reload-uvm"))
 
 
 def _reason(driver: Driver) -> tuple[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import cuda_major_of, wheel_of
-from gpudoctor.model import CudaLibraries, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom, applicable
+from gpudoctor.model import CudaLibraries, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, pasted, with_code
 
@@ -70,27 +70,22 @@ def cuda_libs_conflict(cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms
     elif error is not None:
         yield _not_initialised(error, cuda_libraries)
     elif libcuda is not None and libcuda.fails_on:
-        yield Finding(
-            severity=Severity.WARNING,
-            summary=f"The loader takes libcuda from {libcuda.path}, {libcuda.kind}, which does not work on "
-            f"{libcuda.fails_on}",
-            subject="libcuda.so.1",
-            facts=(libcuda.fact,),
-            fixes=fixes,
+        summary = (
+            f"The loader takes libcuda from {libcuda.path}, {libcuda.kind}, which does not work on {libcuda.fails_on}"
         )
+        yield Finding.warning("libcuda.so.1", summary, (libcuda.fact,), *fixes)
     elif cuda_libraries.missing is not None:
         yield _missing(cuda_libraries.missing, pytorch)
     elif not cuda_libraries.known:
         raise Skip("toolkit.library_path_libraries is unknown")
     elif cuda_libraries.shadowing:
         more = f" and {len(cuda_libraries.shadowing) - 1} more" if len(cuda_libraries.shadowing) > 1 else ""
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"LD_LIBRARY_PATH leads to {cuda_libraries.shadowing[0]}{more}, which come before the libraries of "
+        yield Finding.advice(
+            "LD_LIBRARY_PATH",
+            f"LD_LIBRARY_PATH leads to {cuda_libraries.shadowing[0]}{more}, which come before the libraries of "
             "the wheels",
-            subject="LD_LIBRARY_PATH",
-            facts=cuda_libraries.shadowing_facts[:5],
-            fixes=(UNSET,),
+            cuda_libraries.shadowing_facts[:5],
+            UNSET,
         )
 
 
@@ -100,13 +95,9 @@ def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:
         origin = f"{symbol.loaded} is loaded, of another version"
     elif symbol.on_path:
         origin = f"LD_LIBRARY_PATH leads to {symbol.on_path}"
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{symbol.symptom.names['symbol']} is missing in {symbol.library or 'a CUDA library'}: {origin}",
-        subject=symbol.library or "CUDA libraries",
-        facts=symbol.facts,
-        fixes=fixes,
-        details=dict(symbol.symptom.names),
+    summary = f"{symbol.symptom.names['symbol']} is missing in {symbol.library or 'a CUDA library'}: {origin}"
+    return Finding.error(
+        symbol.library or "CUDA libraries", summary, symbol.facts, *fixes, details=dict(symbol.symptom.names)
     )
 
 
@@ -129,40 +120,34 @@ def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: P
 def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries) -> Finding:
     libcuda, is_stub = cuda_libraries.libcuda, error.code == "cuda-34"
     folder = Fix("remove-library-folder", folder="stubs of a toolkit" if is_stub else COMPAT)
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"CUDA cannot be initialised, {MEANINGS[error.code]}{f' ({libcuda.path})' if libcuda else ''}",
-        subject="libcuda.so.1",
-        facts=(error.fact, libcuda.fact if libcuda else ""),
-        fixes=applicable(
-            UNSET if cuda_libraries.path_is_set else folder, None if is_stub else Fix("remove-compatibility-package")
-        ),
+    return Finding.error(
+        "libcuda.so.1",
+        f"CUDA cannot be initialised, {MEANINGS[error.code]}{f' ({libcuda.path})' if libcuda else ''}",
+        (error.fact, libcuda.fact if libcuda else ""),
+        UNSET if cuda_libraries.path_is_set else folder,
+        None if is_stub else Fix("remove-compatibility-package"),
     )
 
 
 def _missing(symptom: Symptom, pytorch: Pytorch) -> Finding:
     if symptom.library in FRAMEWORKS:
         name = symptom.names.get("library", "all the libraries of CUDA")
-        return Finding(
-            severity=Severity.ERROR,
-            summary=f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",
-            subject=name,
-            facts=(symptom.fact,),
-            fixes=(
-                UNSET_IF_ELSEWHERE,
-                Fix("tensorflow-libraries" if symptom.library == "tensorflow" else "jax-libraries"),
-            ),
+        return Finding.error(
+            name,
+            f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",
+            (symptom.fact,),
+            UNSET_IF_ELSEWHERE,
+            Fix("tensorflow-libraries" if symptom.library == "tensorflow" else "jax-libraries"),
             details=dict(symptom.names),
         )
     name, own = symptom.names["library"], pytorch.cuda_version
     major = cuda_major_of(name)
     differs = major is not None and own is not None and own.major != major
-    return Finding(
-        severity=Severity.WARNING if "warned" in symptom.names else Severity.ERROR,
-        summary=f"A package asks for {name}{f' of CUDA {major}' if major else ''}, which the loader does not find"
-        + (f", and PyTorch brings the libraries of CUDA {own}" if differs else ""),
-        subject=name,
-        facts=(symptom.fact, *(pytorch.paths("cuda_version") if differs else ())),
-        fixes=(Fix("install-cuda-library", name=name),),
-        details=dict(symptom.names),
+    severity = Severity.WARNING if "warned" in symptom.names else Severity.ERROR
+    summary = f"A package asks for {name}{f' of CUDA {major}' if major else ''}, which the loader does not find" + (
+        f", and PyTorch brings the libraries of CUDA {own}" if differs else ""
+    )
+    facts = (symptom.fact, *(pytorch.paths("cuda_version") if differs else ()))
+    return Finding.of(
+        severity, name, summary, facts, Fix("install-cuda-library", name=name), details=dict(symptom.names)
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, DeviceChoice, Finding, Fix, Gpu, Origin, Pytorch, Severity, Symptom, VisibleDevices
+from gpudoctor.model import Device, DeviceChoice, Finding, Fix, Gpu, Origin, Pytorch, Symptom, VisibleDevices
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
@@ -86,15 +86,12 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
         because = f"{choice.bad} {choice.reason}"
     remove = f"Remove {choice.name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden on "
     name_one = "Or name a GPU that is there: they count from 0"
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
-        subject=choice.name,
-        facts=(f"environment.{choice.name}",),
-        fixes=(
-            Fix("unset-variable", name=choice.name, summary=f"{remove}purpose"),
-            Fix("set-variable", name=choice.name, value="0", summary=name_one),
-        ),
+    return Finding.error(
+        choice.name,
+        f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
+        (f"environment.{choice.name}",),
+        Fix("unset-variable", name=choice.name, summary=f"{remove}purpose"),
+        Fix("set-variable", name=choice.name, value="0", summary=name_one),
     )
 
 
@@ -102,12 +99,12 @@ def _some_hidden(choice: DeviceChoice) -> Finding:
     hidden = f", and hides {', '.join(choice.after)} after it" if choice.after else ""
     reason = "names no GPU" if choice.reason == "ends the list" else choice.reason
     value = ",".join(choice.visible)
-    return Finding(
-        severity=Severity.WARNING,
-        summary=f'{choice.bad} in {NVIDIA}="{choice.value}" {reason}{hidden}',
-        subject=NVIDIA,
-        facts=(f"environment.{NVIDIA}",),
-        fixes=(Fix("set-variable", name=NVIDIA, value=value, summary="Name only the GPUs that are there"), UNSET),
+    return Finding.warning(
+        NVIDIA,
+        f'{choice.bad} in {NVIDIA}="{choice.value}" {reason}{hidden}',
+        (f"environment.{NVIDIA}",),
+        Fix("set-variable", name=NVIDIA, value=value, summary="Name only the GPUs that are there"),
+        UNSET,
     )
 
 
@@ -115,23 +112,19 @@ def _wrong_number(said: Symptom, choice: DeviceChoice | None, count: int) -> Fin
     """Return the finding if a program asked for a device whose number is not among the visible ones."""
     shown = f' with {NVIDIA}="{choice.value}"' if choice is not None and choice.value else ""
     there = f"; the machine has {count} GPU{'s' if count > 1 else ''}, 0 to {count - 1}" if count else ""
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}",
-        subject="device number",
-        facts=(said.fact, f"environment.{NVIDIA}" if choice is not None else ""),
-        fixes=(Fix("ask-for-visible-devices"), UNSET),
-    )
+    summary = f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}"
+    facts = (said.fact, f"environment.{NVIDIA}" if choice is not None else "")
+    return Finding.error("device number", summary, facts, Fix("ask-for-visible-devices"), UNSET)
 
 
 def _seen_elsewhere(devices: VisibleDevices) -> Finding:
     remove = f"Or remove {NVIDIA}: programs then see every GPU"
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"PyTorch sees {devices.seen_elsewhere} in one program and no GPU in another, probably because of "
+    return Finding.error(
+        NVIDIA,
+        f"PyTorch sees {devices.seen_elsewhere} in one program and no GPU in another, probably because of "
         f"{NVIDIA} there",
-        subject=NVIDIA,
-        facts=devices.seen_elsewhere_facts,
+        devices.seen_elsewhere_facts,
+        Fix("look-for-variable-in-program"),
+        Fix("unset-variable", name=NVIDIA, summary=remove),
         certain=False,
-        fixes=(Fix("look-for-variable-in-program"), Fix("unset-variable", name=NVIDIA, summary=remove)),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, TorchDevices, TorchRuntime
+from gpudoctor.model import Finding, Fix, TorchDevices, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 
@@ -20,10 +20,6 @@ def cudnn_benchmark_off(torch_devices: TorchDevices, torch_runtime: TorchRuntime
     skip_unless(known(torch_runtime.cudnn_version, "torch_runtime.cudnn_version"), "PyTorch has no cuDNN")
     if known(torch_runtime.cudnn_benchmark, "torch_runtime.cudnn_benchmark"):
         return
-    yield Finding(
-        severity=Severity.INFO,
-        summary="torch.backends.cudnn.benchmark is False: cuDNN chooses convolution algorithms without trying them",
-        subject="torch.backends.cudnn",
-        facts=("torch_runtime.cudnn_benchmark", "torch_runtime.cudnn_version"),
-        fixes=(Fix("turn-on-cudnn-benchmark"),),
-    )
+    summary = "torch.backends.cudnn.benchmark is False: cuDNN chooses convolution algorithms without trying them"
+    facts = ("torch_runtime.cudnn_benchmark", "torch_runtime.cudnn_version")
+    yield Finding.advice("torch.backends.cudnn", summary, facts, Fix("turn-on-cudnn-benchmark"))

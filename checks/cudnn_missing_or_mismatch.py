@@ -61,13 +61,9 @@ def cudnn_missing_or_mismatch(
     said = _said(pasted(symptoms))
     on_path = (cuda_libraries.cudnn_fact,) if cuda_libraries.cudnn_fact else ()
     if said is not None:
-        yield Finding(
-            severity=Severity.WARNING if said.kind in MAYBE else Severity.ERROR,
-            summary=_summary(said),
-            subject="cuDNN",
-            facts=(said.fact, *on_path),
-            fixes=tuple(_fixes(said, pytorch)),
-            details=dict(said.names),
+        severity = Severity.WARNING if said.kind in MAYBE else Severity.ERROR
+        yield Finding.of(
+            severity, "cuDNN", _summary(said), (said.fact, *on_path), *_fixes(said, pytorch), details=dict(said.names)
         )
         return
     skip_unless(pytorch.installed is not False, "PyTorch is not installed")
@@ -80,33 +76,22 @@ def cudnn_missing_or_mismatch(
     if failed is not None:
         text = failed.text if len(failed.text) <= LONGEST else f"{failed.text[: LONGEST - 3]}..."
         leads = f", and LD_LIBRARY_PATH leads to {cuda_libraries.cudnn_path}" if on_path else ""
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"PyTorch cannot use cuDNN: {text}{leads}",
-            subject="cuDNN",
-            facts=(failed.fact, *on_path),
-            fixes=fixes,
-        )
+        yield Finding.error("cuDNN", f"PyTorch cannot use cuDNN: {text}{leads}", (failed.fact, *on_path), *fixes)
     elif missing:
-        yield Finding(
-            severity=Severity.WARNING if pytorch.import_error == "" else Severity.ERROR,
-            summary=f"PyTorch needs {missing[0]}, which the loader cannot find",
-            subject="cuDNN",
-            facts=("torch.missing_libraries",),
-            fixes=(Fix("reinstall-torch"),),
+        yield Finding.of(
+            Severity.WARNING if pytorch.import_error == "" else Severity.ERROR,
+            "cuDNN",
+            f"PyTorch needs {missing[0]}, which the loader cannot find",
+            ("torch.missing_libraries",),
+            Fix("reinstall-torch"),
         )
     else:
         known(torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
         loaded = torch_runtime.cudnn_version
         wheel = _wheel(pytorch, python)
         if loaded and wheel is not None and wheel[1].release[:3] != cudnn_version(str(loaded)):
-            yield Finding(
-                severity=Severity.INFO,
-                summary=f"PyTorch loads cuDNN {_dotted(str(loaded))}, and its own wheel is of {wheel[1]}",
-                subject="cuDNN",
-                facts=("torch_runtime.cudnn_version", wheel[0], *on_path),
-                fixes=fixes,
-            )
+            summary = f"PyTorch loads cuDNN {_dotted(str(loaded))}, and its own wheel is of {wheel[1]}"
+            yield Finding.advice("cuDNN", summary, ("torch_runtime.cudnn_version", wheel[0], *on_path), *fixes)
 
 
 def _said(symptoms: tuple[Symptom, ...]) -> Symptom | None:

@@ -36,24 +36,19 @@ def cupy_arch_unsupported(
     refused = [gpu for gpu in gpus if compiler is not None and not _compiles(compiler, gpu.capability)]
     if refused and compiler is not None:
         some = {gpu.capability for gpu in gpus} > {gpu.capability for gpu in refused} and not said
-        yield Finding(
-            severity=Severity.WARNING if some else Severity.ERROR,
-            summary=f"{compiler.name} compiles for {_described(compiler)}, which does not include {refused[0]}",
-            subject="cupy",
-            facts=(compiler.fact, refused[0].fact, said.fact if said else ""),
-            fixes=(install,),
+        yield Finding.of(
+            Severity.WARNING if some else Severity.ERROR,
+            "cupy",
+            f"{compiler.name} compiles for {_described(compiler)}, which does not include {refused[0]}",
+            (compiler.fact, refused[0].fact, said.fact if said else ""),
+            install,
             details={"compute_capability": str(refused[0].capability), "architectures": list(compiler.architectures)},
         )
     elif said is not None:
         of = f" for {gpus[0]}{toolkit_span(gpus[0].capability)}" if gpus else ""
         other = Fix("toolkit-for-gpu", gpu=gpus[0]) if gpus else Fix("cupy-by-gpu-generation")
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"CuPy cannot compile{of}: {said.text}",
-            subject="cupy",
-            facts=(said.fact, gpus[0].fact if gpus else ""),
-            fixes=(install, other),
-        )
+        summary = f"CuPy cannot compile{of}: {said.text}"
+        yield Finding.error("cupy", summary, (said.fact, gpus[0].fact if gpus else ""), install, other)
     else:
         known(gpus or None, "devices[0].compute_capability")
         known(compiler, "cupy_runtime.nvrtc_architectures")

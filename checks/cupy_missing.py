@@ -24,12 +24,11 @@ def cupy_missing(
     refused = of_kind(symptoms, "cupy-not-accessible")
     other_cause = of_kind(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
     if refused and not other_cause and not cupy.distributions and gpu.name != "":
-        yield Finding(
-            severity=Severity.ERROR,
-            summary="spaCy finds no CuPy that can use the GPU, and the report names none",
-            subject="cupy",
-            facts=(refused[0].fact,),
-            fixes=(Fix("install-cupy-for-spacy"),),
+        yield Finding.error(
+            "cupy",
+            "spaCy finds no CuPy that can use the GPU, and the report names none",
+            (refused[0].fact,),
+            Fix("install-cupy-for-spacy"),
         )
         return
     if known(cupy_status.installed, "cupy.distributions"):
@@ -37,13 +36,10 @@ def cupy_missing(
     requirement = project.always_requires("cupy*", "amd-cupy")
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     useless = gpu.name == "" and not requirement
-    yield Finding(
-        severity=Severity.ERROR if requirement or of_kind(symptoms, "cupy-not-installed*") else Severity.INFO,
-        summary="CuPy is not installed" + (", and there is no NVIDIA GPU for it" if useless else asks),
-        subject="cupy",
-        facts=(
-            "cupy.distributions" if none_listed else "cupy_runtime.import_error",
-            "project.requirements" if requirement else "",
-        ),
-        fixes=() if useless else (Fix("install-cupy"),),
+    severity = Severity.ERROR if requirement or of_kind(symptoms, "cupy-not-installed*") else Severity.INFO
+    summary = "CuPy is not installed" + (", and there is no NVIDIA GPU for it" if useless else asks)
+    facts = (
+        "cupy.distributions" if none_listed else "cupy_runtime.import_error",
+        "project.requirements" if requirement else "",
     )
+    yield Finding.of(severity, "cupy", summary, facts, *(() if useless else (Fix("install-cupy"),)))

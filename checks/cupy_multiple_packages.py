@@ -43,38 +43,30 @@ def cupy_multiple_packages(
     if not several:
         names = sorted(set(warned[0].names.get("packages", "").lower().replace(",", " ").split()))
     fails = gpu.name != "" and error is not None
-    yield Finding(
-        severity=Severity.ERROR if fails else Severity.WARNING,
-        summary=f"{' and '.join(names) if len(names) > 1 else 'Several CuPy packages'} are installed at once",
-        subject="cupy",
-        facts=(
-            "cupy.distributions" if len(listed or ()) > 1 else "",
-            *(symptom.fact for symptom in warned),
-            error if fails and error else "",
-        ),
-        fixes=(Fix("install-cupy", named=() if several else tuple(names)),),
+    severity = Severity.ERROR if fails else Severity.WARNING
+    summary = f"{' and '.join(names) if len(names) > 1 else 'Several CuPy packages'} are installed at once"
+    facts = (
+        "cupy.distributions" if len(listed or ()) > 1 else "",
+        *(symptom.fact for symptom in warned),
+        error if fails and error else "",
     )
+    yield Finding.of(severity, "cupy", summary, facts, Fix("install-cupy", named=() if several else tuple(names)))
 
 
 def _said(symptoms: Symptoms, *, fails: bool) -> Iterator[Finding]:
     """Yield what a report says of several distributions. fails: whether it shows an error of CuPy."""
     for symptom in of_kind(symptoms, "cupy-multiple-told")[:1]:
         names = sorted({name.lower() for name in symptom.names.values()})
-        yield Finding(
-            severity=Severity.ERROR if fails else Severity.WARNING,
-            summary=f'The report says that several CuPy packages are installed: "{symptom.text}"',
-            subject="cupy",
-            facts=(symptom.fact,),
-            fixes=(Fix("install-cupy", named=tuple(names)),),
-        )
+        severity = Severity.ERROR if fails else Severity.WARNING
+        summary = f'The report says that several CuPy packages are installed: "{symptom.text}"'
+        yield Finding.of(severity, "cupy", summary, (symptom.fact,), Fix("install-cupy", named=tuple(names)))
         return
     # Those that the report mentions, whether they are installed or not.
     names = sorted({symptom.text.lower() for symptom in of_kind(symptoms, "cupy-distribution-named")})
     for symptom in of_kind(symptoms, "cupy-attribute-missing")[:1] if len(names) > 1 else ():
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {symptom.text}",
-            subject="cupy",
-            facts=(symptom.fact,),
-            fixes=(Fix("install-cupy", named=tuple(names)),),
+        yield Finding.error(
+            "cupy",
+            f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {symptom.text}",
+            (symptom.fact,),
+            Fix("install-cupy", named=tuple(names)),
         )

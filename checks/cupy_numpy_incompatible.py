@@ -32,12 +32,13 @@ def cupy_numpy_incompatible(
     imported = cupy_runtime.import_error == ""
     needs = f" needs NumPy {wanted}" if wanted else " does not work with the NumPy here"
     has = f", and {numpy} is installed" if numpy is not None else ", which is not installed" if wanted else ""
-    yield Finding(
-        severity=Severity.WARNING if imported and said is None else Severity.ERROR,
-        summary=f"{name}{needs}{has}{f' ({said.text})' if said and not outside else ''}",
-        subject=f"numpy {numpy}" if numpy else "numpy",
-        facts=(*filter(None, (cupy_numpy.version_fact, cupy_numpy.requirement_fact)), said.fact if said else ""),
-        fixes=(Fix("install-numpy-for-cupy", requirement=wanted, installed_fits=not outside), Fix("install-cupy")),
+    yield Finding.of(
+        Severity.WARNING if imported and said is None else Severity.ERROR,
+        f"numpy {numpy}" if numpy else "numpy",
+        f"{name}{needs}{has}{f' ({said.text})' if said and not outside else ''}",
+        (*filter(None, (cupy_numpy.version_fact, cupy_numpy.requirement_fact)), said.fact if said else ""),
+        Fix("install-numpy-for-cupy", requirement=wanted, installed_fits=not outside),
+        Fix("install-cupy"),
     )
 
 
@@ -55,10 +56,5 @@ def _failed(name: str, cupy_numpy: CupyNumpy, failure: Symptom) -> Finding:
         error = (failure.names.get("error") or failure.text).removeprefix("AttributeError: ")
         summary = f"{name} does not work with {has}: {error}"
         fixes = (Fix("numpy-with-removed-name", name=failure.names.get("attribute", "")), *fixes)
-    return Finding(
-        severity=Severity.ERROR,
-        summary=summary,
-        subject=f"numpy {numpy}" if numpy else "numpy",
-        facts=(failure.fact, *filter(None, (cupy_numpy.version_fact,))),
-        fixes=fixes,
-    )
+    facts = (failure.fact, *filter(None, (cupy_numpy.version_fact,)))
+    return Finding.error(f"numpy {numpy}" if numpy else "numpy", summary, facts, *fixes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CupyRuntime, CupyStatus, Finding, Fix, Gpu, Nvrtc, Severity
+from gpudoctor.model import CupyRuntime, CupyStatus, Finding, Fix, Gpu, Nvrtc
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
@@ -31,10 +31,8 @@ def cupy_nvrtc_missing(
     yield from found[:1]
     not_called = not cupy_runtime.import_error and cupy_runtime.calls is None
     if not found and not_called and not known(nvrtc.on_disk, nvrtc.unknown):
-        yield Finding(
-            severity=Severity.ERROR,
-            summary="CuPy is installed, and there is no NVRTC: no wheel and no CUDA toolkit",
-            subject="NVRTC",
-            facts=("cupy.nvrtc_files", "toolkit.toolkits", "toolkit.system_libraries"),
-            fixes=(Fix("install-cupy"), Fix("install-library-for-cupy", library="libnvrtc.so")),
+        summary = "CuPy is installed, and there is no NVRTC: no wheel and no CUDA toolkit"
+        facts = ("cupy.nvrtc_files", "toolkit.toolkits", "toolkit.system_libraries")
+        yield Finding.error(
+            "NVRTC", summary, facts, Fix("install-cupy"), Fix("install-library-for-cupy", library="libnvrtc.so")
         )

@@ -39,13 +39,9 @@ def cupy_unusable(
     skip_unless(gpu.present != "", "no NVIDIA GPU is there")
     subject = f"cupy {cupy_runtime.version}" if cupy_runtime.version else "cupy"
     if error or cupy_runtime.device_error:
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=_summary(cupy_runtime, cupy_status, of_a_gpu),
-            subject=subject,
-            facts=(f"cupy_runtime.{'import_error' if error else 'device_error'}",),
-            fixes=tuple(_fixes(cupy_status, of_a_gpu, bool(cupy.distributions))),
-        )
+        summary = _summary(cupy_runtime, cupy_status, of_a_gpu)
+        facts = (f"cupy_runtime.{'import_error' if error else 'device_error'}",)
+        yield Finding.error(subject, summary, facts, *_fixes(cupy_status, of_a_gpu, bool(cupy.distributions)))
         return
     yield from _failed_calls(known(cupy_runtime.calls, "cupy_runtime.calls"), subject, symptoms)
 
@@ -86,13 +82,9 @@ def _failed_calls(calls: tuple[LibraryCall, ...], subject: str, symptoms: Sympto
     first = min(failed, key=lambda n: calls[n].library not in ESSENTIAL)
     others = [calls[n].library for n in failed if n != first]
     also = f" ({', '.join(others)} too)" if others else ""
-    yield Finding(
-        severity=Severity.ERROR if essential else Severity.WARNING,
-        summary=f"CuPy's call into {calls[first].library} {failed[first]}{also}",
-        subject=subject,
-        facts=tuple(f"cupy_runtime.calls[{n}].{'error' if calls[n].error else 'relative_error'}" for n in failed),
-        fixes=(Fix("install-cupy"),),
-    )
+    summary = f"CuPy's call into {calls[first].library} {failed[first]}{also}"
+    facts = (f"cupy_runtime.calls[{n}].{'error' if calls[n].error else 'relative_error'}" for n in failed)
+    yield Finding.of(Severity.ERROR if essential else Severity.WARNING, subject, summary, facts, Fix("install-cupy"))
 
 
 def _fault(call: LibraryCall) -> str:

@@ -78,13 +78,13 @@ def _finding(mismatch: CupyMismatch, cupy_status: CupyStatus) -> Finding:
         "doubted": (install, Fix("compare-cuda-versions")),
         "newer-libraries": (Fix("one-cuda-for-all", major=cupy_status.cuda_major), install),
     }
-    return Finding(
-        severity=Severity.ERROR if mismatch.certain else Severity.WARNING,
-        summary=mismatch.summary,
-        subject=cupy_status.name,
-        facts=mismatch.facts,
+    return Finding.of(
+        Severity.ERROR if mismatch.certain else Severity.WARNING,
+        cupy_status.name,
+        mismatch.summary,
+        mismatch.facts,
+        *fixes.get(mismatch.kind, (install,)),
         certain=mismatch.certain,
-        fixes=fixes.get(mismatch.kind, (install,)),
     )
 
 
@@ -102,21 +102,14 @@ def _driver_finding(cupy_status: CupyStatus, major: int, driver: Driver) -> Find
     first = CudaVersion(major, 0)
     offered = driver.cuda_version or (supported_cuda(driver.version) if driver.version is not None else None)
     version = f" {driver.version}" if driver.version else ""
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{cupy_status.name} needs a driver for CUDA {major} ({minimum_driver(first)} or newer), and "
-        f"driver{version} {f'supports CUDA {offered}' if offered else 'is older'}",
-        subject=cupy_status.name,
-        facts=(cupy_status.cuda_fact, "driver.version", "driver.cuda_version"),
-        fixes=(Fix("install-cupy"), Fix("update-driver", needed=first)),
+    summary = (
+        f"{cupy_status.name} needs a driver for CUDA {major} ({minimum_driver(first)} or newer), and "
+        f"driver{version} {f'supports CUDA {offered}' if offered else 'is older'}"
     )
+    facts = (cupy_status.cuda_fact, "driver.version", "driver.cuda_version")
+    return Finding.error(cupy_status.name, summary, facts, Fix("install-cupy"), Fix("update-driver", needed=first))
 
 
 def _for_rocm(cupy_status: CupyStatus, gpu: Gpu) -> Finding:
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{cupy_status.name} is for AMD GPUs, and the machine has {gpu.name}",
-        subject=cupy_status.name,
-        facts=("cupy.platform", gpu.fact),
-        fixes=(Fix("install-cupy"),),
-    )
+    summary = f"{cupy_status.name} is for AMD GPUs, and the machine has {gpu.name}"
+    return Finding.error(cupy_status.name, summary, ("cupy.platform", gpu.fact), Fix("install-cupy"))

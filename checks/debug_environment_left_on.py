@@ -25,13 +25,9 @@ def debug_environment_left_on(
             yield _finding(variable, value, torch, searching=bool(symptoms))
     threads, processors = environment.get("OMP_NUM_THREADS"), system.cpu_count
     if threads == "1" and processors is not None and processors > 1:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"OMP_NUM_THREADS is 1 on a machine with {processors} processors, so work on the CPU runs on one",
-            subject="OMP_NUM_THREADS",
-            facts=("environment.OMP_NUM_THREADS", "system.cpu_count"),
-            fixes=(Fix("unset-variable", name="OMP_NUM_THREADS"),),
-        )
+        summary = f"OMP_NUM_THREADS is 1 on a machine with {processors} processors, so work on the CPU runs on one"
+        facts = ("environment.OMP_NUM_THREADS", "system.cpu_count")
+        yield Finding.advice("OMP_NUM_THREADS", summary, facts, Fix("unset-variable", name="OMP_NUM_THREADS"))
 
 
 def _finding(variable: DebugVariable, value: str, torch: Torch, *, searching: bool) -> Finding:
@@ -42,12 +38,9 @@ def _finding(variable: DebugVariable, value: str, torch: Torch, *, searching: bo
     if variable.name == "CUDA_FORCE_PTX_JIT" and _has_no_ptx(torch):
         severity, cost = Severity.ERROR, "machine code is passed over, and this PyTorch has no PTX to compile instead"
         facts += ("torch.architectures",)
-    return Finding(
-        severity=severity,
-        summary=f"{variable.name} is {value}: {cost}",
-        subject=variable.name,
-        facts=facts,
-        fixes=(Fix("unset-variable", name=variable.name, reference=variable.source),),
+    summary = f"{variable.name} is {value}: {cost}"
+    return Finding.of(
+        severity, variable.name, summary, facts, Fix("unset-variable", name=variable.name, reference=variable.source)
     )
 
 

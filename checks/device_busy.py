@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, DriverState, Finding, Fix, Origin, Severity
+from gpudoctor.model import Device, DriverState, Finding, Fix, Origin
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
@@ -36,18 +36,7 @@ def device_busy(
     for number, device in enumerate(devices or ()):
         if device.compute_mode not in (None, "default"):
             allows = "no program" if device.compute_mode == PROHIBITED else "one program at a time"
-            yield Finding(
-                severity=Severity.ERROR,
-                summary=f"{device.label} is in the compute mode {device.compute_mode}, which lets {allows} compute",
-                subject=device.label,
-                facts=(*facts, f"devices[{number}].compute_mode"),
-                fixes=(mode, end),
-            )
+            summary = f"{device.label} is in the compute mode {device.compute_mode}, which lets {allows} compute"
+            yield Finding.error(device.label, summary, (*facts, f"devices[{number}].compute_mode"), mode, end)
             return
-    yield Finding(
-        severity=Severity.ERROR,
-        summary="CUDA says that the device is busy or unavailable (error 46)",
-        subject="GPU",
-        facts=facts,
-        fixes=(end, mode),
-    )
+    yield Finding.error("GPU", "CUDA says that the device is busy or unavailable (error 46)", facts, end, mode)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Driver, Finding, Fix, Place, Severity
+from gpudoctor.model import Driver, Finding, Fix, Place
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
@@ -35,10 +35,8 @@ def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms
     first = refused[0]
     more = f" and {len(refused) - 1} more device nodes" if len(refused) > 1 else ""
     reason = f" ({first.error})" if first.error else ""
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"This user cannot open {first.path}{more}, of mode {first.mode or 'unknown'}{reason}",
-        subject=first.path,
-        facts=tuple(f"driver.device_files[{(driver.device_files or ()).index(node)}].accessible" for node in refused),
-        fixes=(Fix("ask-batch-system" if first.refused_by_cgroup else "join-device-group"),),
+    summary = f"This user cannot open {first.path}{more}, of mode {first.mode or 'unknown'}{reason}"
+    facts = (f"driver.device_files[{(driver.device_files or ()).index(node)}].accessible" for node in refused)
+    yield Finding.error(
+        first.path, summary, facts, Fix("ask-batch-system" if first.refused_by_cgroup else "join-device-group")
     )

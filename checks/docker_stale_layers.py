@@ -30,12 +30,12 @@ def docker_stale_layers(
     for image, verdict in zip(images, image_verdicts, strict=True):
         if verdict.verdict != "fresh" or verdict.causes or image.asked_for:
             is_stale = verdict.verdict == "stale"
-            yield Finding(
-                severity=_severity(verdict),
-                subject=verdict.subject,
-                summary=_summary(verdict),
-                facts=(verdict.fact,),
-                fixes=(Fix("refresh-image", image=image, causes=verdict.causes),) if is_stale else (),
+            yield Finding.of(
+                _severity(verdict),
+                verdict.subject,
+                _summary(verdict),
+                (verdict.fact,),
+                *((Fix("refresh-image", image=image, causes=verdict.causes),) if is_stale else ()),
                 details={"images": [_details(verdict)]},
             )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import end_of_life
-from gpudoctor.model import Driver, Finding, Fix, Severity
+from gpudoctor.model import Driver, Finding, Fix
 from gpudoctor.registry import Skip, check, known
 
 
@@ -20,10 +20,5 @@ def driver_branch_end_of_life(driver: Driver, taken_at: str) -> Iterator[Finding
     if ended is None:
         raise Skip(f"no end of life is published for branch {version.branch}")
     if taken_at[:10] > ended.isoformat():
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"Driver {version} is of branch {version.branch}, whose support ended on {ended.isoformat()}",
-            subject=driver.label,
-            facts=("driver.version",),
-            fixes=(Fix("update-driver"),),
-        )
+        summary = f"Driver {version} is of branch {version.branch}, whose support ended on {ended.isoformat()}"
+        yield Finding.advice(driver.label, summary, ("driver.version",), Fix("update-driver"))

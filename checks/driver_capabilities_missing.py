@@ -45,13 +45,11 @@ def driver_capabilities_missing(
     if video:
         return
     if container_gpu.smi_alone:
-        yield Finding(
-            severity=Severity.ERROR,
-            summary="nvidia-smi works in the container and CUDA does not: the container has the GPU but not libcuda "
-            "(compute)",
-            subject="container",
-            facts=container_gpu.smi_alone,
-            fixes=FIXES,
+        yield Finding.error(
+            "container",
+            "nvidia-smi works in the container and CUDA does not: the container has the GPU but not libcuda (compute)",
+            container_gpu.smi_alone,
+            *FIXES,
         )
         return
     skip_unless(known(system.container, "system.container"), "this is not a container")
@@ -69,16 +67,15 @@ def driver_capabilities_missing(
             raise Skip("driver.libcuda_path is unknown")
         return
     fact = no_compute or no_utility
-    yield Finding(
-        severity=Severity.ERROR if no_compute else Severity.WARNING,
-        summary=f"The container has the GPU but not "
+    severity = Severity.ERROR if no_compute else Severity.WARNING
+    summary = (
+        f"The container has the GPU but not "
         f"{'libcuda (compute)' if no_compute else 'NVML and nvidia-smi (utility)'}: "
-        f"{f'{VARIABLE}={value}' if value else f'{VARIABLE} is unset'}",
-        subject=f"{system.container} container",
-        facts=(
-            fact,
-            f"environment.{VARIABLE}" if value and not fact.startswith("environment") else "",
-            "driver.device_files" if nodes else "",
-        ),
-        fixes=FIXES,
+        f"{f'{VARIABLE}={value}' if value else f'{VARIABLE} is unset'}"
     )
+    facts = (
+        fact,
+        f"environment.{VARIABLE}" if value and not fact.startswith("environment") else "",
+        "driver.device_files" if nodes else "",
+    )
+    yield Finding.of(severity, f"{system.container} container", summary, facts, *FIXES)

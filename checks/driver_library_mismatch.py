@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Driver, Finding, Fix, Severity, TorchRuntime
+from gpudoctor.model import Driver, Finding, Fix, TorchRuntime
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -46,13 +46,9 @@ def driver_library_mismatch(
         return
     if said is not None and said.code != "nvml-18" and "compat" in (driver.libcuda_path or ""):
         return
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"The kernel module is of driver {module}, the libraries are of {library}" if differ else UNNAMED,
-        subject="NVIDIA driver",
-        facts=(said.fact if said else "", "driver.module_version", "driver.library_version"),
-        fixes=(Fix("load-module-of-libraries"),),
-    )
+    summary = f"The kernel module is of driver {module}, the libraries are of {library}" if differ else UNNAMED
+    facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
+    yield Finding.error("NVIDIA driver", summary, facts, Fix("load-module-of-libraries"))
 
 
 def _fails(driver: Driver, torch_runtime: TorchRuntime, symptoms: Symptoms) -> bool:

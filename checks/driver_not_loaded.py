@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Severity, Symptom, System
+from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Symptom, System
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -79,14 +79,12 @@ def driver_not_loaded(
             return
     reason = _reason(driver, system, symptoms)
     version = driver.library_version or driver.version
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"The NVIDIA driver{f' {version}' if version else ''} is installed, but its kernel module is not "
-        f"loaded{reason.text}",
-        subject="kernel module nvidia",
-        facts=(said.fact if said else "", "driver.module_loaded", reason.fact),
-        fixes=reason.fixes,
+    summary = (
+        f"The NVIDIA driver{f' {version}' if version else ''} is installed, but its kernel module is not "
+        f"loaded{reason.text}"
     )
+    facts = (said.fact if said else "", "driver.module_loaded", reason.fact)
+    yield Finding.error("kernel module nvidia", summary, facts, *reason.fixes)
 
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:

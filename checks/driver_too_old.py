@@ -14,7 +14,6 @@ from gpudoctor.model import (
     Finding,
     Fix,
     Pytorch,
-    Severity,
     Symptom,
 )
 from gpudoctor.registry import Skip, check, known, skip_unless
@@ -61,13 +60,11 @@ def driver_too_old(
             _skip_unknown(driver, consumers.libraries)
     yield from found
     if nvcc is not None:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"Programs compiled with nvcc of CUDA {nvcc.cuda_version} do not run here: "
-            f"the {_supports(driver, driver_state)}",
-            subject="CUDA toolkit",
-            facts=(nvcc.fact, *_facts(driver)),
+        summary = (
+            f"Programs compiled with nvcc of CUDA {nvcc.cuda_version} do not run here: "
+            f"the {_supports(driver, driver_state)}"
         )
+        yield Finding.advice("CUDA toolkit", summary, (nvcc.fact, *_facts(driver)))
 
 
 def _skip_unknown(driver: Driver, consumers: tuple[Consumer, ...]) -> None:
@@ -93,13 +90,12 @@ def _facts(driver: Driver) -> tuple[str, ...]:
 
 def _refused(refused: list[Consumer], driver: Driver, state: DriverState) -> Finding:
     needed = max(consumer.cuda_version for consumer in refused)
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{' and '.join(consumer.says for consumer in refused)}, the {_supports(driver, state)}",
-        subject=driver.label,
-        facts=(*(consumer.fact for consumer in refused), *_facts(driver), state.too_old.fact if state.too_old else ""),
+    return Finding.error(
+        driver.label,
+        f"{' and '.join(consumer.says for consumer in refused)}, the {_supports(driver, state)}",
+        (*(consumer.fact for consumer in refused), *_facts(driver), state.too_old.fact if state.too_old else ""),
+        _fix(needed, *(consumer.name for consumer in refused)),
         certain=not any(consumer.likely for consumer in refused),
-        fixes=(_fix(needed, *(consumer.name for consumer in refused)),),
     )
 
 
@@ -114,13 +110,12 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
     name = {"cupy": "CuPy", "torch": "PyTorch"}.get(library, "A program")
     built_with = first.says if first is not None else f"{name} was built with a newer CUDA version"
     libraries = (library,) if library else tuple(consumer.name for consumer in consumers.libraries)
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{built_with}, the {_supports(driver, state)}",
-        subject=driver.label,
-        facts=(said.fact, first.fact if first else "", *_facts(driver)),
+    return Finding.error(
+        driver.label,
+        f"{built_with}, the {_supports(driver, state)}",
+        (said.fact, first.fact if first else "", *_facts(driver)),
+        _fix(_needed(said, consumers, symptoms), *libraries),
         certain=first is None or not first.likely,
-        fixes=(_fix(_needed(said, consumers, symptoms), *libraries),),
     )
 
 
@@ -154,13 +149,7 @@ def _newer_ptx(
         facts = (*built, f"devices[{number}].compute_capability")
     else:
         return
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"{summary}, the {_supports(driver, state)}",
-        subject=driver.label,
-        facts=facts,
-        fixes=(_fix(cuda, library),),
-    )
+    yield Finding.error(driver.label, f"{summary}, the {_supports(driver, state)}", facts, _fix(cuda, library))
 
 
 def _device_with_ptx_alone(pytorch: Pytorch, devices: tuple[Device, ...], offered: CudaVersion | None) -> int | None:

@@ -23,13 +23,9 @@ def extension_abi_mismatch(extensions: Extensions, pytorch: Pytorch, symptoms: S
         yield _failed(extension, pytorch)
     for symptom in too_old:
         described = f" {pytorch.described}" if pytorch.version is not None else ""
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"The source of the extension is older than the installed PyTorch{described}: {symptom.text}",
-            subject=symptom.names.get("header", "extension"),
-            facts=(symptom.fact,),
-            fixes=(Fix("build-newer-extension"),),
-        )
+        summary = f"The source of the extension is older than the installed PyTorch{described}: {symptom.text}"
+        facts = (symptom.fact,)
+        yield Finding.error(symptom.names.get("header", "extension"), summary, facts, Fix("build-newer-extension"))
     if extensions.failed or too_old:
         return
     skip_unless(known(pytorch.installed, "torch.installed"), "PyTorch is not installed")
@@ -40,16 +36,11 @@ def extension_abi_mismatch(extensions: Extensions, pytorch: Pytorch, symptoms: S
     if wrong:
         names = " and ".join(f"{extension.package.name} {extension.package.version}" for extension in wrong)
         by_abi = any(extension.cxx11_abi not in (None, pytorch.cxx11_abi) for extension in wrong)
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"{names} {'was' if len(wrong) == 1 else 'were'} not built for the installed PyTorch "
-            f"{pytorch.described}",
-            subject=", ".join(extension.package.name for extension in wrong),
-            facts=(
-                *(extension.fact for extension in wrong),
-                *pytorch.paths("version", *(("cxx11_abi",) if by_abi else ())),
-            ),
-            fixes=tuple(Fix("replace-extension", package=extension.package) for extension in wrong),
+        yield Finding.error(
+            ", ".join(extension.package.name for extension in wrong),
+            f"{names} {'was' if len(wrong) == 1 else 'were'} not built for the installed PyTorch {pytorch.described}",
+            (*(extension.fact for extension in wrong), *pytorch.paths("version", *(("cxx11_abi",) if by_abi else ()))),
+            *(Fix("replace-extension", package=extension.package) for extension in wrong),
             details={"torch": str(version), "cuda": str(pytorch.cuda_version or "")},
         )
 
@@ -60,13 +51,13 @@ def _failed(extension: FailedExtension, pytorch: Pytorch) -> Finding:
         name = "An extension in the cache torch_extensions"
     version = f" {pytorch.described}" if pytorch.version is not None else ""
     asks = f" (it asks for {extension.abi})" if extension.abi else ""
-    return Finding(
-        severity=Severity.WARNING if "warned" in symptom.names else Severity.ERROR,
-        summary=f"{name or 'A compiled extension'} was not built for the installed PyTorch{version}{asks}: "
+    return Finding.of(
+        Severity.WARNING if "warned" in symptom.names else Severity.ERROR,
+        extension.name or "extension",
+        f"{name or 'A compiled extension'} was not built for the installed PyTorch{version}{asks}: "
         f"{symptom.text[:200]}",
-        subject=extension.name or "extension",
-        facts=extension.facts,
-        fixes=(Fix("reinstall-extension", name=extension.name),),
+        extension.facts,
+        Fix("reinstall-extension", name=extension.name),
         details={"torch": str(pytorch.version or ""), "symbol": symptom.names.get("symbol", "")},
     )
 

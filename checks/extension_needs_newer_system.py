@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, Symptom, System
+from gpudoctor.model import Finding, Fix, Symptom, System
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import of_kind
 
@@ -23,10 +23,5 @@ def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System =
         asks = symptom.names.get("version", "a newer one")
         glibc = system.glibc if asks.startswith("GLIBC_") else None
         has = f", and this system has {glibc}" if glibc else ""
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"{file} asks for {asks}{has}: {symptom.text[:200]}",
-            subject=file,
-            facts=(symptom.fact,),
-            fixes=(Fix("system-library-for-extension", asks=asks),),
-        )
+        summary = f"{file} asks for {asks}{has}: {symptom.text[:200]}"
+        yield Finding.error(file, summary, (symptom.fact,), Fix("system-library-for-extension", asks=asks))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.model import Device, Driver, Finding, Fix, Place, Severity, applicable
+from gpudoctor.model import Device, Driver, Finding, Fix, Place, Severity
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -51,21 +51,19 @@ def fabric_manager_not_running(
         summary = "CUDA fails with error 802, system not yet initialized: the GPUs have not joined the NVLink fabric"
     elif not_ready is not None and summary.startswith("The fabric manager") and not (needless or differs):
         summary += "; CUDA fails with error 802"
-    yield Finding(
-        severity=Severity.ERROR if down and driver.cuda_init_code != 0 and not needless else Severity.WARNING,
-        summary=summary,
-        subject="fabric manager",
-        facts=(
+    yield Finding.of(
+        Severity.ERROR if down and driver.cuda_init_code != 0 and not needless else Severity.WARNING,
+        "fabric manager",
+        summary,
+        (
             said.fact if said else "",
             *(f"devices[{number}].fabric_state" for number in waiting[:1]),
             "driver.fabric_manager" if here.fabric_manager else "",
             *(("driver.fabric_manager_version", "driver.version") if differs else ()),
         ),
-        fixes=applicable(
-            Fix("leave-fabric-manager") if needless else None,
-            Fix("start-fabric-manager"),
-            Fix("reboot", summary=RESET) if nvls else None,
-        ),
+        Fix("leave-fabric-manager") if needless else None,
+        Fix("start-fabric-manager"),
+        Fix("reboot", summary=RESET) if nvls else None,
     )
 
 

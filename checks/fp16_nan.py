@@ -43,13 +43,8 @@ def fp16_nan(
     yield from measured
     faulty = half_precision.faulty
     if faulty and not measured:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"fp16 convolutions are known to give NaN on {described(faulty.values())}",
-            subject="fp16",
-            facts=tuple(faulty),
-            fixes=WITHOUT_FP16,
-        )
+        summary = f"fp16 convolutions are known to give NaN on {described(faulty.values())}"
+        yield Finding.advice("fp16", summary, faulty, *WITHOUT_FP16)
     elif results is None:
         raise Skip("torch_runtime.precision_results is unknown")
     elif not results:
@@ -61,13 +56,9 @@ def _measured(results: tuple[PrecisionResult, ...]) -> Iterator[Finding]:
     right = {result.device for result in results if result.precision == "fp32" and within(result, "tf32")}
     for number, result in enumerate(results):
         if result.precision == "fp16" and result.error.startswith(NOT_FINITE) and result.device in right:
-            yield Finding(
-                severity=Severity.WARNING,
-                summary=f"The fp16 product on {result.device} is {result.error}, the float32 one is right",
-                subject=result.device,
-                facts=(f"torch_runtime.precision_results[{number}].error",),
-                fixes=WITHOUT_FP16,
-            )
+            summary = f"The fp16 product on {result.device} is {result.error}, the float32 one is right"
+            facts = (f"torch_runtime.precision_results[{number}].error",)
+            yield Finding.warning(result.device, summary, facts, *WITHOUT_FP16)
 
 
 def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Finding:
@@ -83,11 +74,7 @@ def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Find
         Fix("decode-images-in-float32" if nan.kind in OF_IMAGES else "keep-weights-in-float32"),
         WITHOUT_FP16[0],
     )
-    return Finding(
-        severity=Severity.ERROR if certain else Severity.WARNING,
-        summary=f"Results are NaN or infinite{because}: {nan.text}",
-        subject="fp16",
-        facts=(nan.fact, *half.faulty, *also),
-        certain=certain,
-        fixes=WITHOUT_FP16 if device else in_range,
-    )
+    severity = Severity.ERROR if certain else Severity.WARNING
+    summary = f"Results are NaN or infinite{because}: {nan.text}"
+    facts = (nan.fact, *half.faulty, *also)
+    return Finding.of(severity, "fp16", summary, facts, *(WITHOUT_FP16 if device else in_range), certain=certain)

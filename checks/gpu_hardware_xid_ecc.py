@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpudoctor.data import xid_meaning
-from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity, applicable
+from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity
 from gpudoctor.registry import Skip, check
 
 COLD_START = "Turn the machine off and on again: a warm restart does not reset the GPU"
@@ -26,21 +26,18 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
     yield from map(_finding, gpu_faults.faulty)
     if gpu_faults.not_started is not None:
         # The module nvidia stays loaded only if it found a GPU: nvidia_init_module in kernel-open/nvidia/nv.c.
-        yield Finding(
-            severity=Severity.WARNING,
-            summary="The driver is loaded, and nvidia-smi finds no device: it could not initialise the GPU",
-            subject="GPU",
-            facts=(gpu_faults.not_started.fact,),
-            fixes=(Fix("find-why-gpu-does-not-start"), Fix("reboot", summary=COLD_START)),
+        summary = "The driver is loaded, and nvidia-smi finds no device: it could not initialise the GPU"
+        facts = (gpu_faults.not_started.fact,)
+        yield Finding.warning(
+            "GPU", summary, facts, Fix("find-why-gpu-does-not-start"), Fix("reboot", summary=COLD_START)
         )
     of_programs = gpu_faults.of_programs
     if of_programs:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"The driver logged {_listed(of_programs)}, for which NVIDIA asks no reset of the device",
-            subject="kernel log",
-            facts=tuple(sign.fact for sign in of_programs),
-            fixes=(Fix("find-illegal-memory-access"),),
+        yield Finding.advice(
+            "kernel log",
+            f"The driver logged {_listed(of_programs)}, for which NVIDIA asks no reset of the device",
+            (sign.fact for sign in of_programs),
+            Fix("find-illegal-memory-access"),
             details={"xids": _xids(of_programs)},
         )
     elif not (gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
@@ -48,15 +45,13 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
 
 
 def _finding(fault: GpuFault) -> Finding:
-    return Finding(
-        severity=Severity.ERROR if fault.severe else Severity.WARNING,
-        summary=f"{fault.subject} shows {_listed(fault.signs)}",
-        subject=fault.subject,
-        facts=tuple(dict.fromkeys(sign.fact for sign in fault.signs)),
-        fixes=applicable(
-            Fix("replace-device") if fault.worn_out else None,
-            Fix("reset-gpu", nvml_index=fault.nvml_index, lost=fault.lost),
-        ),
+    return Finding.of(
+        Severity.ERROR if fault.severe else Severity.WARNING,
+        fault.subject,
+        f"{fault.subject} shows {_listed(fault.signs)}",
+        dict.fromkeys(sign.fact for sign in fault.signs),
+        Fix("replace-device") if fault.worn_out else None,
+        Fix("reset-gpu", nvml_index=fault.nvml_index, lost=fault.lost),
         details={"xids": _xids(fault.signs)},
     )
 

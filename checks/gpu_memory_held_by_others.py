@@ -41,13 +41,9 @@ def _finding(path: str, device: Device, free: list[Device], severity: Severity) 
     shown = ", ".join(_describe(process) for process in processes[:SHOWN])
     more = f" and {len(processes) - SHOWN} more" if len(processes) > SHOWN else ""
     who = f": {shown}{more}" if processes else ", by programs that are not visible from here"
-    return Finding(
-        severity=severity,
-        summary=f"{_gib(used)} of {_gib(total)} of {device.label} are in use{who}",
-        subject=device.label,
-        facts=known_facts(path, device, "memory_used_bytes", "memory_total_bytes", "processes"),
-        fixes=tuple(_fixes(device, processes, free)),
-    )
+    summary = f"{_gib(used)} of {_gib(total)} of {device.label} are in use{who}"
+    facts = known_facts(path, device, "memory_used_bytes", "memory_total_bytes", "processes")
+    return Finding.of(severity, device.label, summary, facts, *_fixes(device, processes, free))
 
 
 def _describe(process: DeviceProcess) -> str:

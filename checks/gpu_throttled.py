@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Fix, Severity, known_facts
+from gpudoctor.model import Device, Finding, Fix, known_facts
 from gpudoctor.registry import check, known, reachable, settled
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
@@ -44,20 +44,17 @@ def _is_at_limit(device: Device) -> bool:
 
 
 def _hot(path: str, device: Device) -> Finding:
-    return Finding(
-        severity=Severity.WARNING,
-        summary=f"{device.label} is at {device.temperature_celsius} °C, "
+    return Finding.warning(
+        device.label,
+        f"{device.label} is at {device.temperature_celsius} °C, "
         f"and lowers its clocks from {device.temperature_limit_celsius} °C on",
-        subject=device.label,
-        facts=known_facts(
+        known_facts(
             path,
             device,
             *("temperature_celsius", "temperature_operating_celsius", "temperature_slowdown_celsius", "clock_sm_mhz"),
         ),
-        fixes=(
-            Fix("cool-or-power-gpu", reasons="thermal", nvml_index=device.nvml_index),
-            Fix("find-who-sets-temperature-limit"),
-        ),
+        Fix("cool-or-power-gpu", reasons="thermal", nvml_index=device.nvml_index),
+        Fix("find-who-sets-temperature-limit"),
     )
 
 
@@ -71,15 +68,13 @@ def _held_down(path: str, device: Device) -> Iterator[Finding]:
     state = f" at {device.temperature_celsius} °C" if device.temperature_celsius is not None else ""
     if device.clock_sm_mhz is not None and device.clock_sm_max_mhz is not None:
         state += f", with the SM clock at {device.clock_sm_mhz} of {device.clock_sm_max_mhz} MHz"
-    yield Finding(
-        severity=Severity.WARNING,
-        summary=f"Clocks of {device.label} are held down by {' and '.join(active)}{state}",
-        subject=device.label,
-        facts=known_facts(
-            path,
-            device,
-            *("throttle_reasons", "temperature_celsius", "temperature_slowdown_celsius"),
-            *("clock_sm_mhz", "clock_sm_max_mhz", "power_draw_watts"),
-        ),
-        fixes=(Fix("cool-or-power-gpu", reasons=" ".join(active), nvml_index=device.nvml_index),),
+    summary = f"Clocks of {device.label} are held down by {' and '.join(active)}{state}"
+    facts = known_facts(
+        path,
+        device,
+        *("throttle_reasons", "temperature_celsius", "temperature_slowdown_celsius"),
+        *("clock_sm_mhz", "clock_sm_max_mhz", "power_draw_watts"),
+    )
+    yield Finding.warning(
+        device.label, summary, facts, Fix("cool-or-power-gpu", reasons=" ".join(active), nvml_index=device.nvml_index)
     )

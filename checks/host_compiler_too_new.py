@@ -42,18 +42,15 @@ def host_compiler_too_new(
         return
     extension = extensions.to_build
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
-    yield Finding(
-        severity=Severity.WARNING if extension else Severity.INFO,
-        summary=f"gcc is {'.'.join(map(str, version))}, and {_nvcc(toolkit)} accepts {newest} at most{needs}",
-        subject="gcc",
-        facts=(
-            "toolkit.host_compiler_version",
-            "toolkit.host_compiler_max",
-            "toolkit.nvcc_version",
-            "project.requirements" if extension else "",
-        ),
-        fixes=(Fix("install-gcc", newest=newest),),
+    severity = Severity.WARNING if extension else Severity.INFO
+    summary = f"gcc is {'.'.join(map(str, version))}, and {_nvcc(toolkit)} accepts {newest} at most{needs}"
+    facts = (
+        "toolkit.host_compiler_version",
+        "toolkit.host_compiler_max",
+        "toolkit.nvcc_version",
+        "project.requirements" if extension else "",
     )
+    yield Finding.of(severity, "gcc", summary, facts, Fix("install-gcc", newest=newest))
 
 
 def _nvcc(toolkit: Toolkit) -> str:
@@ -65,14 +62,7 @@ def _failed_build(symptom: Symptom, toolkit: Toolkit) -> Finding:
     compiler = COMPILERS.get(symptom.kind, "gcc")
     tell = {"cl": _visual_studio, "clang": _clang, "gcc": _gcc}[compiler]
     summary, fixes = tell(symptom, toolkit)
-    return Finding(
-        severity=Severity.ERROR,
-        summary=summary,
-        subject=compiler,
-        facts=(symptom.fact, "toolkit.nvcc_version"),
-        fixes=fixes,
-        details=dict(symptom.names),
-    )
+    return Finding.error(compiler, summary, (symptom.fact, "toolkit.nvcc_version"), *fixes, details=dict(symptom.names))
 
 
 def _visual_studio(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:

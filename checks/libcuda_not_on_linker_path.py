@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Fix, Place, Pytorch, Severity
+from gpudoctor.model import Device, Driver, Finding, Fix, Place, Pytorch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -45,13 +45,8 @@ def libcuda_not_on_linker_path(
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
     if loader is not None and driver_answers and not place.in_container:
         library = loader.names.get("library", "libcuda.so.1")
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"The loader finds no {library}, although driver {driver.version} works",
-            subject=library,
-            facts=(loader.fact, "driver.version"),
-            fixes=(Fix("find-libcuda"),),
-        )
+        summary = f"The loader finds no {library}, although driver {driver.version} works"
+        yield Finding.error(library, summary, (loader.fact, "driver.version"), Fix("find-libcuda"))
         return
     if known(driver.libcuda_path, "driver.libcuda_path"):
         return
@@ -59,11 +54,9 @@ def libcuda_not_on_linker_path(
     of_driver = [path for path in files if "/stubs/" not in path and "/compat/" not in path]
     if of_driver:
         reason = driver.libcuda_refusal
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"The loader finds no libcuda.so.1, although {of_driver[0]} is there"
-            + (f" ({reason})" if reason else ""),
-            subject="libcuda.so.1",
-            facts=("driver.libcuda_path", "driver.libcuda_files", "driver.libcuda_error" if reason else ""),
-            fixes=(Fix("add-libcuda-folder", folder=of_driver[0].rpartition("/")[0]),),
+        yield Finding.error(
+            "libcuda.so.1",
+            f"The loader finds no libcuda.so.1, although {of_driver[0]} is there" + (f" ({reason})" if reason else ""),
+            ("driver.libcuda_path", "driver.libcuda_files", "driver.libcuda_error" if reason else ""),
+            Fix("add-libcuda-folder", folder=of_driver[0].rpartition("/")[0]),
         )

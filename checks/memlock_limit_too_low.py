@@ -23,14 +23,12 @@ def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) 
     """
     limit = system.memlock_limit_bytes
     for exceeded in of_kind(symptoms, "memlock-exceeded")[:1]:
-        yield Finding(
-            severity=Severity.ERROR,
-            summary="InfiniBand could not register memory, which the process may lock only "
-            f"{f'up to {_size(limit)}' if limit else 'up to its limit (memlock)'}",
-            subject="memlock",
-            facts=(exceeded.fact, "system.memlock_limit_bytes" if limit else ""),
-            fixes=(Fix("give-container-locked-memory"), Fix("raise-memlock-limit")),
+        summary = (
+            "InfiniBand could not register memory, which the process may lock only "
+            f"{f'up to {_size(limit)}' if limit else 'up to its limit (memlock)'}"
         )
+        facts = (exceeded.fact, "system.memlock_limit_bytes" if limit else "")
+        yield Finding.error("memlock", summary, facts, Fix("give-container-locked-memory"), Fix("raise-memlock-limit"))
         return
     skip_unless(system.has_infiniband, "nothing here uses InfiniBand")
     if limit and limit <= TOO_LOW_BYTES:

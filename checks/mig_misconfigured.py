@@ -85,7 +85,7 @@ def _unusable(
 
 
 def _error(summary: str, subject: str, facts: tuple[str, ...], *fixes: Fix) -> Finding:
-    return Finding(severity=Severity.ERROR, summary=summary, subject=subject, facts=facts, fixes=fixes)
+    return Finding.error(subject, summary, facts, *fixes)
 
 
 def _one_instance(devices: tuple[Device, ...]) -> Fix:
@@ -131,13 +131,10 @@ def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
     name = empty[0].name or f"device {empty[0].nvml_index}"
     count = f" (and of {len(empty) - 1} more)" if len(empty) > 1 else ""
     path = f"devices[{devices.index(empty[0])}]"
-    return Finding(
-        severity=Severity.ERROR if len(empty) == len(devices) else Severity.WARNING,
-        summary=f"MIG is on for {name}{count}, and no MIG instance exists",
-        subject=name,
-        facts=(f"{path}.mig_enabled", f"{path}.mig_uuids"),
-        fixes=_instance(empty[0].nvml_index),
-    )
+    severity = Severity.ERROR if len(empty) == len(devices) else Severity.WARNING
+    summary = f"MIG is on for {name}{count}, and no MIG instance exists"
+    facts = (f"{path}.mig_enabled", f"{path}.mig_uuids")
+    return Finding.of(severity, name, summary, facts, *_instance(empty[0].nvml_index))
 
 
 def _addresses(

@@ -24,13 +24,10 @@ def module_shadowed(python: Python) -> Iterator[Finding]:
         module, source = _module(path)
         if module == "pynvml":
             continue
-        yield Finding(
-            severity=Severity.ERROR if module in NEEDED else Severity.WARNING,
-            summary=f"{path} is imported in place of the installed module {module}",
-            subject=module,
-            facts=(f"python.shadowed_modules[{number}]",),
-            fixes=(Fix("rename-shadowing-file", source=source, module=module),),
-        )
+        severity = Severity.ERROR if module in NEEDED else Severity.WARNING
+        summary = f"{path} is imported in place of the installed module {module}"
+        facts = (f"python.shadowed_modules[{number}]",)
+        yield Finding.of(severity, module, summary, facts, Fix("rename-shadowing-file", source=source, module=module))
 
 
 def _module(path: str) -> tuple[str, str]:

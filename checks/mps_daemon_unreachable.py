@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import DriverState, Environment, Finding, Fix, Origin, Severity
+from gpudoctor.model import DriverState, Environment, Finding, Fix, Origin
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
@@ -34,10 +34,8 @@ def mps_daemon_unreachable(
         return
     folder = environment.get(FOLDER)
     without = f"Or run without MPS: remove {FOLDER}, and the folder {DEFAULT_FOLDER} if an ended daemon left it"
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=ERRORS[said.code] + (f'; {FOLDER} is "{folder}"' if folder else ""),
-        subject="MPS",
-        facts=(said.fact, f"environment.{FOLDER}" if folder else ""),
-        fixes=(Fix("restart-mps-daemon"), Fix("unset-variable", name=FOLDER, summary=without)),
+    summary = ERRORS[said.code] + (f'; {FOLDER} is "{folder}"' if folder else "")
+    facts = (said.fact, f"environment.{FOLDER}" if folder else "")
+    yield Finding.error(
+        "MPS", summary, facts, Fix("restart-mps-daemon"), Fix("unset-variable", name=FOLDER, summary=without)
     )

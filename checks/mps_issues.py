@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Fix, Pytorch, Severity, System, TorchRuntime
+from gpudoctor.model import Environment, Finding, Fix, Pytorch, System, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -42,15 +42,13 @@ def mps_issues(
     if known(torch_runtime.mps_available, "torch_runtime.mps_available") or system.machine != "arm64":
         return
     built = torch_runtime.mps_built
-    yield Finding(
-        severity=Severity.ERROR,
-        summary="PyTorch is built without MPS on a Mac of Apple silicon"
+    summary = (
+        "PyTorch is built without MPS on a Mac of Apple silicon"
         if built is False
-        else "PyTorch is built with MPS, but macOS does not offer the device",
-        subject="MPS",
-        facts=("torch_runtime.mps_available", "torch_runtime.mps_built" if built is not None else ""),
-        fixes=(Fix("install-arm64-torch" if built is False else "update-macos"),),
+        else "PyTorch is built with MPS, but macOS does not offer the device"
     )
+    facts = ("torch_runtime.mps_available", "torch_runtime.mps_built" if built is not None else "")
+    yield Finding.error("MPS", summary, facts, Fix("install-arm64-torch" if built is False else "update-macos"))
 
 
 def _cuda_on_mac(system: System, symptoms: Symptoms) -> Iterator[Finding]:
@@ -64,22 +62,12 @@ def _cuda_on_mac(system: System, symptoms: Symptoms) -> Iterator[Finding]:
         return
     asked = of_kind(symptoms, "torch-not-compiled-with-cuda", "asks-for-cuda")
     if asked and (is_mac or (named and system.os is None)):
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"A program asks for CUDA on a Mac, where PyTorch has MPS: {asked[0].text}",
-            subject="MPS",
-            facts=(asked[0].fact, "system.os" if is_mac else named[0].fact),
-            fixes=(Fix("use-mps"),),
-        )
+        summary = f"A program asks for CUDA on a Mac, where PyTorch has MPS: {asked[0].text}"
+        yield Finding.error("MPS", summary, (asked[0].fact, "system.os" if is_mac else named[0].fact), Fix("use-mps"))
 
 
 def _memory_limit(environment: Environment) -> Iterator[Finding]:
     value = environment.get(WATERMARK)
     if value is not None and value.strip() in ("0", "0.0"):
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"{WATERMARK}={value} removes MPS's memory limit: a job that is too large can stop the system",
-            subject=WATERMARK,
-            facts=(f"environment.{WATERMARK}",),
-            fixes=(Fix("unset-variable", name=WATERMARK),),
-        )
+        summary = f"{WATERMARK}={value} removes MPS's memory limit: a job that is too large can stop the system"
+        yield Finding.advice(WATERMARK, summary, (f"environment.{WATERMARK}",), Fix("unset-variable", name=WATERMARK))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, Symptom
+from gpudoctor.model import Finding, Fix, Symptom
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import of_kind
 
@@ -23,18 +23,15 @@ def mps_op_not_implemented(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
         found.setdefault(symptom.names.get("operator") or symptom.names.get("kernel", ""), symptom.fact)
     skip_unless(found, "no operator was missing")
     for operator, fact in found.items():
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"MPS has no implementation of {operator or 'an operator'}",
-            subject=operator or "MPS",
-            facts=(fact,),
-            fixes=(
-                Fix(
-                    "set-variable",
-                    name=FALLBACK,
-                    value="1",
-                    summary=f"Set {FALLBACK}=1 before PyTorch is imported: such operators then run on the CPU, slower",
-                ),
-                Fix("upgrade-torch", summary="Update PyTorch, which implements more operators with each release"),
+        yield Finding.error(
+            operator or "MPS",
+            f"MPS has no implementation of {operator or 'an operator'}",
+            (fact,),
+            Fix(
+                "set-variable",
+                name=FALLBACK,
+                value="1",
+                summary=f"Set {FALLBACK}=1 before PyTorch is imported: such operators then run on the CPU, slower",
             ),
+            Fix("upgrade-torch", summary="Update PyTorch, which implements more operators with each release"),
         )

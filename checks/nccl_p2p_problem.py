@@ -85,22 +85,14 @@ def nccl_p2p_problem(
     variables = {name: environment.get(name) or "0" for name in SWITCHES}
     for name, value in variables.items():
         if value != "0":
-            yield Finding(
-                severity=Severity.INFO,
-                summary=f"{name}={value} keeps NCCL from using {SWITCHES[name]}",
-                subject=name,
-                facts=(f"environment.{name}",),
-                fixes=(Fix("unset-variable", name=name),),
+            facts = (f"environment.{name}",)
+            yield Finding.advice(
+                name, f"{name}={value} keeps NCCL from using {SWITCHES[name]}", facts, Fix("unset-variable", name=name)
             )
     direct = not place.in_wsl and not any(device.nvlinks_active for device in devices)
     if system.iommu and direct and variables["NCCL_P2P_DISABLE"] == "0":
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"An IOMMU is on, and {len(devices)} GPUs without NVLink exchange data over PCIe: NCCL may hang",
-            subject="IOMMU",
-            facts=("system.iommu",),
-            fixes=(WITHOUT_P2P, Fix("turn-iommu-to-passthrough")),
-        )
+        summary = f"An IOMMU is on, and {len(devices)} GPUs without NVLink exchange data over PCIe: NCCL may hang"
+        yield Finding.advice("IOMMU", summary, ("system.iommu",), WITHOUT_P2P, Fix("turn-iommu-to-passthrough"))
 
 
 def _failed(symptoms: Symptoms) -> Symptom | None:
@@ -125,10 +117,4 @@ def _failure(said: Symptom) -> Finding:
         fixes = (Fix("name-network-interface"), Fix("share-memory-and-network"), LOG)
     elif said.kind == "nccl-p2p-not-on-geforce":
         fixes = (WITHOUT_P2P, WITHOUT_IB)
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f'{SAYS[said.kind]}: "{said.text[:160]}"',
-        subject="NCCL",
-        facts=(said.fact,),
-        fixes=fixes,
-    )
+    return Finding.error("NCCL", f'{SAYS[said.kind]}: "{said.text[:160]}"', (said.fact,), *fixes)

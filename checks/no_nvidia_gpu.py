@@ -2,19 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import (
-    Consumers,
-    DriverState,
-    Finding,
-    Fix,
-    GpuNeed,
-    Place,
-    Pytorch,
-    Severity,
-    Symptom,
-    System,
-    applicable,
-)
+from gpudoctor.model import Consumers, DriverState, Finding, Fix, GpuNeed, Place, Pytorch, Severity, Symptom, System
 from gpudoctor.registry import check, known, skip_unless
 
 VENDORS = {"amd": "AMD", "intel": "Intel"}
@@ -65,24 +53,20 @@ def no_nvidia_gpu(
         yield _denied(gpu_need.denied, asked=gpu_need.asked is not False)
         return
     if place.is_mac and driver_state.not_found and not system.nvidia_gpus:
-        yield Finding(
-            severity=Severity.WARNING,
-            summary="A CUDA build of PyTorch runs on a Mac and finds no NVIDIA driver",
-            subject="GPU",
-            facts=(driver_state.not_found.fact,),
-            fixes=(Fix("leave-cuda-on-mac"),),
+        yield Finding.warning(
+            "GPU",
+            "A CUDA build of PyTorch runs on a Mac and finds no NVIDIA driver",
+            (driver_state.not_found.fact,),
+            Fix("leave-cuda-on-mac"),
         )
         return
     skip_unless(not place.in_wsl, "WSL shows no PCI bus")
     if known(system.nvidia_gpus, "system.pci_gpus"):
         return
-    yield Finding(
-        severity=Severity.WARNING if gpu_need.asked else Severity.INFO,
-        summary=f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(pytorch, consumers)}",
-        subject="GPU",
-        facts=("system.pci_gpus", pytorch.facts["build"] if pytorch.build else ""),
-        fixes=ELSEWHERE if gpu_need.asked else (),
-    )
+    severity = Severity.WARNING if gpu_need.asked else Severity.INFO
+    summary = f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(pytorch, consumers)}"
+    facts = ("system.pci_gpus", pytorch.facts["build"] if pytorch.build else "")
+    yield Finding.of(severity, "GPU", summary, facts, *(ELSEWHERE if gpu_need.asked else ()))
 
 
 def _denied(said: Symptom, *, asked: bool) -> Finding:
@@ -93,12 +77,13 @@ def _denied(said: Symptom, *, asked: bool) -> Finding:
         summary = f"A program looks for an NVIDIA GPU, and the report names only {name}"
     elif by_kernel:
         summary = f'The driver\'s kernel module finds no GPU: "{said.text}"'
-    return Finding(
-        severity=Severity.WARNING if asked or by_kernel else Severity.INFO,
-        summary=summary,
-        subject="GPU",
-        facts=(said.fact,),
-        fixes=applicable(Fix("look-for-gpu-on-bus") if by_kernel else None, *(ELSEWHERE if asked or by_kernel else ())),
+    return Finding.of(
+        Severity.WARNING if asked or by_kernel else Severity.INFO,
+        "GPU",
+        summary,
+        (said.fact,),
+        Fix("look-for-gpu-on-bus") if by_kernel else None,
+        *(ELSEWHERE if asked or by_kernel else ()),
     )
 
 

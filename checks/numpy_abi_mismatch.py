@@ -25,10 +25,7 @@ def numpy_abi_mismatch(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Itera
     for symptom in (said,) if said is not None else ():
         old_torch = pytorch.version is not None and pytorch.version.release < FIRST_TORCH_WITH_NUMPY_2
         numpy = f" {symptom.names['numpy']}" if "numpy" in symptom.names else ""
-        yield Finding(
-            severity=Severity.ERROR if symptom.kind == "numpy-not-available" else Severity.WARNING,
-            summary=f"A module was compiled for another NumPy than the installed one{numpy}: {symptom.text}",
-            subject="numpy",
-            facts=(symptom.fact, *(pytorch.paths("version") if old_torch else ())),
-            fixes=(Fix("install-numpy-1"), Fix("update-for-numpy-2")),
-        )
+        severity = Severity.ERROR if symptom.kind == "numpy-not-available" else Severity.WARNING
+        summary = f"A module was compiled for another NumPy than the installed one{numpy}: {symptom.text}"
+        facts = (symptom.fact, *(pytorch.paths("version") if old_torch else ()))
+        yield Finding.of(severity, "numpy", summary, facts, Fix("install-numpy-1"), Fix("update-for-numpy-2"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Container, DriverState, Finding, Fix, Gpu, Place, SeenSetup, Severity
+from gpudoctor.model import Container, DriverState, Finding, Fix, Gpu, Place, SeenSetup
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -52,15 +52,14 @@ def nvidia_container_toolkit_missing(
     name = engine.capitalize()
     without = f"{name} is installed without the NVIDIA Container Toolkit: it starts no GPU container"
     unused = f"The NVIDIA Container Toolkit is installed, but {engine} is not configured for it"
-    yield Finding(
-        severity=Severity.INFO,
-        summary=unused if installed else without,
-        subject=engine,
-        facts=(
+    yield Finding.advice(
+        engine,
+        unused if installed else without,
+        (
             f"container.{engine}_installed",
             "container.nvidia_runtime_configured" if installed else "container.toolkit_installed",
         ),
-        fixes=(Fix("configure-engine", engine=engine) if installed else Fix("install-container-toolkit"),),
+        Fix("configure-engine", engine=engine) if installed else Fix("install-container-toolkit"),
     )
 
 
@@ -84,11 +83,8 @@ def _reported(symptoms: Symptoms, driver_state: DriverState) -> Iterator[Finding
                 )
     if of_kind(symptoms, "docker-configuration-names-nvidia"):
         for running in of_kind(symptoms, "docker-runtimes-without-nvidia"):
-            yield Finding(
-                severity=Severity.ERROR,
-                summary="The running Docker does not know the runtime nvidia that daemon.json names: it was not "
-                "restarted since then, or reads another file",
-                subject="container engine",
-                facts=(running.fact,),
-                fixes=(Fix("restart-docker-with-toolkit"),),
+            summary = (
+                "The running Docker does not know the runtime nvidia that daemon.json names: it was not "
+                "restarted since then, or reads another file"
             )
+            yield Finding.error("container engine", summary, (running.fact,), Fix("restart-docker-with-toolkit"))

@@ -43,12 +43,12 @@ def out_of_memory(shortage: Shortage) -> Iterator[Finding]:
     """
     skip_unless(shortage.cause, "no such message in the report")
     start = SUMMARIES.get(shortage.kind) or SUMMARIES[shortage.cause]
-    yield Finding(
-        severity=Severity.ERROR if shortage.certain else Severity.WARNING,
-        summary=f"{start}: {shortage.numbers or shortage.text[:QUOTED].strip()}",
-        subject="main memory" if shortage.cause in ("host", "killed") else "device memory",
-        facts=(shortage.fact,),
+    yield Finding.of(
+        Severity.ERROR if shortage.certain else Severity.WARNING,
+        "main memory" if shortage.cause in ("host", "killed") else "device memory",
+        f"{start}: {shortage.numbers or shortage.text[:QUOTED].strip()}",
+        (shortage.fact,),
+        *map(Fix, FIXES.get(shortage.cause, DEVICE)),
         certain=shortage.certain,
         details={"cause": shortage.cause},
-        fixes=tuple(map(Fix, FIXES.get(shortage.cause, DEVICE))),
     )

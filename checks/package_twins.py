@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.packages import SharedModule, shared_modules
-from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Severity, Torch
+from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Torch
 from gpudoctor.registry import check, known
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -23,13 +23,12 @@ def package_twins(
     without_cuda = of_kind(symptoms, "onnxruntime-without-cuda")[:1]
     both = of_kind(symptoms, "onnxruntime-twins-told")[:1]
     for symptom in without_cuda if both else ():
-        yield Finding(
-            severity=Severity.WARNING,
-            summary="onnxruntime and onnxruntime-gpu both install the module onnxruntime, and the one that is imported "
+        yield Finding.warning(
+            "onnxruntime",
+            "onnxruntime and onnxruntime-gpu both install the module onnxruntime, and the one that is imported "
             f"has no CUDA: {symptom.text}",
-            subject="onnxruntime",
-            facts=(symptom.fact, both[0].fact),
-            fixes=(Fix("keep-one-distribution", names=("onnxruntime", "onnxruntime-gpu"), keep="onnxruntime-gpu"),),
+            (symptom.fact, both[0].fact),
+            Fix("keep-one-distribution", names=("onnxruntime", "onnxruntime-gpu"), keep="onnxruntime-gpu"),
         )
     if without_cuda and both and (python.packages is None):
         return
@@ -52,20 +51,17 @@ def _finding(module: SharedModule, twins: list[Package], packages: tuple[Package
     keep = module.with_gpu if gpu.name else module.without_gpu
     kept = next((package for package in twins if package.name == keep), twins[-1])
     kept = next(package for package in twins if package.name == kept.name)
-    return Finding(
-        severity=Severity.WARNING,
-        summary=f"{' and '.join(f'{package.name} {package.version}' for package in twins)} both install the module "
+    return Finding.warning(
+        module.name,
+        f"{' and '.join(f'{package.name} {package.version}' for package in twins)} both install the module "
         f"{module.name}",
-        subject=module.name,
-        facts=tuple(f"python.packages[{packages.index(package)}].version" for package in twins),
-        fixes=(
-            Fix(
-                "keep-one-distribution",
-                names=names,
-                keep=kept.name,
-                requirement=f"{kept.name}=={kept.version.public}",
-                show=f"import {module.name}; print({module.name}.__version__)",
-            ),
+        (f"python.packages[{packages.index(package)}].version" for package in twins),
+        Fix(
+            "keep-one-distribution",
+            names=names,
+            keep=kept.name,
+            requirement=f"{kept.name}=={kept.version.public}",
+            show=f"import {module.name}; print({module.name}.__version__)",
         ),
     )
 
@@ -80,10 +76,6 @@ def _torch_twice(packages: tuple[Package, ...], torch: Torch) -> Iterator[Findin
         return
     named = " and ".join(f"{package.version} of {package.installer or 'an unknown tool'}" for package in found)
     conda = f", over conda's build {torch.conda_build}" if over_conda and not twice else ""
-    yield Finding(
-        severity=Severity.WARNING,
-        summary=f"PyTorch is installed twice in one environment: {named}{conda}",
-        subject="torch",
-        facts=(*(f"python.packages[{number}].version" for number in places), "torch.conda_build" if over_conda else ""),
-        fixes=(Fix("keep-one-torch"),),
-    )
+    summary = f"PyTorch is installed twice in one environment: {named}{conda}"
+    facts = (*(f"python.packages[{number}].version" for number in places), "torch.conda_build" if over_conda else "")
+    yield Finding.warning("torch", summary, facts, Fix("keep-one-torch"))

@@ -32,21 +32,20 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
         parts.append(f"{device.pcie_width} of {device.pcie_width_max} lanes")
     if slow:
         parts.append(f"generation {device.pcie_generation} of {device.pcie_generation_max}")
-    yield Finding(
-        severity=Severity.WARNING if busy else Severity.INFO,
-        summary=f"The PCIe link of {device.label} has {' and '.join(parts)}{'' if busy else ' while it is idle'}",
-        subject=device.label,
-        facts=known_facts(
-            path,
-            device,
-            "pcie_width",
-            "pcie_width_max",
-            "pcie_generation",
-            "pcie_generation_max",
-            "performance_state",
-            "utilization_percent",
-        ),
-        fixes=(Fix("check-pcie-link-under-load", nvml_index=device.nvml_index),),
+    severity = Severity.WARNING if busy else Severity.INFO
+    summary = f"The PCIe link of {device.label} has {' and '.join(parts)}{'' if busy else ' while it is idle'}"
+    facts = known_facts(
+        path,
+        device,
+        "pcie_width",
+        "pcie_width_max",
+        "pcie_generation",
+        "pcie_generation_max",
+        "performance_state",
+        "utilization_percent",
+    )
+    yield Finding.of(
+        severity, device.label, summary, facts, Fix("check-pcie-link-under-load", nvml_index=device.nvml_index)
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Fix, Severity, System, ranges
+from gpudoctor.model import Device, Finding, Fix, System, ranges
 from gpudoctor.registry import check, known, reachable, settled, skip_unless
 
 # A display server holds the device open, so the driver stays initialised without persistence mode.
@@ -30,13 +30,8 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
 def _finding(off: list[tuple[str, Device]]) -> Finding:
     devices = [device for _, device in off]
     subject = devices[0].label if len(devices) == 1 else f"GPUs {ranges(d.nvml_index for d in devices)}"
-    return Finding(
-        severity=Severity.INFO,
-        summary=f"Persistence mode is off on {subject}",
-        subject=subject,
-        facts=tuple(f"{path}.persistence_enabled" for path, _ in off),
-        fixes=(Fix("turn-on-persistence-mode"),),
-    )
+    facts = (f"{path}.persistence_enabled" for path, _ in off)
+    return Finding.advice(subject, f"Persistence mode is off on {subject}", facts, Fix("turn-on-persistence-mode"))
 
 
 def _drives_display(device: Device) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Fix, Severity
+from gpudoctor.model import Device, Finding, Fix
 from gpudoctor.registry import check, reachable, settled
 
 TOLERANCE_WATTS = 1.0  # NVML rounds milliwatts
@@ -24,10 +24,8 @@ def power_limit_lowered(devices: tuple[Device, ...]) -> Iterator[Finding]:
 def _findings(path: str, device: Device) -> Iterator[Finding]:
     limit, default = device.power_limit_watts, device.power_limit_default_watts
     if limit is not None and default is not None and limit < default - TOLERANCE_WATTS:
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"The power limit of {device.label} is {limit:g} W, its default is {default:g} W",
-            subject=device.label,
-            facts=(f"{path}.power_limit_watts", f"{path}.power_limit_default_watts"),
-            fixes=(Fix("set-power-limit", nvml_index=device.nvml_index, watts=f"{default:g}"),),
+        summary = f"The power limit of {device.label} is {limit:g} W, its default is {default:g} W"
+        facts = (f"{path}.power_limit_watts", f"{path}.power_limit_default_watts")
+        yield Finding.advice(
+            device.label, summary, facts, Fix("set-power-limit", nvml_index=device.nvml_index, watts=f"{default:g}")
         )

@@ -39,10 +39,7 @@ def _finding(number: int, name: str, report: ProbeReport) -> Finding:
     detail = report.detail.strip().partition("\n")[0].strip()
     how = "timed out" if report.state == "timed-out" else "failed"
     fatal = report.state == "timed-out" or DIED in detail
-    return Finding(
-        severity=Severity.ERROR if fatal and name in OF_LIBRARIES else Severity.WARNING,
-        summary=f"The probe {name} {how}{f': {detail}' if detail else ''}",
-        subject=name,
-        facts=tuple(f"reports[{number}].{fact}" for fact in ("state", "detail")),
-        fixes=(Fix("repeat-probe", probe=name, fatal=fatal),),
-    )
+    severity = Severity.ERROR if fatal and name in OF_LIBRARIES else Severity.WARNING
+    summary = f"The probe {name} {how}{f': {detail}' if detail else ''}"
+    facts = (f"reports[{number}].{fact}" for fact in ("state", "detail"))
+    return Finding.of(severity, name, summary, facts, Fix("repeat-probe", probe=name, fatal=fatal))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, FingerprintPart, Fix, FoundProfile, Severity
+from gpudoctor.model import Finding, FingerprintPart, Fix, FoundProfile
 from gpudoctor.registry import check, known, skip_unless
 
 
@@ -30,6 +30,4 @@ def profile_stale(profile: FoundProfile, fingerprint: tuple[FingerprintPart, ...
 
 
 def _finding(summary: str, profile: FoundProfile, *facts: str) -> Finding:
-    return Finding(
-        severity=Severity.WARNING, summary=summary, subject=profile.path, facts=facts, fixes=(Fix("tune-again"),)
-    )
+    return Finding.warning(profile.path, summary, facts, Fix("tune-again"))

@@ -3,18 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
-from gpudoctor.model import (
-    ComputeCapability,
-    Device,
-    Driver,
-    DriverState,
-    Finding,
-    Fix,
-    PciGpu,
-    Place,
-    Severity,
-    System,
-)
+from gpudoctor.model import ComputeCapability, Device, Driver, DriverState, Finding, Fix, PciGpu, Place, System
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
@@ -63,13 +52,9 @@ def proprietary_kernel_module_unsupported_gpu(
             return
     name = new[0].label if new else (devices[0].name if devices else None) or "this GPU"
     version = f" {driver.version}" if driver.version else ""
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"The proprietary kernel module{version} is loaded, and {name} needs the open one",
-        subject=name,
-        facts=(refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if new else ""),
-        fixes=(Fix("install-open-module"),),
-    )
+    summary = f"The proprietary kernel module{version} is loaded, and {name} needs the open one"
+    facts = (refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if new else "")
+    yield Finding.error(name, summary, facts, Fix("install-open-module"))
 
 
 def _is_new(gpu: PciGpu) -> bool:

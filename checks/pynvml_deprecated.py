@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, PackageVersion, Python, Severity
+from gpudoctor.model import Finding, Fix, PackageVersion, Python
 from gpudoctor.registry import check, known
 from gpudoctor.symptoms import Symptoms, first, of_kind, pasted
 from gpudoctor.symptoms.answers import answers
@@ -40,13 +40,8 @@ def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> I
         known(python.packages, "python.packages")
     if hiding is not None:
         number, path = hiding
-        yield Finding(
-            severity=Severity.WARNING,
-            summary=f"{path} is imported in place of the module pynvml of nvidia-ml-py",
-            subject="pynvml",
-            facts=(f"python.shadowed_modules[{number}]",),
-            fixes=(Fix("rename-file", path=path),),
-        )
+        summary = f"{path} is imported in place of the module pynvml of nvidia-ml-py"
+        yield Finding.warning("pynvml", summary, (f"python.shadowed_modules[{number}]",), Fix("rename-file", path=path))
 
 
 def _hiding(python: Python) -> tuple[int, str] | None:
@@ -63,10 +58,4 @@ def _text(version: PackageVersion) -> str:
 
 
 def _finding(summary: str, subject: str, fact: str) -> Finding:
-    return Finding(
-        severity=Severity.WARNING,
-        summary=summary,
-        subject=subject,
-        facts=(fact,),
-        fixes=(Fix("reinstall-nvidia-ml-py"),),
-    )
+    return Finding.warning(subject, summary, (fact,), Fix("reinstall-nvidia-ml-py"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data import torch_releases
 from gpudoctor.data.torch_wheels import is_32_bit, newest_pythons, pythons_of, release_of, releases_for, torch_platform
-from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, System, TorchNeed, TorchRequest
+from gpudoctor.model import Finding, Fix, Python, Pytorch, System, TorchNeed, TorchRequest
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
@@ -52,12 +52,12 @@ def python_version_no_wheel(
     if needs_64_bit:
         on = f"{python.platform_tag}, which is 32-bit"
     tags = newest_pythons(releases, platform)
-    yield Finding(
-        severity=torch_need.severity,
-        summary=f"{asked} has no wheel for Python {python.tag} on {on}"
+    yield Finding.of(
+        torch_need.severity,
+        f"Python {version}",
+        f"{asked} has no wheel for Python {python.tag} on {on}"
         + (f": it has wheels for {tags[0]} to {tags[-1]}" if tags else ""),
-        subject=f"Python {version}",
-        facts=(
+        (
             "python.version",
             "system.machine",
             "system.glibc" if is_musl else "",
@@ -65,7 +65,7 @@ def python_version_no_wheel(
             "project.requirements" if requirement else "",
             *pytorch.paths("installed"),
         ),
-        fixes=(Fix("make-environment-for-torch", platform=platform, specifier=specifier),),
+        Fix("make-environment-for-torch", platform=platform, specifier=specifier),
     )
 
 
@@ -77,10 +77,6 @@ def _refused(request: TorchRequest, python: Python) -> Finding:
     on = f"Python {own}" if own and own not in tags else "the Python or the platform that asked"
     on = f"the platform {request.tag}" if request.tag else on
     has = f": it has wheels for Python {tags[0]} to {tags[-1]}" if tags and release_of(request.version) else ""
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"{request.asked} has no wheel for {on}{has}",
-        subject=request.asked,
-        facts=(request.fact, "python.version" if version is not None else ""),
-        fixes=(Fix("use-python-with-torch-wheel"),),
-    )
+    summary = f"{request.asked} has no wheel for {on}{has}"
+    facts = (request.fact, "python.version" if version is not None else "")
+    return Finding.error(request.asked, summary, facts, Fix("use-python-with-torch-wheel"))

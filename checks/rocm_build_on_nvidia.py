@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Device, Finding, Fix, Pytorch, Severity, System
+from gpudoctor.model import Device, Finding, Fix, Pytorch, System
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -34,10 +34,5 @@ def rocm_build_on_nvidia(
     name = gpus[0].label if gpus else (devices[0].name if devices and devices[0].name else "an NVIDIA GPU")
     fact = "system.pci_gpus" if gpus else "devices[0].nvml_index" if devices else named[0].fact
     rocm = f" {pytorch.hip_version}" if pytorch.hip_version else ""
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"{pytorch.label} is built for AMD's ROCm{rocm}, and the GPU is {name}",
-        subject="PyTorch",
-        facts=(*pytorch.paths("build"), fact),
-        fixes=(Fix("install-torch"),),
-    )
+    summary = f"{pytorch.label} is built for AMD's ROCm{rocm}, and the GPU is {name}"
+    yield Finding.error("PyTorch", summary, (*pytorch.paths("build"), fact), Fix("install-torch"))

@@ -55,17 +55,17 @@ def rocm_unsupported_gfx(
         program = "This program for ROCm" if others else "The ROCm build of PyTorch"
         only = f", only for {', '.join(built)}" if built and not set(built) & set(targets or ()) else ""
         summary = f"{program} has no code for {name}{card}{only}"
-    yield Finding(
-        severity=Severity.WARNING if fault else Severity.ERROR,
-        summary=summary + (f" ({OVERRIDE}={override})" if override else ""),
-        subject=name,
-        facts=(
+    yield Finding.of(
+        Severity.WARNING if fault else Severity.ERROR,
+        name,
+        summary + (f" ({OVERRIDE}={override})" if override else ""),
+        (
             said.fact if said else "",
             amd_gpu.fact,
             *pytorch.paths("architectures"),
             f"environment.{OVERRIDE}" if override else "",
         ),
-        fixes=(Fix("run-code-for-gfx-target", name=name, built=built or (), override=override),),
+        Fix("run-code-for-gfx-target", name=name, built=built or (), override=override),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Container, Finding, Fix, Place, Pytorch, Severity, Symptom, System
+from gpudoctor.model import Container, Finding, Fix, Place, Pytorch, Symptom, System
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -40,14 +40,12 @@ def shm_too_small(
     if total > DEFAULT_BYTES:
         return
     default = f"Docker's default is {DEFAULT_BYTES // MIB} MiB"
-    yield Finding(
-        severity=Severity.WARNING,
-        summary=f"The shared memory of this {system.container} container has {total // MIB} MiB, "
-        f"{'which is the default of Docker' if total == DEFAULT_BYTES else default}",
-        subject="shared memory",
-        facts=("system.shm_total_bytes", "system.container"),
-        fixes=(Fix("enlarge-shared-memory", in_container=True),),
+    summary = (
+        f"The shared memory of this {system.container} container has {total // MIB} MiB, "
+        f"{'which is the default of Docker' if total == DEFAULT_BYTES else default}"
     )
+    facts = ("system.shm_total_bytes", "system.container")
+    yield Finding.warning("shared memory", summary, facts, Fix("enlarge-shared-memory", in_container=True))
 
 
 def _too_small(failure: Symptom, place: Place, system: System, container: Container) -> Finding:
@@ -56,10 +54,6 @@ def _too_small(failure: Symptom, place: Place, system: System, container: Contai
     program = PROGRAMS.get(failure.library, "the workers of PyTorch's data loader")
     on_host = system.container == ""
     in_container = True if place.about_container else False if on_host else None
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"The shared memory (/dev/shm{f', {size // MIB} MiB' if size else ''}) is too small for {program}",
-        subject="shared memory",
-        facts=(failure.fact,),
-        fixes=(Fix("enlarge-shared-memory", in_container=in_container),),
-    )
+    summary = f"The shared memory (/dev/shm{f', {size // MIB} MiB' if size else ''}) is too small for {program}"
+    facts = (failure.fact,)
+    return Finding.error("shared memory", summary, facts, Fix("enlarge-shared-memory", in_container=in_container))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, OutdatedImage, Severity, Symptom
+from gpudoctor.model import Finding, Fix, OutdatedImage, Symptom
 from gpudoctor.registry import check, skip_unless
 
 
@@ -21,21 +21,17 @@ def stale_docker_image(symptoms: tuple[Symptom, ...], outdated_image: OutdatedIm
     if outdated_image.module:
         cached = outdated_image.from_cache
         why = "and the build took its packages from the cache" if cached else "which the requirements name"
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"The program in the container finds no module {outdated_image.module}, {why}: the image is "
-            "probably older than its source",
-            subject="container image",
-            facts=(*outdated_image.module_facts, said.fact if said else ""),
-            certain=False,
-            fixes=(Fix("rebuild-image"),),
+        summary = (
+            f"The program in the container finds no module {outdated_image.module}, {why}: the image is "
+            "probably older than its source"
         )
+        facts = (*outdated_image.module_facts, said.fact if said else "")
+        yield Finding.error("container image", summary, facts, Fix("rebuild-image"), certain=False)
     elif said is not None:
-        yield Finding(
-            severity=Severity.WARNING,
-            summary=f"What runs in the container is probably older than its source: {said.text[:120].strip()}",
-            subject="container image",
-            facts=(said.fact,),
+        yield Finding.warning(
+            "container image",
+            f"What runs in the container is probably older than its source: {said.text[:120].strip()}",
+            (said.fact,),
+            Fix("rebuild-image"),
             certain=False,
-            fixes=(Fix("rebuild-image"),),
         )

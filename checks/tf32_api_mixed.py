@@ -20,10 +20,6 @@ def tf32_api_mixed(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Iterator[
     if said is None:
         raise NotApplicable("no such message in the report")
     deprecated = f"The older switch for TF32 is deprecated: {said.text}"
-    yield Finding(
-        severity=Severity.ERROR if mixed else Severity.INFO,
-        summary="Both switches for TF32 are used in one program" if mixed else deprecated,
-        subject="TF32",
-        facts=(said.fact, *pytorch.paths("version")),
-        fixes=(Fix("use-one-tf32-switch"),),
-    )
+    summary = "Both switches for TF32 are used in one program" if mixed else deprecated
+    facts = (said.fact, *pytorch.paths("version"))
+    yield Finding.of(Severity.ERROR if mixed else Severity.INFO, "TF32", summary, facts, Fix("use-one-tf32-switch"))

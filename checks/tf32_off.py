@@ -7,7 +7,6 @@ from gpudoctor.model import (
     Finding,
     Fix,
     PackageVersion,
-    Severity,
     TorchDevice,
     TorchDevices,
     TorchRuntime,
@@ -33,18 +32,16 @@ def tf32_off(
     skip_unless(devices, f"{described(usable)}: no TF32")
     if known(torch_runtime.matmul_tf32, "torch_runtime.matmul_tf32"):
         return
-    yield Finding(
-        severity=Severity.INFO,
-        summary=f"Float32 products do not use TF32, which {described(devices)} can multiply in: "
-        f"its relative error here is {_error(devices[0], 'tf32')} instead of {_error(devices[0], 'fp32')}",
-        subject="torch.backends.cuda.matmul",
-        facts=(
-            "torch_runtime.matmul_tf32",
-            *(device.capability_fact for device in devices),
-            *(devices[0].error_facts[precision] for precision in ("tf32", "fp32")),
-        ),
-        fixes=tuple(_fixes(torch_runtime.version, environment)),
+    summary = (
+        f"Float32 products do not use TF32, which {described(devices)} can multiply in: "
+        f"its relative error here is {_error(devices[0], 'tf32')} instead of {_error(devices[0], 'fp32')}"
     )
+    facts = (
+        "torch_runtime.matmul_tf32",
+        *(device.capability_fact for device in devices),
+        *(devices[0].error_facts[precision] for precision in ("tf32", "fp32")),
+    )
+    yield Finding.advice("torch.backends.cuda.matmul", summary, facts, *_fixes(torch_runtime.version, environment))
 
 
 def _error(device: TorchDevice, precision: str) -> str:

@@ -31,46 +31,42 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
         return
     reported = tf32.differing if tf32.said and tf32.default_of is None else None
     if tf32.default_of is not None:
-        yield Finding(
-            severity=Severity.INFO if tf32.differing is None else Severity.WARNING,
-            summary=f"PyTorch {tf32.default_of} runs float32 products in TF32 by default, from compute capability 8.0 "
-            "on",
-            subject=f"torch {tf32.default_of}",
-            facts=(tf32.default_fact,),
-            fixes=(Fix("switch-tf32-off"), Fix("forbid-tf32")),
+        severity = Severity.INFO if tf32.differing is None else Severity.WARNING
+        summary = f"PyTorch {tf32.default_of} runs float32 products in TF32 by default, from compute capability 8.0 on"
+        facts = (tf32.default_fact,)
+        yield Finding.of(
+            severity, f"torch {tf32.default_of}", summary, facts, Fix("switch-tf32-off"), Fix("forbid-tf32")
         )
     elif reported is not None:
         named = (tf32.gpu,) if tf32.gpu is not None else ()
-        yield Finding(
-            severity=Severity.WARNING,
-            summary="Float32 results differ on a GPU with TF32, in which convolutions run by default in every release"
+        yield Finding.warning(
+            "TF32",
+            "Float32 results differ on a GPU with TF32, in which convolutions run by default in every release"
             + "".join(f": {symptom.text}" for symptom in named),
-            subject="TF32",
-            facts=(reported.fact, *(symptom.fact for symptom in (*named, *tf32.said))),
-            fixes=(Fix("switch-tf32-off"), Fix("forbid-tf32")),
+            (reported.fact, *(symptom.fact for symptom in (*named, *tf32.said))),
+            Fix("switch-tf32-off"),
+            Fix("forbid-tf32"),
         )
     if tf32.variables:
         users = " and ".join(USERS[name] for name in tf32.variables)
-        yield Finding(
-            severity=Severity.INFO,
-            summary=f"{_set(tf32)}: {users} may run float32 products in TF32",
-            subject="environment",
-            facts=tuple(f"environment.{name}" for name in tf32.variables),
-            fixes=_unset(tf32),
+        yield Finding.advice(
+            "environment",
+            f"{_set(tf32)}: {users} may run float32 products in TF32",
+            (f"environment.{name}" for name in tf32.variables),
+            *_unset(tf32),
         )
     elif tf32.default_of is None and reported is None:
         known(torch_runtime.precision_results, "torch_runtime.precision_results")
 
 
 def _measured(product: Tf32Product, tf32: Tf32) -> Finding:
-    return Finding(
-        severity=Severity.INFO if tf32.variables else Severity.WARNING,
-        summary=f"The float32 product on {product.device} has the error of TF32: {product.relative_error:.1e}, while "
-        f"float32 gives at most {error_bound('fp32'):.1e}" + (f" ({_set(tf32)})" if tf32.variables else ""),
-        subject=product.device,
-        facts=(product.fact, *(f"environment.{name}" for name in tf32.variables)),
-        fixes=(*_unset(tf32), Fix("forbid-tf32")),
+    severity = Severity.INFO if tf32.variables else Severity.WARNING
+    summary = (
+        f"The float32 product on {product.device} has the error of TF32: {product.relative_error:.1e}, while "
+        f"float32 gives at most {error_bound('fp32'):.1e}" + (f" ({_set(tf32)})" if tf32.variables else "")
     )
+    facts = (product.fact, *(f"environment.{name}" for name in tf32.variables))
+    return Finding.of(severity, product.device, summary, facts, *_unset(tf32), Fix("forbid-tf32"))
 
 
 def _set(tf32: Tf32) -> str:

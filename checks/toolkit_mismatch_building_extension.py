@@ -79,13 +79,10 @@ def toolkit_mismatch_building_extension(
         return
     extension = extensions.to_build
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
-    yield Finding(
-        severity=Severity.WARNING if extension else Severity.INFO,
-        summary=f"nvcc is of CUDA {nvcc}, PyTorch was built with CUDA {built_with}{needs}",
-        subject="nvcc",
-        facts=("toolkit.nvcc_version", *pytorch.paths("cuda_version"), "project.requirements" if extension else ""),
-        fixes=(Fix("use-toolkit", cuda=built_with),),
-    )
+    severity = Severity.WARNING if extension else Severity.INFO
+    summary = f"nvcc is of CUDA {nvcc}, PyTorch was built with CUDA {built_with}{needs}"
+    facts = ("toolkit.nvcc_version", *pytorch.paths("cuda_version"), "project.requirements" if extension else "")
+    yield Finding.of(severity, "nvcc", summary, facts, Fix("use-toolkit", cuda=built_with))
 
 
 def _failed_build(symptom: Symptom, pytorch: Pytorch, nvcc: CudaVersion | None) -> Finding:
@@ -94,14 +91,9 @@ def _failed_build(symptom: Symptom, pytorch: Pytorch, nvcc: CudaVersion | None) 
         text = CUT
     if symptom.kind.startswith("toolkit-lacks") or "needed" in symptom.names:
         text += f", and nvcc is of CUDA {nvcc}" if nvcc else ""
-    return Finding(
-        severity=Severity.ERROR,
-        summary=text.format(**{"ptx": "", **symptom.names}),
-        subject="nvcc",
-        facts=(symptom.fact, "toolkit.nvcc_version" if nvcc else ""),
-        fixes=tuple(_fixes(symptom, nvcc, pytorch)),
-        details=dict(symptom.names),
-    )
+    summary = text.format(**{"ptx": "", **symptom.names})
+    facts = (symptom.fact, "toolkit.nvcc_version" if nvcc else "")
+    return Finding.error("nvcc", summary, facts, *_fixes(symptom, nvcc, pytorch), details=dict(symptom.names))
 
 
 def _fixes(symptom: Symptom, nvcc: CudaVersion | None, pytorch: Pytorch) -> Iterator[Fix]:

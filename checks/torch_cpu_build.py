@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data import features, runs_on, torch_builds, torch_releases
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.model import CudaIntent, Device, Finding, Fix, Gpu, Place, Pytorch, Severity, System, applicable
+from gpudoctor.model import CudaIntent, Device, Finding, Fix, Gpu, Place, Pytorch, System
 from gpudoctor.registry import check, known, skip_unless
 
 
@@ -35,28 +35,21 @@ def torch_cpu_build(
         known(gpu.name, "devices")
     likely = pytorch.likely.get("build")
     if cuda_intent.rocm_index and not likely:
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"{pytorch.label} is built for the CPU, and {cuda_intent.rocm_index} was asked for",
-            subject=pytorch.subject,
-            facts=(cuda_intent.rocm_fact,),
-            fixes=(Fix("check-index-order", variant=cuda_intent.rocm_index),),
-        )
+        summary = f"{pytorch.label} is built for the CPU, and {cuda_intent.rocm_index} was asked for"
+        facts = (cuda_intent.rocm_fact,)
+        yield Finding.error(pytorch.subject, summary, facts, Fix("check-index-order", variant=cuda_intent.rocm_index))
         return
     if gpu.name == "" or not _has_builds(gpu, devices or ()):
         return
     built = f"is probably built without CUDA ({likely})" if likely else "is built without CUDA"
     default = ", as the default wheel for Linux on aarch64 is" if _is_default(pytorch, system) else ""
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"{pytorch.label} {built}{default}, and "
-        + (f"the machine has {gpu.name}" if gpu.name else cuda_intent.reason),
-        subject=pytorch.subject,
-        facts=(*pytorch.paths("build", "version"), gpu.fact or cuda_intent.fact),
+    yield Finding.error(
+        pytorch.subject,
+        f"{pytorch.label} {built}{default}, and " + (f"the machine has {gpu.name}" if gpu.name else cuda_intent.reason),
+        (*pytorch.paths("build", "version"), gpu.fact or cuda_intent.fact),
+        Fix("install-torch"),
+        Fix("check-index-order", variant=cuda_intent.index) if cuda_intent.index else None,
         certain=not likely,
-        fixes=applicable(
-            Fix("install-torch"), Fix("check-index-order", variant=cuda_intent.index) if cuda_intent.index else None
-        ),
     )
 
 

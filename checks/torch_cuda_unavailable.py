@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Origin, Place, Pytorch, Severity
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Origin, Place, Pytorch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, with_code
 
@@ -33,16 +33,16 @@ def torch_cuda_unavailable(
     skip_unless(gpu.present != "", "no NVIDIA GPU is there")
     said = error or "torch.cuda.is_available() is False and names no error"
     no_device = bool(with_code(symptoms, "cuda-100"))
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"PyTorch cannot use {gpu.present or 'a GPU'}: {said}",
-        subject=pytorch.subject,
-        facts=(
+    yield Finding.error(
+        pytorch.subject,
+        f"PyTorch cannot use {gpu.present or 'a GPU'}: {said}",
+        (
             "torch_runtime.available",
             "torch_runtime.availability_error" if error else "",
             wanted if wanted and not error else "",
         ),
-        fixes=(Fix("ask-driver-and-pytorch"), *(_usual_fixes(pytorch, place, no_device) if origin.is_report else ())),
+        Fix("ask-driver-and-pytorch"),
+        *(_usual_fixes(pytorch, place, no_device) if origin.is_report else ()),
     )
 
 

@@ -23,10 +23,7 @@ def torch_library_missing(pytorch: Pytorch, torch: Torch) -> Iterator[Finding]:
     if not missing:
         return
     more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    yield Finding(
-        severity=Severity.WARNING if pytorch.import_error == "" else Severity.ERROR,
-        summary=f"{pytorch.label} needs {', '.join(missing[:MOST_NAMED])}{more}, which the loader cannot find",
-        subject=pytorch.subject,
-        facts=("torch.missing_libraries", *pytorch.paths("version")),
-        fixes=(Fix("reinstall-torch"),),
-    )
+    severity = Severity.WARNING if pytorch.import_error == "" else Severity.ERROR
+    summary = f"{pytorch.label} needs {', '.join(missing[:MOST_NAMED])}{more}, which the loader cannot find"
+    facts = ("torch.missing_libraries", *pytorch.paths("version"))
+    yield Finding.of(severity, pytorch.subject, summary, facts, Fix("reinstall-torch"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data import toolkit_span
-from gpudoctor.model import Device, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels, applicable
+from gpudoctor.model import Device, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels
 from gpudoctor.registry import Skip, check, known, skip_unless
 
 
@@ -58,13 +58,7 @@ def torch_no_kernel_for_device(
 
 
 def _finding(gpu: KnownGpu, summary: str, *facts: str) -> Finding:
-    return Finding(
-        severity=Severity.ERROR,
-        summary=summary,
-        subject=gpu.name,
-        facts=tuple(dict.fromkeys(facts)),
-        details={"compute_capability": str(gpu.capability)},
-    )
+    return Finding.error(gpu.name, summary, dict.fromkeys(facts), details={"compute_capability": str(gpu.capability)})
 
 
 def _refused(said: Symptom, kernels: TorchKernels, pytorch: Pytorch) -> Finding:
@@ -76,7 +70,7 @@ def _refused(said: Symptom, kernels: TorchKernels, pytorch: Pytorch) -> Finding:
     summary = f"The NVRTC of {pytorch.label} does not compile for"
     if not kernels.gpus:
         summary += " this GPU: its CUDA is older than the GPU"
-        return Finding(severity=Severity.ERROR, summary=summary, subject="torch", facts=(said.fact,), fixes=fixes)
+        return Finding.error("torch", summary, (said.fact,), *fixes)
     gpu = kernels.gpus[0]
     finding = _finding(gpu, f"{summary} {gpu}{toolkit_span(gpu.capability)}", said.fact, gpu.fact)
     return replace(finding, fixes=fixes)
@@ -84,18 +78,15 @@ def _refused(said: Symptom, kernels: TorchKernels, pytorch: Pytorch) -> Finding:
 
 def _for_unknown_gpu(said: Symptom, pytorch: Pytorch) -> Finding:
     """Return the finding if CUDA found no code for a GPU that the report does not name."""
-    return Finding(
-        severity=Severity.ERROR,
-        summary=f"The program has no code for the GPU: {pytorch.label} or an extension of it was built for other "
+    return Finding.error(
+        pytorch.subject,
+        f"The program has no code for the GPU: {pytorch.label} or an extension of it was built for other "
         f"compute capabilities ({said.text[:120]})",
-        subject=pytorch.subject,
-        facts=(said.fact,),
-        fixes=applicable(
-            Fix("avoid-flash-attention") if "needed" in said.names else None,
-            Fix("compare-compute-capability"),
-            Fix("install-torch"),
-            Fix("compile-failing-extension"),
-        ),
+        (said.fact,),
+        Fix("avoid-flash-attention") if "needed" in said.names else None,
+        Fix("compare-compute-capability"),
+        Fix("install-torch"),
+        Fix("compile-failing-extension"),
     )
 
 

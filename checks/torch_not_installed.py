@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Gpu, Python, Pytorch, Severity, TorchNeed, applicable
+from gpudoctor.model import Finding, Fix, Gpu, Python, Pytorch, Severity, TorchNeed
 from gpudoctor.registry import check, known
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -29,16 +29,14 @@ def torch_not_installed(
         asks = ", and a program imports it"
     elif not requirement and severity is Severity.WARNING:
         asks = f", and the machine has {_with_article(gpu.name or '')}"
-    yield Finding(
-        severity=severity,
-        summary=f"PyTorch is not installed{where}{asks}",
-        subject="torch",
-        facts=(*pytorch.paths("installed"), imported, "project.requirements" if requirement else ""),
-        fixes=applicable(
-            Fix("install-torch-first"),
-            Fix("install-after-torch") if of_kind(symptoms, "torch-missing-in-setup") else None,
-            Fix("use-environment-with-torch") if imported else None,
-        ),
+    yield Finding.of(
+        severity,
+        "torch",
+        f"PyTorch is not installed{where}{asks}",
+        (*pytorch.paths("installed"), imported, "project.requirements" if requirement else ""),
+        Fix("install-torch-first"),
+        Fix("install-after-torch") if of_kind(symptoms, "torch-missing-in-setup") else None,
+        Fix("use-environment-with-torch") if imported else None,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
-from gpudoctor.model import Finding, Fix, PrecisionResult, Severity, TorchRuntime
+from gpudoctor.model import Finding, Fix, PrecisionResult, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -35,14 +35,12 @@ def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: Symptoms = None) 
         raise Skip(f"the memory of {results[min(full)].device} is full")
     for device in dict.fromkeys(results[number].device for number in wrong):
         numbers = [number for number in wrong if results[number].device == device]
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=f"The {' and the '.join(results[number].precision for number in numbers)} product on "
-            f"{_name(torch_runtime, device)} {wrong[numbers[0]]}",
-            subject=device,
-            facts=tuple(_path(number, results[number]) for number in numbers),
-            fixes=_fixes(results[numbers[0]]),
+        summary = (
+            f"The {' and the '.join(results[number].precision for number in numbers)} product on "
+            f"{_name(torch_runtime, device)} {wrong[numbers[0]]}"
         )
+        facts = (_path(number, results[number]) for number in numbers)
+        yield Finding.error(device, summary, facts, *_fixes(results[numbers[0]]))
 
 
 def _path(number: int, result: PrecisionResult) -> str:

@@ -71,13 +71,13 @@ def _finding(mismatches: tuple[_Mismatch, ...], pytorch: Pytorch) -> Finding:
     named = " and ".join(f"{mismatch.name} {mismatch.version}" for mismatch in mismatches)
     verb = "does" if len(mismatches) == 1 else "do"
     right = " and ".join(f"{mismatch.name} {mismatch.right}" for mismatch in mismatches if mismatch.right)
-    return Finding(
-        severity=max(mismatch.severity for mismatch in mismatches),
-        summary=f"{named} {verb} not belong to PyTorch {pytorch.version}"
+    return Finding.of(
+        max(mismatch.severity for mismatch in mismatches),
+        named,
+        f"{named} {verb} not belong to PyTorch {pytorch.version}"
         + (f", to which {right} belong{'' if ' and ' in right else 's'}" if right else ""),
-        subject=named,
-        facts=(*pytorch.paths("version"), *(mismatch.fact for mismatch in mismatches)),
-        fixes=(Fix("install-companions", versions={mismatch.name: mismatch.right for mismatch in mismatches}),),
+        (*pytorch.paths("version"), *(mismatch.fact for mismatch in mismatches)),
+        Fix("install-companions", versions={mismatch.name: mismatch.right for mismatch in mismatches}),
     )
 
 
@@ -91,13 +91,7 @@ def _reported(said: Symptom, pytorch: Pytorch) -> Finding:
         summary = f"{companion} {names['companion_version']} belongs to torch {names['wanted']}, not {names['version']}"
     else:
         summary = f"{companion} is not built for the installed {pytorch.label}"
-    return Finding(
-        severity=Severity.ERROR,
-        summary=summary,
-        subject=companion,
-        facts=(said.fact,),
-        fixes=(Fix("install-torch-with-companion", companion=companion),),
-    )
+    return Finding.error(companion, summary, (said.fact,), Fix("install-torch-with-companion", companion=companion))
 
 
 def _is_release(version: PackageVersion) -> bool:

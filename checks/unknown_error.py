@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, Symptom
+from gpudoctor.model import Finding, Fix, Symptom
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import of_kind
 
@@ -21,11 +21,8 @@ def unknown_error(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     unknown = of_kind(symptoms, "unknown-error")
     skip_unless(unknown, "no such message in the report")
     text = unknown[0].text
-    yield Finding(
-        severity=Severity.INFO,
-        summary="The report ends in an error that gpudoctor does not know: "
-        + (text if len(text) <= LONGEST else f"{text[:LONGEST]}..."),
-        subject=unknown[0].names.get("error", "error"),
-        facts=(unknown[0].fact,),
-        fixes=(Fix("show-gpudoctor-more"),),
+    summary = "The report ends in an error that gpudoctor does not know: " + (
+        text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
     )
+    facts = (unknown[0].fact,)
+    yield Finding.advice(unknown[0].names.get("error", "error"), summary, facts, Fix("show-gpudoctor-more"))

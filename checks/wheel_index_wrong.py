@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Severity, TorchRequest
+from gpudoctor.model import Finding, Fix, TorchRequest
 from gpudoctor.registry import check, skip_unless
 
 MOST_NAMED = 4
@@ -21,13 +21,8 @@ def wheel_index_wrong(torch_request: TorchRequest) -> Iterator[Finding]:
     skip_unless(request.fact, "no installer reports that it found no PyTorch")
     if request.is_about_python:
         return
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"{request.asked} is not {_where(request)}{_has(request)}",
-        subject=request.asked,
-        facts=(request.fact,),
-        fixes=(Fix("install-torch-from-other-index"),),
-    )
+    summary = f"{request.asked} is not {_where(request)}{_has(request)}"
+    yield Finding.error(request.asked, summary, (request.fact,), Fix("install-torch-from-other-index"))
 
 
 def _where(request: TorchRequest) -> str:

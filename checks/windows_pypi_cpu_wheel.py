@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Python, Pytorch, Severity, System
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Python, Pytorch, System
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
@@ -46,15 +46,12 @@ def windows_pypi_cpu_wheel(
     if gpu.name == "":
         return
     likely = "build" in pytorch.likely
-    yield Finding(
-        severity=Severity.ERROR,
-        summary=f"PyTorch {pytorch.version or version} is {'probably ' if likely else ''}the CPU build that PyPI has "
-        f"for Windows, and {f'the machine has {gpu.name}' if gpu.name else 'a program asks for CUDA'}",
-        subject=f"torch {pytorch.version or version}",
-        facts=(fact, *pytorch.paths("build"), "system.os", gpu.fact or cuda_intent.program),
-        certain=not likely,
-        fixes=(Fix("install-torch"),),
+    summary = (
+        f"PyTorch {pytorch.version or version} is {'probably ' if likely else ''}the CPU build that PyPI has "
+        f"for Windows, and {f'the machine has {gpu.name}' if gpu.name else 'a program asks for CUDA'}"
     )
+    facts = (fact, *pytorch.paths("build"), "system.os", gpu.fact or cuda_intent.program)
+    yield Finding.error(f"torch {pytorch.version or version}", summary, facts, Fix("install-torch"), certain=not likely)
 
 
 def _may_be_of_conda(python: Python, symptoms: Symptoms) -> bool:

@@ -2,18 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import (
-    CupyStatus,
-    Finding,
-    Fix,
-    Project,
-    Python,
-    Pytorch,
-    Severity,
-    TorchNeed,
-    TwoEnvironments,
-    applicable,
-)
+from gpudoctor.model import CupyStatus, Finding, Fix, Project, Python, Pytorch, Severity, TorchNeed, TwoEnvironments
 from gpudoctor.registry import check, known, skip_unless
 
 
@@ -40,12 +29,12 @@ def wrong_python_environment(
     """
     if two_environments.facts:
         one_environment = Fix("use-one-environment", module=two_environments.module)
-        yield Finding(
-            severity=Severity.ERROR,
-            summary=two_environments.summary,
-            subject="Python",
-            facts=two_environments.facts,
-            fixes=applicable(Fix("start-through-python") if two_environments.launcher else None, one_environment),
+        yield Finding.error(
+            "Python",
+            two_environments.summary,
+            two_environments.facts,
+            Fix("start-through-python") if two_environments.launcher else None,
+            one_environment,
         )
         return
     active = known(python.active_environment, "python.active_environment")
@@ -62,13 +51,12 @@ def wrong_python_environment(
     else:
         missing, module, facts = "PyTorch", "torch", pytorch.paths("installed")
         severity = Severity.INFO if torch_need.severity is Severity.INFO else Severity.ERROR
-    yield Finding(
-        severity=severity,
-        summary=f"The environment {active} is activated, but the Python that runs is that of {prefix}, "
-        f"which has no {missing}",
-        subject=f"Python {python.version}" if python.version else "Python",
-        facts=("python.active_environment", "python.prefix", *facts),
-        fixes=(Fix("use-activated-python", missing=missing, module=module),),
+    yield Finding.of(
+        severity,
+        f"Python {python.version}" if python.version else "Python",
+        f"The environment {active} is activated, but the Python that runs is that of {prefix}, which has no {missing}",
+        ("python.active_environment", "python.prefix", *facts),
+        Fix("use-activated-python", missing=missing, module=module),
     )
 
 

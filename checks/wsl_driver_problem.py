@@ -58,12 +58,13 @@ def wsl_driver_problem(
         return
     # Of a report the usual causes follow, one after the other.
     others = (UPDATE, REMOVE) if origin.is_report and symptoms else ()
-    yield Finding(
-        severity=Severity.INFO if consumers.ask_for_cuda is False and not wsl.failure else Severity.ERROR,
-        summary=problem.summary,
-        subject="WSL",
-        facts=problem.facts,
-        fixes=(problem.fix, *(fix for fix in others if fix.name != problem.fix.name)),
+    yield Finding.of(
+        Severity.INFO if consumers.ask_for_cuda is False and not wsl.failure else Severity.ERROR,
+        "WSL",
+        problem.summary,
+        problem.facts,
+        problem.fix,
+        *(fix for fix in others if fix.name != problem.fix.name),
     )
 
 

@@ -36,7 +36,7 @@ from gpudoctor.model.cuda_conclusions import (
     Libcuda,
     MissingSymbol,
 )
-from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity, applicable
+from gpudoctor.model.finding import CheckResult, Evidence, Finding, Fix, Outcome, Remedy, Severity
 from gpudoctor.model.gpu_conclusions import (
     Consumer,
     Consumers,
@@ -120,7 +120,7 @@ __all__ += ["SeenSetup", "once_per_image", "once_per_service"]
 __all__ += ["ContainerEngine", "ContainerSetup", "Containers", "GpuRequest"]
 __all__ += ["Compiler", "CudaLibraries", "CupyMismatch", "CupyMismatches", "CupyNumpy", "CupyStatus", "Libcuda"]
 __all__ += ["MissingSymbol"]
-__all__ += ["CheckResult", "Evidence", "Finding", "Fix", "Outcome", "Remedy", "Severity", "applicable"]
+__all__ += ["CheckResult", "Evidence", "Finding", "Fix", "Outcome", "Remedy", "Severity"]
 __all__ += ["Consumer", "Consumers", "DeviceChoice", "DriverCondition", "DriverState", "FaultSign", "GpuFault"]
 __all__ += ["GpuFaults", "GpuNeed", "KnownGpu", "Shortage", "VisibleDevices", "Wsl", "condition_of_cuda_version"]
 __all__ += ["shown_bytes"]

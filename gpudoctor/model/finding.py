@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import Enum, IntEnum
 from typing import Any
@@ -73,11 +73,6 @@ class Fix:
         return f"Fix({', '.join([repr(self.name), *(f'{key}={value!r}' for key, value in self.arguments.items())])})"
 
 
-def applicable(*fixes: Fix | None) -> tuple[Fix, ...]:
-    """Return the fixes that apply: those that are not None."""
-    return tuple(fix for fix in fixes if fix is not None)
-
-
 @record
 class Finding:
     """What a check found.
@@ -104,6 +99,29 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     caused_by: str | None = None
     same_fault_as: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, severity: Severity, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any
+    ) -> Finding:
+        """Return a finding with this severity. fixes: None stands for one that does not apply."""
+        applicable = tuple(fix for fix in fixes if fix is not None)
+        return cls(severity=severity, summary=summary, subject=subject, facts=tuple(facts), fixes=applicable, **more)
+
+    @classmethod
+    def error(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
+        """Return a finding that says what does not work."""
+        return cls.of(Severity.ERROR, subject, summary, facts, *fixes, **more)
+
+    @classmethod
+    def warning(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
+        """Return a finding that says what may not work, or works badly."""
+        return cls.of(Severity.WARNING, subject, summary, facts, *fixes, **more)
+
+    @classmethod
+    def advice(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
+        """Return a finding that does not change the verdict."""
+        return cls.of(Severity.INFO, subject, summary, facts, *fixes, **more)
 
 
 @record
