@@ -3,8 +3,6 @@
 Its parameters name the sections it reads: of the snapshot, or concluded ones. A section that is unknown is None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """What is wrong with the environment variables that configure PyTorch's allocator."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

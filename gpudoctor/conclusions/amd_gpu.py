@@ -1,7 +1,5 @@
 """The AMD GPU and its gfx target."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.data.rocm import gfx_target_of

@@ -1,7 +1,5 @@
 """The installed libraries that need the NVIDIA driver, and whether it runs them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

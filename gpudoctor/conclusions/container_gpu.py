@@ -1,7 +1,5 @@
 """Whether the container that the facts are of has the GPU, and the libraries of the driver."""
 
-from __future__ import annotations
-
 from gpudoctor.model import (
     Container,
     ContainerGpu,

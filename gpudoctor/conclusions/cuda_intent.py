@@ -1,7 +1,5 @@
 """What shows that CUDA or ROCm was asked for."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.model import CudaIntent, Gpu, Origin, Python, Symptom, Toolkit

@@ -1,7 +1,5 @@
 """CUDA's libraries: which one a program misses, and which is found before the one that it needs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """For which CUDA the installed CuPy is, against the toolkits, libraries and packages that are there."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.data.cuda_libraries import cuda_major_of

@@ -1,7 +1,5 @@
 """The NumPy that is installed and the one that CuPy needs."""
 
-from __future__ import annotations
-
 from gpudoctor.data import cupy_release
 from gpudoctor.model import Cupy, CupyNumpy, CupyStatus, PackageVersion, Python, Symptom
 from gpudoctor.symptoms import of_kind

@@ -1,7 +1,5 @@
 """CuPy, merged from its files and from its import."""
 
-from __future__ import annotations
-
 from gpudoctor.data import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion, Symptom
 from gpudoctor.model.software import lacks_module

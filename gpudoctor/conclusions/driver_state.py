@@ -1,7 +1,5 @@
 """Whether the NVIDIA driver works, and what says that it does not."""
 
-from __future__ import annotations
-
 from gpudoctor.data import last_driver_branch, supported_cuda
 from gpudoctor.model import CudaVersion, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
 from gpudoctor.symptoms import first, of_kind, with_code

@@ -1,7 +1,5 @@
 """What an engine lacks to give the GPU to a container that asks for it."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Container, EngineLack, SeenSetup
 
 NAMED = 5  # runtimes and devices that a text names

@@ -1,7 +1,5 @@
 """Compiled extensions of PyTorch: what they were built for, which could not be loaded, which are to be compiled."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a profile was found on, beside what this machine is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.model import (

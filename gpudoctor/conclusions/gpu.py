@@ -1,7 +1,5 @@
 """The NVIDIA GPU that counts, and the compute capabilities that are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.driver_state import driver_works

@@ -1,7 +1,5 @@
 """Which GPUs show a fault of the hardware: Xid errors of the driver, memory errors, a device that is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.data import xid_cause, xid_effect, xid_label

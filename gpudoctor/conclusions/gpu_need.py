@@ -1,7 +1,5 @@
 """Whether something asks for an NVIDIA GPU, whether one answers, and what says that there is none."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Consumers, Device, Driver, DriverState, GpuNeed, Origin, Symptom, TorchRuntime
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 

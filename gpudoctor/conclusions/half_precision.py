@@ -1,7 +1,5 @@
 """Whether fp16 gives NaN or infinity, by what a report says and by the GPUs that are known for it."""
 
-from __future__ import annotations
-
 from gpudoctor.data import is_minor_turing
 from gpudoctor.model import Device, HalfPrecision, Symptom, TorchRuntime
 from gpudoctor.symptoms import first, of_kind

@@ -1,7 +1,5 @@
 """Whether images and containers have the files that their projects have now, and why not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.model import CopiedFiles, ImageVerdict, Mounted, ProjectImage, RunningContainer

@@ -1,7 +1,5 @@
 """What follows from the facts of a pasted report and is in none of its texts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace

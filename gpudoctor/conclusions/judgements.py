@@ -1,7 +1,5 @@
 """Whether the machine meets what the user requires of it."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Snapshot
 from gpudoctor.model.requirement import Judgement, MachineRequirement
 

@@ -1,7 +1,5 @@
 """The NVIDIA GPUs whose compute capability is known."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Gpu, KnownGpu, TorchDevices
 
 

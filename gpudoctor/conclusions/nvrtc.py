@@ -1,7 +1,5 @@
 """NVRTC, the compiler that libraries call while a program runs, and the GPU that it does not know."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.data import capability_of, toolkit_architectures

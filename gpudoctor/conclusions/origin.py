@@ -1,7 +1,5 @@
 """Where the facts come from: this machine, or pasted texts of another one."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Contradiction
 from gpudoctor.model.conclusions import Origin
 

@@ -1,7 +1,5 @@
 """Whether the image that a container runs is older than its source, by what the program in it does not find."""
 
-from __future__ import annotations
-
 from gpudoctor.model import OutdatedImage, Place, Project, Symptom
 from gpudoctor.symptoms import Symptoms, first, of_kind
 

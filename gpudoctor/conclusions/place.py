@@ -1,7 +1,5 @@
 """Where programs run."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Container, System
 from gpudoctor.model.conclusions import Place
 

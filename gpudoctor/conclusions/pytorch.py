@@ -1,7 +1,5 @@
 """PyTorch, merged from its files and from its import, and the build that it probably is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

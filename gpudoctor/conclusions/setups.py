@@ -1,7 +1,5 @@
 """Containers, services and images seen from outside: whether each gets the GPU, whether it is meant to, what failed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Why a job got no memory: what the messages of a report tell in numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whether float32 products run in TF32, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.data.numerics import has_tf32_error

@@ -1,7 +1,5 @@
 """The GPUs that PyTorch lists, and those on which it computes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.data.numerics import is_right, within

@@ -1,7 +1,5 @@
 """Whether PyTorch's build has machine code for the GPUs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How much it matters whether PyTorch is there."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Cupy, Gpu, Project, Python, Requirement, Severity, Symptom, TorchNeed
 from gpudoctor.symptoms import of_kind, pasted
 

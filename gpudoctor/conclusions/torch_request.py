@@ -1,7 +1,5 @@
 """The PyTorch that an installer was asked for and did not find, and whether the Python or the index is to blame."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

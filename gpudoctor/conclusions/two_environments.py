@@ -1,7 +1,5 @@
 """What a report shows of a second Python environment: a package is in one, and the program runs in the other."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Contradiction, Cupy, Python, Symptom, Torch, TorchRequest, TwoEnvironments
 from gpudoctor.symptoms import of_kind, pasted
 

@@ -1,7 +1,5 @@
 """What the variables that choose devices leave visible, and what programs find."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

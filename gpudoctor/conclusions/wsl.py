@@ -1,7 +1,5 @@
 """Whether a program in WSL misses the GPU, and what keeps the driver of Windows out."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.model import Driver, DriverState, Symptom, System, TorchRuntime, Wsl

@@ -1,7 +1,5 @@
 """The tools besides the CUDA toolkit with which extensions and Triton's kernels are compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import first_toolkit_for_gcc

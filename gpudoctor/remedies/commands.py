@@ -1,7 +1,5 @@
 """Command lines: quoted for the shell of the machine diagnosed, with its environment's interpreter and tool."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

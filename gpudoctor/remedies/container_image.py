@@ -1,7 +1,5 @@
 """Other images: for an older CUDA, or with a PyTorch that is built for CUDA."""
 
-from __future__ import annotations
-
 import shlex
 
 from gpudoctor.model import Container, ContainerSetup, CudaVersion, Device, Driver, Remedy, System

@@ -1,7 +1,5 @@
 """How a container seen from outside is started with other settings: lines for compose and for `docker run`."""
 
-from __future__ import annotations
-
 import shlex
 
 from gpudoctor.model import ContainerSetup, Fix, Remedy

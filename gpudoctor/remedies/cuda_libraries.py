@@ -1,7 +1,5 @@
 """Installing CUDA's libraries and cuDNN as wheels, and putting them where the loader looks."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem, wheel_of

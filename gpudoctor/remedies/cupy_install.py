@@ -1,7 +1,5 @@
 """Installing CuPy: the one distribution that driver, devices, Python and NumPy can use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

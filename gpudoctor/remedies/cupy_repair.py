@@ -1,7 +1,5 @@
 """Repairing CuPy: a package that is not whole, libraries and headers that it does not find, a NumPy that fits."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

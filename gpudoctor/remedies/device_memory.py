@@ -1,7 +1,5 @@
 """What to do about memory that a job does not get."""
 
-from __future__ import annotations
-
 from gpudoctor.data import features
 from gpudoctor.model import Container, Device, Remedy, Shortage, System, Torch
 from gpudoctor.remedies.fixes import fix

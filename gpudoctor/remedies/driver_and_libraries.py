@@ -1,7 +1,5 @@
 """A driver and libraries that fit each other: a newer driver, or libraries built for an older one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

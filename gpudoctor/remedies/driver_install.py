@@ -1,7 +1,5 @@
 """Installing and updating the NVIDIA driver."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.data import last_driver_branch, minimum_driver

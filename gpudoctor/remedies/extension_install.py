@@ -1,7 +1,5 @@
 """Getting a build of a compiled extension that fits the installed PyTorch."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Package, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.fixes import fix

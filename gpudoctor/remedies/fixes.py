@@ -1,7 +1,5 @@
 """Fixes by their names: a check names one, the engine has it made into a remedy for the machine diagnosed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

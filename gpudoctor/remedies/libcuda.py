@@ -1,7 +1,5 @@
 """Letting the loader and the linker find the driver's libcuda."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

@@ -1,7 +1,5 @@
 """A larger /dev/shm, through which programs share memory."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Container, Fix, System
 from gpudoctor.remedies.fixes import fix
 

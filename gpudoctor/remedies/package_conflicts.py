@@ -1,7 +1,5 @@
 """Packages that are installed twice, or that do not belong to what is there: which one to keep."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

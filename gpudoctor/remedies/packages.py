@@ -1,7 +1,5 @@
 """Installing and removing Python packages in the environment diagnosed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.model import Python, Remedy

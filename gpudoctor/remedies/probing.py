@@ -1,7 +1,5 @@
 """What shows the fault of a probe without gpudoctor."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Python, Remedy
 from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.fixes import fix

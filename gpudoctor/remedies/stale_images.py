@@ -1,7 +1,5 @@
 """Fixes of stale images and containers, one for each cause."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The CUDA toolkit that compiles extensions: choosing it, installing it, and a PyTorch that fits it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

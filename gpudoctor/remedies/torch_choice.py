@@ -1,7 +1,5 @@
 """Which build of PyTorch a machine can run: driver, devices, Python and platform against the table of builds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.data import (

@@ -1,7 +1,5 @@
 """Installing the torchvision and torchaudio that belong to PyTorch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

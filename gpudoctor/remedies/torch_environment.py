@@ -1,7 +1,5 @@
 """The Python environment for PyTorch: installing it for the first time, and choosing or making the environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

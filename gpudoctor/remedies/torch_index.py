@@ -1,7 +1,5 @@
 """Installing PyTorch from the right index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.data.torch_wheels import cuda_variants, release_of, rocm_variants, was_built

@@ -1,7 +1,5 @@
 """Installing PyTorch: the build that driver and devices can run, with its companions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from gpudoctor.data import minimum_driver, torch_companions, torch_releases

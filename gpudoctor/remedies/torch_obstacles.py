@@ -1,7 +1,5 @@
 """Why no build of PyTorch fits a machine, and what would help."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

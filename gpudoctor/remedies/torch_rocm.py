@@ -1,7 +1,5 @@
 """PyTorch for AMD GPUs: the ROCm build with code for the GPU, and ROCm's access to it."""
 
-from __future__ import annotations
-
 from gpudoctor.data import rocm_builds
 from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target
 from gpudoctor.data.torch_builds import INDEX

@@ -1,7 +1,5 @@
 """Tuning again."""
 
-from __future__ import annotations
-
 from gpudoctor.model import FoundProfile, Remedy
 from gpudoctor.remedies.commands import quote
 from gpudoctor.remedies.fixes import fix

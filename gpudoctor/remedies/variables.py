@@ -1,7 +1,5 @@
 """Setting and removing environment variables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.model import Remedy, System

@@ -1,7 +1,5 @@
 """The driver inside WSL."""
 
-from __future__ import annotations
-
 import shlex
 
 from gpudoctor.model import Remedy, System

@@ -1,7 +1,5 @@
 """The requirements on GPUs: how many there are, and what each of them has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which GPUs a program on this machine can use, and what is known of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from gpudoctor.conclusions.pytorch import merge_torch

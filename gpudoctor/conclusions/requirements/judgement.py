@@ -1,7 +1,5 @@
 """The answer to one requirement, and which findings explain it."""
 
-from __future__ import annotations
-
 from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
 # Checks whose finding is why something is not there.

@@ -1,7 +1,5 @@
 """Requirements against a snapshot. What is not known satisfies none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from gpudoctor.conclusions.cupy_status import cupy_installed

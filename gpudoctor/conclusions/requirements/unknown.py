@@ -1,7 +1,5 @@
 """Why a fact is not known, for a sentence."""
 
-from __future__ import annotations
-
 from gpudoctor.model import Snapshot
 
 _IMPORTING = {"torch_runtime": "PyTorch", "cupy_runtime": "CuPy"}
