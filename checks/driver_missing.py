@@ -61,6 +61,7 @@ def driver_missing(
         summary = "There is no nvidia-smi, which comes with every NVIDIA driver: none is installed, or not for here"
     yield Finding(
         # What computes on the GPU has its driver, wherever nvidia-smi is.
+        no_usable_gpu=True,
         severity=Severity.INFO if torch_runtime.available else Severity.ERROR,
         summary=summary,
         subject=subject,

@@ -1,6 +1,7 @@
 """A driver that is installed, and a kernel that has not loaded it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Symptom, System
@@ -84,7 +85,7 @@ def driver_not_loaded(
         f"loaded{reason.text}"
     )
     facts = (said.fact if said else "", "driver.module_loaded", reason.fact)
-    yield Finding.error("kernel module nvidia", summary, facts, *reason.fixes)
+    yield replace(Finding.error("kernel module nvidia", summary, facts, *reason.fixes), no_usable_gpu=True)
 
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:

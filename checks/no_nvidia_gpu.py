@@ -17,6 +17,9 @@ OF_THE_KERNEL = ("nvrm-no-gpu", "kernel-module-not-inserted")
         "torch-cpu-build",
         "windows-pypi-cpu-wheel",
         "cupy-unusable",
+        "cupy-wrong-cuda-package",
+        "cupy-cuda-libs-missing",
+        "cupy-nvrtc-missing",
         "driver-missing",
         "driver-not-loaded",
         "driver-too-old",
@@ -39,8 +42,10 @@ def no_nvidia_gpu(
 ) -> Iterator[Finding]:
     """There is no NVIDIA GPU to use.
 
-    Why: a CUDA build of PyTorch or CuPy runs on an NVIDIA GPU only; without one PyTorch works on the CPU and CuPy
-    not at all. If nothing asks for CUDA this is advice, no fault: a CPU build on such a machine is right.
+    Why: a CUDA build of PyTorch or CuPy runs on an NVIDIA GPU only; without one PyTorch works on the CPU, silently,
+    and CuPy not at all. It is an error if the environment is meant for a GPU (a CUDA build, CuPy, a CUDA toolkit, a
+    container that asks for one) and a warning if nothing installed needs one. --gpu required makes it an error always,
+    --gpu optional advice.
     Exception: WSL and the boards of the Jetson family have no GPU on the PCI bus; macOS has none since 10.14.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu
     """
@@ -63,10 +68,22 @@ def no_nvidia_gpu(
     skip_unless(not place.in_wsl, "WSL shows no PCI bus")
     if known(system.nvidia_gpus, "system.pci_gpus"):
         return
-    severity = Severity.WARNING if gpu_need.asked else Severity.INFO
-    summary = f"The PCI bus holds no NVIDIA GPU{_others(system)}{_user(pytorch, consumers)}"
-    facts = ("system.pci_gpus", pytorch.facts["build"] if pytorch.build else "")
-    yield Finding.of(severity, "GPU", summary, facts, *(ELSEWHERE if gpu_need.asked else ()))
+    yield Finding(
+        severity=gpu_need.severity,
+        summary=f"No {'NVIDIA ' if system.pci_gpus else ''}GPU found on this machine{_others(system)}"
+        f"{_user(pytorch, consumers, gpu_need)}",
+        subject="GPU",
+        facts=("system.pci_gpus", pytorch.facts["build"] if pytorch.build else "", gpu_need.meant_fact),
+        fixes=_fixes(gpu_need),
+        no_usable_gpu=True,
+    )
+
+
+def _fixes(need: GpuNeed) -> tuple[Fix, ...]:
+    if need.asked:
+        return ELSEWHERE
+    optional = (Fix("gpu-is-optional"),)
+    return (Fix("move-to-nvidia-gpu"), *optional) if need.meant else optional if need.unneeded else ()
 
 
 def _denied(said: Symptom, *, asked: bool) -> Finding:
@@ -90,12 +107,15 @@ def _denied(said: Symptom, *, asked: bool) -> Finding:
 def _others(system: System) -> str:
     """Return which other GPUs are there: an AMD or Intel one runs no CUDA."""
     others = sorted({VENDORS.get(gpu.vendor, "another vendor") for gpu in system.pci_gpus or ()})
-    return f", only GPUs of {' and '.join(others)}" if others else ""
+    return f", only {' and '.join(others)} GPUs" if others else ""
 
 
-def _user(pytorch: Pytorch, consumers: Consumers) -> str:
+def _user(pytorch: Pytorch, consumers: Consumers, need: GpuNeed) -> str:
+    """Return what needs a GPU, or that nothing does."""
     if pytorch.build == "cuda":
-        return f", and {pytorch.label} is a CUDA build"
+        return f", but {pytorch.label} is a CUDA build"
     if consumers.ask_for_cuda:
-        return ", and CuPy is installed"
-    return "; PyTorch is a CPU build, as it should be" if pytorch.build == "cpu" else ""
+        return ", but CuPy is installed"
+    if need.meant:
+        return f", but {need.meant}"
+    return "; nothing installed here needs one" if need.unneeded else ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gpudoctor.errors import UsageError
+from gpudoctor.errors import GPU_POLICIES, UsageError
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import Snapshot
 from gpudoctor.model.tuning import Tuning
@@ -38,6 +38,7 @@ def check(
     python: str | os.PathLike[str] | None = None,
     timeout: float = 30.0,
     images: ImageRequest | None = None,
+    gpu: str | None = None,
 ) -> Report:
     """Return what is wrong with this machine, or with the one that the texts in `files` tell of, root cause first.
 
@@ -50,15 +51,18 @@ def check(
     python: interpreter whose environment is diagnosed, this one where None.
     timeout: seconds for each probe.
     images: what the container checks look at.
+    gpu: what it means that no GPU can be used: "auto" (None), "required" or "optional".
 
     Raises:
         UsageError: the configuration is wrong, a name is neither an id nor a family, a requirement is none, a file
-            cannot be read, or `python` is no program.
+            cannot be read, `python` is no program, or `gpu` is none of these words.
     """
     from gpudoctor.engine.checkup import check_files, check_host
     from gpudoctor.engine.plan import configured
 
-    plan = configured(names, tuple(ignore), tuple(require), None, images or ImageRequest())
+    if gpu not in (None, *GPU_POLICIES):
+        raise UsageError(f"gpu: {gpu!r} is none of {', '.join(GPU_POLICIES)}")
+    plan = configured(names, tuple(ignore), tuple(require), None, images or ImageRequest(), gpu)
     texts = [os.fspath(file) for file in files]
     if texts:
         return check_files(texts, plan.names, plan.ignored, plan.rules)

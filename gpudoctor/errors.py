@@ -8,15 +8,14 @@ EXIT_NO_VERDICT = 3
 FAIL_ON = ("error", "warning", "never")
 """The severities from which on findings make the exit status EXIT_FINDINGS."""
 
+GPU_POLICIES = ("auto", "required", "optional")
+"""What it means that no GPU can be used on this machine."""
+
 
 class GpudoctorError(Exception):
     """The tool itself could not do its work."""
 
     exit_status = EXIT_NO_VERDICT
-
-
-class NothingKnown(GpudoctorError):
-    """The texts given hold nothing that can be diagnosed: no verdict."""
 
 
 class UsageError(GpudoctorError):

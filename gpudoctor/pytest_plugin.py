@@ -67,9 +67,12 @@ def reason_of(report: Report) -> str:
 
     errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
     if not errors:
-        return "gpudoctor: no verdict: nothing could be checked"
-    more = f"\n(and {len(errors) - 1} more: gpudoctor check)" if len(errors) > 1 else ""
-    return "gpudoctor: this machine cannot run the suite\n" + _lines(errors[0]) + more
+        return "gpudoctor: verdict unknown: nothing proves that the GPU works: gpudoctor check says what to do next"
+    cause = next((found for found in report.findings if found.check_id == errors[0].caused_by), None)
+    shown = [errors[0]] if cause is None else [cause, errors[0]]
+    others = sum(finding not in shown for finding in errors)
+    more = f"\n(and {others} more: gpudoctor check)" if others else ""
+    return "\n".join(["gpudoctor: this machine cannot run the suite", *map(_lines, shown)]) + more
 
 
 def _lines(finding: Finding) -> str:

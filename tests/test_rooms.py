@@ -32,6 +32,7 @@ ALLOWED = {
     "symptoms": {"data", "model"},
     "conclusions": {"data", "model", "symptoms"},
     "remedies": {"data", "model"},
+    "triage": {"data", "model", "remedies", "symptoms"},
     "checks": {"data", "model", "registry", "symptoms"},
     "containers": {"errors", "model", "parsers", "privacy", "symptoms", "untrusted"},
     "probes": {
@@ -45,6 +46,7 @@ ALLOWED = {
     "watching": {"errors", "model", "nvml", "processes", "tuning", "worker"},
     "engine": {
         *("conclusions", "configuration", "errors", "model", "probes", "readers", "registry", "remedies"),
+        "triage",
     },
     "reporters": {
         *("conclusions", "engine", "errors", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),

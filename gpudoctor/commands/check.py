@@ -13,7 +13,7 @@ from gpudoctor.commands.completion import complete_names, complete_requirements
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import environment_options, image_options, local_host, refuse_probing
 from gpudoctor.commands.reports import project_root, screen, targets, write_reports
-from gpudoctor.errors import FAIL_ON
+from gpudoctor.errors import FAIL_ON, GPU_POLICIES
 from gpudoctor.probes.host import setting
 from gpudoctor.reporters import formats, terminal
 from gpudoctor.untrusted import clean
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         0: "Nothing at or above --fail-on was found, and every requirement is met.",
         1: "Something was found, or a requirement is not met.",
         2: "The command line, the configuration or the input is wrong.",
-        3: "No verdict: nothing could be checked, or gpudoctor itself failed.",
+        3: "The verdict is unknown: no fault was found, and nothing proves that the GPU works. Or gpudoctor failed.",
     },
     examples=(
         ("This machine", "gpudoctor check"),
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
               help="What this machine must have, such as gpu>=1, vram>=24GiB, torch.cuda; repeatable.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(FAIL_ON),
               help="Lowest severity that makes the exit status 1.  [default: error]")  # fmt: skip
+@click.option("--gpu", type=click.Choice(GPU_POLICIES),
+              help="What it means that no GPU can be used: an error if something here needs one (auto), always an"
+              " error, or nothing.  [default: auto]")  # fmt: skip
 @click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
 @image_options
 @environment_options
@@ -65,6 +68,7 @@ def check(
     outputs: tuple[str, ...],
     required: tuple[str, ...],
     fail_on: str | None,
+    gpu: str | None,
     fast: bool,
     interpreter: str | None,
     timeout: float,
@@ -75,7 +79,7 @@ def check(
     from gpudoctor.engine.plan import configured
 
     wanted = targets(format_names, outputs)
-    plan = configured((*names, *selected), ignored, required, fail_on, images)
+    plan = configured((*names, *selected), ignored, required, fail_on, images, gpu)
     root = ""
     if files:
         refuse_probing(interpreter, fast=fast)
@@ -83,7 +87,7 @@ def check(
 
         report = checkup.check_files(files, plan.names, plan.ignored, plan.rules)
         for name in unread_texts(report.snapshot):
-            click.echo(f"gpudoctor: {clean(name)}: nothing in it is known", err=True)
+            click.echo(f"gpudoctor: {clean(name)}: not recognised as a GPU report", err=True)
     else:
         machine = replace(setting(interpreter, timeout, fast=fast, images=plan.images), profile=plan.profile)
         root = project_root(machine, os.environ)

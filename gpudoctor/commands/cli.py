@@ -83,7 +83,7 @@ class _Commands(ManualGroup):
         EXIT_HEALTHY: "Nothing is wrong, or what was asked for is done.",
         EXIT_FINDINGS: "Something was found.",
         EXIT_USAGE: "The command line, the configuration or an input is wrong.",
-        EXIT_NO_VERDICT: "No verdict: nothing could be checked, or gpudoctor itself failed.",
+        EXIT_NO_VERDICT: "The verdict is unknown, or gpudoctor itself failed.",
     },
     examples=(
         ("Diagnose this machine", "gpudoctor check"),

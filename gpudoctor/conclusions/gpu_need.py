@@ -1,6 +1,19 @@
 """Whether something asks for an NVIDIA GPU, whether one answers, and what says that there is none."""
 
-from gpudoctor.model import Consumers, Device, Driver, DriverState, GpuNeed, Origin, Symptom, TorchRuntime
+from gpudoctor.model import (
+    Consumers,
+    Device,
+    Driver,
+    DriverState,
+    GpuNeed,
+    Origin,
+    Project,
+    SeenSetup,
+    Severity,
+    Symptom,
+    Toolkit,
+    TorchRuntime,
+)
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Symptoms of a kernel module that found a GPU and could not take it.
@@ -8,6 +21,8 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # Symptoms of programs that looked for an NVIDIA GPU, or for its driver, and found none. On a live machine gpudoctor
 # itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
+# Packages that do nothing without an NVIDIA GPU.
+GPU_PACKAGES = ("cupy", "cupy-cuda*", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn", "tensorrt*", "cudf-*")
 
 
 def gpu_need(
@@ -17,6 +32,9 @@ def gpu_need(
     driver: Driver | None,
     devices: tuple[Device, ...] | None,
     torch_runtime: TorchRuntime | None,
+    toolkit: Toolkit | None,
+    setups: tuple[SeenSetup, ...],
+    project: Project | None,
     symptoms: tuple[Symptom, ...] | None,
 ) -> GpuNeed:
     """Return whether an NVIDIA GPU is asked for, and whether there is one.
@@ -33,12 +51,36 @@ def gpu_need(
     )
     module = (driver is not None and bool(driver.module_loaded)) or bool(with_code(symptoms, "nvml-18"))
     version_known = driver is not None and (driver.version is not None or bool(driver.module_loaded))
+    # CUDA fails with 999 also on a driver that has no GPU.
+    asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999"))
+    meant, fact = _meant(toolkit, setups, project)
     return GpuNeed(
-        # CUDA fails with 999 also on a driver that has no GPU.
-        asked=consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999")),
+        asked=asked,
+        meant=meant,
+        meant_fact=fact,
+        unneeded=not (origin.is_report or asked or meant),
+        severity=_severity(origin, asked=bool(asked), needed=bool(consumers.ask_for_cuda or meant)),
         answers=bool(devices) or driver_state.works or module or bool(available),
         denied=_denied(symptoms, missed=missed and not version_known),
     )
+
+
+def _meant(toolkit: Toolkit | None, setups: tuple[SeenSetup, ...], project: Project | None) -> tuple[str, str]:
+    """Return what shows, apart from PyTorch and CuPy, that the environment is meant for a GPU, and the fact."""
+    if toolkit is not None and toolkit.nvcc_version is not None:
+        return f"the CUDA toolkit {toolkit.nvcc_version} is installed", "toolkit.nvcc_version"
+    asking = next((seen for seen in setups if seen.gpu_intent is not None), None)
+    if asking is not None and asking.gpu_intent is not None:
+        return f"the {asking.label} asks for one", asking.gpu_intent.fact
+    required = project.always_requires(*GPU_PACKAGES) if project is not None else None
+    return (f"the project requires {required.name}", "project.requirements") if required is not None else ("", "")
+
+
+def _severity(origin: Origin, *, asked: bool, needed: bool) -> Severity:
+    """Return how much it matters that there is no GPU. Of a pasted report nothing is required."""
+    if origin.is_report:
+        return Severity.WARNING if asked else Severity.INFO
+    return Severity.ERROR if needed else Severity.WARNING
 
 
 def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:

@@ -6,13 +6,13 @@ The first found counts, going up from the working directory; in one folder in th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from gpudoctor.configuration.files import Source, find_source
 from gpudoctor.configuration.requirements import UNMET, parse_requirement
-from gpudoctor.errors import FAIL_ON
+from gpudoctor.errors import FAIL_ON, GPU_POLICIES
 from gpudoctor.model.finding import Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import MachineRequirement
@@ -37,6 +37,7 @@ class Configuration:
     compose: str | None = None
     profile: str | None = None
     plugins: str | None = None
+    gpu: str | None = None
     source: Source | None = field(default=None, compare=False)
 
 
@@ -78,11 +79,14 @@ def _require(source: Source) -> tuple[MachineRequirement, ...]:
     return tuple(parse_requirement(text, source.place("require", text)) for text in _texts(source, "require"))
 
 
-def _fail_on(source: Source) -> str:
-    value = source.content["fail_on"]
-    if value not in FAIL_ON:
-        raise source.error("fail_on", f"{value!r} is none of {', '.join(FAIL_ON)}: {_hint(str(value), FAIL_ON)}")
-    return str(value)
+def _one_of(key: str, choices: Sequence[str]) -> Callable[[Source], str]:
+    def read(source: Source) -> str:
+        value = source.content[key]
+        if value not in choices:
+            raise source.error(key, f"{value!r} is none of {', '.join(choices)}: {_hint(str(value), choices)}")
+        return str(value)
+
+    return read
 
 
 def _ignore(source: Source) -> dict[str, str]:
@@ -143,7 +147,8 @@ def _path(key: str, exists: Callable[[str], bool] | None, kind: str) -> Callable
 _READERS: Mapping[str, Callable[[Source], Any]] = {
     "select": _select,
     "ignore": _ignore,
-    "fail_on": _fail_on,
+    "fail_on": _one_of("fail_on", FAIL_ON),
+    "gpu": _one_of("gpu", GPU_POLICIES),
     "require": _require,
     "severity": _severity,
     "compose": _path("compose", os.path.isfile, "file"),

@@ -10,6 +10,7 @@ from gpudoctor.conclusions import sections_of as sections_read
 from gpudoctor.configuration.requirements import UNMET, sections_of
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.selection import named, select
+from gpudoctor.engine.verdict import Policy
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model import Outcome, Report, Severity
 from gpudoctor.model.record import record
@@ -29,11 +30,13 @@ class Rules:
     requirements: what the user asks of the machine; each is judged, whatever checks are selected.
     severities: check id → severity that its findings have.
     folder: of further checks.
+    gpu: what it means that no GPU can be used: "auto", "required" or "optional".
     """
 
     requirements: tuple[MachineRequirement, ...] = ()
     severities: Mapping[str, Severity] = field(default_factory=dict)
     folder: str | None = None
+    gpu: str = "auto"
 
 
 def check_host(
@@ -75,7 +78,9 @@ def check_files(
     checks = load_checks(rules.folder)
     chosen = _chosen(checks, tuple(names), rules)
     left_out = _left_out(checks, _reasons(ignored), rules)
-    report = run_checks(chosen, read_files(files), left_out, rules.requirements, rules.severities)
+    report = run_checks(
+        chosen, read_files(files), left_out, rules.requirements, rules.severities, Policy(selected=bool(names))
+    )
     return replace(report, duration_s=round(time.monotonic() - began, 3))
 
 
@@ -87,7 +92,7 @@ def _check_all(host: Host, rules: Rules) -> Report:
     from gpudoctor.engine.runner import run_checks
 
     checks = load_checks(rules.folder)
-    return run_checks(checks, wait(), None, rules.requirements, rules.severities)
+    return run_checks(checks, wait(), None, rules.requirements, rules.severities, Policy(gpu=rules.gpu))
 
 
 def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], rules: Rules) -> Report:
@@ -100,7 +105,8 @@ def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], 
     left_out = _left_out(checks, ignored, rules)
     needed = _sections(check for check in chosen if check.id not in left_out)
     wait = begin_snapshot(host, needed | sections_of(rules.requirements))
-    return run_checks(chosen, wait(), left_out, rules.requirements, rules.severities)
+    policy = Policy(gpu=rules.gpu, selected=bool(names))
+    return run_checks(chosen, wait(), left_out, rules.requirements, rules.severities, policy)
 
 
 def _chosen(checks: Sequence[Check], names: tuple[str, ...], rules: Rules) -> tuple[Check, ...]:
@@ -135,7 +141,7 @@ def exit_status(report: Report, fail_on: str) -> int:
     """
     if any(finding.check_id == UNMET for finding in report.findings):
         return EXIT_FINDINGS
-    if report.verdict is None or any(r.check_id == UNMET and r.outcome is Outcome.CRASHED for r in report.results):
+    if report.verdict == "unknown" or any(r.check_id == UNMET and r.outcome is Outcome.CRASHED for r in report.results):
         return EXIT_NO_VERDICT
     failed = fail_on != "never" and report.findings and report.severity >= Severity[fail_on.upper()]
     return EXIT_FINDINGS if failed else EXIT_HEALTHY

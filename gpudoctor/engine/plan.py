@@ -37,6 +37,7 @@ def configured(
     required: tuple[str, ...],
     fail_on: str | None,
     images: ImageRequest,
+    gpu: str | None = None,
 ) -> Plan:
     """Return what options and configuration say together.
 
@@ -52,6 +53,7 @@ def configured(
         requirements=tuple(dict.fromkeys((*configuration.require, *requirements))),
         severities=configuration.severity,
         folder=configuration.plugins,
+        gpu=gpu or configuration.gpu or "auto",
     )
     named = (*names, UNMET) if requirements else names
     kept = {name: reason for name, reason in configuration.ignore.items() if name not in named}

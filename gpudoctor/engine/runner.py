@@ -10,6 +10,7 @@ from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
+from gpudoctor.engine.verdict import AUTO, Policy, proof_of, triage
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.record import fact_of
@@ -25,11 +26,13 @@ def run_checks(
     ignored: Mapping[str, str] | None = None,
     requirements: Sequence[MachineRequirement] = (),
     severities: Mapping[str, Severity] | None = None,
+    policy: Policy = AUTO,
 ) -> Report:
     """Return the report of `checks` on `snapshot`.
 
     ignored: check id → reason; such a check is not run and is shown as skipped with that reason.
     requirements: what the user asks of the machine. severities: check id → severity that its findings have.
+    policy: what counts as proof, and what it means that no GPU can be used. Of a pasted report nothing is required.
     """
     ignored = ignored or {}
     snapshot = with_inferred(snapshot)
@@ -38,8 +41,13 @@ def run_checks(
         _skipped(check, ignored[check.id]) if check.id in ignored else _run(check, facts) for check in checks
     )
     found = [finding for result in results for finding in result.findings]
-    findings = diagnose(found, {check.id: check for check in checks}, severities)
-    return Report(version=__version__, snapshot=snapshot, results=results, findings=findings)
+    if facts.get("origin").is_report:
+        policy = replace(policy, gpu="auto")
+    chosen = {**policy.severities(found), **(severities or {})}
+    findings = diagnose(found, {check.id: check for check in checks}, chosen)
+    proof = proof_of(facts, results, findings, policy)
+    report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
+    return replace(report, triage=triage(facts)) if report.verdict == "unknown" else report
 
 
 def run_one(check: Check, snapshot: Snapshot, requirements: Sequence[MachineRequirement] = ()) -> CheckResult:

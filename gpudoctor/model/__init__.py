@@ -48,6 +48,7 @@ from gpudoctor.model.gpu_conclusions import (
     GpuFaults,
     GpuNeed,
     KnownGpu,
+    Proof,
     Shortage,
     VisibleDevices,
     Wsl,
@@ -76,7 +77,7 @@ from gpudoctor.model.profile import (
     same_memory,
 )
 from gpudoctor.model.record import Fact
-from gpudoctor.model.report import Report
+from gpudoctor.model.report import NextStep, PossibleCause, Report, Triage
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
 from gpudoctor.model.software import (
     Container,
@@ -122,14 +123,23 @@ __all__ += ["Compiler", "CudaLibraries", "CupyMismatch", "CupyMismatches", "Cupy
 __all__ += ["MissingSymbol"]
 __all__ += ["CheckResult", "Evidence", "Finding", "Fix", "Outcome", "Remedy", "Severity"]
 __all__ += ["Consumer", "Consumers", "DeviceChoice", "DriverCondition", "DriverState", "FaultSign", "GpuFault"]
-__all__ += ["GpuFaults", "GpuNeed", "KnownGpu", "Shortage", "VisibleDevices", "Wsl", "condition_of_cuda_version"]
+__all__ += [
+    "GpuFaults",
+    "GpuNeed",
+    "KnownGpu",
+    "Proof",
+    "Shortage",
+    "VisibleDevices",
+    "Wsl",
+    "condition_of_cuda_version",
+]
 __all__ += ["shown_bytes"]
 __all__ += ["CopiedFiles", "Mounted", "ProjectImage", "RunningContainer", "UnmetRequirement"]
 __all__ += ["CudaDevice", "Device", "DeviceFile", "DeviceProcess", "Driver", "PciGpu", "System", "Xid", "known_facts"]
 __all__ += ["ranges"]
 __all__ += ["FingerprintPart", "FoundProfile", "fingerprint_memory", "fingerprint_value", "same_device", "same_memory"]
 __all__ += ["Fact"]
-__all__ += ["Report"]
+__all__ += ["NextStep", "PossibleCause", "Report", "Triage"]
 __all__ += ["SECTIONS", "ProbeReport", "Snapshot", "look_up"]
 __all__ += ["Container", "Cupy", "CupyRuntime", "Environment", "LibraryCall", "Package", "PrecisionResult", "Project"]
 __all__ += ["Python", "Requirement", "SharedLibrary", "Toolkit", "ToolkitInstall", "Torch", "TorchRuntime"]

@@ -16,6 +16,7 @@ from gpudoctor.model.gpu_conclusions import (
     GpuFaults,
     GpuNeed,
     KnownGpu,
+    Proof,
     Shortage,
     VisibleDevices,
     Wsl,
@@ -236,6 +237,7 @@ class Conclusions:
     extensions: Extensions
     image_verdicts: tuple[ImageVerdict, ...]
     outdated_image: OutdatedImage
+    proof: Proof
 
 
 CONCLUSIONS = tuple(item.name for item in dataclasses.fields(Conclusions))

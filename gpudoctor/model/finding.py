@@ -83,6 +83,7 @@ class Finding:
     certain: False if it rests on a conclusion that is only likely; its summary then says "probably".
     fixes: best first; the engine makes them into `remedies` for this machine.
     caused_by: id of the check whose finding explains this one; set by the diagnosis.
+    no_usable_gpu: whether it says that this machine has no GPU that programs can use: --gpu decides its severity.
     same_fault_as: ids of checks that find the same fault. They, and what explains them, explain this finding; it keeps
         its severity then, because the user asked for it.
     """
@@ -98,6 +99,7 @@ class Finding:
     check_id: str = ""
     evidence: tuple[Evidence, ...] = ()
     caused_by: str | None = None
+    no_usable_gpu: bool = False
     same_fault_as: tuple[str, ...] = ()
 
     @classmethod

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated
 
+from gpudoctor.model.finding import Severity
 from gpudoctor.model.machine import Xid
 from gpudoctor.model.record import Fact, record
 from gpudoctor.model.symptom import Symptom
@@ -30,7 +31,19 @@ class GpuNeed:
 
     asked: Annotated[bool | None, Fact("by a CUDA build, or by a program that misses a GPU")] = None
     answers: Annotated[bool, Fact("NVML, the driver, its kernel module or PyTorch shows one")] = False
+    meant: Annotated[str, Fact("what else shows that the environment is meant for a GPU; empty for nothing")] = ""
+    meant_fact: Annotated[str, Fact("path of the fact that shows it")] = ""
+    unneeded: Annotated[bool, Fact("nothing installed on this machine needs one")] = False
+    severity: Annotated[Severity, Fact("how much it matters if there is none")] = Severity.WARNING
     denied: Annotated[Symptom | None, Fact("what says that there is none")] = None
+
+
+@record
+class Proof:
+    """What was verified, in sentences, and what speaks against it."""
+
+    sentences: tuple[str, ...] = ()
+    failures: Annotated[tuple[Symptom, ...], Fact("failure messages of a pasted report")] = ()
 
 
 @record

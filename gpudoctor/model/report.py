@@ -10,10 +10,43 @@ SCHEMA = "gpudoctor/report/1"
 
 
 @record
+class NextStep:
+    """A command that shows what is not known yet, and where to run it."""
+
+    command: str
+    why: str
+    where: str = ""
+
+
+@record
+class PossibleCause:
+    """A cause that fits what is known, and the observation that confirms or excludes it."""
+
+    check: str
+    why: str
+    confirm: str
+
+
+@record
+class Triage:
+    """What to do next if nothing was found and nothing proves that the GPU works.
+
+    understood, missing: in words for a person. next_steps: at most two. possible: at most three, most frequent first.
+    """
+
+    understood: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
+    possible: tuple[PossibleCause, ...] = ()
+
+
+@record
 class Report:
     """What was found on one machine.
 
     findings: in the order in which to fix them, the root cause first.
+    proof: sentences that say what works, verified; empty if something was found or nothing was verified.
+    triage: what to do next; None unless the verdict is unknown.
     duration_s: seconds that the run took.
     """
 
@@ -21,6 +54,8 @@ class Report:
     snapshot: Snapshot
     results: tuple[CheckResult, ...]
     findings: tuple[Finding, ...]
+    proof: tuple[str, ...] = ()
+    triage: Triage | None = None
     duration_s: float = 0.0
 
     @property
@@ -39,8 +74,8 @@ class Report:
         return max((finding.severity for finding in self.findings), default=Severity.INFO)
 
     @property
-    def verdict(self) -> str | None:
-        """ "healthy", "warning" or "error"; None where nothing could be checked."""
-        if all(result.outcome in (Outcome.SKIPPED, Outcome.CRASHED) for result in self.results):
-            return None
-        return "healthy" if self.severity is Severity.INFO else str(self.severity)
+    def verdict(self) -> str:
+        """ "warning" or "error" if something was found, "healthy" if there is proof of it, else "unknown"."""
+        if self.severity is not Severity.INFO:
+            return str(self.severity)
+        return "healthy" if self.proof else "unknown"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from gpudoctor.errors import NothingKnown, UsageError
+from gpudoctor.errors import UsageError
 from gpudoctor.model import SECTIONS, Contradiction, Device, PackageVersion, ProbeReport, Snapshot
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
@@ -104,7 +104,6 @@ def read_files(names: Sequence[str]) -> Snapshot:
 
     Raises:
         UsageError: a file cannot be read, or is no text.
-        NothingKnown: no file holds anything that a reader knows.
     """
     return read_texts([(_label(name), _bytes(name)) for name in names])
 
@@ -113,7 +112,7 @@ def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
     """Return the facts in the texts, each a name and its content.
 
     Raises:
-        UsageError, NothingKnown: as for `read_files`.
+        UsageError: as for `read_files`.
     """
     texts = list(texts)
     alone = read_snapshot(texts[0][1], texts[0][0]) if len(texts) == 1 else None
@@ -122,13 +121,10 @@ def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
     found = [(name, list(_readings(name, data))) for name, data in texts]
     readings = [reading for _, read in found for reading in read]
     unread = [name for name, read in found if not read]
-    if not readings:
-        raise NothingKnown(
-            f"{', '.join(unread)}: nothing in it is known: paste what a program printed, or a report of the machine"
-        )
     snapshot = assemble(readings)
     reports = (
-        ProbeReport(section=_TEXT, state="absent", source=name, detail="nothing in it is known") for name in unread
+        ProbeReport(section=_TEXT, state="absent", source=name, detail="not recognised as a GPU report")
+        for name in unread
     )
     return replace(snapshot, reports=(*snapshot.reports, *reports))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gpudoctor.model import Finding
+from gpudoctor.model import Finding, Triage
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import SCHEMA, Report
 from gpudoctor.privacy import mask_uuids
@@ -18,6 +18,8 @@ def render(report: Report) -> str:
         "schema": SCHEMA,
         "version": report.version,
         "verdict": report.verdict,
+        "proof": list(report.proof),
+        **_triage(report.triage or Triage()),
         "findings": [_finding(finding) for finding in report.findings],
         "passed": list(report.passed),
         "skipped": [{"check": result.check_id, "reason": result.reason} for result in report.skipped],
@@ -26,6 +28,15 @@ def render(report: Report) -> str:
     }
     # ASCII only, so that no stream's encoding can refuse a character of a machine's text.
     return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
+
+
+def _triage(triage: Triage) -> dict[str, Any]:
+    return {
+        "understood": list(triage.understood),
+        "missing": list(triage.missing),
+        "next": [{"command": step.command, "why": step.why, "where": step.where} for step in triage.next_steps],
+        "possible": [{"check": c.check, "why": c.why, "confirm": c.confirm} for c in triage.possible],
+    }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

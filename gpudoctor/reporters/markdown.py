@@ -25,7 +25,7 @@ from gpudoctor.untrusted import clean
 LONGEST = 60_000
 """Characters of a page. GitHub takes 65,536 for a comment."""
 
-_SIGNS = {"error": "❌", "warning": "⚠️", "healthy": "✅", "no verdict": "❔", "info": "💡"}
+_SIGNS = {"error": "❌", "warning": "⚠️", "healthy": "✅", "unknown": "❔", "info": "💡"}
 _WIDTH = 100
 _RUNS = re.compile("`+")
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Remedy, Severity
+from gpudoctor.model import CheckResult, Evidence, Finding, NextStep, Outcome, Remedy, Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.report import Report
 from gpudoctor.reporters.text import readable
@@ -19,7 +19,7 @@ _NEEDS = {"root": "root", "restart": "a restart of the program", "reboot": "a re
 class Headline:
     """The verdict in one line: `word` says it, `rest` goes on.
 
-    kind: "error", "warning", "healthy" or "no verdict".
+    kind: "error", "warning", "healthy" or "unknown".
     """
 
     kind: str
@@ -41,20 +41,56 @@ class Problem:
 
 
 def headline(report: Report) -> Headline:
-    """Return the verdict with how many findings or passed checks it rests on."""
+    """Return the verdict with what proves it, or with the finding to fix first."""
     verdict = report.verdict
-    if verdict is None:
-        asked = f"none of {len(report.results)} checks could answer" if report.results else "no check was run"
-        return Headline(kind="no verdict", word="no verdict", rest=f": {asked}")
+    if verdict == "unknown":
+        asked = "no check found a fault, and nothing proves that the GPU works"
+        if crashed(report.results):
+            asked = f"{number(len(crashed(report.results)), 'check')} crashed"
+        elif not report.passed:
+            asked = f"none of {number(len(report.results), 'check')} could answer" if report.results else "no check ran"
+        return Headline(kind=verdict, word=verdict, rest=f": {asked}")
     if verdict == "healthy":
-        amount = sum(result.applicable for result in report.skipped)
-        skipped = f", {amount} skipped" if amount else ""
-        return Headline(kind=verdict, word="healthy", rest=f": {number(len(report.passed), 'check')} passed{skipped}")
+        return Headline(kind=verdict, word=verdict, rest=f": {clean('; '.join(report.proof))}")
     amounts = Counter(finding.severity for finding in report.findings)
     problems = [number(amounts[s], str(s)) for s in (Severity.ERROR, Severity.WARNING) if amounts[s]]
     several = amounts[Severity.ERROR] + amounts[Severity.WARNING] > 1
     first = clean(report.findings[0].check_id)
     return Headline(kind=verdict, word=", ".join(problems), rest=f"; fix {first} first" if several else f": {first}")
+
+
+@record
+class Question:
+    """A part of an unknown verdict: a heading with lines, or with commands and why to run each."""
+
+    heading: str
+    lines: tuple[str, ...] = ()
+    commands: tuple[tuple[str, str], ...] = ()
+
+
+def questions(report: Report) -> list[Question]:
+    """Return what was understood, what is missing, the possible causes and what to run next; [] for a verdict."""
+    triage = report.triage
+    if triage is None:
+        return []
+    found = [
+        Question(heading="Understood", lines=tuple(map(clean, triage.understood))),
+        Question(heading="Missing for a verdict", lines=tuple(map(clean, triage.missing))),
+        Question(
+            heading="Possible causes, most frequent first",
+            lines=tuple(f"{cause.check}: {cause.why} Check: {cause.confirm}" for cause in triage.possible),
+        ),
+        Question(
+            heading="Next: run this, then paste the output into gpudoctor check --from -",
+            commands=tuple((clean(step.command, None), _reason(step)) for step in triage.next_steps),
+        ),
+    ]
+    return [question for question in found if question.lines or question.commands]
+
+
+def _reason(step: NextStep) -> str:
+    """Return why to run the command, and where."""
+    return f"{step.why} Run it {step.where}." if step.where else step.why
 
 
 def number(amount: int, noun: str) -> str:

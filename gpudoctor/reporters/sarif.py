@@ -75,7 +75,7 @@ def _invocation(report: Report, indices: Mapping[str, int], exit_status: int) ->
     """Return how the run ended, and which checks failed themselves or could not answer (section 3.20)."""
     skipped = [r for r in report.results if r.outcome is Outcome.SKIPPED and not _is_ignored(r)]
     return {
-        "executionSuccessful": report.verdict is not None,
+        "executionSuccessful": report.verdict != "unknown",
         "exitCode": exit_status,
         "exitCodeDescription": headline(report).text,
         "toolExecutionNotifications": [_notification(result, indices, "error") for result in crashed(report.results)],

@@ -16,6 +16,7 @@ from gpudoctor.reporters.report_words import (
     labels,
     needs,
     problems,
+    questions,
     skipped_groups,
 )
 from gpudoctor.reporters.terminal import NARROWEST
@@ -34,11 +35,10 @@ def render(report: Report, *, color: bool, width: int) -> str:
     blocks = [
         _verdict(report, color, width),
         *_findings(report.findings, color, width),
+        *_questions(report, width),
         _advice(report.findings, color, width),
-        _passed(report, width),
         _crashed(report.results, width),
-        _skipped(report.results, width),
-        _not_applicable(report.results, width),
+        *_answers(report, width),
         device_lines(report.snapshot, width),
         machine_line(report.snapshot, width),
     ]
@@ -47,7 +47,7 @@ def render(report: Report, *, color: bool, width: int) -> str:
 
 def _verdict(report: Report, color: bool, width: int) -> list[str]:
     line = headline(report)
-    kind = "warning" if line.kind == "no verdict" else line.kind
+    kind = "warning" if line.kind == "unknown" else line.kind
     return wrap_painted(line.word, line.rest, kind, color, width)
 
 
@@ -104,6 +104,25 @@ def _advice(findings: Sequence[Finding], color: bool, width: int) -> list[str]:
         for remedy in finding.remedies[:1]:
             lines += list(_commands(remedy)) or wrap(clean(remedy.summary), width, "  ")
     return lines
+
+
+def _questions(report: Report, width: int) -> Iterator[list[str]]:
+    """Yield a block for each part of an unknown verdict. Commands are never wrapped."""
+    for question in questions(report):
+        block = [f"{question.heading}:"]
+        for line in question.lines:
+            block += wrap(line, width, "  ", "    ")
+        for command, why in question.commands:
+            block += [f"    {command}", *wrap(why, width, "  ")]
+        yield block
+
+
+def _answers(report: Report, width: int) -> list[list[str]]:
+    """Return what passed and what was not checked. Without a verdict these names help nobody: the amounts suffice."""
+    if report.verdict != "unknown":
+        return [_passed(report, width), _skipped(report.results, width), _not_applicable(report.results, width)]
+    skipped = sum(result.applicable for result in report.skipped)
+    return [[f"{len(report.passed)} passed, {skipped} skipped, {len(report.skipped) - skipped} not applicable"]]
 
 
 def _passed(report: Report, width: int) -> list[str]:

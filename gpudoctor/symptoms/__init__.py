@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gpudoctor.model import Symptom
+from gpudoctor.symptoms.tables import row_of
 
 Symptoms = Iterable[Symptom] | None
 
@@ -27,6 +28,16 @@ def with_code(symptoms: Symptoms, *codes: str) -> tuple[Symptom, ...]:
 def pasted(symptoms: Symptoms) -> tuple[Symptom, ...]:
     """Return the symptoms of pasted texts: what people and programs say, not what a probe provoked."""
     return tuple(symptom for symptom in symptoms or () if symptom.fact.partition("[")[0] in ("", "symptoms"))
+
+
+def with_role(symptoms: Symptoms, role: str) -> tuple[Symptom, ...]:
+    """Return the symptoms of this role: "failure", "works" or "context". A bare error code is a failure."""
+    return tuple(symptom for symptom in symptoms or () if _role(symptom) == role)
+
+
+def _role(symptom: Symptom) -> str:
+    row = row_of(symptom.kind)
+    return row.role if row is not None else "failure"
 
 
 def first(*found: Sequence[Symptom]) -> Symptom | None:

@@ -26,6 +26,7 @@ class FailureMessage:
     answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
+    role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
     facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
         A table may name them for all of its rows.
     """
@@ -39,6 +40,7 @@ class FailureMessage:
     gives: Mapping[str, Any]
     source: str
     answers: Sequence[Mapping[str, Any]] = ()
+    role: str = "failure"
     facts: Sequence[str] = ()
 
     def expression(self) -> re.Pattern[str]:
@@ -84,5 +86,6 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         gives=row.get("gives", {}),
         source=source_of(table, row),
         answers=row.get("answers", ()),
+        role=row.get("role", "failure"),
         facts=row.get("facts", table.get("facts", ())),
     )

@@ -8,7 +8,7 @@ import pytest
 
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.errors import NothingKnown, UsageError
+from gpudoctor.errors import UsageError
 from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Python, Snapshot, System, Torch
 from gpudoctor.readers.report import Reading, assemble, read_files, read_texts, unread_texts
 from gpudoctor.reporters import snapshot_json
@@ -126,10 +126,10 @@ def test_what_cannot_be_read_is_one_line(content: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"nothing of interest here", b""])
-def test_a_text_in_which_nothing_is_known_has_no_verdict(content: bytes) -> None:
-    with pytest.raises(NothingKnown, match=r"^x.txt: nothing in it is known: ") as raised:
-        read_texts([("x.txt", content)])
-    assert raised.value.exit_status == 3
+def test_a_text_that_is_no_gpu_report_gives_no_facts(content: bytes) -> None:
+    snapshot = read_texts([("x.txt", content)])
+    assert unread_texts(snapshot) == ("x.txt",)
+    assert (snapshot.system, snapshot.devices, snapshot.symptoms) == (None, None, ())
 
 
 def test_one_such_text_among_others_is_named() -> None:

@@ -1,0 +1,116 @@
+"""What shows that the GPU works: without it a machine is not called healthy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpudoctor.data.numerics import is_right
+from gpudoctor.model import (
+    CupyRuntime,
+    CupyStatus,
+    Device,
+    Driver,
+    DriverState,
+    Origin,
+    ProbeReport,
+    Proof,
+    Pytorch,
+    Symptom,
+    TorchRuntime,
+)
+from gpudoctor.symptoms import with_role
+
+PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
+TRIED_WITH = ("torch_runtime", "cupy_runtime")
+
+
+def proof(
+    origin: Origin,
+    pytorch: Pytorch,
+    torch_runtime: TorchRuntime | None,
+    cupy_status: CupyStatus,
+    cupy_runtime: CupyRuntime | None,
+    driver: Driver | None,
+    driver_state: DriverState,
+    devices: tuple[Device, ...] | None,
+    symptoms: tuple[Symptom, ...] | None,
+    reports: tuple[ProbeReport, ...],
+) -> Proof:
+    """Return what shows that the GPU works.
+
+    On a live machine: a product that a framework computed, or the driver alone if no framework was tried. In a pasted
+    report: a framework that sees or uses the GPU.
+    """
+    torch, cupy = torch_runtime or TorchRuntime(), cupy_runtime or CupyRuntime()
+    if origin.is_report:
+        seen = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy), *_seen_by_programs(symptoms))
+        return Proof(sentences=seen, failures=with_role(symptoms, "failure"))
+    computed = (*_computed_by_torch(pytorch, torch), *_computed_by_cupy(cupy_status, cupy, devices))
+    return Proof(sentences=computed or tuple(_driver(driver, driver_state, devices, pytorch, cupy_status, reports)))
+
+
+def _computed_by_torch(pytorch: Pytorch, torch: TorchRuntime) -> Iterator[str]:
+    """Yield a sentence for the GPUs on which the float32 product was right, with the precisions that were right."""
+    results = [result for result in torch.precision_results or () if result.device != "cpu" and is_right(result)]
+    gpus = [result.device for result in results if result.precision == "fp32"]
+    if not gpus:
+        return
+    precisions = dict.fromkeys(PRECISIONS[result.precision] for result in results if result.device in gpus)
+    names = [_name(device, torch.device_names or ()) for device in gpus]
+    yield f"{pytorch.label} computed correctly on {_gpus(names)[:-1]}; {', '.join(precisions)})"
+
+
+def _name(device: str, names: Sequence[str]) -> str:
+    """Return the name of "cuda:1", or of "mps"."""
+    kind, _, number = device.partition(":")
+    known = number.isdigit() and int(number) < len(names)
+    return names[int(number)] if known else {"mps": "Apple GPU"}.get(kind, device)
+
+
+def _gpus(names: Sequence[str]) -> str:
+    """Return the GPUs, each product once: "3 GPUs (NVIDIA L4, NVIDIA L40S)"."""
+    return f"{len(names)} GPU{'s' if len(names) > 1 else ''} ({', '.join(dict.fromkeys(names))})"
+
+
+def _computed_by_cupy(status: CupyStatus, cupy: CupyRuntime, devices: tuple[Device, ...] | None) -> Iterator[str]:
+    calls = cupy.calls or ()
+    if status.works and not any(call.error for call in calls):
+        name = next((device.name for device in devices or () if device.name), "GPU 0")
+        libraries = ", ".join(call.library for call in calls)
+        yield f"{status.name or 'CuPy'} computed correctly on 1 GPU ({name}; {libraries})"
+
+
+def _driver(
+    driver: Driver | None,
+    state: DriverState,
+    devices: tuple[Device, ...] | None,
+    pytorch: Pytorch,
+    cupy: CupyStatus,
+    reports: Iterable[ProbeReport],
+) -> Iterator[str]:
+    """Yield that the driver works if that is all that could be verified; a framework that failed is no proof of it."""
+    not_run = {report.section for report in reports if report.state == "not-run"}
+    untried = [name for name, section in zip(("PyTorch", "CuPy"), TRIED_WITH, strict=True) if section in not_run]
+    absent = pytorch.installed is False and cupy.installed is False
+    if not (state.works and devices) or not (absent or len(untried) == len(TRIED_WITH)):
+        return
+    names = [device.name or f"GPU {device.nvml_index}" for device in devices]
+    cuda = f", CUDA up to {driver.cuda_version}" if driver is not None and driver.cuda_version else ""
+    rest = "neither PyTorch nor CuPy is installed" if absent else "PyTorch and CuPy were not tried"
+    yield f"NVIDIA {state.label} works with {_gpus(names)}{cuda}; {rest}, and nothing else was verified"
+
+
+def _seen_by_torch(pytorch: Pytorch, torch: TorchRuntime) -> Iterator[str]:
+    if torch.available and torch.device_count != 0:
+        names = f" ({', '.join(dict.fromkeys(torch.device_names))})" if torch.device_names else ""
+        yield f"the report shows that {pytorch.label} sees the GPU{names}"
+
+
+def _seen_by_cupy(status: CupyStatus, cupy: CupyRuntime) -> Iterator[str]:
+    if cupy.device_count:
+        yield f"the report shows that {status.name or 'CuPy'} sees {cupy.device_count} GPU(s)"
+
+
+def _seen_by_programs(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+    for symptom in with_role(symptoms, "works")[:1]:
+        yield f'the report shows that a program uses the GPU: "{symptom.text}"'

@@ -1,0 +1,91 @@
+"""Whether a run proves that the machine works, and what to do next if it neither proves that nor finds a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.model import CheckResult, Finding, Outcome, Proof, Severity, Triage
+from gpudoctor.model.record import record
+from gpudoctor.triage.features import features
+from gpudoctor.triage.next_steps import next_steps
+from gpudoctor.triage.possible import possible_causes
+from gpudoctor.triage.understood import missing, understood
+
+UNEXPLAINED = "unknown-error"
+_NAMES_SHOWN = 3
+
+
+@record
+class Policy:
+    """What a run asks of a machine.
+
+    gpu: what it means that no GPU can be used: "auto", "required" or "optional".
+    selected: whether the user asked for some checks only: then only these have to pass.
+    """
+
+    gpu: str = "auto"
+    selected: bool = False
+
+    def severities(self, findings: Sequence[Finding]) -> Mapping[str, Severity]:
+        """Return the severity that it gives to the findings that say that no GPU can be used."""
+        chosen = {"required": Severity.ERROR, "optional": Severity.INFO}.get(self.gpu)
+        return {} if chosen is None else {f.check_id: chosen for f in findings if f.no_usable_gpu}
+
+
+AUTO = Policy()
+
+
+def proof_of(
+    facts: Facts, results: Sequence[CheckResult], findings: Sequence[Finding], policy: Policy
+) -> tuple[str, ...]:
+    """Return the sentences that prove that the machine works; () if something was found, or nothing proves it."""
+    if any(finding.severity is not Severity.INFO for finding in findings) or _crashed(results):
+        return ()
+    proof: Proof = facts.get("proof")
+    if _unexplained(proof, findings):
+        return ()
+    if proof.sentences:
+        return proof.sentences
+    if facts.get("origin").is_report:
+        return ()
+    if policy.selected:
+        return _answered(results)
+    if policy.gpu == "optional":
+        return ("no GPU is required (--gpu optional), and no check found a fault",)
+    return ()
+
+
+def _answered(results: Sequence[CheckResult]) -> tuple[str, ...]:
+    """Return that the selected checks passed; () unless each of them could answer, or need not."""
+    passed = [result.check_id for result in results if result.outcome in (Outcome.PASSED, Outcome.FOUND)]
+    silent = any(result.outcome is Outcome.SKIPPED and result.applicable for result in results)
+    return () if silent or not passed else (f"{_names(passed)} passed; nothing else was checked",)
+
+
+def _crashed(results: Sequence[CheckResult]) -> bool:
+    return any(result.outcome is Outcome.CRASHED for result in results)
+
+
+def _unexplained(proof: Proof, findings: Sequence[Finding]) -> bool:
+    """Return whether a pasted report has a failure that no finding rests on."""
+    explained = {fact for finding in findings for fact in finding.facts}
+    return any(failure.kind == UNEXPLAINED or failure.fact not in explained for failure in proof.failures)
+
+
+def _names(ids: Sequence[str]) -> str:
+    shown = (
+        ids if len(ids) <= _NAMES_SHOWN else [*ids[: _NAMES_SHOWN - 1], f"{len(ids) - _NAMES_SHOWN + 1} more checks"]
+    )
+    return ", ".join(shown)
+
+
+def triage(facts: Facts) -> Triage:
+    """Return what was understood, what is missing, what to run next and which causes are possible."""
+    known: frozenset[str] = facts.call(features)
+    return Triage(
+        understood=facts.call(understood),
+        missing=facts.call(missing),
+        next_steps=facts.call(next_steps, features=known),
+        possible=possible_causes(known) if known else (),
+    )

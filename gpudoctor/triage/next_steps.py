@@ -1,0 +1,37 @@
+"""The commands that show what is not known yet: at most two, that this person can run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpudoctor.data.tables import load_table
+from gpudoctor.model import Python, System
+from gpudoctor.model.report import NextStep
+from gpudoctor.remedies.commands import is_windows, quote
+
+MOST = 2
+
+
+def next_steps(features: frozenset[str], python: Python | None, system: System | None) -> tuple[NextStep, ...]:
+    """Return what to run next, the most telling first. What the report shows already is not asked for again."""
+    windows = "os:windows" in features or is_windows(python or Python(), system)
+    names = {"python": quote((python.executable if python is not None else None) or "python", windows)}
+    found: dict[str, NextStep] = {}
+    for row in load_table("next_steps")["steps"]:
+        if row["topic"] not in found and _fits(row, features):
+            found[row["topic"]] = NextStep(
+                command=_filled(row["command"], names), why=row["why"], where=row.get("where", "")
+            )
+    return tuple(found.values())[:MOST]
+
+
+def _fits(row: Mapping[str, Any], features: frozenset[str]) -> bool:
+    """Return whether all features of the row's `when` are there, and none of its `unless`. "a|b" is either."""
+    needed = all(any(option in features for option in item.split("|")) for item in row.get("when", ()))
+    return needed and not any(item in features for item in row.get("unless", ()))
+
+
+def _filled(command: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: names.get(match[1], match[0]), command)

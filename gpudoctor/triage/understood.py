@@ -1,0 +1,90 @@
+"""What was understood of a machine, and what is missing for a verdict, in words for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Cupy, Device, Driver, Gpu, Place, Pytorch, Symptom, System
+from gpudoctor.symptoms import of_kind, with_role
+from gpudoctor.symptoms.tables import row_of
+
+SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
+LONGEST_QUOTE = 120
+MOST_FAILURES = 3
+
+
+def understood(
+    system: System | None,
+    place: Place,
+    gpu: Gpu,
+    driver: Driver | None,
+    pytorch: Pytorch,
+    cupy: Cupy | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> tuple[str, ...]:
+    """Return what is known of the machine, and what it complains about."""
+    return (
+        *_system(system, place),
+        *_gpu(gpu, symptoms),
+        *((f"NVIDIA {driver.label}",) if driver is not None and driver.version else ()),
+        *_frameworks(pytorch, cupy),
+        *_said(symptoms),
+    )
+
+
+def _system(system: System | None, place: Place) -> Iterator[str]:
+    name = SYSTEMS.get((system.os if system is not None else None) or "", "")
+    distribution = system.distribution_name or system.distribution or "" if system is not None else ""
+    if place.in_wsl:
+        yield f"WSL{f' ({distribution})' if distribution else ''}"
+    elif name or distribution:
+        yield distribution or name
+    if place.about_container:
+        yield "a container"
+
+
+def _gpu(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+    named = of_kind(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named")
+    if gpu.present:
+        yield gpu.present
+    elif named:
+        yield named[0].text
+
+
+def _frameworks(pytorch: Pytorch, cupy: Cupy | None) -> Iterator[str]:
+    if pytorch.version is not None:
+        yield pytorch.label
+    if cupy is not None and cupy.version is not None:
+        yield f"CuPy {cupy.version}"
+
+
+def _said(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+    """Yield what the report is about, and its failures, each with the words that show it."""
+    for symptom in of_kind(symptoms, "about-*", "place-*"):
+        row = row_of(symptom.kind)
+        if row is not None:
+            yield row.says
+    for symptom in with_role(symptoms, "failure")[:MOST_FAILURES]:
+        row = row_of(symptom.kind)
+        says = row.says if row is not None else "an error that gpudoctor does not know"
+        yield f'{says}: "{symptom.text[:LONGEST_QUOTE]}"'
+
+
+def missing(
+    system: System | None,
+    driver: Driver | None,
+    devices: tuple[Device, ...] | None,
+    pytorch: Pytorch,
+    symptoms: tuple[Symptom, ...] | None,
+) -> tuple[str, ...]:
+    """Return what a verdict needs and nothing shows."""
+    about_torch = pytorch.version is not None or bool(of_kind(symptoms, "about-torch-named"))
+    wanted = (
+        ("the operating system", system is None or system.os is None),
+        ("the driver version", driver is None or driver.version is None),
+        ("which GPU the driver sees", not devices),
+        ("the PyTorch version", about_torch and pytorch.version is None),
+        ("the PyTorch build (CUDA or CPU)", about_torch and pytorch.build is None),
+        ("whether a program computes on the GPU", True),
+    )
+    return tuple(name for name, is_missing in wanted if is_missing)
