@@ -16,14 +16,9 @@ def choose_transfer(transfers: Sequence[Transfer], *, pinned_in_background: bool
     Pageable memory is simpler than pinned, and waiting than not waiting.
     pinned_in_background: a thread of the DataLoader copies into pinned memory, while the device computes.
     """
-    rates = [(_rate(transfer, pinned_in_background), transfer) for transfer in transfers]
-    best = max((rate for rate, _ in rates), default=0.0)
-    near = [transfer for rate, transfer in rates if rate >= NEAR_BEST * best]
+    rates = [(pinned_in_background and transfer.copy_gb_s) or transfer.gb_s for transfer in transfers]
+    near = [each for each, rate in zip(transfers, rates, strict=True) if rate >= NEAR_BEST * max(rates)]
     return min(near, key=lambda transfer: (transfer.pinned, transfer.non_blocking), default=None)
-
-
-def _rate(transfer: Transfer, pinned_in_background: bool) -> float:
-    return transfer.copy_gb_s or transfer.gb_s if pinned_in_background else transfer.gb_s
 
 
 def choose_workers(loadings: Sequence[Loading]) -> int | None:
@@ -32,26 +27,22 @@ def choose_workers(loadings: Sequence[Loading]) -> int | None:
     A step that waits for a share `w` of its time runs at 1 - w of its speed. Where the time of a step is unknown, the
     samples a second count.
     """
-    speeds = [(_speed(loading, loadings), loading.workers) for loading in loadings]
-    best = max((speed for speed, _ in speeds), default=0.0)
-    return min((workers for speed, workers in speeds if speed >= NEAR_BEST * best), default=None)
+    waits = [loading.wait_fraction for loading in loadings if loading.wait_fraction is not None]
+    speeds = [1.0 - wait for wait in waits]
+    if len(waits) < len(loadings):
+        speeds = [loading.samples_per_second for loading in loadings]
+    near = [each for each, speed in zip(loadings, speeds, strict=True) if speed >= NEAR_BEST * max(speeds)]
+    return min((loading.workers for loading in near), default=None)
 
 
-def _speed(loading: Loading, loadings: Sequence[Loading]) -> float:
-    known = all(each.wait_fraction is not None for each in loadings)
-    return 1.0 - (loading.wait_fraction or 0.0) if known else loading.samples_per_second
-
-
-def fits_on_device(
-    sample_bytes: int | None, dataset_size: int | None, usable_bytes: int | None, peak_bytes: int | None
-) -> bool | None:
+def fits_on_device(dataset_bytes: int | None, usable_bytes: int | None, peak_bytes: int | None) -> bool | None:
     """Return whether the whole data set fits beside the step, and so should live on the device; None where unknown.
 
     usable_bytes: what the device has for this program; peak_bytes: what the recommended step takes of it.
     """
-    if sample_bytes is None or dataset_size is None or usable_bytes is None or peak_bytes is None:
+    if dataset_bytes is None or usable_bytes is None or peak_bytes is None:
         return None
-    return sample_bytes * dataset_size <= usable_bytes - peak_bytes
+    return dataset_bytes <= usable_bytes - peak_bytes
 
 
 def wait_fraction(batch_seconds: float, step_seconds: float | None, workers: int) -> float | None:

@@ -55,6 +55,11 @@ class SearchResult:
     best: Measurement | None
     max_batch_size: int | None
 
+    @property
+    def throughput(self) -> float:
+        """Return the samples per second of the best; 0 where there is none."""
+        return (self.best.throughput if self.best else None) or 0.0
+
 
 def climb(known: Known) -> int | None:
     """Return the next batch size upwards; None where a larger one promises no gain, or does not fit."""

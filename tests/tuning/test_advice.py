@@ -60,10 +60,10 @@ def test_choose_workers(measured: tuple[Loading, ...], workers: int) -> None:
 
 
 def test_fits_on_device() -> None:
-    assert fits_on_device(1000, 50, usable_bytes=100_000, peak_bytes=50_000) is True
-    assert fits_on_device(1000, 51, usable_bytes=100_000, peak_bytes=50_000) is False
-    assert fits_on_device(None, 51, usable_bytes=100_000, peak_bytes=50_000) is None
-    assert fits_on_device(1000, 51, usable_bytes=None, peak_bytes=50_000) is None
+    assert fits_on_device(50_000, usable_bytes=100_000, peak_bytes=50_000) is True
+    assert fits_on_device(50_001, usable_bytes=100_000, peak_bytes=50_000) is False
+    assert fits_on_device(None, usable_bytes=100_000, peak_bytes=50_000) is None
+    assert fits_on_device(51_000, usable_bytes=None, peak_bytes=50_000) is None
 
 
 @pytest.mark.parametrize(
