@@ -46,6 +46,9 @@ class Precision(Protocol):
     def backward(self, loss: Any, optimizer: Any) -> None:
         """Compute the gradients (scaled for fp16), let the optimiser step, and clear the gradients."""
 
+    def apply_switches(self) -> None:
+        """Switch TF32 on or off in this process, for good; done before the workload is built."""
+
 
 class Workload(Protocol):
     """One piece of work, built for a device and a precision."""

@@ -9,19 +9,13 @@ from typing import Any
 import cupy
 
 from gpudoctor.tuning.workers.conditions import open_monitor
-from gpudoctor.tuning.workers.devices import NEARLY_FULL, Device, Host, MemoryUse, QueuedGpu
-
-
-def open_device(name: str, pynvml_path: str | None = None) -> Device:
-    """Return the device of CuPy that is called "cuda:0"; the host for "cpu"."""
-    kind, _, index = name.partition(":")
-    return Cupy(int(index or 0), pynvml_path) if kind == "cuda" else Host()
+from gpudoctor.tuning.workers.devices import NEARLY_FULL, MemoryUse, QueuedGpu
 
 
 class Cupy(QueuedGpu):
     """A GPU as CuPy uses it. Its pool never shrinks by itself, so that what it holds in the end is the peak."""
 
-    def __init__(self, index: int, pynvml_path: str | None = None) -> None:
+    def __init__(self, index: int, pynvml_path: str | None) -> None:
         self.name = f"cuda:{index}"
         self._device = cupy.cuda.Device(index)
         self._device.use()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from gpudoctor.tuning.workers.devices import Device
+from gpudoctor.tuning.workers.library import Library
 
 SIZES = (512, 1024, 2048, 4096, 8192)
 """Rows and columns of the matrices; 8192 in bf16 is above the level-2 cache of every device up to the B200."""
@@ -20,40 +21,38 @@ MEMORY_SHARE = 0.25
 """Of what is free, for all matrices or both sides of the copy."""
 
 COPY_BYTES = {"cuda": 2**30, "mps": 2**28, "cpu": 2**28}
-BLOCK = 2**20
-"""Random numbers that are repeated to fill the copy: a processor takes long to make more."""
 
 LIMIT_SECONDS = {"cuda": 1.0, "mps": 1.0, "cpu": 0.35}
 """For the timed products; finding the size takes about as long again as the largest of them."""
 
 
-def product_tflops(device: Device, precision: Any, free_bytes: int | None, arrays: Arrays) -> float | None:
+def product_tflops(device: Device, precision: Any, free_bytes: int | None, library: Library) -> float | None:
     """Return the rate of the median product, in TFLOP/s; None where not even the smallest fits.
 
     precision: as `make_precision` returns it; its switches are set here.
     """
     precision.apply_switches()
-    item_bytes = arrays.item_bytes(precision.name)
+    item_bytes = library.item_bytes(precision.name)
     best: float | None = None
     for size in SIZES:
         if free_bytes is not None and 3 * size * size * item_bytes > MEMORY_SHARE * free_bytes:
             break
-        seconds = _product_seconds(device, arrays, precision.name, size)
+        seconds = _product_seconds(device, library, precision.name, size)
         device.free_memory()
-        rate = arrays.operations * size**3 / seconds / 1e12
+        rate = library.operations * size**3 / seconds / 1e12
         best = max(best or 0.0, rate)
         if 8 * seconds * REPEATS > LIMIT_SECONDS[device.kind]:  # the next size has eight times the work
             break
     return best
 
 
-def _product_seconds(device: Device, arrays: Arrays, precision: str, size: int) -> float:
+def _product_seconds(device: Device, library: Library, precision: str, size: int) -> float:
     """Return the median seconds of a product of two square matrices."""
-    left, right = arrays.matrix(precision, size), arrays.matrix(precision, size)
+    left, right = library.matrix(precision, size), library.matrix(precision, size)
     return _median_seconds(device, lambda: left @ right)
 
 
-def copy_gb_s(device: Device, free_bytes: int | None, arrays: Arrays) -> float | None:
+def copy_gb_s(device: Device, free_bytes: int | None, library: Library) -> float | None:
     """Return the rate of a copy inside the device's memory, bytes read plus bytes written, in 10⁹ bytes a second."""
     size = COPY_BYTES[device.kind]
     if free_bytes is not None:
@@ -61,7 +60,7 @@ def copy_gb_s(device: Device, free_bytes: int | None, arrays: Arrays) -> float |
     count = size // 4
     if count == 0:
         return None
-    source, target = arrays.vector(count), arrays.vector(count)
+    source, target = library.vector(count), library.vector(count)
 
     def copy() -> None:
         target[...] = source
@@ -77,63 +76,3 @@ def _median_seconds(device: Device, work: Callable[[], object]) -> float:
     deadline = time.perf_counter() + LIMIT_SECONDS[device.kind]
     seconds, _ = device.time_steps(work, REPEATS, deadline)
     return statistics.median(seconds)
-
-
-class Arrays(Protocol):
-    """What a ceiling needs of a library."""
-
-    operations: int
-    """Floating-point operations of one multiplication with addition."""
-
-    def item_bytes(self, precision: str) -> int:
-        """Return the bytes of one number."""
-
-    def matrix(self, precision: str, size: int) -> Any:
-        """Return a random square matrix."""
-
-    def vector(self, count: int) -> Any:
-        """Return `count` random numbers of four bytes."""
-
-
-class TorchArrays:
-    """By torch. bf16 and fp16 are the dtypes themselves: autocast would time its conversions too."""
-
-    operations = 2
-
-    def __init__(self, device_name: str) -> None:
-        self._device_name = device_name
-
-    def item_bytes(self, precision: str) -> int:
-        return 2 if precision in ("bf16", "fp16") else 4
-
-    def matrix(self, precision: str, size: int) -> Any:
-        import torch
-
-        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
-        return torch.randn(size, size, device=self._device_name).to(dtype)
-
-    def vector(self, count: int) -> Any:
-        import torch
-
-        block = torch.randn(min(count, BLOCK), device=self._device_name)
-        return block.repeat(-(-count // BLOCK))[:count]
-
-
-class PlainArrays:
-    """By CuPy or NumPy, complex numbers."""
-
-    operations = 8
-
-    def __init__(self, module: Any) -> None:
-        self._module = module
-
-    def item_bytes(self, precision: str) -> int:
-        return 8 if precision == "complex64" else 16
-
-    def matrix(self, precision: str, size: int) -> Any:
-        normal = self._module.random.standard_normal
-        return (normal((size, size)) + 1j * normal((size, size))).astype(precision)
-
-    def vector(self, count: int) -> Any:
-        block = self._module.random.standard_normal(min(count, BLOCK)).astype("float32")
-        return self._module.tile(block, -(-count // BLOCK))[:count]

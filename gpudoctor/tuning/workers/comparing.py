@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS
 from gpudoctor.tuning.gates import Compared, judge, loss_errors
+from gpudoctor.tuning.workers.process_state import seed, unchanged
 from gpudoctor.tuning.workload import Precision, WorkloadFactory
 
 STEPS = 20
@@ -57,13 +57,6 @@ class Run:
         return [step.loss for step in self.steps]
 
 
-class SwitchedPrecision(Precision, Protocol):
-    """A precision that can bring the whole process under its switches."""
-
-    def apply_switches(self) -> None:
-        """Switch TF32 on or off."""
-
-
 class Watched:
     """A precision whose calls of backward() are counted: a step of the optimiser must follow each."""
 
@@ -80,45 +73,11 @@ class Watched:
         return getattr(self._precision, name)
 
 
-class Library(Protocol):
-    """What torch and the array libraries do differently: the modules comparing_torch and comparing_arrays."""
-
-    REFERENCE: str
-    STRICT: str
-
-    def unchanged(self) -> AbstractContextManager[None]:
-        """Return a context after which random states, switches and default types are as they were."""
-
-    def seed(self, number: int) -> None:
-        """Seed every random state that a workload may use."""
-
-    def promote(self, workload: Any) -> None:
-        """Make the workload, built as any other, compute in the reference's precision."""
-
-    def copied(self, batch: Any, *, promoted: bool) -> Any:
-        """Return a copy of the batch, its floating-point numbers in the reference's precision where `promoted`."""
-
-    def do_step(self, workload: Any, precision: Watched, make_batch: Callable[[], Any], seed: int, keep: bool) -> Step:
-        """Do one step; keep its outputs and gradients where told."""
-
-    def relative_error(self, values: Sequence[Any] | None, reference: Sequence[Any] | None) -> float | None:
-        """Return norm(values - reference) / norm(reference); infinity where only the reference is finite.
-
-        None where there is nothing to compare: no values, or other shapes.
-        """
-
-    def product_error(self, precision: Precision, device: str) -> float | None:
-        """Return the relative error of plain products in this precision."""
-
-    def free_memory(self) -> None:
-        """Give back to the device what a run has left in the allocator."""
-
-
 def compare(
     factory: WorkloadFactory,
     device: str,
     precision_name: str,
-    make_precision: Callable[[str, str], SwitchedPrecision],
+    make_precision: Callable[[str, str], Precision],
     limit_seconds: float,
 ) -> dict[str, Any]:
     """Return the fields of `Numerics` as JSON values. Random states, switches and default types are left as they were.
@@ -130,17 +89,18 @@ def compare(
         Exception: what the workload itself raises in this precision, or in fp32 as well as in float64.
     """
     kind = "arrays" if precision_name in COMPLEX_PRECISIONS else "torch"
-    library: Any = import_module(f"gpudoctor.tuning.workers.comparing_{kind}")
+    library = import_module(f"gpudoctor.tuning.workers.comparing_{kind}")
     comparison = _Comparison(library, factory, device, make_precision, time.monotonic(), limit_seconds)
     return dict(to_json(judge(comparison.measure(precision_name))))
 
 
 @dataclass
 class _Comparison:
-    library: Library
+    library: Any
+    """comparing_torch or comparing_arrays: two modules with the same functions."""
     factory: WorkloadFactory
     device: str
-    make_precision: Callable[[str, str], SwitchedPrecision]
+    make_precision: Callable[[str, str], Precision]
     started: float
     limit_seconds: float
     batches: list[Any] = field(default_factory=list)
@@ -148,7 +108,7 @@ class _Comparison:
 
     def measure(self, name: str) -> Compared:
         """Return what the precision, the reference and strict fp32 gave."""
-        with self.library.unchanged():
+        with unchanged():
             product_error = self.library.product_error(self._switched(name), self.device)
         tested = self._run(name, until=TESTED_UNTIL)
         reference, problem = self._reference(tested)
@@ -172,9 +132,9 @@ class _Comparison:
         return self._run(self.library.STRICT, until=REFERENCE_UNTIL), problem
 
     def _run(self, name: str, *, until: float) -> Run:
-        with self.library.unchanged():
+        with unchanged():
             precision = Watched(self._switched(name))
-            self.library.seed(SEED)
+            seed(SEED)
             workload = self.factory(self.device, precision)
             promoted = name == self.library.REFERENCE
             if promoted:
@@ -186,7 +146,7 @@ class _Comparison:
         self.library.free_memory()
         return run
 
-    def _switched(self, name: str) -> SwitchedPrecision:
+    def _switched(self, name: str) -> Precision:
         precision = self.make_precision(name, self.device)
         precision.apply_switches()
         return precision
@@ -208,12 +168,12 @@ class _Comparison:
 
     def _batch(self, workload: Any, number: int) -> Any:
         if number == len(self.batches):
-            self.library.seed(SEED + STEPS + number)
+            seed(SEED + STEPS + number)
             self.batches.append(workload.make_batch(BATCH_SIZE))
         return self.batches[number]
 
 
-def _differences(library: Library, tested: Run, reference: Run, strict: Run | None) -> Compared:
+def _differences(library: Any, tested: Run, reference: Run, strict: Run | None) -> Compared:
     """Return how far the runs are from the reference; `tested` may be the reference itself."""
     itself = tested is reference
     first, expected = tested.steps[0], reference.steps[0]

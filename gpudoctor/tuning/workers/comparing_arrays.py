@@ -1,18 +1,17 @@
-"""What comparing needs of CuPy and NumPy: seeds, complex128, and a product whose error tells of TF32."""
+"""What comparing needs of CuPy and NumPy: complex128, and a product whose error tells of TF32."""
 
 from __future__ import annotations
 
 import math
-import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
+from gpudoctor.tuning.workers.process_state import seed
 from gpudoctor.tuning.workload import Precision
 
 REFERENCE = "complex128"
@@ -21,32 +20,6 @@ STRICT = "complex64"
 PRODUCT_SIZE = 512  # rows and columns
 
 _WIDER = {"float16": "float64", "float32": "float64", "complex64": "complex128"}
-
-
-@contextmanager
-def unchanged() -> Iterator[None]:
-    """Put the random states of Python, NumPy and CuPy back as they were."""
-    python_state, numpy_state = random.getstate(), numpy.random.get_state()
-    cupy = sys.modules.get("cupy")
-    cupy_state = cupy.random.get_random_state() if cupy is not None else None
-    if cupy is not None:
-        cupy.random.set_random_state(cupy.random.RandomState(0))  # seeding the old one would change it
-    try:
-        yield
-    finally:
-        random.setstate(python_state)
-        numpy.random.set_state(numpy_state)
-        if cupy is not None:
-            cupy.random.set_random_state(cupy_state)
-
-
-def seed(number: int) -> None:
-    """Seed Python, NumPy, and CuPy where it is loaded."""
-    random.seed(number)
-    numpy.random.seed(number)
-    cupy = sys.modules.get("cupy")
-    if cupy is not None:
-        cupy.random.seed(number)
 
 
 def promote(workload: Any) -> None:

@@ -12,22 +12,9 @@ import torch
 
 from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
+from gpudoctor.tuning.workers.process_state import seed
 from gpudoctor.tuning.workers.reproducible import Reproducible, without_dropout
-from gpudoctor.tuning.workers.torch_state import seed, unchanged
 from gpudoctor.tuning.workload import Precision
-
-__all__ = [
-    "REFERENCE",
-    "STRICT",
-    "copied",
-    "do_step",
-    "free_memory",
-    "product_error",
-    "promote",
-    "relative_error",
-    "seed",
-    "unchanged",
-]
 
 REFERENCE = "fp64"
 STRICT = "fp32"

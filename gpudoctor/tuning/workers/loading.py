@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, RandomSampler
 
 from gpudoctor.model.tuning import Loading
 from gpudoctor.tuning.advice import wait_fraction
-from gpudoctor.tuning.workers.torch_state import unchanged
+from gpudoctor.tuning.workers.process_state import unchanged
 
 ENDLESS = 2**31  # samples that the sampler draws: more than any measurement takes
 PREFETCHED = 2  # batches that each worker of a DataLoader loads ahead

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import UNSUPPORTED, Conditions, Measurement, Settings, Trial
@@ -17,6 +17,8 @@ from gpudoctor.tuning.figures import spoilt_by
 from gpudoctor.tuning.workers.batches import leaves
 from gpudoctor.tuning.workers.devices import Device, MemoryUse, timed_one_by_one
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
+from gpudoctor.tuning.workers.library import Library, Unsupported
+from gpudoctor.tuning.workers.process_state import seed
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 SEED = 2026
@@ -39,37 +41,6 @@ COUNTED_BATCH = 2
 """Samples of the step whose operations are counted: batch normalisation of a single one is undefined."""
 
 MAXIMUM_LEAVES = 64
-
-
-class Unsupported(Exception):
-    """This trial makes no sense here; the message says why."""
-
-
-class Library(Protocol):
-    """What torch and the array libraries do differently."""
-
-    def seed(self, number: int) -> None:
-        """Seed every random state."""
-
-    def prepare(self, precision: str, settings: Settings) -> Any:
-        """Set the switches of the process; return the precision for the factory.
-
-        Raises:
-            Unsupported: the library has no such switch.
-        """
-
-    def arrange(self, workload: Workload, settings: Settings) -> None:
-        """Change the workload's model as `settings` tell.
-
-        Raises:
-            Unsupported: the workload has nothing to change.
-        """
-
-    def arranged(self, batch: Any, settings: Settings) -> Any:
-        """Return the batch as `settings` tell."""
-
-    def flops(self, step: Callable[[], object]) -> float | None:
-        """Return the floating-point operations of a step; None where they cannot be counted."""
 
 
 class Bench:
@@ -117,7 +88,7 @@ class Bench:
         made = self._library.prepare(precision, chosen)
         if self._built_for != wanted:
             self.forget()
-            self._library.seed(SEED)
+            seed(SEED)
             self._workload = self._factory(self._device.name, made)
             self._count_flops()
             self._library.arrange(self._workload, chosen)

@@ -71,7 +71,6 @@ class TorchPrecision:
         return context
 
     def backward(self, loss: Any, optimizer: Any) -> None:
-        """Compute the gradients (scaled for fp16), let the optimiser step, and clear the gradients."""
         if self.scaler is None:
             loss.backward()
             optimizer.step()

@@ -12,9 +12,10 @@ from gpudoctor.model.tuning import UNSUPPORTED, Loading, Measurement, Transfer, 
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers import catalog, ceilings, describing
 from gpudoctor.tuning.workers.comparing import BATCH_SIZE, compare
-from gpudoctor.tuning.workers.devices import Device
+from gpudoctor.tuning.workers.devices import Device, Host
 from gpudoctor.tuning.workers.failures import Failure
-from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, Library, arrays, dataset_size, samples_of, unit_of
+from gpudoctor.tuning.workers.library import ArrayLibrary, Library
+from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, arrays, dataset_size, samples_of, unit_of
 from gpudoctor.tuning.workers.precision import baseline_of, make_precision
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
@@ -40,13 +41,11 @@ class Session:
             from gpudoctor.tuning.workers import torch_devices, torch_library
 
             return torch_devices.open_device(name, pynvml_path), torch_library.TorchLibrary(name)
-        from gpudoctor.tuning.workers import array_library, devices
-
         if name == "cpu":
-            return devices.Host(), array_library.ArrayLibrary(name)
-        from gpudoctor.tuning.workers import array_devices
+            return Host(), ArrayLibrary(name)
+        from gpudoctor.tuning.workers.array_devices import Cupy
 
-        return array_devices.open_device(name, pynvml_path), array_library.ArrayLibrary(name)
+        return Cupy(int(name.partition(":")[2]), pynvml_path), ArrayLibrary(name)
 
     def memory_is_full(self) -> bool:
         """Tell whether next to nothing is left of what the process may use."""
@@ -118,12 +117,12 @@ class Session:
         """Return the rate of a large product in TFLOP/s."""
         self.answer_release(request)
         precision = make_precision(request["precision"], self._device.name)
-        return ceilings.product_tflops(self._device, precision, self._described.memory_usable_bytes, self._arrays())
+        return ceilings.product_tflops(self._device, precision, self._described.memory_usable_bytes, self._library)
 
     def answer_bandwidth(self, request: Mapping[str, Any]) -> float | None:
         """Return the rate of a large copy in 10⁹ bytes a second."""
         self.answer_release(request)
-        return ceilings.copy_gb_s(self._device, self._described.memory_usable_bytes, self._arrays())
+        return ceilings.copy_gb_s(self._device, self._described.memory_usable_bytes, self._library)
 
     def answer_transfers(self, request: Mapping[str, Any]) -> tuple[Transfer, ...]:
         """Return the rates from host to device, for batches of a size."""
@@ -145,17 +144,6 @@ class Session:
         return loading.loading(
             workload, request["batch_size"], request["step_seconds"], limit_seconds=request["limit_seconds"]
         )
-
-    def _arrays(self) -> ceilings.Arrays:
-        if not self._order["arrays"]:
-            return ceilings.TorchArrays(self._device.name)
-        if self._device.kind == "cuda":
-            import cupy
-
-            return ceilings.PlainArrays(cupy)
-        import numpy
-
-        return ceilings.PlainArrays(numpy)
 
     def answer_release(self, _request: Mapping[str, Any]) -> None:
         """Let go of the workload and of the memory."""

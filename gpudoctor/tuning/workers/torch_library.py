@@ -8,22 +8,19 @@ from typing import Any
 import torch
 
 from gpudoctor.model.tuning import Settings
-from gpudoctor.tuning.workers import operations, torch_state
+from gpudoctor.tuning.workers import operations
 from gpudoctor.tuning.workers.batches import map_leaves
-from gpudoctor.tuning.workers.measuring import Unsupported
-from gpudoctor.tuning.workers.precision import make_precision
+from gpudoctor.tuning.workers.library import BLOCK, Library, Unsupported
+from gpudoctor.tuning.workers.precision import AUTOCAST_TYPES, make_precision
 from gpudoctor.tuning.workload import Workload
 
 
-class TorchLibrary:
+class TorchLibrary(Library):
     """torch, in a process that it has to itself."""
 
     def __init__(self, device_name: str) -> None:
         self._device_name = device_name
         self._threads = torch.get_num_threads()
-
-    def seed(self, number: int) -> None:
-        torch_state.seed(number)
 
     def prepare(self, precision: str, settings: Settings) -> Any:
         """Set TF32, cudnn.benchmark and the threads; return the precision."""
@@ -57,6 +54,18 @@ class TorchLibrary:
     def flops(self, step: Callable[[], object]) -> float | None:
         """Return what is counted in one step; None on MPS, whose RNNs and attention nothing counts."""
         return None if self._device_name == "mps" else operations.count(step)
+
+    def item_bytes(self, precision: str) -> int:
+        return 2 if precision in AUTOCAST_TYPES else 4
+
+    def matrix(self, precision: str, size: int) -> Any:
+        """Return it in the dtype itself for bf16 and fp16: autocast would time its conversions too."""
+        dtype = getattr(torch, AUTOCAST_TYPES.get(precision, "float32"))
+        return torch.randn(size, size, device=self._device_name).to(dtype)
+
+    def vector(self, count: int) -> Any:
+        block = torch.randn(min(count, BLOCK), device=self._device_name)
+        return block.repeat(-(-count // BLOCK))[:count]
 
 
 def _in_channels_last(leaf: Any) -> Any:

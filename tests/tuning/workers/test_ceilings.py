@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
-from gpudoctor.tuning.workers.ceilings import PlainArrays, TorchArrays, copy_gb_s, product_tflops
+from gpudoctor.tuning.workers.ceilings import copy_gb_s, product_tflops
 from gpudoctor.tuning.workers.devices import Host
+from gpudoctor.tuning.workers.library import ArrayLibrary, Library
 from gpudoctor.tuning.workers.precision import make_precision
 
 GIB = 2**30
 
 
-def arrays_of(library: str) -> Any:
-    module = pytest.importorskip(library)
-    return TorchArrays("cpu") if library == "torch" else PlainArrays(module)
+def library_of(name: str) -> Library:
+    pytest.importorskip(name)
+    if name == "numpy":
+        return ArrayLibrary("cpu")
+    from gpudoctor.tuning.workers.torch_library import TorchLibrary
+
+    return TorchLibrary("cpu")
 
 
 @pytest.mark.parametrize(
@@ -24,14 +28,14 @@ def arrays_of(library: str) -> Any:
     [("torch", "fp32"), ("torch", "bf16"), ("numpy", "complex64"), ("numpy", "complex128")],
 )
 def test_a_product_reaches_more_than_one_of_python_would(library: str, precision: str) -> None:
-    rate = product_tflops(Host(), make_precision(precision, "cpu"), 4 * GIB, arrays_of(library))
+    rate = product_tflops(Host(), make_precision(precision, "cpu"), 4 * GIB, library_of(library))
     assert rate is not None
     assert 1e-5 < rate < 100
 
 
 @pytest.mark.parametrize("library", ["torch", "numpy"])
 def test_a_copy_counts_what_is_read_and_what_is_written(library: str) -> None:
-    arrays = arrays_of(library)
+    arrays = library_of(library)
     rate = copy_gb_s(Host(), GIB, arrays)
     assert rate is not None
     source, target = arrays.vector(2**24), arrays.vector(2**24)
@@ -44,7 +48,7 @@ def test_a_copy_counts_what_is_read_and_what_is_written(library: str) -> None:
 
 @pytest.mark.parametrize("library", ["torch", "numpy"])
 def test_without_memory_there_is_no_ceiling(library: str) -> None:
-    arrays = arrays_of(library)
+    arrays = library_of(library)
     precision = make_precision("fp32" if library == "torch" else "complex64", "cpu")
     assert product_tflops(Host(), precision, 1000, arrays) is None
     assert copy_gb_s(Host(), 4, arrays) is None
@@ -52,7 +56,7 @@ def test_without_memory_there_is_no_ceiling(library: str) -> None:
 
 def test_the_data_is_random_with_zero_mean() -> None:
     torch = pytest.importorskip("torch")
-    matrix = TorchArrays("cpu").matrix("bf16", 64)
+    matrix = library_of("torch").matrix("bf16", 64)
     assert matrix.dtype is torch.bfloat16
     assert abs(float(matrix.float().mean())) < 0.1
     assert float(matrix.float().std()) > 0.9

@@ -15,7 +15,8 @@ from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Conditions, M
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers.devices import Device, MemoryUse
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure
-from gpudoctor.tuning.workers.measuring import Bench, Unsupported, time_trial
+from gpudoctor.tuning.workers.library import Library, Unsupported
+from gpudoctor.tuning.workers.measuring import Bench, time_trial
 
 TRIAL = Trial(precision="fp32", batch_size=8, predicted_memory_bytes=900)
 EFFORT = Effort(warmup_steps=2, steps=5, limit_seconds=2.0)
@@ -58,22 +59,13 @@ class StillDevice(Device):
         gc.collect()
 
 
-class PlainLibrary:
+class PlainLibrary(Library):
     """No switches, and a hundred operations in each step."""
-
-    def seed(self, number: int) -> None:
-        pass
 
     def prepare(self, precision: str, settings: Settings) -> Any:
         if settings.allocator:
             raise Unsupported("no such allocator")
         return precision
-
-    def arrange(self, workload: Any, settings: Settings) -> None:
-        pass
-
-    def arranged(self, batch: Any, settings: Settings) -> Any:
-        return batch
 
     def flops(self, step: Callable[[], object]) -> float | None:
         step()

@@ -14,7 +14,8 @@ from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, Measurement, Settings, Tri
 from gpudoctor.tuning.executor import Effort  # noqa: E402
 from gpudoctor.tuning.workers.devices import Host  # noqa: E402
 from gpudoctor.tuning.workers.failures import Failure  # noqa: E402
-from gpudoctor.tuning.workers.measuring import Bench, Unsupported  # noqa: E402
+from gpudoctor.tuning.workers.library import Unsupported  # noqa: E402
+from gpudoctor.tuning.workers.measuring import Bench  # noqa: E402
 from gpudoctor.tuning.workers.torch_library import TorchLibrary  # noqa: E402
 
 nn = torch.nn

@@ -1,4 +1,7 @@
-"""The state that torch, NumPy and Python keep for a whole process: seeded, and put back as it was."""
+"""The state that torch, CuPy, NumPy and Python keep for a whole process: seeded, and put back as it was.
+
+Only what is loaded has a state: nothing is imported here.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
-
 
 def seed(number: int) -> None:
-    """Seed torch on every device, Python, and NumPy where it is loaded."""
-    torch.manual_seed(number)
+    """Seed Python, and torch on every device, NumPy and CuPy."""
     random.seed(number)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(number)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(number)
+    for name in ("numpy", "cupy"):
+        if name in sys.modules:
+            sys.modules[name].random.seed(number)
 
 
 @contextmanager
 def unchanged() -> Iterator[None]:
     """Put random states, default type, gradient mode and the switches of cuDNN and TF32 back as they were."""
-    restore = [*_random_states(), *_modes(), *_switches()]
+    torch = sys.modules.get("torch")
+    restore = [*_random_states()]
+    if torch is not None:
+        restore += [*_torch_random_states(torch), *_modes(torch), *_switches(torch.backends)]
     try:
         yield
     finally:
@@ -34,6 +39,19 @@ def unchanged() -> Iterator[None]:
 
 def _random_states() -> Iterator[Callable[[], Any]]:
     """Yield for each random state a function that puts it back."""
+    python_state = random.getstate()
+    yield lambda: random.setstate(python_state)
+    numpy, cupy = sys.modules.get("numpy"), sys.modules.get("cupy")
+    if numpy is not None:
+        numpy_state = numpy.random.get_state()
+        yield lambda: numpy.random.set_state(numpy_state)
+    if cupy is not None:
+        cupy_state = cupy.random.get_random_state()
+        cupy.random.set_random_state(cupy.random.RandomState(0))  # seeding the old one would change it
+        yield lambda: cupy.random.set_random_state(cupy_state)
+
+
+def _torch_random_states(torch: Any) -> Iterator[Callable[[], Any]]:
     state = torch.get_rng_state()
     yield lambda: torch.set_rng_state(state)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -42,15 +60,9 @@ def _random_states() -> Iterator[Callable[[], Any]]:
     if hasattr(torch, "mps") and torch.backends.mps.is_available():
         mps_state = torch.mps.get_rng_state()
         yield lambda: torch.mps.set_rng_state(mps_state)
-    python_state = random.getstate()
-    yield lambda: random.setstate(python_state)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy_state = numpy.random.get_state()
-        yield lambda: numpy.random.set_state(numpy_state)
 
 
-def _modes() -> Iterator[Callable[[], Any]]:
+def _modes(torch: Any) -> Iterator[Callable[[], Any]]:
     default, gradients = torch.get_default_dtype(), torch.is_grad_enabled()
     yield lambda: torch.set_default_dtype(default)
     yield lambda: torch.set_grad_enabled(gradients)
@@ -59,13 +71,12 @@ def _modes() -> Iterator[Callable[[], Any]]:
     yield lambda: torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
 
 
-def _switches() -> Iterator[Callable[[], Any]]:
+def _switches(backends: Any) -> Iterator[Callable[[], Any]]:
     """Yield for each switch that can be read a function that puts it back.
 
     The older switch of TF32 comes first: to set it sets the newer ones along with it. It cannot be read once the newer
     ones say what it cannot express: RuntimeError, "mix of the legacy and new APIs" (pytorch/pytorch#173731).
     """
-    backends = torch.backends
     cudnn = backends.cudnn
     places = [
         (cudnn, "benchmark"),

@@ -1,0 +1,85 @@
+"""What a trial asks of a library, and what CuPy and NumPy have of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from gpudoctor.model.tuning import Settings
+from gpudoctor.tuning.workers.precision import make_precision
+from gpudoctor.tuning.workload import Workload
+
+BLOCK = 2**20
+"""Random numbers that a vector repeats: a processor takes long to make more."""
+
+
+class Unsupported(Exception):
+    """This trial makes no sense here; the message says why."""
+
+
+class Library:
+    """What torch and the array libraries do differently; by itself, one without models, random numbers and a count."""
+
+    operations = 2
+    """Floating-point operations of one multiplication with addition."""
+
+    def prepare(self, precision: str, settings: Settings) -> Any:
+        """Set the switches of the process; return the precision for the factory.
+
+        Raises:
+            Unsupported: the library has no such switch.
+        """
+
+    def arrange(self, workload: Workload, settings: Settings) -> None:
+        """Change the workload's model as `settings` tell.
+
+        Raises:
+            Unsupported: the workload has nothing to change.
+        """
+
+    def arranged(self, batch: Any, settings: Settings) -> Any:  # noqa: ARG002
+        """Return the batch as `settings` tell."""
+        return batch
+
+    def flops(self, step: Callable[[], object]) -> float | None:  # noqa: ARG002
+        """Return the floating-point operations of a step; None where they cannot be counted."""
+        return None
+
+    def item_bytes(self, precision: str) -> int:
+        """Return the bytes of one number of a matrix."""
+        raise NotImplementedError
+
+    def matrix(self, precision: str, size: int) -> Any:
+        """Return a random square matrix of zero mean."""
+        raise NotImplementedError
+
+    def vector(self, count: int) -> Any:
+        """Return `count` random numbers of four bytes."""
+        raise NotImplementedError
+
+
+class ArrayLibrary(Library):
+    """CuPy on a GPU, NumPy on the CPU; their matrices are complex."""
+
+    operations = 8
+
+    def __init__(self, device_name: str) -> None:
+        self._device_name = device_name
+        self._arrays: Any = import_module("numpy" if device_name == "cpu" else "cupy")
+
+    def prepare(self, precision: str, settings: Settings) -> Any:
+        if settings != Settings():
+            raise Unsupported("CuPy and NumPy have no such settings")
+        return make_precision(precision, self._device_name)
+
+    def item_bytes(self, precision: str) -> int:
+        return 8 if precision == "complex64" else 16
+
+    def matrix(self, precision: str, size: int) -> Any:
+        normal = self._arrays.random.standard_normal
+        return (normal((size, size)) + 1j * normal((size, size))).astype(precision)
+
+    def vector(self, count: int) -> Any:
+        block = self._arrays.random.standard_normal(min(count, BLOCK)).astype("float32")
+        return self._arrays.tile(block, -(-count // BLOCK))[:count]
