@@ -23,7 +23,6 @@ class Cupy(QueuedGpu):
         self.monitor = open_monitor(uuid=None, pci_bus_id=self._device.pci_bus_id, module_path=pynvml_path)
 
     def memory_use(self) -> MemoryUse:
-        """Return what the pool holds, and what of it is in use."""
         self.synchronize()
         gc.collect()
         held = int(self._pool.total_bytes())
@@ -39,7 +38,6 @@ class Cupy(QueuedGpu):
         return float(cupy.cuda.get_elapsed_time(before, after))
 
     def limit_memory(self, limit_bytes: int) -> None:
-        """Let the pool have no more than that: beyond it, it raises OutOfMemoryError."""
         self._pool.set_limit(size=limit_bytes)
 
     def is_full(self) -> bool:

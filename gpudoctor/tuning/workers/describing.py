@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -58,45 +58,57 @@ def describe_torch(device: Device) -> TunedDevice:
     import torch
 
     if device.kind == "cuda":
-        return _describe_cuda(device, torch)
-    total, free = host_memory()
-    if device.kind == "mps":
-        with suppress(AttributeError):  # recommended_max_memory came with torch 2.4
-            total = free = int(torch.mps.recommended_max_memory())
-    supported, refused = _by_trying(torch, device.kind)
-    return TunedDevice(
-        kind=device.kind,
-        name=_processor_name(),
-        memory_total_bytes=total,
-        memory_usable_bytes=free,
-        threads=torch.get_num_threads() if device.kind == "cpu" else None,
-        precisions=supported,
-        unsupported=refused,
-        torch_version=str(torch.__version__),
-        cupy_version=_version_of("cupy"),
+        properties = torch.cuda.get_device_properties(device.name)
+        hip = torch.version.hip
+        capability = None if hip else (int(properties.major), int(properties.minor))
+        supported, refused = cuda_precisions(capability, bf16_native=_bf16_native(torch))
+        described = _described(device, str(properties.name), *torch.cuda.mem_get_info(device.name)[::-1])
+        described = replace(
+            described,
+            compute_capability=None if capability is None else "{}.{}".format(*capability),
+            cuda_version=None if hip else torch.version.cuda,
+        )
+    else:
+        supported, refused = _by_trying(torch, device.kind)
+        total, free = host_memory()
+        if device.kind == "mps":
+            with suppress(AttributeError):  # recommended_max_memory came with torch 2.4
+                total = free = int(torch.mps.recommended_max_memory())
+        threads = torch.get_num_threads() if device.kind == "cpu" else None
+        described = replace(_described(device, _processor_name(), total, free), threads=threads)
+    return replace(described, torch_version=str(torch.__version__), precisions=supported, unsupported=refused)
+
+
+def describe_arrays(device: Device) -> TunedDevice:
+    """Return what CuPy, or the host, tells of the device. `memory_usable_bytes`: what is free."""
+    if device.kind != "cuda":
+        return replace(_described(device, _processor_name(), *host_memory()), precisions=COMPLEX_PRECISIONS)
+    import cupy
+
+    index = int(device.name.partition(":")[2])
+    properties = cupy.cuda.runtime.getDeviceProperties(index)
+    free, total = cupy.cuda.Device(index).mem_info
+    name = properties["name"]
+    runtime = int(cupy.cuda.runtime.runtimeGetVersion())
+    return replace(
+        _described(device, name.decode() if isinstance(name, bytes) else str(name), total, free),
+        compute_capability=f"{properties['major']}.{properties['minor']}",
+        cuda_version=f"{runtime // 1000}.{runtime % 1000 // 10}",
+        precisions=COMPLEX_PRECISIONS,
     )
 
 
-def _describe_cuda(device: Device, torch: Any) -> TunedDevice:
-    index = int(device.name.partition(":")[2])
-    properties = torch.cuda.get_device_properties(index)
-    free, total = torch.cuda.mem_get_info(index)
-    hip = torch.version.hip
-    capability = None if hip else (int(properties.major), int(properties.minor))
-    supported, refused = cuda_precisions(capability, bf16_native=_bf16_native(torch))
+def _described(device: Device, name: str, total_bytes: int | None, free_bytes: int | None) -> TunedDevice:
+    """Return what is known of any device."""
     return TunedDevice(
-        kind="cuda",
-        index=index,
-        name=str(properties.name),
-        memory_total_bytes=int(total),
-        memory_usable_bytes=int(free),
-        compute_capability=None if capability is None else "{}.{}".format(*capability),
+        kind=device.kind,
+        index=int(device.name.partition(":")[2] or 0),
+        name=name,
+        memory_total_bytes=None if total_bytes is None else int(total_bytes),
+        memory_usable_bytes=None if free_bytes is None else int(free_bytes),
         driver_version=device.driver_version(),
-        cuda_version=None if hip else torch.version.cuda,
-        precisions=supported,
-        unsupported=refused,
-        torch_version=str(torch.__version__),
-        cupy_version=_version_of("cupy"),
+        torch_version=_version_of("torch"),
+        cupy_version=_version_of("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
     )
 
 
@@ -134,14 +146,11 @@ def _by_trying(torch: Any, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]
     refused = {"tf32": "a format of NVIDIA's devices"}
     if kind == "cpu":
         refused["fp16"] = "gradient scaling is for GPUs"
-    supported = ["fp32"]
-    for name, dtype in candidates.items():
-        reason = _why_no_autocast(torch, kind, dtype)
-        if reason:
-            refused[name] = reason
-        else:
-            supported.append(name)
-    return tuple(supported), tuple(f"{name}: {reason}" for name, reason in refused.items())
+    refused.update(
+        {name: reason for name, dtype in candidates.items() if (reason := _why_no_autocast(torch, kind, dtype))}
+    )
+    supported = ("fp32", *(name for name in candidates if name not in refused))
+    return supported, tuple(f"{name}: {reason}" for name, reason in refused.items())
 
 
 def _why_no_autocast(torch: Any, kind: str, dtype: Any) -> str:
@@ -155,51 +164,12 @@ def _why_no_autocast(torch: Any, kind: str, dtype: Any) -> str:
         return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
-def describe_arrays(device: Device) -> TunedDevice:
-    """Return what CuPy, or the host, tells of the device. `memory_usable_bytes`: what is free."""
-    if device.kind != "cuda":
-        total, free = host_memory()
-        return TunedDevice(
-            kind="cpu",
-            name=_processor_name(),
-            memory_total_bytes=total,
-            memory_usable_bytes=free,
-            precisions=COMPLEX_PRECISIONS,
-            torch_version=_version_of("torch"),
-            cupy_version=_version_of("cupy"),
-        )
-    import cupy
-
-    index = int(device.name.partition(":")[2])
-    properties = cupy.cuda.runtime.getDeviceProperties(index)
-    free, total = cupy.cuda.Device(index).mem_info
-    name = properties["name"]
-    runtime = int(cupy.cuda.runtime.runtimeGetVersion())
-    return TunedDevice(
-        kind="cuda",
-        index=index,
-        name=name.decode() if isinstance(name, bytes) else str(name),
-        memory_total_bytes=int(total),
-        memory_usable_bytes=int(free),
-        compute_capability=f"{properties['major']}.{properties['minor']}",
-        driver_version=device.driver_version(),
-        cuda_version=f"{runtime // 1000}.{runtime % 1000 // 10}",
-        precisions=COMPLEX_PRECISIONS,
-        torch_version=_version_of("torch"),
-        cupy_version=_version_of("cupy"),
-    )
-
-
-def _version_of(library: str) -> str | None:
-    """Return the version of the installed package, which for CuPy may be one of several; None where there is none."""
-    for name in _package_names(library):
+def _version_of(*packages: str) -> str | None:
+    """Return the version of the first package that is installed; None where none is."""
+    for name in packages:
         with suppress(PackageNotFoundError):
             return version(name)
     return None
-
-
-def _package_names(library: str) -> Iterable[str]:
-    return ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x") if library == "cupy" else (library,)
 
 
 def _processor_name() -> str:

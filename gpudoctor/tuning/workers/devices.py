@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import Conditions
@@ -31,13 +31,13 @@ class MemoryUse:
     allocation_retries: int = 0
 
 
-class Device(Protocol):
-    """A device as one worker uses it; the methods with a body are those of one without a queue and without sensors."""
+class Device:
+    """A device as one worker uses it. By itself it is one without a queue, without sensors and without a limit."""
 
-    kind: str
+    kind = "cpu"
     """"cuda", "cpu" or "mps"."""
 
-    name: str
+    name = "cpu"
     """As torch writes it: "cuda:0"."""
 
     def begin(self) -> None:
@@ -46,6 +46,7 @@ class Device(Protocol):
 
     def memory_use(self) -> MemoryUse:
         """Return what was used since `begin`. Whoever wants to know what is resident frees the batch first."""
+        return MemoryUse()
 
     def synchronize(self) -> None:
         """Wait until the device has done all that it was given."""
@@ -67,26 +68,30 @@ class Device(Protocol):
         return None
 
     def limit_memory(self, limit_bytes: int) -> None:
-        """Let the process have no more than that, from now on."""
+        """Let the process have no more than that, from now on: beyond it, the library says that memory is full."""
 
     def is_full(self) -> bool:
         """Tell whether next to nothing is left of what the process may use."""
+        return False
 
     def free_memory(self) -> None:
         """Give back what nothing refers to any more."""
+        gc.collect()
 
 
-class QueuedGpu(Device, Protocol):
+class QueuedGpu(Device):
     """A GPU that works through a queue; NVML tells its conditions if there is a monitor."""
 
-    kind: str = "cuda"
+    kind = "cuda"
     monitor: Any
 
     def new_event(self) -> Any:
         """Return an event of the library, which takes the time at its place in the queue."""
+        raise NotImplementedError
 
     def milliseconds_between(self, before: Any, after: Any) -> float:
         """Return the time between two events that the device has reached."""
+        raise NotImplementedError
 
     def time_steps(
         self,
@@ -105,19 +110,14 @@ class QueuedGpu(Device, Protocol):
         return [self.milliseconds_between(*pair) / 1000 for pair in itertools.pairwise(events)], conditions
 
     def conditions(self) -> Conditions:
-        """Return what NVML tells."""
         return Conditions() if self.monitor is None else self.monitor.conditions()
 
     def driver_version(self) -> str | None:
-        """Return what NVML tells."""
         return None if self.monitor is None else self.monitor.driver_version()
 
 
 class Host(Device):
     """The processor and its memory."""
-
-    kind = "cpu"
-    name = "cpu"
 
     def __init__(self) -> None:
         self._base_bytes = _status_bytes("VmRSS") or 0
@@ -125,8 +125,7 @@ class Host(Device):
         self._limit_bytes: int | None = None
 
     def begin(self) -> None:
-        """Free what earlier trials left, and let the kernel begin a new peak of the resident memory."""
-        self.free_memory()
+        super().begin()
         self._watched = _reset_peak()
 
     def memory_use(self) -> MemoryUse:
@@ -135,9 +134,6 @@ class Host(Device):
             return MemoryUse()
         gc.collect()
         return MemoryUse(peak_bytes=self._above_base("VmHWM"), resident_bytes=self._above_base("VmRSS"))
-
-    def synchronize(self) -> None:
-        """Do nothing: the host waits for itself."""
 
     def limit_memory(self, limit_bytes: int) -> None:
         """Let an allocation fail before the kernel ends the process; on Linux only."""
@@ -154,10 +150,6 @@ class Host(Device):
     def is_full(self) -> bool:
         used = self._above_base("VmRSS")
         return self._limit_bytes is not None and used is not None and used > (1 - NEARLY_FULL) * self._limit_bytes
-
-    def free_memory(self) -> None:
-        """Collect what only cycles hold."""
-        gc.collect()
 
     def _above_base(self, field: str) -> int | None:
         value = _status_bytes(field)

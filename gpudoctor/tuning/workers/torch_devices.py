@@ -12,18 +12,17 @@ from gpudoctor.tuning.workers.conditions import Monitor, open_monitor
 from gpudoctor.tuning.workers.devices import NEARLY_FULL, Device, Host, MemoryUse, QueuedGpu
 
 
-def open_device(name: str, pynvml_path: str | None = None) -> Device:
+def open_device(name: str, pynvml_path: str | None) -> Device:
     """Return the device that torch calls `name`."""
-    kind, _, index = name.partition(":")
-    if kind == "cuda":
-        return Cuda(int(index or 0), pynvml_path)
-    return Mps() if kind == "mps" else Host()
+    if name.startswith("cuda:"):
+        return Cuda(int(name.partition(":")[2]), pynvml_path)
+    return Mps() if name == "mps" else Host()
 
 
 class Cuda(QueuedGpu):
     """A GPU of NVIDIA or AMD."""
 
-    def __init__(self, index: int, pynvml_path: str | None = None) -> None:
+    def __init__(self, index: int, pynvml_path: str | None) -> None:
         self.name = f"cuda:{index}"
         self._index = index
         torch.cuda.set_device(index)
@@ -38,7 +37,6 @@ class Cuda(QueuedGpu):
         self._retries = self._allocation_retries()
 
     def memory_use(self) -> MemoryUse:
-        """Return what torch's allocator counted."""
         self.synchronize()
         gc.collect()
         return MemoryUse(
@@ -58,7 +56,6 @@ class Cuda(QueuedGpu):
         return float(before.elapsed_time(after))
 
     def limit_memory(self, limit_bytes: int) -> None:
-        """Let torch's allocator have no more than that: beyond it, it raises its out-of-memory error."""
         total = torch.cuda.get_device_properties(self._index).total_memory
         self._limit_bytes = min(limit_bytes, total)
         torch.cuda.set_per_process_memory_fraction(self._limit_bytes / total, self._index)

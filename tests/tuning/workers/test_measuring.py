@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import weakref
 from collections.abc import Callable
@@ -48,15 +47,6 @@ class StillDevice(Device):
 
     def conditions(self) -> Conditions:
         return Conditions(clock_mhz=1980)
-
-    def limit_memory(self, limit_bytes: int) -> None:
-        pass
-
-    def is_full(self) -> bool:
-        return False
-
-    def free_memory(self) -> None:
-        gc.collect()
 
 
 class PlainLibrary(Library):
