@@ -73,12 +73,10 @@ class Known:
 
     @cached_property
     def memory(self) -> MemoryModel:
-        """Return the bounds of the memory."""
         return model_of(self.usable)
 
     @cached_property
     def times(self) -> StepTimes:
-        """Return the step times."""
         return times_of(self.usable)
 
     @property
@@ -129,7 +127,3 @@ class Known:
         if len(self.times.points) < 2:
             return size / self.largest - 1
         return self.times.rate(size) / self.times.rate(self.largest) - 1
-
-    def add(self, measurement: Measurement) -> Known:
-        """Return what is known with one measurement more."""
-        return Known((*self.measurements, measurement), self.limits)

@@ -140,26 +140,17 @@ def model_of(measurements: Iterable[Measurement]) -> MemoryModel:
     """
     ran = [m for m in measurements if m.status == OK and m.peak_memory_bytes is not None]
     points: dict[int, MemoryPoint] = {}
-    for measurement in ran:
-        point = _point(measurement)
-        known = points.get(point.batch_size, point)
-        points[point.batch_size] = MemoryPoint(
-            batch_size=point.batch_size, peak=max(point.peak, known.peak), held=max(point.held, known.held)
-        )
-    resident = min((m.resident_memory_bytes or 0 for m in ran), default=0)
-    return MemoryModel(points.values(), resident)
+    for m in ran:
+        known = points.get(m.batch_size, MemoryPoint(batch_size=m.batch_size, peak=0, held=0))
+        peak = max(m.peak_memory_bytes or 0, known.peak)
+        held = max(peak, m.reserved_memory_bytes or 0, known.held)
+        points[m.batch_size] = MemoryPoint(batch_size=m.batch_size, peak=peak, held=held)
+    return MemoryModel(points.values(), min((m.resident_memory_bytes or 0 for m in ran), default=0))
 
 
 def _reach(point: MemoryPoint, slope: float, room: float) -> int:
     """Return the batch size at which a line through the point fills the room."""
     return point.batch_size + math.floor((room - point.held) / max(slope, 1.0))
-
-
-def _point(measurement: Measurement) -> MemoryPoint:
-    peak = measurement.peak_memory_bytes or 0
-    return MemoryPoint(
-        batch_size=measurement.batch_size, peak=peak, held=max(peak, measurement.reserved_memory_bytes or 0)
-    )
 
 
 def _upper(points: list[MemoryPoint], resident: int, batch_size: int) -> float:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.record import record
-from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, Measurement, Settings, Trial
+from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, Measurement, Trial
 from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.knowledge import WORTH_IT, Known, Limits
 from gpudoctor.tuning.throughput import gain_per_doubling
@@ -34,8 +34,6 @@ UNCLEAR = 0.004
 
 MULTIPLE, MULTIPLE_FROM = 8, 256
 """Batch sizes from the second on are multiples of the first, as tensor cores want; smaller ones lose too much by it."""
-
-DEFAULTS = Settings()
 
 FAILURES, CORRECTIONS, CONFIRMATIONS = 4, 3, 3
 """After so many batch sizes that failed the climb ends; how many trials the other policies may have."""
@@ -71,14 +69,16 @@ def climb(known: Known) -> int | None:
         return min(known.failed) // 2 or None
     if known.gain(known.reachable) < WORTH_IT:
         return None
-    wanted = known.largest * _growth(known)
     if any(size > known.largest for size in known.failed):
         beyond = _beyond(known)
         if beyond is not None:
             return beyond
         between = rungs(known.largest + 1, known.reachable)
         return between[len(between) // 2] if between else None
-    return wanted if wanted < known.reachable else _top(known)
+    points, growth = known.times.points, STEP if known.tells_memory else DOUBLING
+    if growth == STEP and len(points) > 1 and gain_per_doubling(points[-2], points[-1]) > LEAP_GAIN:
+        growth = LEAP
+    return known.largest * growth if known.largest * growth < known.reachable else _top(known)
 
 
 def _beyond(known: Known) -> int | None:
@@ -94,16 +94,9 @@ def _beyond(known: Known) -> int | None:
     return wanted if wanted <= min(known.memory.largest_proved(limit), largest) else None
 
 
-def _growth(known: Known) -> int:
-    points = known.times.points
-    if not known.tells_memory:
-        return DOUBLING
-    return LEAP if len(points) > 1 and gain_per_doubling(points[-2], points[-1]) > LEAP_GAIN else STEP
-
-
 def _top(known: Known) -> int | None:
     """Return the largest batch size to try, a rung if that is as good; None where it promises no gain."""
-    rung = rung_below(known.reachable)
+    rung = rungs(1, known.reachable)[-1]
     top = known.reachable if known.reachable < MULTIPLE_FROM else known.reachable // MULTIPLE * MULTIPLE
     size = top if known.gain(top) - known.gain(rung) > WORTH_IT else rung
     return size if size > known.largest and known.gain(size) > WORTH_IT else None
@@ -163,28 +156,18 @@ def rungs(low: int, high: int) -> list[int]:
     return sorted(rung for power in powers for rung in {power, power + power // 2} if low <= rung <= high)
 
 
-def rung_below(size: int) -> int:
-    """Return the largest rung that is not above `size`."""
-    return rungs(1, size)[-1]
-
-
 def _every_power(known: Known) -> int | None:
     """Return the next power of two, then the largest batch that fits; None where memory ran out, or will."""
     if not known.usable:
         return climb(known)
     if known.refused or known.failed:
         return None
-    limit, wanted = known.limits.memory_bytes, known.largest * 2
-    if known.limits.largest_batch is not None and wanted > known.limits.largest_batch:
-        return _last(known, known.limits.largest_batch)
-    if known.memory and limit is not None and known.memory.estimate(wanted) > limit:
-        return _last(known, known.reachable)
+    limit, largest, wanted = known.limits.memory_bytes, known.limits.largest_batch, known.largest * 2
+    too_many = largest is not None and wanted > largest
+    too_large = known.memory and limit is not None and known.memory.estimate(wanted) > limit
+    if too_many or too_large:  # the largest that may be tried, which the data set bounds too
+        return known.reachable if known.reachable > known.largest else None
     return wanted
-
-
-def _last(known: Known, size: int) -> int | None:
-    size = min(size, known.reachable)
-    return size if size > known.largest else None
 
 
 Policy = Callable[[Known], int | None]
@@ -205,40 +188,13 @@ def search(
     precision: str,
     limits: Limits,
     observe: Callable[[Measurement], None],
-    settings: Settings = DEFAULTS,
+    policies: Iterable[tuple[Policy, float]] = SEARCH,
 ) -> SearchResult:
     """Return the best batch size of a precision, and everything that was measured on the way.
 
     observe: is told of each measurement as soon as it is there.
-    """
-    return _follow(SEARCH, executor, Trial(precision=precision, batch_size=0, settings=settings), limits, observe)
-
-
-def exhaustive(
-    executor: Executor,
-    precision: str,
-    limits: Limits,
-    observe: Callable[[Measurement], None],
-    settings: Settings = DEFAULTS,
-) -> SearchResult:
-    """Return the same after measuring every power of two that fits, and the largest batch that does.
-
-    Memory runs out once at most, where the estimate does not foresee it; the deadline does not count.
-    """
-    trial = Trial(precision=precision, batch_size=0, settings=settings)
-    return _follow(EXHAUSTIVE, executor, trial, replace(limits, deadline=math.inf), observe)
-
-
-def _follow(
-    policies: Iterable[tuple[Policy, float]],
-    executor: Executor,
-    trial: Trial,
-    limits: Limits,
-    observe: Callable[[Measurement], None],
-) -> SearchResult:
-    """Measure what the policies ask for, one after another.
-
-    A recording answers with the nearest size that it has: what it answered so once is not asked again.
+    policies: say what to measure, one after another. A recording answers with the nearest size that it has: what it
+        answered so once is not asked again.
     """
     known = Known((), limits)
     answered: dict[int, int] = {}
@@ -248,48 +204,48 @@ def _follow(
             size = policy(known)
             if size is None or answered.get(size, size) != size:
                 break
-            measurement = _measure(executor, replace(trial, batch_size=size), known)
+            measurement = _measure(executor, precision, size, known)
             if measurement is None:
                 break
             observe(measurement)
             answered[size] = measurement.batch_size
-            known = known.add(measurement)
-    return result_of(trial.precision, known.measurements, limits)
+            known = Known((*known.measurements, measurement), limits)
+    return result_of(precision, known.measurements, limits)
+
+
+def exhaustive(
+    executor: Executor, precision: str, limits: Limits, observe: Callable[[Measurement], None]
+) -> SearchResult:
+    """Return the same after measuring every power of two that fits, and the largest batch that does.
+
+    Memory runs out once at most, where the estimate does not foresee it; the deadline does not count.
+    """
+    return search(executor, precision, replace(limits, deadline=math.inf), observe, EXHAUSTIVE)
 
 
 def result_of(precision: str, measurements: tuple[Measurement, ...], limits: Limits) -> SearchResult:
     """Return what the measurements of one precision come to, also where the search could not end."""
     known = Known(measurements, limits)
-    return SearchResult(
-        precision=precision,
-        measurements=known.measurements,
-        best=_best(known),
-        max_batch_size=known.safe,
-    )
+    size, best = None if known.refused else chosen(known), None
+    if size is not None:
+        measured = [m for m in known.usable if m.batch_size == size]
+        best = replace(measured[-1], step_seconds=tuple(second for m in measured for second in m.step_seconds))
+    return SearchResult(precision=precision, measurements=known.measurements, best=best, max_batch_size=known.safe)
 
 
-def _measure(executor: Executor, trial: Trial, known: Known) -> Measurement | None:
+def _measure(executor: Executor, precision: str, size: int, known: Known) -> Measurement | None:
     """Measure one batch size; what is predicted of its memory goes with it.
 
     None where the user's code fails on a single sample, tried because two did not fit: batch normalisation does.
     """
-    predicted = known.memory.estimate(trial.batch_size) if known.memory else None
+    predicted = known.memory.estimate(size) if known.memory else None
     effort, left = known.limits.effort, known.limits.deadline - executor.now()
     try:
         return executor.measure(
-            replace(trial, predicted_memory_bytes=predicted),
+            Trial(precision=precision, batch_size=size, predicted_memory_bytes=predicted),
             replace(effort, limit_seconds=min(effort.limit_seconds, left)),
         )
     except WorkloadError:
-        if trial.batch_size == 1 and known.failed:
+        if size == 1 and known.failed:
             return None
         raise
-
-
-def _best(known: Known) -> Measurement | None:
-    """Return the measurement of the chosen batch size."""
-    size = None if known.refused else chosen(known)
-    if size is None:
-        return None
-    measured = [m for m in known.usable if m.batch_size == size]
-    return replace(measured[-1], step_seconds=tuple(second for m in measured for second in m.step_seconds))

@@ -30,14 +30,10 @@ def candidates(device: TunedDevice) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "allocator", {"allocator": "expandable_segments:True"}
     yield "channels_last", {"channels_last": True}
     if device.kind == "cpu":
-        for threads in _thread_counts(device.threads):
+        used = device.threads or 1
+        for threads in (used // 2, used * 2) if used > 1 else ():  # hyper-threads may help or hurt
             yield f"threads={threads}", {"threads": threads}
     yield "compile", {"compile": True}
-
-
-def _thread_counts(used: int | None) -> tuple[int, ...]:
-    """Return half and double of what the library uses by itself: hyper-threads may help or hurt."""
-    return (used // 2, used * 2) if used and used > 1 else ()
 
 
 def improve(

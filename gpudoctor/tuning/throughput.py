@@ -84,15 +84,14 @@ def times_of(measurements: Iterable[Measurement]) -> StepTimes:
     """
     steps: dict[int, list[float]] = {}
     for measurement in measurements:
-        if measurement.status == OK and measurement.step_seconds and rankable(measurement):
+        is_steady = (noise(measurement) or 0.0) <= RANK_NOISE
+        if measurement.status == OK and measurement.step_seconds and is_steady:
             steps.setdefault(measurement.batch_size, []).extend(measurement.step_seconds)
-    return StepTimes(_point(batch_size, seconds) for batch_size, seconds in steps.items())
-
-
-def rankable(measurement: Measurement) -> bool:
-    """Tell whether the timing is steady enough to be compared with others."""
-    found = noise(measurement)
-    return found is None or found <= RANK_NOISE
+    medians = {batch_size: statistics.median(seconds) for batch_size, seconds in steps.items()}
+    return StepTimes(
+        TimePoint(batch_size=size, seconds=median, error_seconds=median * relative_error(steps[size]))
+        for size, median in medians.items()
+    )
 
 
 def relative_error(seconds: Sequence[float]) -> float:
@@ -111,11 +110,6 @@ def gain_per_doubling(low: TimePoint, high: TimePoint) -> float:
     """Return by which share the throughput grows each time the batch size doubles from one point to the other."""
     doublings = math.log2(high.batch_size / low.batch_size)
     return float((high.rate / low.rate) ** (1 / doublings)) - 1
-
-
-def _point(batch_size: int, seconds: Sequence[float]) -> TimePoint:
-    median = statistics.median(seconds)
-    return TimePoint(batch_size=batch_size, seconds=median, error_seconds=median * relative_error(seconds))
 
 
 def _through(low: TimePoint, high: TimePoint) -> Line:

@@ -10,7 +10,7 @@ from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Mea
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.knowledge import Known, Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import SearchResult, climb, exhaustive, knee, result_of, rung_below, rungs, search
+from gpudoctor.tuning.search import SearchResult, climb, exhaustive, knee, result_of, rungs, search
 from tests.tuning.simulated_device import GIB, PLAIN, Scenario, SimulatedDevice
 
 MIB = 2**20
@@ -213,7 +213,7 @@ def test_nothing_measured_has_no_knee() -> None:
 
 def test_rungs() -> None:
     assert rungs(1, 16) == [1, 2, 3, 4, 6, 8, 12, 16]
-    assert [rung_below(size) for size in (1, 2, 5, 100)] == [1, 2, 4, 96]
+    assert [rungs(1, size)[-1] for size in (1, 2, 5, 100)] == [1, 2, 4, 96]
 
 
 @pytest.mark.parametrize(
