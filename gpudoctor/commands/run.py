@@ -18,7 +18,7 @@ from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
-    from gpudoctor.watching.report import WatchedRun
+    from gpudoctor.watching.verdict import WatchedRun
 
 
 @click.command(
@@ -50,8 +50,7 @@ def run(command: tuple[str, ...], profile: str | None, every: float, format_name
     The streams are the program's own. The variables of the profile win over those of the environment.
     """
     from gpudoctor.watching.program import Program
-    from gpudoctor.watching.report import WatchedRun
-    from gpudoctor.watching.verdict import what_held_back
+    from gpudoctor.watching.verdict import WatchedRun, what_held_back
     from gpudoctor.watching.watcher import Watcher
 
     if profile is None and os.path.isfile(FILE_NAME):

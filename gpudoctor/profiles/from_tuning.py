@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from gpudoctor.errors import UsageError
+from gpudoctor.model import DriverVersion, fingerprint_memory, fingerprint_value
 from gpudoctor.model.profile import Profile
 from gpudoctor.model.tuning import Recommendation, TunedDevice, Tuning
 from gpudoctor.parsers.profile_variables import (
@@ -23,7 +25,6 @@ from gpudoctor.parsers.profile_variables import (
     is_allowed,
 )
 from gpudoctor.profiles.env_file import is_name
-from gpudoctor.profiles.fingerprint import fingerprint_of
 
 # PyTorch 2.9 names PYTORCH_ALLOC_CONF in its messages and passes over expandable_segments in it; 2.11 reads it.
 # Source: https://github.com/pytorch/pytorch/issues/183387, https://github.com/karpathy/autoresearch/pull/588
@@ -57,46 +58,64 @@ def profile_of(tuning: Tuning, assignments: Sequence[str] = (), created_at: str 
 
 
 def _recommended(tuning: Tuning, advice: Recommendation, created_at: str | None) -> Profile:
+    device, settings = tuning.device, advice.settings
     return Profile(
-        device=f"cuda:{tuning.device.index}" if tuning.device.kind == "cuda" else tuning.device.kind,
+        device=f"cuda:{device.index}" if device.kind == "cuda" else device.kind,
         precision=advice.precision,
         batch_size=advice.batch_size,
         max_batch_size=advice.max_batch_size,
         workload=allowed(tuning.workload.name),
         mode=allowed(tuning.workload.mode),
-        fingerprint=fingerprint_of(tuning.device),
+        fingerprint=fingerprint_of(device),
         created_at=created_at or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         throughput=round(advice.throughput, 3),
         unit=allowed(advice.unit),
-        channels_last=advice.settings.channels_last,
-        cudnn_benchmark=advice.settings.cudnn_benchmark,
-        compile=advice.settings.compile,
-        pinned_memory=advice.settings.pin_memory,
-        non_blocking=advice.settings.non_blocking,
-        workers=advice.settings.loader_workers,
-        frameworks=_framework_variables(advice, tuning.device),
+        channels_last=settings.channels_last,
+        cudnn_benchmark=settings.cudnn_benchmark,
+        compile=settings.compile,
+        pinned_memory=settings.pin_memory,
+        non_blocking=settings.non_blocking,
+        workers=settings.loader_workers,
+        frameworks=_framework_variables(advice, device.torch_version),
         warnings=(*tuning.warnings, *advice.warnings),
     )
 
 
-def _framework_variables(advice: Recommendation, device: TunedDevice) -> dict[str, str]:
+def fingerprint_of(device: TunedDevice) -> str:
+    """Return what a profile was found on, the device with its versions, in one readable value.
+
+        device:NVIDIA_H200,memory:140.4GiB,driver:550.54.15,torch:2.13.0+cu130,cupy:13.6.0
+
+    A part that is unknown or absent is left out. gpudoctor/conclusions/fingerprint.py compares it with a machine.
+    """
+    cuda = device.kind == "cuda"
+    memory, driver = device.memory_total_bytes, device.driver_version
+    with suppress(ValueError):
+        driver = str(DriverVersion.parse(driver)) if driver else None  # "535.54.03", never "535.54.3"
+    parts = {
+        "device": device.name if cuda else device.kind,
+        "memory": fingerprint_memory(memory) if cuda and memory else None,
+        "driver": driver if cuda else None,
+        "torch": device.torch_version,
+        "cupy": device.cupy_version,
+    }
+    return ",".join(f"{name}:{fingerprint_value(text)}" for name, text in parts.items() if text)
+
+
+def _framework_variables(advice: Recommendation, torch_version: str | None) -> dict[str, str]:
     """Return the variables that PyTorch reads, so that a program needs no change for them."""
     variables = {}
     if advice.settings.allocator:
-        variables[_allocator_variable(device.torch_version)] = advice.settings.allocator
+        match = re.match(r"(\d{1,4})\.(\d{1,4})", torch_version or "")
+        release = (int(match[1]), int(match[2])) if match else (0, 0)
+        new, old = ALLOCATOR_VARIABLES  # every release reads the old one, some with a warning
+        name = new if release >= FIRST_RELEASE_WITH_NEW_ALLOCATOR_VARIABLE else old
+        variables[name] = advice.settings.allocator
     if advice.settings.threads:
         variables[THREADS_VARIABLE] = str(advice.settings.threads)
     if advice.precision == "tf32":
         variables[TF32_VARIABLE] = "1"
     return variables
-
-
-def _allocator_variable(torch_version: str | None) -> str:
-    """Return the name that this release reads; every release reads the old one, some with a warning."""
-    new, old = ALLOCATOR_VARIABLES
-    match = re.match(r"(\d{1,4})\.(\d{1,4})", torch_version or "")
-    release = (int(match[1]), int(match[2])) if match else (0, 0)
-    return new if release >= FIRST_RELEASE_WITH_NEW_ALLOCATOR_VARIABLE else old
 
 
 def check_assignments(assignments: Sequence[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gpudoctor.model.codec import to_json
-from gpudoctor.watching.report import SCHEMA, WatchedRun
+from gpudoctor.watching.verdict import SCHEMA, WatchedRun
 
 
 def render(run: WatchedRun) -> str:

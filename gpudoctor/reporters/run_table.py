@@ -10,8 +10,8 @@ from gpudoctor.reporters.quantities import duration, gibibytes
 from gpudoctor.reporters.terminal import NARROWEST, encodable
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.untrusted import clean
-from gpudoctor.watching.report import WatchedRun
 from gpudoctor.watching.samples import DeviceSample, WatchedDevice
+from gpudoctor.watching.verdict import WatchedRun
 
 _KINDS = {"none": "healthy", "unused": "error", "unwatched": "info", "too-short": "info"}
 

@@ -73,22 +73,20 @@ def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
         Unwatchable: there is none.
     """
     count = gate.ask("nvmlDeviceGetCount").get("value") or 0
-    handles = [(index, *gate.call("nvmlDeviceGetHandleByIndex", index)) for index in range(count)]
-    if all(failure is not None for _, _, failure in handles):
+    asked = ((index, *gate.call("nvmlDeviceGetHandleByIndex", index)) for index in range(count))
+    handles = [(index, handle) for index, handle, failure in asked if failure is None]
+    if not handles:
         raise Unwatchable("NVML tells of no GPU that can be used")
-    for index, handle, failure in handles:
-        if failure is None:
-            limit = gate.ask("nvmlDeviceGetEnforcedPowerLimit", handle).get("value")
-            yield (
-                WatchedDevice(
-                    nvml_index=index,
-                    name=gate.ask("nvmlDeviceGetName", handle).get("value"),
-                    memory_total_bytes=_memory(gate, handle).get("total"),
-                    power_limit_watts=None if limit is None else limit / 1000,
-                    clock_max_mhz=gate.ask("nvmlDeviceGetMaxClockInfo", handle, SM).get("value"),
-                ),
-                handle,
-            )
+    for index, handle in handles:
+        limit = gate.ask("nvmlDeviceGetEnforcedPowerLimit", handle).get("value")
+        device = WatchedDevice(
+            nvml_index=index,
+            name=gate.ask("nvmlDeviceGetName", handle).get("value"),
+            memory_total_bytes=_memory(gate, handle).get("total"),
+            power_limit_watts=None if limit is None else limit / 1000,
+            clock_max_mhz=gate.ask("nvmlDeviceGetMaxClockInfo", handle, SM).get("value"),
+        )
+        yield device, handle
 
 
 def _sample(gate: Gate, nvml_index: int, handle: Any) -> DeviceSample:
@@ -107,11 +105,8 @@ def _sample(gate: Gate, nvml_index: int, handle: Any) -> DeviceSample:
 
 
 def _memory(gate: Gate, handle: Any) -> dict[str, int]:
-    answer = gate.ask("nvmlDeviceGetMemoryInfo", handle, MEMORY_V2)
-    if "error" in answer:
-        answer = gate.ask("nvmlDeviceGetMemoryInfo", handle)
-    memory: dict[str, int] = answer.get("value") or {}
-    return memory
+    found = gate.ask("nvmlDeviceGetMemoryInfo", handle, MEMORY_V2).get("value")
+    return found or gate.ask("nvmlDeviceGetMemoryInfo", handle).get("value") or {}
 
 
 def _is_used(gate: Gate, handle: Any) -> bool | None:

@@ -9,6 +9,8 @@ from typing import Annotated
 from gpudoctor.model.record import Fact, record
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 
+SCHEMA = "gpudoctor/run/1"
+
 FEWEST_SAMPLES = 5
 IDLE_BELOW_PERCENT = 10
 MOST_OF_THE_TIME = 0.5
@@ -39,6 +41,19 @@ class Reason:
 
 
 @record
+class WatchedRun:
+    """A program that has ended, and what held the GPU back meanwhile."""
+
+    command: tuple[str, ...]
+    exit_status: int
+    elapsed_seconds: float
+    every_seconds: Annotated[float, Fact("between two samples, unless the run was so long that they were thinned")]
+    profile: Annotated[str | None, Fact("file of the env profile that it ran with")] = None
+    watch: Watch
+    reasons: tuple[Reason, ...]
+
+
+@record
 class _Used:
     """A device that the program used, and its samples from the first use on, side by side with those of the program."""
 
@@ -47,7 +62,16 @@ class _Used:
 
     def values(self, field: str) -> list[float]:
         """Return the known values of a field of `DeviceSample`."""
-        return [value for _, sample in self.samples if (value := getattr(sample, field)) is not None]
+        return _known((sample for _, sample in self.samples), field)
+
+    def reason(self, kind: str, sentence: str, advice: str = "", share: float | None = None) -> Reason:
+        """Return a reason; `sentence` goes on after "GPU 0"."""
+        index = self.device.nvml_index
+        return Reason(kind=kind, sentence=f"GPU {index} {sentence}", advice=advice, share=share, nvml_index=index)
+
+
+def _known(samples: Iterable[DeviceSample], field: str) -> list[float]:
+    return [value for sample in samples if (value := getattr(sample, field)) is not None]
 
 
 def what_held_back(watch: Watch) -> tuple[Reason, ...]:
@@ -130,23 +154,21 @@ def _reasons(used: _Used) -> tuple[Reason, ...]:
     if len(used.samples) < FEWEST_SAMPLES:
         return (_too_short(len(used.samples)),)
     found = (*_idle(used), *_throttled(used), *_memory(used))
-    return found or (_nothing(used),)
+    if found:
+        return found
+    utilizations = used.values("utilization_percent")
+    told = f": utilisation {median(utilizations):.0f} % (median)" if utilizations else ""
+    sentence = f"nothing that is watched held GPU {used.device.nvml_index} back{told}"
+    return (Reason(kind="none", sentence=sentence, nvml_index=used.device.nvml_index),)
 
 
 def _idle(used: _Used) -> Iterator[Reason]:
-    known = [(all_, own) for all_, own in used.samples if own.utilization_percent is not None]
-    idle = [all_ for all_, own in known if (own.utilization_percent or 0) < IDLE_BELOW_PERCENT]
+    known = [(all_, own.utilization_percent) for all_, own in used.samples if own.utilization_percent is not None]
+    idle = [all_ for all_, percent in known if percent < IDLE_BELOW_PERCENT]
     share = len(idle) / len(known) if known else 0.0
-    if share <= MOST_OF_THE_TIME:
-        return
-    cause, advice = _meanwhile([sample.cpu_cores for sample in idle if sample.cpu_cores is not None])
-    yield Reason(
-        kind="idle",
-        sentence=f"{_name(used)} was idle {share:.0%} of the time since its first use{cause}",
-        advice=advice,
-        share=share,
-        nvml_index=used.device.nvml_index,
-    )
+    if share > MOST_OF_THE_TIME:
+        cause, advice = _meanwhile([sample.cpu_cores for sample in idle if sample.cpu_cores is not None])
+        yield used.reason("idle", f"was idle {share:.0%} of the time since its first use{cause}", advice, share)
 
 
 def _meanwhile(cpu_cores: Sequence[float]) -> tuple[str, str]:
@@ -179,28 +201,22 @@ def _throttled(used: _Used) -> Iterator[Reason]:
         ("power", _POWER, "at its power limit", "a limit below the default is raised by: sudo nvidia-smi -pl WATTS"),
         ("slowdown", {"hw_slowdown"}, "held down by its hardware", "see to power supply and cooling"),
     ):
-        held = [sample for sample in known if names & set(sample.throttle_reasons or ())]
-        if kind == "slowdown":  # the general sign, which goes with the two others
-            held = [sample for sample in held if not (_THERMAL | _POWER) & set(sample.throttle_reasons or ())]
+        general = _THERMAL | _POWER if kind == "slowdown" else set()  # that sign goes with the two others
+        reasons = [(sample, set(sample.throttle_reasons or ())) for sample in known]
+        held = [sample for sample, seen in reasons if names & seen and not general & seen]
         if known and len(held) / len(known) >= THROTTLED_FROM:
             share = len(held) / len(known)
-            yield Reason(
-                kind=kind,
-                sentence=f"{_name(used)} was {cause} {share:.0%} of the time{_numbers(used.device, held)}",
-                advice=advice,
-                share=share,
-                nvml_index=used.device.nvml_index,
-            )
+            sentence = f"was {cause} {share:.0%} of the time{_numbers(used.device, held)}"
+            yield used.reason(kind, sentence, advice, share)
 
 
-def _numbers(device: WatchedDevice, held: Iterable[DeviceSample]) -> str:
+def _numbers(device: WatchedDevice, held: Sequence[DeviceSample]) -> str:
     """Return ": at most 87 °C, 698 of 700 W, SM clock 1,410 of 1,980 MHz" of the samples in which it was held down."""
     parts = []
-    temperatures = [sample.temperature_celsius for sample in held if sample.temperature_celsius is not None]
-    watts = [sample.power_watts for sample in held if sample.power_watts is not None]
-    clocks = [sample.clock_mhz for sample in held if sample.clock_mhz is not None]
+    temperatures = _known(held, "temperature_celsius")
+    watts, clocks = _known(held, "power_watts"), _known(held, "clock_mhz")
     if temperatures:
-        parts.append(f"up to {max(temperatures)} °C")
+        parts.append(f"up to {max(temperatures):.0f} °C")
     if watts:
         limit = "" if device.power_limit_watts is None else f" of {device.power_limit_watts:,.0f}"
         parts.append(f"{median(watts):,.0f}{limit} W")
@@ -215,25 +231,6 @@ def _memory(used: _Used) -> Iterator[Reason]:
     if not total or not values or max(values) / total < MEMORY_NEAR_LIMIT_FROM:
         return
     share = max(values) / total
-    yield Reason(
-        kind="memory",
-        sentence=f"{_name(used)} was near the end of its memory: "
-        f"{max(values) / 2**30:.1f} of {total / 2**30:.1f} GiB ({share:.0%}), what allocators keep included",
-        advice="a batch size that is safe: gpudoctor tune",
-        share=share,
-        nvml_index=used.device.nvml_index,
-    )
-
-
-def _nothing(used: _Used) -> Reason:
-    utilizations = used.values("utilization_percent")
-    told = f": utilisation {median(utilizations):.0f} % (median)" if utilizations else ""
-    return Reason(
-        kind="none",
-        sentence=f"nothing that is watched held {_name(used)} back{told}",
-        nvml_index=used.device.nvml_index,
-    )
-
-
-def _name(used: _Used) -> str:
-    return f"GPU {used.device.nvml_index}"
+    used_gib = f"{max(values) / 2**30:.1f} of {total / 2**30:.1f} GiB ({share:.0%})"
+    sentence = f"was near the end of its memory: {used_gib}, what allocators keep included"
+    yield used.reason("memory", sentence, "a batch size that is safe: gpudoctor tune", share)

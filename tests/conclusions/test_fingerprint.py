@@ -5,7 +5,7 @@ import pytest
 from gpudoctor.conclusions.fingerprint import FITS, STALE, UNDECIDED, compare, fingerprint, fit
 from gpudoctor.model import Cupy, Device, Driver, DriverVersion, FoundProfile, PackageVersion, Torch
 from gpudoctor.model.tuning import TunedDevice
-from gpudoctor.profiles.fingerprint import fingerprint_of
+from gpudoctor.profiles.from_tuning import fingerprint_of
 from tests.profiles.samples import FINGERPRINT
 
 GIB = 2**30

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from gpudoctor.conclusions.fingerprint import parts_of
 from gpudoctor.errors import UsageError
-from gpudoctor.model.tuning import Settings, Tuning
-from gpudoctor.profiles.from_tuning import check_assignments, profile_of
-from tests.profiles.samples import H200, PROFILE, RECOMMENDATION, TUNING
+from gpudoctor.model.tuning import Settings, TunedDevice, Tuning
+from gpudoctor.profiles.from_tuning import check_assignments, fingerprint_of, profile_of
+from tests.profiles.samples import FINGERPRINT, H200, PROFILE, RECOMMENDATION, TUNING
 
 
 def own(*assignments: str, tuning: Tuning = TUNING) -> dict[str, str]:
@@ -102,3 +103,18 @@ def test_the_device_is_named_as_torch_names_it() -> None:
         return profile_of(replace(TUNING, device=replace(H200, kind=kind, index=index))).device
 
     assert (device("cuda", 3), device("cpu", 0), device("mps", 0)) == ("cuda:3", "cpu", "mps")
+
+
+def test_a_fingerprint_can_be_read() -> None:
+    assert fingerprint_of(H200) == FINGERPRINT
+
+
+def test_a_fingerprint_leaves_out_what_is_not_known_or_not_there() -> None:
+    bare = TunedDevice(kind="cuda", name="Tesla T4")
+    assert fingerprint_of(bare) == "device:Tesla_T4"
+    assert fingerprint_of(replace(H200, kind="cpu", name="EPYC", cupy_version=None)) == "device:cpu,torch:2.13.0+cu130"
+
+
+def test_a_separator_in_a_name_makes_no_other_part_of_a_fingerprint() -> None:
+    odd = TunedDevice(kind="cuda", name="A,torch:9", driver_version="x,y")
+    assert parts_of(fingerprint_of(odd)) == {"device": "A_torch_9", "driver": "x_y"}
