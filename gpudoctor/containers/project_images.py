@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudoctor.containers.builds.context import TooLarge
+from gpudoctor.containers.builds.context import TooLarge, is_below
 from gpudoctor.containers.builds.plan import Plan
+from gpudoctor.containers.builds.tracing import ResolvedCopy
+from gpudoctor.containers.comparison import MAXIMUM_NAMED, compared, image_path_of
+from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.arguments import differing_arguments, differing_defaults
 from gpudoctor.containers.images.base_images import has_base_moved, is_built_on, tag_built_on
-from gpudoctor.containers.images.facts import ImageFacts
-from gpudoctor.containers.images.lost_image import look_at_orphan
+from gpudoctor.containers.images.facts import ImageFacts, read_copied
+from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.other_tags import fresh_tags
 from gpudoctor.containers.images.outside_copies import moved_sources
-from gpudoctor.containers.images.reader import Files
+from gpudoctor.containers.images.reader import ContainerFiles, Files
 from gpudoctor.containers.packages.installed import packages_of
 from gpudoctor.containers.packages.requirements import platform_of, unmet, wanted_by
 from gpudoctor.containers.packages.shadowing import copied_packages, shadowing
 from gpudoctor.containers.running import look_at_container
-from gpudoctor.model.images import CopiedFiles, ProjectImage
+from gpudoctor.model.images import CopiedFiles, ProjectImage, RunningContainer
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -59,13 +62,59 @@ def _container(api: APIClient, facts: ImageFacts, name: str) -> dict[str, Any]:
     try:
         other = ImageFacts(api, container.image_id, facts.plan)
     except ImageNotFound:
-        return {"container": container, **look_at_orphan(api, container, facts)}
+        return {"container": container, **_look_at_orphan(api, container, facts)}
     is_same = other.about.get("RootFS") == facts.about.get("RootFS")
     return {
         "container": container,
         "container_instructions": () if is_same else other.instructions(),
         "container_fits": other.fit.fits or not facts.fit.fits,
     }
+
+
+def _look_at_orphan(api: APIClient, container: RunningContainer, facts: ImageFacts) -> dict[str, Any]:
+    """Return the fields of ProjectImage that tell of a container whose image is gone: by its own files.
+
+    Engines with containerd's image store drop an image when a build gives its name to another one, while its container
+    goes on. facts: of the image that has the name now.
+    """
+    copies = facts.plan.copies
+    theirs = read_copied(ContainerFiles(api, container.name), copies)
+    with facts.files() as files:
+        mine = read_copied(files, copies)
+    instructions = tuple(_older(copy, container, theirs, mine) for copy in copies)
+    if any(item.stale or item.missing for item in instructions):
+        return {"container_instructions": instructions}
+    created_at = seconds_of(str(api.inspect_container(container.name).get("Created") or ""))
+    if seconds_of(str(facts.about.get("Created") or "")) <= created_at:  # every step of it came out of the cache since
+        return {}
+    return {
+        "unknown": f"the engine has lost the image of container {container.name}, and a step of the one with that name"
+        " was carried out since: it may be another"
+    }
+
+
+def _older(
+    copy: ResolvedCopy, container: RunningContainer, theirs: Mapping[str, ImageFile], mine: Mapping[str, ImageFile]
+) -> CopiedFiles:
+    """Return the files of one COPY that the container has otherwise than the image, and not by its own changes."""
+    hidden = (*container.modified, *(mount.destination for mount in container.mounts))
+    stale, missing = [], []
+    for placed in compared(copy):
+        path = image_path_of(placed, mine)
+        if is_below(path, hidden):
+            continue
+        if path not in theirs and path in mine:
+            missing.append(placed.file.path)
+        elif path in theirs and (path not in mine or theirs[path].identity != mine[path].identity):
+            stale.append(placed.file.path)
+    return CopiedFiles(
+        line=copy.copy.instruction.line,
+        text=copy.copy.instruction.text,
+        stage=copy.copy.stage,
+        compared=len(compared(copy)),
+        stale=tuple(sorted(stale)[:MAXIMUM_NAMED]),
+        missing=tuple(sorted(missing)[:MAXIMUM_NAMED]),
+    )
 
 
 def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,11 +165,9 @@ def _packages(
     packages = packages_of(files, config)
     platform = platform_of(facts.about, packages.python_version)
     wanted = wanted_by(plan, instructions, built_at, platform)
-    shadows = shadowing(files, [folder.path for folder in packages.folders], facts, config)
     return {
         "unmet_requirements": unmet(packages, wanted, platform) if packages.folders else (),
-        "shadowing_packages": shadows.imported,
-        "possibly_shadowing_packages": shadows.possible,
+        **shadowing(files, [folder.path for folder in packages.folders], facts, config),
     }
 
 

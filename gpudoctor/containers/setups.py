@@ -18,8 +18,8 @@ from gpudoctor.containers.engines.connection import EngineUnavailable, connect, 
 from gpudoctor.containers.engines.endpoint import Endpoint, find_endpoint
 from gpudoctor.containers.engines.objects import inspect_container, inspect_image, service_containers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
-from gpudoctor.containers.packages.torch import FoundTorch, find_torch
-from gpudoctor.model import PackageVersion, Symptom, Torch
+from gpudoctor.containers.packages.installed import find_torch
+from gpudoctor.model import Symptom, Torch
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup
 from gpudoctor.parsers.containers import (
@@ -32,7 +32,6 @@ from gpudoctor.parsers.containers import (
     plain,
     variables_of,
 )
-from gpudoctor.parsers.torch_version_file import build_of_version, parse_torch_version_file
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import readable_lines
 
@@ -195,8 +194,7 @@ class _Look:
         from docker.errors import APIError
 
         try:
-            found = find_torch(ContainerFiles(self._api, container), config)
-            return None if found is None else torch_of(found)
+            return find_torch(ContainerFiles(self._api, container), config)
         except (APIError, ValueError):
             return None
 
@@ -230,26 +228,6 @@ def recognised(text: str) -> tuple[Symptom, ...]:
 
     found = recognise(" ".join(" ".join(readable_lines(mask_pasted(text))).split()), source="container")
     return tuple(symptom for _, symptom in found if symptom.kind.startswith(KINDS))
-
-
-def torch_of(found: FoundTorch) -> Torch:
-    """Return the section of a PyTorch that was found by its files.
-
-    Raises:
-        ValueError: its version.py is another file.
-    """
-    if found.version_file:
-        file = parse_torch_version_file(found.version_file)
-        version, build, cuda = file.version, file.build, file.cuda_version
-    else:
-        version, (build, cuda) = found.version, build_of_version(found.version)
-    return Torch(
-        installed=True,
-        version=PackageVersion(version) if version else None,
-        build=build,
-        cuda_version=cuda,
-        location=found.folder,
-    )
 
 
 def _base_of_file(arguments: Mapping[str, Any]) -> str | None:

@@ -15,13 +15,12 @@ from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import CopyComparison, Moment, compare_copy, compared, conclude, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected
-from gpudoctor.containers.images.answer_store import AnswerStore, cache_folder
 from gpudoctor.containers.images.base_images import bases_of, inspect_bases, is_built_on, written_at
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of, match_history
 from gpudoctor.containers.images.layers import Layer, Unreadable
 from gpudoctor.containers.images.reader import Files, real_paths
-from gpudoctor.containers.images.stored_files import StoredFiles
+from gpudoctor.containers.images.stored_files import AnswerStore, StoredFiles, cache_folder
 from gpudoctor.model.images import CopiedFiles
 
 if TYPE_CHECKING:

@@ -1,20 +1,36 @@
-"""The Python packages in an image: which versions of what are installed, without running anything."""
+"""The Python packages in an image: where Python imports from, and which versions of what are there. Nothing is run."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from gpudoctor.containers.images.base_images import environment_of
 from gpudoctor.containers.images.reader import Files
-from gpudoctor.containers.packages.folders import package_paths
+from gpudoctor.containers.packages.start_command import command_of
+from gpudoctor.model import CudaVersion, PackageVersion, Torch
 from gpudoctor.model.record import record
 from gpudoctor.parsers.requirements_files import normalise
+from gpudoctor.parsers.torch_version_file import build_of_version, parse_torch_version_file
+
+PREFIXES = ("/usr/local", "/opt/conda", "/opt/venv", "/venv", "/app/.venv", "/root/.venv", "/usr")
+"""Where images keep a Python, besides the folders that their command and environment name."""
+
+SYSTEM = ("/usr/local", "/usr")
+"""Prefixes of which the Python looks into the home folder of its user too; that of a virtual environment does not."""
+
+VERSIONS = tuple(f"3.{minor}" for minor in range(15, 7, -1))
+MAXIMUM_PREFIXES = 20
+MAXIMUM_PASSWD_BYTES = 256 << 10
 
 LISTED_BYTES = 48 << 20
 """A folder of packages that is larger is not listed: single files of it are asked for."""
 
 LARGEST_VERSION_FILE_BYTES = 64 << 10
 LARGEST_METADATA_BYTES = 1 << 20
+SEARCHED_BYTES = 16 << 20
+"""A folder without the package torch that is larger is not read for its metadata: it may have gigabytes."""
 
 _METADATA = re.compile(r"(?P<name>[A-Za-z0-9][\w.]*)-(?P<version>\d[\w.!+]*?)(?:-py3[\d.]*)?\.(?:dist|egg)-info")
 _VERSION = re.compile(r"""^(?:__version__|version|VERSION)\s*(?::\s*str\s*)?=\s*['"](\d[\w.+!]*)['"]""", re.MULTILINE)
@@ -112,3 +128,93 @@ def packages_of(files: Files, config: Mapping[str, Any]) -> Packages:
     config: of the image or container, as the engine describes it.
     """
     return Packages(files, [PackageFolder(files, path) for path in package_paths(files, config)])
+
+
+def package_paths(files: Files, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the folders of packages that are there, those that the image's program would take first.
+
+    config: of the image or container, as the engine describes it.
+    """
+    environment = environment_of(config)
+    named = (posixpath.normpath(path) for path in environment.get("PYTHONPATH", "").split(":") if path.startswith("/"))
+    candidates = dict.fromkeys((*named, *_installed(files, config, environment)))
+    return tuple(path for path in candidates if files.stat(path) is not None)
+
+
+def _installed(files: Files, config: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield where packages may be installed: beside each Python, and for Debian's own in places of its own."""
+    home = f"{_home(files, config, environment)}/.local"
+    has_home = files.stat(f"{home}/lib") is not None
+    for prefix in _prefixes(config, environment):
+        versions = _versions(files, prefix, environment)
+        if has_home and prefix in SYSTEM:
+            yield from (f"{home}/lib/python{version}/site-packages" for version in versions)
+        if prefix == "/usr":
+            yield from (f"/usr/local/lib/python{version}/dist-packages" for version in versions)
+            yield "/usr/lib/python3/dist-packages"
+        yield from (f"{prefix}/lib/python{version}/site-packages" for version in versions)
+
+
+def _prefixes(config: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str, ...]:
+    programs = [word for word in command_of(config) if re.fullmatch(r"/.+/bin/[^/]+", word)]
+    named = [environment.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DIR")]
+    on_path = [path for path in environment.get("PATH", "").split(":") if path.endswith("/bin") and path != "/bin"]
+    here = f"{str(config.get('WorkingDir') or '/').rstrip('/')}/.venv"
+    found = (
+        *(posixpath.dirname(posixpath.dirname(program)) for program in programs),
+        *named,
+        *(posixpath.dirname(path) for path in on_path),
+        here,
+        *PREFIXES,
+    )
+    return tuple(dict.fromkeys(path.rstrip("/") for path in found if path.startswith("/")))[:MAXIMUM_PREFIXES]
+
+
+def _versions(files: Files, prefix: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the versions that may be below `prefix`: the one its link tells, else all; () where it has no folder."""
+    if files.stat(f"{prefix}/lib") is None:
+        return ()
+    about = files.stat(f"{prefix}/bin/python3")
+    match = re.search(r"python(3\.\d{1,2})$", str((about or {}).get("linkTarget") or ""))
+    told = match[1] if match else ".".join(environment.get("PYTHON_VERSION", "").split(".")[:2])
+    return (told,) if re.fullmatch(r"3\.\d{1,2}", told) else VERSIONS
+
+
+def _home(files: Files, config: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """Return the home folder of the image's user, as the engine finds it."""
+    user = str(config.get("User") or "0").partition(":")[0]
+    if environment.get("HOME", "").startswith("/"):
+        return environment["HOME"].rstrip("/")
+    if user in ("0", "root"):
+        return "/root"
+    text = files.text("/etc/passwd", MAXIMUM_PASSWD_BYTES) or ""
+    users = (line.split(":") for line in text.splitlines())
+    homes = (parts[5] for parts in users if len(parts) > 6 and user in (parts[0], parts[2]))
+    return next(homes, f"/home/{user}").rstrip("/")
+
+
+def find_torch(files: Files, config: Mapping[str, Any]) -> Torch | None:
+    """Return the PyTorch that a program of the image or container would import; None where none is found.
+
+    config: of it, as the engine describes it.
+
+    Raises:
+        ValueError: its version.py is another file.
+    """
+    paths = package_paths(files, config)
+    for path in paths:
+        text = files.text(f"{path}/torch/version.py", LARGEST_VERSION_FILE_BYTES)
+        if text is not None:
+            file = parse_torch_version_file(text)
+            return _torch(f"{path}/torch", file.version, file.build, file.cuda_version)
+    for path in paths:
+        names = map(_METADATA.fullmatch, files.names(path, SEARCHED_BYTES) or ())
+        version = next((match["version"] for match in names if match is not None and match["name"] == "torch"), None)
+        if version is not None:
+            return _torch(path, version, *build_of_version(version))
+    return None
+
+
+def _torch(location: str, version: str | None, build: str | None, cuda_version: CudaVersion | None) -> Torch:
+    known = PackageVersion(version) if version else None
+    return Torch(installed=True, version=known, build=build, cuda_version=cuda_version, location=location)

@@ -5,15 +5,23 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gpudoctor.containers.bounded_files import read_bounded
+from gpudoctor.containers.builds.context import BuildContext
 from gpudoctor.containers.builds.dockerfile import context_mounts
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Step
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 from gpudoctor.containers.packages.installed import Distribution, Packages
-from gpudoctor.containers.packages.requirement_files import Asked, RequirementFile, included_by, read_requirement_file
+from gpudoctor.model import Requirement
 from gpudoctor.model.images import CopiedFiles, UnmetRequirement
 from gpudoctor.model.record import record
-from gpudoctor.parsers.requirements_files import normalise, parse_requirement
+from gpudoctor.parsers.requirements_files import (
+    logical_lines,
+    normalise,
+    parse_pyproject,
+    parse_requirement,
+    parse_setup_cfg,
+)
 
 PLATFORM = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "arm": "armv7l"}
@@ -22,6 +30,13 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "arm": "armv7l
 OF_DEBIAN = "/usr/lib/python3/dist-packages/"
 """Packages of Debian itself: pip constrains only what it installs."""
 
+MAXIMUM_BYTES = 1 << 20
+MAXIMUM_INCLUDED = 50
+MAXIMUM_REQUIREMENTS = 300
+
+_INCLUDES = re.compile(r"(?P<option>-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(?P<path>\S+)")
+_EXTRAS = re.compile(r"[\w.-]+\s*\[([\w., -]+)\]")
+_MAIN_SOURCES = ("pyproject.toml dependencies", "pyproject.toml tool.poetry.dependencies", "setup.cfg install_requires")
 _MAIN_FILES = ("requirements.txt", "pyproject.toml", "setup.cfg")
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg")
 _FILE = re.compile(r"(?:.*[-_.])?requirements?(?:[-_.].*)?\.txt|pyproject\.toml|setup\.cfg")
@@ -30,6 +45,33 @@ _INSTALLS_FILES = re.compile(
     r"\.txt\b|\binstall\b.*\s\.{1,2}(?:[\s\[/;&]|$)|\b(?:poetry|pdm|flit|hatch)\s+install\b|\b(?:uv|pdm)\s+(?:pip\s+)?sync\b"
 )
 _PARTS = re.compile(r"\.\[([\w, -]+)\]|--(?:extra|group|with|extras)[= ]([\w,-]+)")
+
+
+@record
+class Asked:
+    """One package that a file asks for.
+
+    file: path in the context. extras: of the package that are asked for.
+    is_constraint: it says which version it must be where it is installed, not that it must be.
+    """
+
+    name: str
+    specifier: str
+    file: str
+    extras: tuple[str, ...] = ()
+    is_constraint: bool = False
+
+
+@record
+class RequirementFile:
+    """One file with all that it includes.
+
+    files: its path in the context, and those of the files that it includes.
+    """
+
+    path: str
+    files: tuple[str, ...]
+    asked: tuple[Asked, ...]
 
 
 @record
@@ -243,3 +285,85 @@ def _satisfies(version: str, specifier: str) -> bool:
         return SpecifierSet(specifier).contains(version, prereleases=True)
     except (InvalidSpecifier, InvalidVersion):
         return True
+
+
+def read_requirement_file(
+    context: BuildContext, path: str, platform: Mapping[str, str], parts: Iterable[str]
+) -> RequirementFile:
+    """Return what the file at `path` of the context asks for.
+
+    platform: values of the markers that the image decides, such as `sys_platform`.
+    parts: names of the extras and groups of a project that are installed, beside what it always needs.
+
+    Raises:
+        ValueError, OSError: the file itself cannot be read; one that it includes is passed over.
+    """
+    reader = _Reader(context, platform)
+    if path.endswith((".toml", ".cfg")):
+        asked = tuple(reader.project(path, parts))
+    else:
+        asked = tuple(reader.requirements(path, is_constraint=False))
+    return RequirementFile(path=path, files=tuple(reader.read), asked=asked[:MAXIMUM_REQUIREMENTS])
+
+
+def included_by(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each path behind -r or -c in a file or command, and whether it is one of constraints."""
+    for match in _INCLUDES.finditer(text):
+        yield match["path"].strip("'\""), match["option"] in ("-c", "--constraint")
+
+
+class _Reader:
+    def __init__(self, context: BuildContext, platform: Mapping[str, str]) -> None:
+        self._context = context
+        self._platform = platform
+        self.read: list[str] = []
+
+    def project(self, path: str, parts: Iterable[str]) -> Iterator[Asked]:
+        """Yield what pyproject.toml or setup.cfg asks for."""
+        parse = parse_pyproject if path.endswith(".toml") else parse_setup_cfg
+        kinds = ("pyproject.toml extra", "pyproject.toml group", "pyproject.toml tool.poetry.group.", "setup.cfg extra")
+        installed = {*_MAIN_SOURCES, *(f"{kind} {part}".replace(". ", ".") for kind in kinds for part in parts)}
+        for item in parse(self._text(path), self._platform):
+            if item.source in installed:
+                yield Asked(name=item.name, specifier=item.specifier, file=path)
+
+    def requirements(self, path: str, *, is_constraint: bool) -> Iterator[Asked]:
+        """Yield what a requirements file asks for, and those that it includes."""
+        for _, line in logical_lines(self._text(path)):
+            if line.startswith("-"):
+                yield from self._included(path, line, is_constraint=is_constraint)
+                continue
+            item = _parse(line, self._platform)
+            if item is not None:
+                extras = _EXTRAS.match(line)
+                yield Asked(
+                    name=item.name,
+                    specifier=item.specifier,
+                    file=path,
+                    extras=tuple(normalise(name.strip()) for name in extras[1].split(",")) if extras else (),
+                    is_constraint=is_constraint,
+                )
+
+    def _included(self, path: str, line: str, *, is_constraint: bool) -> Iterator[Asked]:
+        for named, constrains in included_by(line):
+            inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
+            if inside in self.read or inside.startswith(("..", "/")) or len(self.read) > MAXIMUM_INCLUDED:
+                continue
+            try:
+                yield from self.requirements(inside, is_constraint=is_constraint or constrains)
+            except OSError:  # it is made by the build, or stands elsewhere in the image
+                continue
+
+    def _text(self, path: str) -> str:
+        content = read_bounded(self._context.root / self._context.resolve(path), MAXIMUM_BYTES)
+        self.read.append(path)
+        return content.decode("utf-8", "replace")
+
+
+def _parse(line: str, platform: Mapping[str, str]) -> Requirement | None:
+    """Return what one line asks for; of "name @ address of a wheel" the version of that wheel."""
+    item = parse_requirement(line, "", platform)
+    if item is None or item.specifier or "@" not in line:
+        return item
+    wheel = parse_requirement(line.partition("@")[2].strip().partition(" ")[0], "", platform)
+    return wheel if wheel is not None and wheel.name == item.name else item

@@ -24,68 +24,58 @@ _GENERATED = ("_version.py", "version.py", "__version__.py")
 """Files that an installation may write anew, of the project's name and version."""
 
 
-class Package:
-    """A top-level package as it is copied: its folder in the image, and its modules by their path below it."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.modules: dict[str, CopiedFile] = {}
-        self.traced: list[ResolvedCopy] = []
-
-    @property
-    def name(self) -> str:
-        """Return the name that a program imports."""
-        return posixpath.basename(self.folder)
-
-
 @record
-class Shadows:
-    """Folders of older installed copies.
+class Package:
+    """A top-level package as it is copied.
 
-    imported: which the program imports instead of the copied source.
-    possible: of which the command does not tell whether it imports them.
+    folder: in the image. modules: by their path below it. traced: the copies that bring them.
     """
 
-    imported: tuple[str, ...] = ()
-    possible: tuple[str, ...] = ()
+    folder: str
+    modules: Mapping[str, CopiedFile]
+    traced: tuple[ResolvedCopy, ...]
 
 
-def copied_packages(copies: Sequence[ResolvedCopy], folders: Sequence[str]) -> tuple[Package, ...]:
-    """Return the top-level packages that are copied to other places than `folders`."""
-    installed = tuple(f"{folder}/" for folder in folders)
+def copied_packages(copies: Sequence[ResolvedCopy], installed_in: Sequence[str]) -> tuple[Package, ...]:
+    """Return the top-level packages that are copied to other places than `installed_in`."""
+    installed = tuple(f"{folder}/" for folder in installed_in)
     placed = [(item, traced) for traced in copies for item in traced.selection.placed]
     starts = {posixpath.dirname(item.image_path) for item, _ in placed if item.image_path.endswith("/__init__.py")}
     top = sorted(folder for folder in starts if posixpath.dirname(folder) not in starts)
-    packages = [Package(folder) for folder in top if not folder.startswith(installed)][:MAXIMUM_PACKAGES]
-    for package in packages:
-        for item, traced in placed:
-            relative = item.image_path.removeprefix(f"{package.folder}/")
-            if relative != item.image_path and relative.endswith(".py") and not item.file.link_target:
-                package.modules[relative] = item
-                package.traced.append(traced)
-    return tuple(packages)
+    folders = [folder for folder in top if not folder.startswith(installed)][:MAXIMUM_PACKAGES]
+    return tuple(_package(f"{folder}/", placed) for folder in folders)
 
 
-def shadowing(files: Files, folders: Sequence[str], facts: ImageFacts, config: Mapping[str, Any]) -> Shadows:
-    """Return the installed copies that are older than the source which the image holds too.
+def _package(start: str, placed: Sequence[tuple[CopiedFile, ResolvedCopy]]) -> Package:
+    inside = [
+        (item, traced)
+        for item, traced in placed
+        if item.image_path.startswith(start) and item.image_path.endswith(".py") and not item.file.link_target
+    ]
+    modules = {item.image_path.removeprefix(start): item for item, _ in inside}
+    return Package(folder=start.rstrip("/"), modules=modules, traced=tuple(traced for _, traced in inside))
+
+
+def shadowing(files: Files, folders: Sequence[str], facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of ProjectImage that tell of installed copies older than the source that the image holds too.
 
     A package of the same name but with other modules is somebody else's. One that is like the source in the image is
     not older than that, and one that was installed after the source was copied was made of it.
     folders: that Python imports packages from. config: of the image or container, as the engine describes it.
     """
     paths = [
-        (f"{folder}/{package.name}", package)
+        (f"{folder}/{posixpath.basename(package.folder)}", package)
         for package in copied_packages(facts.plan.copies, folders)
         for folder in folders
     ]
     older = [(path, package) for path, package in paths if _is_older_copy(files, path, package, facts)]
     if not older:
-        return Shadows()
+        return {}
     first = first_folders(files, config)
     named = environment_of(config).get("PYTHONPATH", "").split(":")
     before = {posixpath.normpath(path) for path in (*(first or ()), *named) if path}
     later = tuple(path for path, package in older if posixpath.dirname(package.folder) not in before)
-    return Shadows(possible=later) if first is None else Shadows(imported=later)
+    return {"possibly_shadowing_packages" if first is None else "shadowing_packages": later}
 
 
 def _is_older_copy(files: Files, folder: str, package: Package, facts: ImageFacts) -> bool:
