@@ -21,8 +21,7 @@ from gpudoctor.untrusted import clean
 if TYPE_CHECKING:
     from docker import DockerClient
 
-    from gpudoctor.containers.rebuild.run import RebuildPlan
-    from gpudoctor.containers.rebuild.verdict import Verdict
+    from gpudoctor.containers.rebuild.run import RebuildPlan, Verdict
     from gpudoctor.model import ProjectImage
 
 CHECK = "docker-stale-layers"
@@ -153,7 +152,7 @@ def _rebuild(client: DockerClient, work: RebuildPlan, timeout: float, *, recreat
 
 def _judge(image: ProjectImage) -> Verdict:
     """Return what the check says of the image."""
-    from gpudoctor.containers.rebuild.verdict import Verdict
+    from gpudoctor.containers.rebuild.run import Verdict
     from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_one
     from gpudoctor.model import Snapshot

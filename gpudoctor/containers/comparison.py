@@ -183,13 +183,15 @@ def image_path_of(placed: CopiedFile, files: Mapping[str, ImageFile]) -> str:
 
     A link to a file is followed too: the builders write to the file that it leads to.
     """
-    inside = f"{placed.image_path}/{posixpath.basename(placed.file.path)}"
     path = placed.image_path
     there = files.get(path)
-    if placed.inside_if_folder and (inside in files or (there is not None and there.kind == "folder")):
+    if not placed.inside_if_folder:
+        return path
+    inside = placed.possible_paths[-1]
+    if inside in files or (there is not None and there.kind == "folder"):
         return inside
     for _ in range(MAXIMUM_LINKS):
-        if not placed.inside_if_folder or there is None or there.kind != "link":
+        if there is None or there.kind != "link":
             break
         path = posixpath.normpath(posixpath.join(posixpath.dirname(path), there.link_target))
         there = files.get(path)

@@ -44,6 +44,12 @@ class CopiedFile:
     image_path: str
     inside_if_folder: bool = False
 
+    @property
+    def possible_paths(self) -> tuple[str, ...]:
+        """Return where it may be in the image."""
+        inside = f"{self.image_path}/{posixpath.basename(self.file.path)}"
+        return (self.image_path, inside) if self.inside_if_folder else (self.image_path,)
+
 
 @record
 class Selection:

@@ -183,9 +183,7 @@ def read_copied(files: Files, copies: Sequence[ResolvedCopy]) -> dict[str, Image
     folders |= {folder for copy in copies for folder, _ in copy.selection.matched}
     sizes: dict[str, int] = {}
     for placed in (placed for copy in copies for placed in compared(copy)):
-        sizes[placed.image_path] = placed.file.size_bytes
-        if placed.inside_if_folder:  # it may be a folder there, then the file inside it is meant
-            sizes[f"{placed.image_path}/{placed.file.path.rpartition('/')[2]}"] = placed.file.size_bytes
+        sizes.update(dict.fromkeys(placed.possible_paths, placed.file.size_bytes))
     found = files.read(folders, sizes) if sizes or folders else {}
     for placed in (placed for copy in copies for placed in compared(copy) if placed.inside_if_folder):
         found.update(_behind_links(files, found, placed))

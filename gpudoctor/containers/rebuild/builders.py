@@ -1,10 +1,10 @@
-"""Who builds an image, and the steps that each of them offers: compose, the docker command line, the engine's API."""
+"""Who builds an image (compose, the docker command line, the engine's API), and what is tried with each, in order."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from gpudoctor.containers.compose.project import Project
@@ -16,6 +16,9 @@ from gpudoctor.model.record import record
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+
+_COPY = "BuildKit's own copy of the context"
 
 
 class Builder(Protocol):
@@ -138,6 +141,43 @@ class EngineBuilder:
 
     def forget_context(self) -> EnginePrune:
         return EnginePrune(api=self.api)
+
+
+@record
+class Attempt:
+    """Steps after which the image under the temporary tag is compared. why: what the user should know about them."""
+
+    why: str
+    steps: tuple[Step, ...]
+
+
+def attempts(
+    builder: Builder,
+    tag: str,
+    *,
+    stages: tuple[str, ...] = (),
+    unseen_changes: bool = False,
+    copy_again: Step | None = None,
+) -> Iterator[Attempt]:
+    """Yield what to try, the least first: a plain build, then what makes the next plain build read the changed files.
+
+    Each ends in a plain build: what it gives is what the user's own next build gives too.
+
+    stages: those that are stale. unseen_changes: files changed in a way that BuildKit does not see.
+    copy_again: for the classic builder, the step that renews the stale COPY in its cache; None where it cannot be done.
+    """
+    plain = builder.build(tag)
+    anew = (builder.forget_context(), plain)
+    if builder.buildkit and unseen_changes:
+        yield Attempt(why=f"a file changed, but not its size and time: {_COPY} goes first", steps=anew)
+    else:
+        yield Attempt(why="", steps=(plain,))
+        if builder.buildkit:
+            yield Attempt(why=f"still stale: {_COPY} goes", steps=anew)
+    if copy_again is not None:
+        yield Attempt(why="still stale: the classic builder does not see what changed", steps=(copy_again, plain))
+    without_cache = builder.build(tag, no_cache=True, stages=stages)
+    yield Attempt(why="still stale: without the cache", steps=(without_cache, plain))
 
 
 def path_with_first(docker: CommandLine, environ: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engines.connection import is_podman
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.rebuild.builders import Builder, ComposeBuilder, DockerBuilder, EngineBuilder, path_with_first
-from gpudoctor.containers.rebuild.command_line import Choice, CommandLine, choose, find_compose, find_docker
+from gpudoctor.containers.rebuild.command_line import CommandLine, Compose, find_compose, find_docker
 from gpudoctor.containers.requested import Subject
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
@@ -43,18 +43,43 @@ def choose_builder(
         UsageError: it is a service, and there is no compose command.
     """
     found = find_docker(environ)
-    choice = choose(found, buildkit=not is_podman(api) and wants_buildkit(environ, by_buildkit, found))
-    if subject.service is not None:
-        return _compose(api, subject, choice, arguments, environ)
-    docker = _docker(choice, subject)
-    builder = docker or EngineBuilder(api=api, subject=subject, buildkit=choice.buildkit)
-    return Chosen(builder=builder, docker=docker, subject=subject, note=choice.note)
+    buildkit = not is_podman(api) and wants_buildkit(environ, by_buildkit, found)
+    program, note = choose(found, buildkit=buildkit)
+    if subject.service is None:
+        docker = None if program is None else DockerBuilder(docker=program, subject=subject, buildkit=buildkit)
+        builder = docker or EngineBuilder(api=api, subject=subject, buildkit=buildkit)
+        return Chosen(builder=builder, docker=docker, subject=subject, note=note)
+    compose = _compose_of(subject, found, program, note, environ)
+    project = read_project(Path(arguments["directory"], arguments.get("compose") or ""), environ)
+    service = next(item for item in project.services if item.name == subject.service)
+    if inspect_image(api, subject.image or "") is None:
+        subject = replace(subject, image=service.images[-1 if compose.is_version_1 else 0])
+    note = note if compose.is_version_1 else ""  # version 2 brings BuildKit with it
+    by_compose = ComposeBuilder(
+        api=api,
+        compose=compose,
+        docker=program,
+        project=project,
+        service=service.name,
+        buildkit=buildkit,
+        path=path_with_first(program, environ) if note and program is not None else "",
+    )
+    docker = None if program is None else DockerBuilder(docker=program, subject=subject, buildkit=buildkit)
+    return Chosen(builder=by_compose, docker=docker, subject=subject, note=note)
 
 
-def _docker(choice: Choice, subject: Subject) -> DockerBuilder | None:
-    if choice.docker is None:
-        return None
-    return DockerBuilder(docker=choice.docker, subject=subject, buildkit=choice.buildkit)
+def choose(found: tuple[CommandLine, ...], *, buildkit: bool) -> tuple[CommandLine | None, str]:
+    """Return the first command line that has the builder, None for the engine's API, and what the user should know.
+
+    found: in the order in which they stand on PATH.
+    """
+    able = next((item for item in found if item.has_buildkit or not buildkit), None)
+    if not found:
+        return None, "there is no docker command line: the engine's API builds"
+    if able is found[0]:
+        return able, ""
+    other = "the engine's API" if able is None else able.path
+    return able, f"{found[0].path} cannot use BuildKit (its plugin buildx is missing): {other} does"
 
 
 def wants_buildkit(environ: Mapping[str, str], by_buildkit: bool | None, found: tuple[CommandLine, ...]) -> bool:
@@ -67,36 +92,22 @@ def wants_buildkit(environ: Mapping[str, str], by_buildkit: bool | None, found: 
     return bool(found) and found[0].version >= (23,)
 
 
-def _compose(
-    api: APIClient, subject: Subject, choice: Choice, arguments: Mapping[str, Any], environ: Mapping[str, str]
-) -> Chosen:
-    """Return the builder of a service."""
-    compose = find_compose(choice.found, environ)
+def _compose_of(
+    subject: Subject,
+    found: tuple[CommandLine, ...],
+    program: CommandLine | None,
+    note: str,
+    environ: Mapping[str, str],
+) -> Compose:
+    """Return the compose command for a service; raise UsageError if there is none, or none that has the builder."""
+    compose = find_compose(found, environ)
     if compose is None:
-        raise UsageError(
-            "a service needs docker compose or docker-compose: sudo apt-get install docker-compose;"
-            f" its image alone: {_image_alone(subject)}"
-        )
-    if compose.is_version_1 and choice.docker is None:
-        raise UsageError(
-            f"docker-compose builds by docker's command line, but {choice.note};"
-            f" its image alone: {_image_alone(subject)}"
-        )
-    project = read_project(Path(arguments["directory"], arguments.get("compose") or ""), environ)
-    service = next(item for item in project.services if item.name == subject.service)
-    if inspect_image(api, subject.image or "") is None:
-        subject = replace(subject, image=service.images[-1 if compose.is_version_1 else 0])
-    note = choice.note if compose.is_version_1 else ""  # version 2 brings BuildKit with it
-    builder = ComposeBuilder(
-        api=api,
-        compose=compose,
-        docker=choice.docker,
-        project=project,
-        service=service.name,
-        buildkit=choice.buildkit,
-        path=path_with_first(choice.docker, environ) if note and choice.docker is not None else "",
-    )
-    return Chosen(builder=builder, docker=_docker(choice, subject), subject=subject, note=note)
+        reason = "a service needs docker compose or docker-compose: sudo apt-get install docker-compose"
+    elif compose.is_version_1 and program is None:
+        reason = f"docker-compose builds by docker's command line, but {note}"
+    else:
+        return compose
+    raise UsageError(f"{reason}; its image alone: {_image_alone(subject)}")
 
 
 def _image_alone(subject: Subject) -> str:

@@ -37,19 +37,6 @@ class CommandLine:
 
 
 @record
-class Choice:
-    """Which builder, and which command line drives it.
-
-    docker: None where the engine's API does it. found: all command lines. note: what the user should know, or "".
-    """
-
-    buildkit: bool
-    found: tuple[CommandLine, ...]
-    docker: CommandLine | None
-    note: str = ""
-
-
-@record
 class Compose:
     """A compose command. words: the first ones of it. Version 1 builds by the command line of docker.
 
@@ -59,21 +46,6 @@ class Compose:
     words: tuple[str, ...]
     is_version_1: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def choose(found: tuple[CommandLine, ...], *, buildkit: bool) -> Choice:
-    """Return the first command line that has the builder.
-
-    found: in the order in which they stand on PATH.
-    """
-    able = next((item for item in found if item.has_buildkit or not buildkit), None)
-    note = ""
-    if not found:
-        note = "there is no docker command line: the engine's API builds"
-    elif able is not found[0]:
-        other = "the engine's API" if able is None else able.path
-        note = f"{found[0].path} cannot use BuildKit (its plugin buildx is missing): {other} does"
-    return Choice(buildkit=buildkit, found=found, docker=able, note=note)
 
 
 def find_docker(environ: Mapping[str, str]) -> tuple[CommandLine, ...]:

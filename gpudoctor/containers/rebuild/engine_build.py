@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from gpudoctor.containers.builds.context import BuildContext, read_context
-from gpudoctor.containers.rebuild.build_trace import lines_of
 from gpudoctor.containers.rebuild.context_stream import context_stream
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 from gpudoctor.model.record import record
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+_VERTEXES, _LOGS = 1, 3  # of StatusResponse: github.com/moby/buildkit/api/services/control/control.proto
+_NAME, _CACHED, _STARTED, _COMPLETED = 3, 4, 5, 6  # of Vertex
+_MESSAGE = 4  # of VertexLog
 
 _LOST_CONTEXT = "http://build-context-"
 """Where Docker 26.1 with containerd's image store looks for the context, on the network. 20.10 and 28.5 have it."""
@@ -136,3 +139,55 @@ class EnginePrune:
             raise BuildFailed(
                 f"BuildKit's copy of the context cannot be removed: {error}", progress.last_lines
             ) from None
+
+
+def lines_of(message: bytes) -> Iterator[str]:
+    """Yield what BuildKit's StatusResponse `message` tells, as `docker build` would write it.
+
+    The engine sends it as protocol buffers, of which the names of steps and what they write are taken out.
+
+    Raises:
+        ValueError: it is no such message.
+    """
+    for number, value in _fields(message):
+        fields = dict(_fields(value)) if number in (_VERTEXES, _LOGS) and isinstance(value, bytes) else {}
+        if number == _LOGS:
+            yield _text(fields.get(_MESSAGE))
+        elif fields.get(_CACHED):
+            yield f"{_text(fields.get(_NAME))} CACHED"
+        elif _STARTED in fields and _COMPLETED not in fields:
+            yield _text(fields.get(_NAME))
+
+
+def _text(value: int | bytes | None) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else ""
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields of a message: number and value. Source: https://protobuf.dev/programming-guides/encoding/"""
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        kind = key & 7
+        if kind == 0:
+            value, place = _varint(message, place)
+            yield key >> 3, value
+            continue
+        length, place = _varint(message, place) if kind == 2 else ({1: 8, 5: 4}.get(kind, 0), place)
+        if (not length and kind != 2) or place + length > len(message):
+            raise ValueError("no message of BuildKit")
+        yield key >> 3, message[place : place + length]
+        place += length
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if place >= len(message):
+            break
+        byte = message[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+    raise ValueError("no message of BuildKit")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.project_images import is_changed
-from gpudoctor.containers.rebuild.plan import Attempt
+from gpudoctor.containers.rebuild.builders import Attempt
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.model.images import ProjectImage

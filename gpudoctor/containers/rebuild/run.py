@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,22 +12,65 @@ from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import find_stage, needed_stages
 from gpudoctor.containers.engines.objects import inspect_container, inspect_image
 from gpudoctor.containers.project_images import is_changed
-from gpudoctor.containers.rebuild.builders import ComposeBuilder
+from gpudoctor.containers.rebuild.builders import Attempt, ComposeBuilder, attempts
 from gpudoctor.containers.rebuild.choice import Chosen, choose_builder
 from gpudoctor.containers.rebuild.container import await_started, check_can_be_kept, recreate
 from gpudoctor.containers.rebuild.copy_again import CopyAgain
 from gpudoctor.containers.rebuild.image import moved_tag, new_tag, rebuilt_image
-from gpudoctor.containers.rebuild.plan import Attempt, Needs, attempts
 from gpudoctor.containers.rebuild.steps import Command, Progress
-from gpudoctor.containers.rebuild.unseen import has_unseen_changes
-from gpudoctor.containers.rebuild.verdict import Judge, Verdict
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import GpudoctorError, UsageError
-from gpudoctor.model.images import ProjectImage
+from gpudoctor.model import Finding, ProjectImage
 from gpudoctor.model.record import record
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+
+OF_THE_CONTAINER = (
+    "container-runs-older-image",
+    "container-modified-in-place",
+    "bind-source-replaced",
+    "process-older-than-mounted-source",
+)
+"""Causes that a new container mends, and no build."""
+
+OF_THE_MOUNTS = ("mount-shadows-copy",)
+"""Causes that neither mends: the new container has the same mounts."""
+
+
+@record
+class Verdict:
+    """state: "fresh", "stale" or "unknown". text: the check's own sentence."""
+
+    state: str
+    causes: tuple[str, ...]
+    text: str
+
+    @property
+    def needs_build(self) -> bool:
+        """Return whether a cause is one of the image."""
+        return bool(set(self.causes) - {*OF_THE_CONTAINER, *OF_THE_MOUNTS})
+
+    @property
+    def needs_container(self) -> bool:
+        """Return whether a cause is one that a new container mends."""
+        return bool(set(self.causes) & {*OF_THE_CONTAINER})
+
+    @property
+    def is_hidden_by_mounts(self) -> bool:
+        """Return whether a cause is one that neither a build nor a new container mends."""
+        return bool(set(self.causes) & {*OF_THE_MOUNTS})
+
+    @classmethod
+    def of(cls, finding: Finding) -> Verdict:
+        """Return what the finding of the check on one image says."""
+        about = finding.details["images"][0]
+        return cls(state=about["verdict"], causes=tuple(about["causes"]), text=finding.summary)
+
+
+Judge = Callable[[ProjectImage], Verdict]
+"""Asks the check about an image."""
 
 
 @record
@@ -35,7 +78,9 @@ class RebuildPlan:
     """One subject, what was found about it, and who would build it.
 
     builds, recreates: what is to be done.
-    stages: those whose copied files are old. unseen_changes: see `has_unseen_changes`.
+    stages: those whose copied files are old.
+    unseen_changes: a stale file has the size and time that it has in the image: BuildKit, which has a copy of the
+        context, may take the old content again.
     """
 
     subject: Subject
@@ -86,7 +131,7 @@ def prepare(
         builds=builds,
         recreates=recreates and has_old,
         stages=_stale_stages(image, plan) if exists else (),
-        unseen_changes=exists and builds and has_unseen_changes(api, subject.image or "", plan),
+        unseen_changes=bool(image.by_buildkit) and any(item.may_be_kept for item in image.instructions),
     )
 
 
@@ -174,8 +219,9 @@ def _attempts(api: APIClient, work: RebuildPlan, tag: str) -> Iterator[Attempt]:
     docker = work.chosen.docker
     by_buildkit = docker is None or docker.buildkit or work.subject.dockerfile_inline is not None
     copy_again = None if docker is None or by_buildkit else CopyAgain(api=api, builder=docker, tag=tag)
-    needs = Needs(stages=work.stages, unseen_changes=work.unseen_changes, copy_again=copy_again)
-    return attempts(work.chosen.builder, tag, needs)
+    return attempts(
+        work.chosen.builder, tag, stages=work.stages, unseen_changes=work.unseen_changes, copy_again=copy_again
+    )
 
 
 def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress) -> None:

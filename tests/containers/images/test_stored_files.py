@@ -149,9 +149,6 @@ def test_layers_are_read_once(tmp_path: Path) -> None:
     assert (first.calls, again.calls) == ([f"save {ID}"], [f"save {ID}"])
 
 
-ID = "sha256:" + "a" * 64
-
-
 def kept(folder: Path, image_id: str = ID) -> Path:
     store = AnswerStore(folder, image_id)
     store["question"] = {"size": 1}

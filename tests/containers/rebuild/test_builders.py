@@ -8,9 +8,8 @@ import pytest
 from docker import APIClient
 
 from gpudoctor.containers.compose.project import Project
-from gpudoctor.containers.rebuild.builders import ComposeBuilder, DockerBuilder, path_with_first
+from gpudoctor.containers.rebuild.builders import Attempt, ComposeBuilder, DockerBuilder, attempts, path_with_first
 from gpudoctor.containers.rebuild.command_line import CommandLine, Compose
-from gpudoctor.containers.rebuild.plan import Attempt, Needs, attempts
 from gpudoctor.containers.rebuild.steps import Command
 from gpudoctor.containers.requested import Subject
 
@@ -39,7 +38,7 @@ def docker_builder(docker: CommandLine, *, buildkit: bool) -> DockerBuilder:
 def test_buildkit_first_builds_then_reads_the_context_anew_then_leaves_the_cache() -> None:
     builder = docker_builder(WITH_BUILDX, buildkit=True)
     plain = f"DOCKER_BUILDKIT=1 {BUILD} '/my project'"
-    assert lines(attempts(builder, "T", Needs(stages=("app", "base")))) == [
+    assert lines(attempts(builder, "T", stages=("app", "base"))) == [
         [plain],
         [PRUNE, plain],
         [f"DOCKER_BUILDKIT=1 {BUILD} --no-cache-filter=app --no-cache-filter=base '/my project'", plain],
@@ -48,7 +47,7 @@ def test_buildkit_first_builds_then_reads_the_context_anew_then_leaves_the_cache
 
 def test_a_change_that_buildkit_does_not_see_has_it_read_the_context_anew_at_once() -> None:
     builder = docker_builder(WITH_BUILDX, buildkit=True)
-    first = next(attempts(builder, "T", Needs(unseen_changes=True)))
+    first = next(attempts(builder, "T", unseen_changes=True))
     assert str(first.steps[0]) == PRUNE
     assert "not its size and time" in first.why
 
@@ -61,14 +60,14 @@ def test_a_change_that_buildkit_does_not_see_has_it_read_the_context_anew_at_onc
     ],
 )
 def test_where_no_stage_can_be_named_the_whole_cache_is_left(docker: CommandLine, stages: tuple[str, ...]) -> None:
-    *_, last = attempts(docker_builder(docker, buildkit=True), "T", Needs(stages=stages))
+    *_, last = attempts(docker_builder(docker, buildkit=True), "T", stages=stages)
     assert "--no-cache" in cast("Command", last.steps[0]).arguments
 
 
 def test_the_classic_builder_has_one_copy_carried_out_again() -> None:
     builder = docker_builder(OLD, buildkit=False)
     plain = f"DOCKER_BUILDKIT=0 {BUILD.replace('build ', 'build --force-rm ', 1)} '/my project'"
-    assert lines(attempts(builder, "T", Needs(stages=("app",), copy_again=COPY_AGAIN))) == [
+    assert lines(attempts(builder, "T", stages=("app",), copy_again=COPY_AGAIN)) == [
         [plain],
         ["again", plain],
         [
@@ -81,7 +80,7 @@ def test_the_classic_builder_has_one_copy_carried_out_again() -> None:
 def test_every_attempt_ends_in_a_plain_build() -> None:
     for buildkit in (True, False):
         builder = docker_builder(OLD, buildkit=buildkit)
-        ends = {str(attempt.steps[-1]) for attempt in attempts(builder, "T", Needs(copy_again=COPY_AGAIN))}
+        ends = {str(attempt.steps[-1]) for attempt in attempts(builder, "T", copy_again=COPY_AGAIN)}
         assert ends == {str(builder.build("T"))}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.containers.rebuild.verdict import Verdict
+from gpudoctor.containers.rebuild.run import Verdict
 from gpudoctor.model import Finding, Severity
 
 
