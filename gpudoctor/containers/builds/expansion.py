@@ -3,12 +3,14 @@
 Source: https://docs.docker.com/reference/dockerfile/#environment-replacement
 """
 
+import re
 from collections.abc import Mapping
-
-QUOTES = "'\""
 
 _DEEPEST = 20
 """Defaults may hold variables with defaults: ${A:-${B:-c}}; a deeper word is hostile."""
+
+_NAME = re.compile(r"\d|\w+")  # $1 is one digit long, as in a shell
+_BRACE = re.compile(r"[{}]")
 
 
 def expand(word: str, variables: Mapping[str, str], escape: str = "\\", *, keep_quotes: bool = False) -> str:
@@ -20,106 +22,69 @@ def expand(word: str, variables: Mapping[str, str], escape: str = "\\", *, keep_
         ValueError: a brace or quote is not closed, a required variable (`${NAME:?text}`) is not set, or an operator is
             unknown.
     """
-    return _Expansion(word, variables, escape, quotes="" if keep_quotes else QUOTES).whole()
+    return _expand(word, variables, escape, "" if keep_quotes else "'\"", 0)
 
 
-class _Expansion:
-    """One pass over a word."""
+def _expand(word: str, variables: Mapping[str, str], escape: str, quotes: str, depth: int) -> str:
+    """Return the word expanded. depth: of variables in which it is nested."""
+    if depth > _DEEPEST:
+        raise ValueError("variables nested too deep")
+    parts: list[str] = []
+    at, inside = 0, False  # inside: of double quotes
+    while at < len(word):
+        character, following = word[at], word[at + 1 : at + 2]
+        if character == escape:
+            is_plain = inside and following not in ('"', "$", escape)
+            parts.append(escape + following if is_plain else following)
+            at += 2
+        elif character == "$" and following == "{":
+            end = _closing_brace(word, at + 2)
+            parts.append(_braced(word[at + 2 : end], variables, escape, quotes, depth))
+            at = end + 1
+        elif character == "$":
+            name = _NAME.match(word, at + 1)
+            parts.append(variables.get(name[0], "") if name else "$")
+            at = name.end() if name else at + 1
+        elif character == "'" and character in quotes and not inside:
+            end = word.find("'", at + 1)
+            if end < 0:
+                raise ValueError(f"' is not closed in {word[:80]!r}")
+            parts.append(word[at + 1 : end])
+            at = end + 1
+        else:
+            if character == '"' and character in quotes:
+                inside = not inside
+            else:
+                parts.append(character)
+            at += 1
+    if inside:
+        raise ValueError(f'" is not closed in {word[:80]!r}')
+    return "".join(parts)
 
-    def __init__(self, word: str, variables: Mapping[str, str], escape: str, quotes: str, depth: int = 0) -> None:
-        if depth > _DEEPEST:
-            raise ValueError("variables nested too deep")
-        self._word = word
-        self._variables = variables
-        self._escape = escape
-        self._quotes = quotes
-        self._depth = depth
-        self._at = 0
 
-    def whole(self) -> str:
-        return self._until("")
-
-    def _until(self, end: str) -> str:
-        """Return what stands before `end` (a quote; "" for the end of the word), and step over it."""
-        parts: list[str] = []
-        while self._at < len(self._word):
-            character = self._word[self._at]
-            self._at += 1
-            if character == end:
-                return "".join(parts)
-            parts.append(self._one(character, inside=end))
-        if end:
-            raise ValueError(f"{end} is not closed in {self._word[:80]!r}")
-        return "".join(parts)
-
-    def _one(self, character: str, inside: str) -> str:
-        """Return what `character`, which was just passed, stands for. inside: the quote that is open."""
-        if character == self._escape:
-            return self._escaped(inside)
-        if character == "$":
-            return self._variable()
-        if inside or character not in self._quotes:
-            return character
-        return self._literal() if character == "'" else self._until(character)
-
-    def _escaped(self, inside: str) -> str:
-        following = self._word[self._at : self._at + 1]
-        self._at += len(following)
-        if inside and following not in (inside, "$", self._escape):
-            return self._escape + following
-        return following
-
-    def _literal(self) -> str:
-        end = self._word.find("'", self._at)
-        if end < 0:
-            raise ValueError(f"' is not closed in {self._word[:80]!r}")
-        text = self._word[self._at : end]
-        self._at = end + 1
-        return text
-
-    def _variable(self) -> str:
-        if self._word[self._at : self._at + 1] == "{":
-            self._at += 1
-            return self._braced()
-        name = self._name()
-        return self._variables.get(name, "") if name else "$"
-
-    def _name(self) -> str:
-        start = self._at
-        while self._at < len(self._word) and (self._word[self._at].isalnum() or self._word[self._at] == "_"):
-            self._at += 1
-            if self._word[start].isdigit():  # $1 is one character long, as in a shell
-                break
-        return self._word[start : self._at]
-
-    def _braced(self) -> str:
-        """Return the value of ${NAME}, ${NAME:-default}, ${NAME:+other} or ${NAME:?text}, with or without the colon."""
-        name = self._name()
-        rest = self._to_closing_brace()
-        value = self._variables.get(name)
-        if not rest:
-            return value or ""
-        is_set = bool(value) if rest.startswith(":") else value is not None
-        operator, argument = rest.removeprefix(":")[:1], rest.removeprefix(":")[1:]
-        if operator == "-":
-            return (value or "") if is_set else self._nested(argument)
-        if operator == "+":
-            return self._nested(argument) if is_set else ""
-        if operator == "?":
-            if not is_set:
-                raise ValueError(f"{name} is required: {self._nested(argument)[:80]}")
-            return value or ""
+def _braced(text: str, variables: Mapping[str, str], escape: str, quotes: str, depth: int) -> str:
+    """Return the value of ${NAME}, ${NAME:-default}, ${NAME:+other} or ${NAME:?text}, with or without the colon."""
+    match = _NAME.match(text)
+    name = match[0] if match else ""
+    rest, value = text[len(name) :], variables.get(name)
+    is_set = bool(value) if rest.startswith(":") else value is not None
+    operator, argument = rest.removeprefix(":")[:1], rest.removeprefix(":")[1:]
+    if rest and operator not in ("-", "+", "?"):
         raise ValueError(f"${{{name}{rest[:20]}}} is not understood")
+    if not rest or (is_set and operator != "+"):
+        return value or ""
+    if operator == "+" and not is_set:
+        return ""
+    argument = _expand(argument, variables, escape, quotes, depth + 1)
+    if operator == "?":
+        raise ValueError(f"{name} is required: {argument[:80]}")
+    return argument
 
-    def _to_closing_brace(self) -> str:
-        depth, start = 1, self._at
-        while self._at < len(self._word):
-            character = self._word[self._at]
-            depth += {"{": 1, "}": -1}.get(character, 0)
-            self._at += 1
-            if not depth:
-                return self._word[start : self._at - 1]
-        raise ValueError(f"{{ is not closed in {self._word[:80]!r}")
 
-    def _nested(self, word: str) -> str:
-        return _Expansion(word, self._variables, self._escape, self._quotes, self._depth + 1).whole()
+def _closing_brace(word: str, start: int) -> int:
+    depth = 1
+    for match in _BRACE.finditer(word, start):
+        depth += 1 if match[0] == "{" else -1
+        if not depth:
+            return match.start()
+    raise ValueError(f"{{ is not closed in {word[:80]!r}")

@@ -100,16 +100,14 @@ def _on_one_line(text: str) -> str:
 
 def _check_scheme(address: str) -> None:
     """Refuse ssh, for which docker-py needs a package of its own."""
-    if not address.startswith("ssh:"):
-        return
-    to = urlsplit(address)
-    port = f"-p {to.port} " if to.port else ""
-    user = f"{to.username}@" if to.username else ""
-    host = shlex.quote(f"{user}{to.hostname or 'HOST'}")
-    raise ValueError(
-        f"{address}: an engine by ssh is not asked; bring its socket here:"
-        f" ssh -fnNT -L /tmp/docker.sock:{DOCKER_SOCKET} {port}{host}, then DOCKER_HOST=unix:///tmp/docker.sock"
-    )
+    if address.startswith("ssh:"):
+        to = urlsplit(address)
+        port = f"-p {to.port} " if to.port else ""
+        host = shlex.quote(f"{f'{to.username}@' if to.username else ''}{to.hostname or 'HOST'}")
+        raise ValueError(
+            f"{address}: an engine by ssh is not asked; bring its socket here:"
+            f" ssh -fnNT -L /tmp/docker.sock:{DOCKER_SOCKET} {port}{host}, then DOCKER_HOST=unix:///tmp/docker.sock"
+        )
 
 
 def _client(endpoint: Endpoint, version: str, timeout_seconds: float) -> DockerClient:
@@ -157,33 +155,20 @@ def _ping(api: APIClient) -> Response:
 def _version_told(answer: Response, endpoint: Endpoint) -> str:
     """Return the version of the engine's API."""
     version = answer.headers.get(_API_VERSION, "")
-    if not answer.ok and not version:
-        text = _beginning(answer)
-        if "HTTPS server" in text:  # so Go's HTTP server says
-            raise ValueError(f"{endpoint.address} wants TLS: {_how_to_use_tls(endpoint)}")
-        raise ValueError(f"{endpoint.address} ({endpoint.origin}) refuses: {answer.status_code} {text}".rstrip())
+    where = f"{endpoint.address} ({endpoint.origin})"
+    if answer.status_code != HTTPStatus.OK:
+        text = next(answer.iter_content(LONGEST_REASON), b"").decode("utf-8", "replace").strip()
+        if not version and "HTTPS server" in text:  # so Go's HTTP server says
+            by_context = f'docker context update --docker "host={endpoint.address},ca=ca.pem,cert=cert.pem,key=key.pem"'
+            by_variables = "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH"
+            is_named = endpoint.origin.startswith("DOCKER_")
+            raise ValueError(f"{endpoint.address} wants TLS: {by_variables if is_named else f'{by_context} CONTEXT'}")
+        raise ValueError(f"{where} refuses: {answer.status_code} {text}".rstrip())
     if not re.fullmatch(r"\d{1,3}\.\d{1,4}", version):
-        raise ValueError(
-            f"what answers at {endpoint.address} ({endpoint.origin}) is no Docker or Podman, or one before Docker 1.13"
-        )
+        raise ValueError(f"what answers at {where} is no Docker or Podman, or one before Docker 1.13")
     if tuple(int(part) for part in version.split(".")) < OLDEST_API:
         raise ValueError(f"the engine at {endpoint.address} is too old: its API is {version}; update Docker")
-    if answer.status_code != HTTPStatus.OK:
-        raise ValueError(
-            f"{endpoint.address} ({endpoint.origin}) refuses: {answer.status_code} {_beginning(answer)}".rstrip()
-        )
     return version
-
-
-def _beginning(answer: Response) -> str:
-    """Return the beginning of the body, as text."""
-    return next(answer.iter_content(LONGEST_REASON), b"").decode("utf-8", "replace").strip()
-
-
-def _how_to_use_tls(endpoint: Endpoint) -> str:
-    if endpoint.origin.startswith("DOCKER_"):
-        return "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH"
-    return f'docker context update --docker "host={endpoint.address},ca=ca.pem,cert=cert.pem,key=key.pem" CONTEXT'
 
 
 def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) -> str:
@@ -192,18 +177,24 @@ def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) ->
 
     causes = tuple(_causes(error))
     where = f"{endpoint.address} ({endpoint.origin})"
+
+    def is_for(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     if tls is not None:
         return _explain_tls(tls, endpoint)
-    if endpoint.certificates is not None and any(isinstance(cause, ConnectionResetError) for cause in causes):
+    if endpoint.certificates is not None and is_for(ConnectionResetError):
         return _explain_refused_client("connection reset", endpoint)
-    if any(isinstance(cause, PermissionError) for cause in causes):
-        return _explain_permission(where, endpoint)
-    if any(isinstance(cause, FileNotFoundError) for cause in causes):
+    if is_for(PermissionError):
+        own_socket = "systemctl --user enable --now podman.socket gives a socket of one's own"
+        group = "sudo usermod -aG docker $USER, then log in again"
+        return f"this user may not use {where}: {own_socket if 'podman' in endpoint.address else group}"
+    if is_for(FileNotFoundError):
         return f"no engine: the socket of {where} is not there: {_how_to_start(endpoint, environ)}"
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+    if is_for(ConnectionRefusedError):
         return f"no engine answers at {where}: {_how_to_start(endpoint, environ)}"
-    if any(isinstance(cause, (Timeout, TimeoutError)) for cause in causes):
+    if is_for(Timeout, TimeoutError):
         restart = "sudo systemctl restart docker" if endpoint.address == _DEFAULT else "restart it there"
         return f"the engine at {where} does not answer within {FIRST_ANSWER_SECONDS:g} s: {restart}"
     if isinstance(error, ValueError) and not isinstance(error, OSError):
@@ -239,12 +230,6 @@ def _explain_refused_client(text: str, endpoint: Endpoint) -> str:
     there = all(os.path.exists(f"{folder}/{name}") for name in _CERTIFICATES[1:])
     what = f"does not accept this client's certificate ({text})" if there else "asks for a client certificate"
     return f"{endpoint.address} {what}: {folder} needs a cert.pem and key.pem of the CA that dockerd was started with"
-
-
-def _explain_permission(where: str, endpoint: Endpoint) -> str:
-    if "podman" in endpoint.address:
-        return f"this user may not use {where}: systemctl --user enable --now podman.socket gives a socket of one's own"
-    return f"this user may not use {where}: sudo usermod -aG docker $USER, then log in again"
 
 
 def _how_to_start(endpoint: Endpoint, environ: Mapping[str, str]) -> str:

@@ -94,9 +94,7 @@ def _of_context(name: str, folder: Path, back: str, *, is_seen_by_all: bool) -> 
         about = _read_object(file)["Endpoints"]["docker"]
         address, skips = about.get("Host") or f"unix://{DOCKER_SOCKET}", bool(about.get("SkipTLSVerify"))
     except FileNotFoundError:
-        raise ValueError(
-            f"there is no docker context {name!r}: {back} (docker context ls shows what there is)"
-        ) from None
+        raise ValueError(f"there is no docker context {name!r}: {back} (docker context ls shows all)") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ValueError(
             f"the docker context {name!r} cannot be read ({file}): {back}, or make it anew by docker context create"
