@@ -22,14 +22,13 @@ from gpudoctor.model import (
 
 SOURCE = "concluded from the report"
 # Words of messages after which a GPU that somebody names is not known to answer.
-_NOT_ANSWERING = re.compile(
-    r"no nvidia driver|nvml|nvidia-smi has failed|no cuda-capable|no cuda gpus|driver was not detected|libcuda\.so"
-    r"|no devices were found|unknown error|could not select device|driver is insufficient|gpu access blocked",
-    re.IGNORECASE,
+_NOT_ANSWERING = (
+    r"(?i)no nvidia driver|nvml|nvidia-smi has failed|no cuda-capable|no cuda gpus|driver was not detected|libcuda\.so"
+    r"|no devices were found|unknown error|could not select device|driver is insufficient|gpu access blocked"
 )
 # "torch==1.13.1", "torch===1.3.0" of commands for Windows; and an index of one variant: "cu118", "nightly/cpu".
-_PINNED = re.compile(r"(?:^|\s)torch={2,3}(\d\.\d{1,2}\.\d)(?![\w.+])")
-_VARIANT = re.compile(r"(?:^|/)(?:cu\d|cpu|rocm|xpu)")
+_PINNED = r"(?:^|\s)torch={2,3}(\d\.\d{1,2}\.\d)(?![\w.+])"
+_VARIANT = r"(?:^|/)(?:cu\d|cpu|rocm|xpu)"
 
 
 def with_inferred(snapshot: Snapshot) -> Snapshot:
@@ -130,10 +129,10 @@ def _pinned(snapshot: Snapshot) -> PackageVersion | None:
     symptoms = snapshot.symptoms or ()
     kinds = {symptom.kind for symptom in symptoms}
     variants = [symptom.names.get("variant", "") for symptom in symptoms if symptom.kind == "pip-index"]
-    if "pip-no-version" in kinds or "pip-no-match" in kinds or any(_VARIANT.search(variant) for variant in variants):
+    if kinds & {"pip-no-version", "pip-no-match"} or any(re.search(_VARIANT, variant) for variant in variants):
         return None
     commands = [symptom.names.get("arguments", "") for symptom in symptoms if symptom.kind == "pip-install-command"]
-    found = [match[1] for match in map(_PINNED.search, commands) if match]
+    found = [match[1] for command in commands if (match := re.search(_PINNED, command))]
     return PackageVersion(found[-1]) if found and len(set(found)) == 1 else None
 
 
@@ -201,7 +200,7 @@ def _is_silent(snapshot: Snapshot) -> bool:
             return True
     if runtime is not None and (runtime.available is False or runtime.device_count == 0):
         return True
-    return any(_NOT_ANSWERING.search(symptom.text) for symptom in snapshot.symptoms or ())
+    return any(re.search(_NOT_ANSWERING, symptom.text) for symptom in snapshot.symptoms or ())
 
 
 def _device(device: Device) -> Device:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from gpudoctor.conclusions import sections_of as sections_read
 from gpudoctor.configuration.requirements import UNMET, sections_of
-from gpudoctor.engine.catalog import load_checks
-from gpudoctor.engine.selection import named, select
 from gpudoctor.engine.verdict import Policy
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model import Outcome, Report, Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.probes.host import Host
-from gpudoctor.registry import Check
+
+if TYPE_CHECKING:
+    from gpudoctor.registry import Check
 
 ON_COMMAND_LINE = "ignored on the command line"
 FOR_FIXES = {"system", "python", "driver", "devices", "torch", "environment"}
@@ -70,6 +71,7 @@ def check_files(
     Raises:
         UsageError: a name is neither an id nor a family, or a file holds no text that can be read.
     """
+    from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
     from gpudoctor.readers.report import read_files
 
@@ -89,6 +91,7 @@ def _check_all(host: Host, rules: Rules) -> Report:
     from gpudoctor.probes.snapshot import begin_snapshot
 
     wait = begin_snapshot(host)
+    from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
 
     checks = load_checks(rules.folder)
@@ -97,6 +100,7 @@ def _check_all(host: Host, rules: Rules) -> Report:
 
 def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], rules: Rules) -> Report:
     """Load the checks first, and ask only what they need."""
+    from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
     from gpudoctor.probes.snapshot import begin_snapshot
 
@@ -111,6 +115,8 @@ def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], 
 
 def _chosen(checks: Sequence[Check], names: tuple[str, ...], rules: Rules) -> tuple[Check, ...]:
     """Return the checks to run. What is required is judged, whatever is selected."""
+    from gpudoctor.engine.selection import select
+
     return select(checks, (*names, UNMET) if names and rules.requirements else names)
 
 
@@ -120,6 +126,8 @@ def _reasons(ignored: Iterable[str] | Mapping[str, str]) -> Mapping[str, str]:
 
 def _left_out(checks: Sequence[Check], ignored: Mapping[str, str], rules: Rules) -> dict[str, str]:
     """Return the checks that are not run, and why. What is required is judged unless that is ignored by its own id."""
+    from gpudoctor.engine.selection import named
+
     return {
         check.id: reason
         for name, reason in ignored.items()

@@ -7,9 +7,7 @@ from dataclasses import fields, replace
 
 from gpudoctor.configuration.options import Configuration, load_configuration
 from gpudoctor.configuration.requirements import UNMET, parse_requirement
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import ON_COMMAND_LINE, Rules
-from gpudoctor.engine.selection import named
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
 from gpudoctor.probes.host import ImageRequest
@@ -101,6 +99,9 @@ def _with_ids(configuration: Configuration) -> Configuration:
     source = configuration.source
     if source is None or not (configuration.select or configuration.ignore or configuration.severity):
         return configuration
+
+    from gpudoctor.engine.catalog import load_checks
+    from gpudoctor.engine.selection import named
 
     checks = load_checks(configuration.plugins)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
-from gpudoctor.nvml import EVENT_REASONS
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
 from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.untrusted import cleaned
@@ -243,6 +242,8 @@ def _power_and_clocks(answers: _Answers) -> dict[str, Any]:
 
 def _event_reasons(mask: int) -> tuple[str, ...] | None:
     """Return the names of the bits; None where most of them have no name, so that it is no mask."""
+    from gpudoctor.nvml import EVENT_REASONS  # with ctypes, which a machine without a device does without
+
     unnamed = mask & ~sum(EVENT_REASONS)
     if unnamed.bit_count() > 4:
         return None

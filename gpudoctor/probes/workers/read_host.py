@@ -33,8 +33,10 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from itertools import islice
+from operator import attrgetter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
@@ -129,14 +131,15 @@ def _step(folders: Iterable[str], part: str, errors: List[str]) -> Iterator[str]
         elif part == "**":
             yield from _folders_below(folder, FOLDER_DEPTH, errors)
         else:
-            names = _entries(folder, errors)
+            names = list(_entries(folder, errors))
             yield from (os.path.join(folder, name) for name in _matching(names, part))
 
 
-def _matching(names: Iterable[str], part: str) -> List[str]:
+def _matching(names: List[str], part: str) -> List[str]:
     beginning = re.split(r"[*?[]", part, maxsplit=1)[0]
-    candidates = list(names) if FOLDS_CASE else [name for name in names if name.startswith(beginning)]
-    found = sorted(fnmatch.filter(candidates, part)) if candidates else []
+    if not FOLDS_CASE:  # of a sorted list, those that begin so stand together
+        names = names[bisect_left(names, beginning) : bisect_right(names, beginning + "\U0010ffff")]
+    found = fnmatch.filter(names, part) if names else []
     return found if part.startswith(".") else [name for name in found if not name.startswith(".")]
 
 
@@ -144,7 +147,7 @@ def _folders_below(folder: str, depth: int, errors: List[str]) -> Iterator[str]:
     yield folder
     if depth:
         entries = _entries(folder, errors)
-        for name in sorted(name for name in entries if _is_folder(entries[name])):
+        for name in (name for name in entries if _is_folder(entries[name])):
             yield from _folders_below(os.path.join(folder, name), depth - 1, errors)
 
 
@@ -157,7 +160,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _entries(folder: str, errors: List[str]) -> Mapping[str, os.DirEntry[str]]:
-    """Return what is in `folder` by its name."""
+    """Return what is in `folder` by its name, sorted."""
     entries, error = _scan(folder)
     if error:
         errors.append(error)
@@ -168,7 +171,8 @@ def _entries(folder: str, errors: List[str]) -> Mapping[str, os.DirEntry[str]]:
 def _scan(folder: str) -> tuple[Dict[str, os.DirEntry[str]], str]:
     try:
         with os.scandir(folder or ".") as entries:
-            return {entry.name: entry for entry in islice(entries, FOLDER_ENTRIES)}, ""
+            found = sorted(islice(entries, FOLDER_ENTRIES), key=attrgetter("name"))
+            return {entry.name: entry for entry in found}, ""
     except OSError as error:
         return {}, "" if error.errno in (errno.ENOENT, errno.ENOTDIR) else _error(error)
 
