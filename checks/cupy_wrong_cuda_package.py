@@ -16,11 +16,27 @@ from gpudoctor.model import (
     Severity,
 )
 from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.symptoms.answers import filled
 
 OTHERS_FIRST = (
     "If CuPy is for the CUDA that is here, an older library of the same name is loaded first: take its folder from "
     "LD_LIBRARY_PATH, and import cupy before PyTorch"
 )
+
+SUMMARIES = {
+    "symbol": "{cupy} was built for another CUDA version: it finds no {symbol} in {library}",
+    "rocm-symbol": "{cupy} was built for another ROCm version: it finds no {symbol} in {library}",
+    "driver": "CuPy runs on a newer CUDA than the driver does[: the driver supports CUDA {offered}]",
+    "library": "{cupy} needs {library}, which the CUDA toolkit here, {nvcc}, does not have",
+    "named-library": "{named} needs the libraries of CUDA {major}, and the toolkit here is CUDA {nvcc}",
+    "doubted": "CuPy cannot be imported, and asks whether it is for the CUDA that is here"
+    "[, and PyTorch in the same environment is built with CUDA {torch}]",
+    "newer-libraries": "{cupy} for CUDA {major} takes the libraries of CUDA {local}, which the driver, for CUDA "
+    "{offered}, does not run",
+    "toolkit": "{cupy} needs the libraries of CUDA {major}, and this machine has {toolkits}",
+    "all-else": "{cupy} for CUDA {major} is probably the wrong one: nvcc ({nvcc}) and PyTorch ({torch}) are for CUDA "
+    "{other}",
+}
 
 
 @check(
@@ -81,7 +97,7 @@ def _finding(mismatch: CupyMismatch, cupy_status: CupyStatus) -> Finding:
     return Finding.of(
         Severity.ERROR if mismatch.certain else Severity.WARNING,
         cupy_status.name,
-        mismatch.summary,
+        filled(SUMMARIES[mismatch.kind], {"cupy": cupy_status.name, **mismatch.names}),
         mismatch.facts,
         *fixes.get(mismatch.kind, (install,)),
         certain=mismatch.certain,

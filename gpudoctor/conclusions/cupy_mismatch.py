@@ -1,6 +1,7 @@
 """For which CUDA the installed CuPy is, against the toolkits, libraries and packages that are there."""
 
 import re
+from collections.abc import Sequence
 
 from gpudoctor.data.cuda_libraries import cuda_major_of
 from gpudoctor.model import (
@@ -12,11 +13,10 @@ from gpudoctor.model import (
     CupyStatus,
     Driver,
     Python,
-    Symptom,
     Toolkit,
     Torch,
 )
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 MISSING = ("cupy-own-nvrtc-missing", "cupy-own-library-missing")
 # What the table of messages gives if CuPy names no cause.
@@ -38,158 +38,117 @@ def cupy_mismatch(
     toolkit: Toolkit | None,
     torch: Torch | None,
     python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> CupyMismatches:
     """Return where CuPy and the CUDA that is here differ: as a message shows it, and as versions show it."""
-    there, major = cupy or Cupy(), cupy_status.cuda_major
-    symbol = _symbol(cupy_status, symptoms)
-    if symbol is not None or cupy_status.works or there.platform == "rocm":
+    there, status, runtime = cupy or Cupy(), cupy_status, cupy_runtime or CupyRuntime()
+    symbol = _symbol(symptoms)
+    if symbol is not None or status.works or there.platform == "rocm":
         return CupyMismatches(by_message=symbol)
-    nvcc, name = toolkit.nvcc_version if toolkit is not None else None, cupy_status.name
+    nvcc = toolkit.nvcc_version if toolkit is not None else None
+    built = torch.cuda_version if torch is not None else None
+    by_message = [_library_of_another_toolkit(nvcc, symptoms)]
+    if not there.cuda_major:
+        by_message = [_driver_said(driver, nvcc, symptoms), *by_message, _named_for_another_toolkit(nvcc, symptoms)]
+        by_message.append(_doubted(runtime, built, symptoms))
+    by_version: list[CupyMismatch | None] = []
+    if status.cuda_major is not None:
+        others = _other_toolkits(there, status.cuda_major, toolkit, python)
+        others = others or _other_nvcc(status.cuda_major, toolkit, symptoms)
+        wheels = (python or Python()).matching(
+            f"nvidia-cuda-nvrtc-cu{status.cuda_major}", "nvidia-cuda-nvrtc", "cuda-nvrtc"
+        )
+        by_version = [
+            _newer_libraries_first(status.cuda_major, runtime),
+            _only_other_toolkits(status, others),
+            None if wheels else _all_else_of_another_cuda(status, nvcc, built),
+        ]
     return CupyMismatches(
-        by_message=(_driver_said(driver, nvcc, symptoms) if not there.cuda_major else None)
-        or _library_of_another_toolkit(name, nvcc, symptoms)
-        or (_named_for_another_toolkit(nvcc, symptoms) if not there.cuda_major else None)
-        or (_doubted(cupy_runtime, torch, symptoms) if not there.cuda_major else None),
-        by_version=None
-        if major is None
-        else _newer_libraries_first(name, major, cupy_runtime)
-        or _only_other_toolkits(cupy_status, there, toolkit, python, symptoms)
-        or _all_else_of_another_cuda(cupy_status, nvcc, python, torch),
+        by_message=next(filter(None, by_message), None), by_version=next(filter(None, by_version), None)
     )
 
 
-def _symbol(status: CupyStatus, symptoms: tuple[Symptom, ...] | None) -> CupyMismatch | None:
+def _symbol(symptoms: Symptoms) -> CupyMismatch | None:
     """Return that a module of CuPy asks the library that is loaded for what that does not have."""
     for symptom in of_kind(symptoms, "cupy-symbol-missing"):
-        name, library = symptom.names["symbol"], symptom.names.get("library", "the library that is loaded")
+        name = symptom.names["symbol"]
         of_rocm = any(part in name.lower() for part in ("hip", "roc"))
-        platform = "ROCm" if of_rocm else "CUDA"
-        return CupyMismatch(
-            kind="rocm-symbol" if of_rocm else "symbol",
-            summary=f"{status.name} was built for another {platform} version: it finds no {name} in {library}",
-            facts=(symptom.fact,),
-        )
+        names = {"symbol": name, "library": symptom.names.get("library", "the library that is loaded")}
+        return CupyMismatch(kind="rocm-symbol" if of_rocm else "symbol", names=names, facts=(symptom.fact,))
     return None
 
 
-def _driver_said(
-    driver: Driver | None, nvcc: CudaVersion | None, symptoms: tuple[Symptom, ...] | None
-) -> CupyMismatch | None:
+def _driver_said(driver: Driver | None, nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
     """Return that CuPy says the driver does not fit."""
     offered = driver.cuda_version if driver is not None else None
-    supports = f"the driver supports CUDA {offered}" if offered else "the driver is older"
     for symptom in of_kind(symptoms, "cupy-driver-mismatch"):
-        return CupyMismatch(
-            kind="driver",
-            summary=f"CuPy runs on a newer CUDA than the driver does: {supports}",
-            facts=(
-                symptom.fact,
-                *(("driver.cuda_version",) if offered else ()),
-                *(("toolkit.nvcc_version",) if nvcc else ()),
-            ),
-        )
+        facts = (*(("driver.cuda_version",) if offered else ()), *(("toolkit.nvcc_version",) if nvcc else ()))
+        names = {"offered": str(offered)} if offered else {}
+        return CupyMismatch(kind="driver", names=names, facts=(symptom.fact, *facts))
     return None
 
 
-def _library_of_another_toolkit(
-    name: str, nvcc: CudaVersion | None, symptoms: tuple[Symptom, ...] | None
-) -> CupyMismatch | None:
+def _library_of_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
     """Return that the library which CuPy misses is of another CUDA version than the toolkit here."""
     for symptom in of_kind(symptoms, *MISSING)[:1]:
         library = symptom.names["library"]
         if nvcc is not None and is_for(library, nvcc) is False:
-            return CupyMismatch(
-                kind="library",
-                summary=f"{name} needs {library}, which the CUDA toolkit here, {nvcc}, does not have",
-                facts=(symptom.fact, "toolkit.nvcc_version"),
-            )
+            names = {"library": library, "nvcc": str(nvcc)}
+            return CupyMismatch(kind="library", names=names, facts=(symptom.fact, "toolkit.nvcc_version"))
     return None
 
 
-def _named_for_another_toolkit(nvcc: CudaVersion | None, symptoms: tuple[Symptom, ...] | None) -> CupyMismatch | None:
+def _named_for_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
     """Return that a CuPy of which a report has only the name lacks a DLL, and is for another CUDA major version."""
     named = named_distribution(symptoms)
-    if named is None or nvcc is None or not of_kind(symptoms, "cupy-own-dll-load-failed"):
+    if named is None or nvcc is None or not of_kind(symptoms, "cupy-own-dll-load-failed") or nvcc.major == named[2]:
         return None
     fact, name, major = named
-    if nvcc.major == major:
-        return None
-    return CupyMismatch(
-        kind="library",
-        summary=f"{name} needs the libraries of CUDA {major}, and the toolkit here is CUDA {nvcc}",
-        facts=(fact, "toolkit.nvcc_version"),
-    )
+    names = {"named": name, "major": str(major), "nvcc": str(nvcc)}
+    return CupyMismatch(kind="named-library", names=names, facts=(fact, "toolkit.nvcc_version"))
 
 
-def _doubted(
-    cupy_runtime: CupyRuntime | None, torch: Torch | None, symptoms: tuple[Symptom, ...] | None
-) -> CupyMismatch | None:
+def _doubted(runtime: CupyRuntime, built: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
     """Return that CuPy cannot be imported and names no cause but that it may be for another CUDA."""
-    built = torch.cuda_version if torch is not None else None
-    if cupy_runtime is None or cupy_runtime.import_error != NO_CAUSE:
+    doubts = of_kind(symptoms, "cupy-version-doubted")
+    if runtime.import_error != NO_CAUSE or not doubts:
         return None
-    for symptom in of_kind(symptoms, "cupy-version-doubted"):
-        and_torch = f", and PyTorch in the same environment is built with CUDA {built}" if built else ""
-        return CupyMismatch(
-            kind="doubted",
-            summary=f"CuPy cannot be imported, and asks whether it is for the CUDA that is here{and_torch}",
-            facts=(symptom.fact, *(("torch.cuda_version",) if built else ())),
-        )
-    return None
+    names, facts = ({"torch": str(built)}, ("torch.cuda_version",)) if built else ({}, ())
+    return CupyMismatch(kind="doubted", names=names, facts=(doubts[0].fact, *facts))
 
 
-def _newer_libraries_first(name: str, major: int, cupy_runtime: CupyRuntime | None) -> CupyMismatch | None:
+def _newer_libraries_first(major: int, runtime: CupyRuntime) -> CupyMismatch | None:
     """Return that CuPy takes the libraries of a CUDA which is newer than itself, and than the driver."""
-    runtime = cupy_runtime or CupyRuntime()
     local, offered = runtime.local_cuda_version, runtime.driver_cuda_version
     if local is None or offered is None or not major < local.major > offered.major:
         return None
-    return CupyMismatch(
-        kind="newer-libraries",
-        summary=f"{name} for CUDA {major} takes the libraries of CUDA {local}, which the driver, for CUDA {offered}, "
-        "does not run",
-        facts=("cupy_runtime.local_cuda_version", "cupy_runtime.driver_cuda_version"),
-    )
+    names = {"major": str(major), "local": str(local), "offered": str(offered)}
+    facts = ("cupy_runtime.local_cuda_version", "cupy_runtime.driver_cuda_version")
+    return CupyMismatch(kind="newer-libraries", names=names, facts=facts)
 
 
 def _all_else_of_another_cuda(
-    status: CupyStatus, nvcc: CudaVersion | None, python: Python | None, torch: Torch | None
+    status: CupyStatus, nvcc: CudaVersion | None, built: CudaVersion | None
 ) -> CupyMismatch | None:
-    """Return that nvcc and PyTorch are both of one other CUDA major version, and no wheel is of CuPy's."""
-    major = status.cuda_major
-    built_with = torch.cuda_version if torch is not None else None
-    wheels = (python or Python()).matching(f"nvidia-cuda-nvrtc-cu{major}", "nvidia-cuda-nvrtc", "cuda-nvrtc")
-    if nvcc is None or built_with is None or wheels or not nvcc.major == built_with.major != major:
+    """Return that nvcc and PyTorch are both of one other CUDA major version."""
+    if nvcc is None or built is None or not nvcc.major == built.major != status.cuda_major:
         return None
     return CupyMismatch(
         kind="all-else",
-        summary=f"{status.name} for CUDA {major} is probably the wrong one: nvcc ({nvcc}) and PyTorch ({built_with}) "
-        f"are for CUDA {nvcc.major}",
+        names={"major": str(status.cuda_major), "nvcc": str(nvcc), "torch": str(built), "other": str(nvcc.major)},
         facts=(status.cuda_fact, "toolkit.nvcc_version", "torch.cuda_version"),
         certain=False,
         cuda_major=nvcc.major,
     )
 
 
-def _only_other_toolkits(
-    status: CupyStatus,
-    cupy: Cupy,
-    toolkit: Toolkit | None,
-    python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
-) -> CupyMismatch | None:
+def _only_other_toolkits(status: CupyStatus, others: Sequence[tuple[str, str, CudaVersion]]) -> CupyMismatch | None:
     """Return that every toolkit, or that of nvcc if a library is missing, is of another CUDA major version."""
-    major = status.cuda_major or 0
-    others = _other_toolkits(cupy, major, toolkit, python) or _other_nvcc(major, toolkit, symptoms)
     if not others:
         return None
     there = " and ".join(f"CUDA {version} ({path})" for _, path, version in others)
-    return CupyMismatch(
-        kind="toolkit",
-        summary=f"{status.name} needs the libraries of CUDA {major}, and this machine has {there}",
-        facts=(status.cuda_fact, *(fact for fact, _, _ in others)),
-    )
+    facts = (status.cuda_fact, *(fact for fact, _, _ in others))
+    return CupyMismatch(kind="toolkit", names={"major": str(status.cuda_major), "toolkits": there}, facts=facts)
 
 
 def _other_toolkits(
@@ -218,9 +177,7 @@ def _other_toolkits(
     return found
 
 
-def _other_nvcc(
-    major: int, toolkit: Toolkit | None, symptoms: tuple[Symptom, ...] | None
-) -> tuple[tuple[str, str, CudaVersion], ...]:
+def _other_nvcc(major: int, toolkit: Toolkit | None, symptoms: Symptoms) -> tuple[tuple[str, str, CudaVersion], ...]:
     """Return the toolkit of nvcc if it is of another major version and CuPy does not find one of CUDA's libraries."""
     version = toolkit.nvcc_version if toolkit is not None else None
     missing = of_kind(symptoms, *MISSING, "cupy-own-dll-load-failed")
@@ -246,7 +203,7 @@ def is_for(library: str, cuda: CudaVersion) -> bool | None:
     return None if major is None else major == cuda.major
 
 
-def named_distribution(symptoms: tuple[Symptom, ...] | None) -> tuple[str, str, int] | None:
+def named_distribution(symptoms: Symptoms) -> tuple[str, str, int] | None:
     """Return the fact, the name and the CUDA major version of the only CuPy distribution that a report names."""
     named = {found.names["version"].lower(): found.fact for found in of_kind(symptoms, "cupy-distribution-named")}
     if len(named) != 1:

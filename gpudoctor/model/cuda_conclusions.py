@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from gpudoctor.model.record import Fact, record
@@ -66,13 +67,14 @@ class CupyStatus:
 class CupyMismatch:
     """What CuPy does not fit.
 
-    kind: "symbol", "rocm-symbol", "driver", "library", "doubted", "newer-libraries", "toolkit" or "all-else".
-    summary: the same as a sentence. certain: an error, or all that is there, shows it; else the versions suggest it.
+    kind: "symbol", "rocm-symbol", "driver", "library", "named-library", "doubted", "newer-libraries", "toolkit" or
+    "all-else". names: what a sentence about it names, such as its "library".
+    certain: an error, or all that is there, shows it; else the versions suggest it.
     cuda_major: of the CuPy that would fit, unless the driver decides that.
     """
 
     kind: str
-    summary: str
+    names: Mapping[str, str]
     facts: tuple[str, ...]
     certain: bool = True
     cuda_major: int | None = None
