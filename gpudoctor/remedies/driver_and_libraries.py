@@ -1,25 +1,13 @@
 """A driver and libraries that fit each other: a newer driver, or libraries built for an older one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from gpudoctor.data import minimum_driver, torch_builds
-from gpudoctor.model import (
-    CudaVersion,
-    Cupy,
-    Device,
-    Driver,
-    DriverState,
-    DriverVersion,
-    Python,
-    Remedy,
-    System,
-    Torch,
-)
+from gpudoctor.model import CudaVersion, Driver, DriverState, DriverVersion, Remedy
 from gpudoctor.remedies.cupy_install import install_cupy
 from gpudoctor.remedies.driver_install import update_driver
-from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import install_torch
 
 # The driver of CUDA 10.0, the oldest of the table of toolkits.
@@ -36,15 +24,11 @@ OLD_BUILDS = Remedy(
 
 
 @fix
-def fit_driver_and_libraries(  # noqa: PLR0913
+def fit_driver_and_libraries(
     *,
     driver_state: DriverState,
     driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    system: System | None,
-    python: Python | None,
-    torch: Torch | None,
-    cupy: Cupy | None,
+    machine: Machine,
     needed: CudaVersion | DriverVersion | None = None,
     libraries: Sequence[str] = (),
 ) -> tuple[Remedy, ...]:
@@ -54,25 +38,22 @@ def fit_driver_and_libraries(  # noqa: PLR0913
     """
     if driver is None or driver.version is None:
         driver = Driver(cuda_version=driver_state.cuda_version)
-    update = update_driver(system=system, needed=needed, devices=devices, driver=driver)
+    update: Remedy = machine.call(update_driver, needed=needed, driver=driver)
     if needed is None:
         floors = ", ".join(f"CUDA {major} {minimum_driver(CudaVersion(major, 0))}" for major in (13, 12, 11))
         update = replace(update, summary=f"{update.summary}; of drivers for Linux needs {floors} or newer")
-    machine = {"python": python, "system": system, "driver": driver, "devices": devices}
-    installs = sorted(_installs(machine, libraries, torch, cupy, driver_state), key=lambda made: not made.commands)
+    installs = sorted(_installs(machine, libraries, driver, driver_state), key=lambda made: not made.commands)
     if driver_state.stays and any(remedy.commands for remedy in installs):
         return (*installs, update)
     return (update, *installs)
 
 
-def _installs(
-    machine: Mapping[str, Any], libraries: Sequence[str], torch: Torch | None, cupy: Cupy | None, state: DriverState
-) -> Iterator[Remedy]:
+def _installs(machine: Machine, libraries: Sequence[str], driver: Driver, state: DriverState) -> Iterator[Remedy]:
     if "torch" in libraries:
-        yield install_torch(**machine, pytorch=torch)
+        yield machine.call(install_torch, driver=driver)
     if "cupy" in libraries:
-        yield install_cupy(**machine, cupy=cupy)
-    if "torch" in libraries and _is_old(machine["driver"], state.cuda_version):
+        yield machine.call(install_cupy, driver=driver)
+    if "torch" in libraries and _is_old(driver, state.cuda_version):
         yield OLD_BUILDS
 
 

@@ -3,13 +3,12 @@
 import re
 import shlex
 
-from gpudoctor.model import Place, Remedy, System
+from gpudoctor.model import Fix, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.fixes import fix
 
 WSL_FOLDER = "/usr/lib/wsl/lib"
 USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # of Debian and Ubuntu
-CONFIGURATION = "/etc/ld.so.conf.d/nvidia-libcuda.conf"
 
 
 # Within double quotes a shell expands anything else, and no library is in such a folder.
@@ -17,45 +16,19 @@ PLAIN_PATH = re.compile(r"[\w@+=:,./~-]+")
 
 
 @fix
-def add_libcuda_folder(*, folder: str) -> tuple[Remedy, ...]:
+def add_libcuda_folder(*, folder: str) -> tuple[Fix, ...]:
     """Return how to let the loader look into the folder of libcuda."""
-    quoted = shlex.quote(folder)
-    return (
-        Remedy(
-            summary=f"Add {folder} to the loader's path",
-            commands=(
-                f"echo {quoted} | sudo tee {CONFIGURATION}",
-                "sudo ldconfig",
-                "ldconfig -p | grep libcuda.so.1",
-            ),
-            needs=("root",),
-        ),
-        Remedy(
-            summary="Without root, set the path for the programs of this shell",
-            commands=(f'export LD_LIBRARY_PATH={quoted}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"', "gpudoctor check"),
-        ),
-    )
+    return (Fix("add-folder-to-loader", folder=folder), Fix("add-folder-for-this-shell", folder=folder))
 
 
 @fix
-def find_libcuda(*, system: System | None) -> tuple[Remedy, ...]:
+def find_libcuda() -> tuple[Fix, ...]:
     """Return how to find libcuda if its folder is not known."""
-    find = Remedy(
-        summary="Find the driver's libcuda and add its folder to the loader's path; if there is none, install "
-        "the driver's compute libraries (Debian and Ubuntu: libnvidia-compute of the driver's branch)",
-        commands=(
-            "find / -name 'libcuda.so*' -not -path '*/stubs/*' 2>/dev/null",
-            f"echo {USUAL_FOLDER} | sudo tee {CONFIGURATION}",
-            with_sudo("ldconfig", system),
-            "ldconfig -p | grep libcuda.so",
-        ),
-        needs=("root",),
-    )
-    return (find, *add_libcuda_folder(folder=USUAL_FOLDER)[1:])
+    return (Fix("find-folder-of-libcuda"), Fix("add-folder-for-this-shell", folder=USUAL_FOLDER))
 
 
 @fix
-def link_libcuda(*, place: Place, system: System | None, library: str = "") -> tuple[Remedy, ...]:
+def link_libcuda(*, place: Place, system: System | None, library: str = "") -> tuple[Remedy | Fix, ...]:
     """Return how to let the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
     library = library if PLAIN_PATH.fullmatch(library) else ""
     folder = library.rpartition("/")[0] or (WSL_FOLDER if place.in_wsl else USUAL_FOLDER)
@@ -82,8 +55,5 @@ def link_libcuda(*, place: Place, system: System | None, library: str = "") -> t
             needs=("restart",),
             reference="https://github.com/triton-lang/triton/pull/1981",
         ),
-        Remedy(
-            summary="In a container without libcuda, start it with the GPU: docker run --gpus all",
-            reference="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
-        ),
+        Fix("give-container-libcuda"),
     )

@@ -11,6 +11,7 @@ from gpudoctor.model import (
     Driver,
     DriverState,
     DriverVersion,
+    Fix,
     Package,
     PackageVersion,
     Python,
@@ -19,7 +20,8 @@ from gpudoctor.model import (
     Torch,
 )
 from gpudoctor.model.versions import ComputeCapability
-from gpudoctor.remedies.driver_and_libraries import OLD_BUILDS, fit_driver_and_libraries
+from gpudoctor.remedies.driver_and_libraries import OLD_BUILDS
+from tests.remedies.made import made
 
 PYTHON = Python(version=PackageVersion("3.12.3"), executable="/v/bin/python", platform_tag="linux_x86_64", packages=())
 UBUNTU = System(os="linux", machine="x86_64", distribution="ubuntu", distribution_version="24.04", container="")
@@ -40,9 +42,10 @@ def fit(*libraries: str, stays: bool = False, **changed: Any) -> tuple[Remedy, .
         "python": PYTHON,
         "torch": TORCH,
         "cupy": CUPY,
-        "needed": CudaVersion(13, 0),
+        **changed,
     }
-    return fit_driver_and_libraries(**{**machine, **changed}, libraries=libraries)
+    needed = machine.pop("needed", CudaVersion(13, 0))
+    return made(Fix("fit-driver-and-libraries", needed=needed, libraries=libraries), **machine)
 
 
 def kinds(remedies: tuple[Remedy, ...]) -> list[str]:

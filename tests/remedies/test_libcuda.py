@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpudoctor.model import Place, System
-from gpudoctor.remedies.libcuda import add_libcuda_folder, find_libcuda, link_libcuda
+from gpudoctor.model import Fix, Place, System
+from tests.remedies.made import made
 
 ROOT = System(os="linux", user_is_root=True)
 SHELL = (
@@ -13,7 +13,7 @@ SHELL = (
 
 
 def test_the_folder_is_quoted() -> None:
-    with_root, without = add_libcuda_folder(folder="/opt/a b")
+    with_root, without = made(Fix("add-libcuda-folder", folder="/opt/a b"))
     assert with_root.commands == (
         "echo '/opt/a b' | sudo tee /etc/ld.so.conf.d/nvidia-libcuda.conf",
         "sudo ldconfig",
@@ -24,7 +24,7 @@ def test_the_folder_is_quoted() -> None:
 
 @pytest.mark.parametrize(("system", "ldconfig"), [(None, "sudo ldconfig"), (ROOT, "ldconfig")])
 def test_an_unknown_folder_is_looked_for_first(system: System | None, ldconfig: str) -> None:
-    find, without = find_libcuda(system=system)
+    find, without = made(Fix("find-libcuda"), system=system)
     assert find.commands == (
         "find / -name 'libcuda.so*' -not -path '*/stubs/*' 2>/dev/null",
         "echo /usr/lib/x86_64-linux-gnu | sudo tee /etc/ld.so.conf.d/nvidia-libcuda.conf",
@@ -43,7 +43,7 @@ def test_an_unknown_folder_is_looked_for_first(system: System | None, ldconfig: 
     ],
 )
 def test_the_linkers_name_leads_to_the_library(place: Place, library: str, target: str, folder: str) -> None:
-    link, without, container = link_libcuda(place=place, system=ROOT, library=library)
+    link, without, container = made(Fix("link-libcuda", library=library), place=place, system=ROOT)
     assert link.commands[2] == f"ln -s {target} {folder}/libcuda.so"
     assert without.commands[0].startswith(f'export LIBRARY_PATH="{folder}:/usr/local/cuda/lib64/stubs')
     assert without.commands[2] == f"export TRITON_LIBCUDA_PATH={folder}"

@@ -5,6 +5,8 @@ import pytest
 from gpudoctor.conclusions import Facts
 from gpudoctor.model import Container, Device, Fix, Remedy, Snapshot, Symptom, System
 from gpudoctor.remedies.fixes import remedies_of
+from gpudoctor.remedies.memory import PROGRAMS
+from tests.remedies.made import made
 
 NVML_ASSERT = Symptom(kind="torch-nvml-assert", library="torch", text="NVML_SUCCESS == r INTERNAL ASSERT FAILED")
 HIP = Symptom(kind="torch-out-of-memory", library="torch", text="HIP out of memory. Tried to allocate 1.50 GiB")
@@ -60,3 +62,42 @@ def test_main_memory_is_added_where_it_is_limited(symptom: Symptom, sections: di
 
 def test_windows_has_no_free() -> None:
     assert remedies("use-less-main-memory", PAGE_FILE)[0].commands == ()
+
+
+@pytest.mark.parametrize(
+    ("engine", "commands"),
+    [
+        ("kubernetes", ("kubectl exec POD -- df -h /dev/shm",)),
+        ("podman", ("podman run --gpus all --shm-size=8g IMAGE", "podman run --gpus all --ipc=host IMAGE")),
+        ("docker", ("docker run --gpus all --shm-size=8g IMAGE", "docker run --gpus all --ipc=host IMAGE")),
+    ],
+)
+def test_a_container(engine: str, commands: tuple[str, ...]) -> None:
+    first, *_ = made(Fix("enlarge-shared-memory", in_container=True), system=System(container=engine))
+    assert first.commands == commands
+
+
+@pytest.mark.parametrize(("in_container", "remounts"), [(True, False), (False, True), (None, True)])
+def test_dev_shm_is_mounted_again_outside_a_container(in_container: bool | None, remounts: bool) -> None:
+    remedies = made(Fix("enlarge-shared-memory", in_container=in_container))
+    assert any("sudo mount -o remount,size=8G /dev/shm" in remedy.commands for remedy in remedies) is remounts
+
+
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [
+        *[("vllm", "--max-model-len"), ("llama.cpp", "-ngl"), ("jax", "XLA_PYTHON_CLIENT"), ("torch", "bfloat16")],
+        *[("unheard-of", "bfloat16"), ("tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH")],
+    ],
+)
+def test_a_smaller_job_in_the_words_of_its_program(library: str, words: str) -> None:
+    symptom = Symptom(kind="torch-out-of-memory", library=library, text="out of memory")
+    (remedy,) = remedies("make-job-smaller", symptom)
+    assert words in remedy.summary
+    assert (remedy.reference is not None) is (library == "torch")
+
+
+def test_every_program_has_a_row() -> None:
+    for library in PROGRAMS:
+        (remedy,) = remedies("make-job-smaller", Symptom(kind="torch-out-of-memory", library=library, text="x"))
+        assert "gradient accumulation" not in remedy.summary

@@ -1,0 +1,126 @@
+"""What to do about memory that a job does not get: of the device, of the machine, and shared memory."""
+
+from gpudoctor.data import features
+from gpudoctor.model import Container, Device, Fix, Remedy, Shortage, System, Torch
+from gpudoctor.remedies.fixes import fix
+
+# Source: c10/core/AllocatorConfig.h of PyTorch 2.9; both names are read from then on.
+FIRST_RELEASE_WITH_NEW_NAME = (2, 9)
+# Source: release notes of PyTorch 2.1.
+FIRST_RELEASE_WITH_SEGMENTS = (2, 1)
+# Words of Windows for a commit limit that is reached: ERROR_COMMITMENT_LIMIT is 1455.
+PAGE_FILE = ("1455", "paging file", "页面文件")
+# Libraries whose allocator is PyTorch's.
+TORCH = ("torch", "cuda", "vllm", "transformers")
+# Programs whose way to a smaller job has a row of its own.
+PROGRAMS = (
+    "vllm",
+    "llama.cpp",
+    "tensorflow",
+    "jax",
+    "cupy",
+    "rmm",
+    "onnxruntime",
+    "xgboost",
+    "program",
+    "transformers",
+)
+
+
+@fix
+def make_job_smaller(*, shortage: Shortage, devices: tuple[Device, ...] | None) -> Fix:
+    """Return how to make the job smaller, in the words of its program."""
+    library = shortage.library
+    if library in PROGRAMS:
+        return Fix(f"smaller-job-of-{library.replace('.', '-')}")
+    name = "smaller-job-of-torch" if library in ("torch", "cuda") else "smaller-job"
+    return Fix(name, precision=_precision(devices))
+
+
+def _precision(devices: tuple[Device, ...] | None) -> str:
+    """Return the half precision that the device computes in; both if it is not known."""
+    capability = devices[0].compute_capability if devices else None
+    found = features(capability) if capability is not None else None
+    if found is None:
+        return "bfloat16, or float16 before Ampere"
+    return "bfloat16" if found.bf16 == "native" else "float16"
+
+
+@fix
+def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
+    """Return how to find what holds the device's memory."""
+    if shortage.library == "mps":
+        return ()
+    of_amd = "hip" in shortage.text or "HIP" in shortage.text
+    return (Fix("end-what-holds-amd-memory" if of_amd else "end-what-holds-memory"),)
+
+
+@fix
+def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: System | None) -> tuple[Fix, ...]:
+    """Return the setting of PyTorch's allocator against fragmentation, by the name that this release reads."""
+    if shortage.library == "mps":
+        return (Fix("lift-mps-limit"),)
+    if shortage.library not in TORCH:
+        return ()
+    release = torch.version.release[:2] if torch is not None and torch.version is not None else ()
+    name = "PYTORCH_ALLOC_CONF" if release >= FIRST_RELEASE_WITH_NEW_NAME else "PYTORCH_CUDA_ALLOC_CONF"
+    if not release and "HIP out of memory" in shortage.text:
+        name = "PYTORCH_HIP_ALLOC_CONF"
+    value, more = "expandable_segments:True", ""
+    if not release:
+        more = "; before PyTorch 2.1 max_split_size_mb:128 instead, from 2.9 on the name PYTORCH_ALLOC_CONF is read too"
+    elif release < FIRST_RELEASE_WITH_SEGMENTS:
+        value, more = "max_split_size_mb:128", ", for expandable_segments:True came with PyTorch 2.1"
+    if system is not None and system.os == "windows":
+        value, more = "max_split_size_mb:128", ", for expandable_segments:True works on Linux only"
+    summary = f"Against fragmentation set {name}={value} before the program starts{more}"
+    return (Fix("set-variable", name=name, value=value, summary=summary),)
+
+
+@fix
+def use_larger_mig_instance(*, shortage: Shortage, devices: tuple[Device, ...] | None) -> tuple[Fix, ...]:
+    """Return how to find a larger MIG instance, if the job is on one."""
+    on_mig = any(" MIG " in f" {device.name} " for device in devices or ())
+    return (Fix("find-larger-mig-instance"),) if on_mig or shortage.kind == "torch-nvml-assert" else ()
+
+
+@fix
+def use_less_main_memory(*, shortage: Shortage, system: System | None) -> Remedy:
+    """Return how a job needs less main memory."""
+    return Remedy(
+        summary="Need less main memory: fewer workers of the data loader (num_workers), a smaller batch, a model "
+        "that is loaded straight to the device in half precision (device_map='auto', torch_dtype='auto'), fewer "
+        "parallel build jobs (MAX_JOBS=2)",
+        commands=() if _is_windows(shortage, system) else ("free -h",),
+    )
+
+
+@fix
+def add_main_memory(*, shortage: Shortage, system: System | None, container: Container | None) -> Remedy:
+    """Return how to give a job more main memory."""
+    system = system or System()
+    text = "Give it more main memory: swap space"
+    text += " (a larger page file on Windows)" if _is_windows(shortage, system) else ""
+    if system.container or (container is not None and container.is_described):
+        text += ", a higher limit of the container (docker run --memory, limits.memory of a pod)"
+    text += ", memory= in .wslconfig of WSL" if system.wsl else ""
+    return Remedy(summary=text, needs=("restart",))
+
+
+def _is_windows(shortage: Shortage, system: System | None) -> bool:
+    return (system is not None and system.os == "windows") or any(words in shortage.text for words in PAGE_FILE)
+
+
+@fix
+def enlarge_shared_memory(
+    in_container: bool | None, *, container: Container | None, system: System | None
+) -> tuple[Fix, ...]:
+    """Return how a program gets a larger /dev/shm. in_container: None if that is unknown, for which both are given."""
+    engine = (container.engine if container is not None else None) or (system.container if system is not None else None)
+    inside: tuple[Fix, ...] = (Fix("mount-memory-in-pod"),)
+    if engine != "kubernetes":
+        start = Fix("start-container-with-shared-memory", engine="podman" if engine == "podman" else "docker")
+        inside = (start, Fix("enlarge-shared-memory-in-compose"))
+    if in_container is False:
+        inside = ()
+    return (*inside, *(() if in_container else (Fix("enlarge-dev-shm"),)), Fix("use-fewer-workers"))
