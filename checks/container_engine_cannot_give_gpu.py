@@ -15,8 +15,7 @@ NAMED = 5  # containers that a summary names
 @check(
     family="container",
     explains=(
-        "container-setup-asks-for-missing-gpu",
-        "container-setup-driver-capabilities-missing",
+        *("container-setup-asks-for-missing-gpu", "container-setup-driver-capabilities-missing"),
         "container-setup-without-gpu",
     ),
 )

@@ -3,20 +3,11 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import ContainerGpu, DeviceFile, Driver, Finding, Fix, Place, System
-from gpudoctor.registry import Skip, check, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 
-@check(
-    family="container",
-    explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "cuda-init-unknown-error-999",
-        "cuda-visible-devices-hides-gpu",
-        "device-permissions-missing",
-    ),
-)
+@check(family="container", explains=(*CUDA_FAILS, "cuda-visible-devices-hides-gpu", "device-permissions-missing"))
 def container_nvml_lost(
     container_gpu: ContainerGpu,
     place: Place,

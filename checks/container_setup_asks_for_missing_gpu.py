@@ -9,10 +9,8 @@ from gpudoctor.registry import check, skip_unless
 @check(
     family="container",
     explains=(
-        "container-setup-driver-capabilities-missing",
-        "container-setup-hides-gpu",
-        "container-setup-image-needs-newer-driver",
-        "container-setup-nvml-lost",
+        *("container-setup-driver-capabilities-missing", "container-setup-hides-gpu"),
+        *("container-setup-image-needs-newer-driver", "container-setup-nvml-lost"),
     ),
 )
 def container_setup_asks_for_missing_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:

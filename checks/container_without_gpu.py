@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Consumers, ContainerGpu, Environment, Finding, Fix, Place, Severity, System
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, DRIVER_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
@@ -11,18 +11,8 @@ from gpudoctor.symptoms.answers import answers
 @check(
     family="container",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "no-nvidia-gpu",
-        "driver-missing",
-        "driver-not-loaded",
-        "driver-too-old",
-        "driver-capabilities-missing",
-        "container-nvml-lost",
-        "container-image-needs-newer-driver",
-        "cuda-init-unknown-error-999",
-        "cuda-visible-devices-hides-gpu",
-        "libcuda-not-on-linker-path",
+        *(*CUDA_FAILS, *DRIVER_FAILS, "no-nvidia-gpu", "driver-capabilities-missing", "container-nvml-lost"),
+        *("container-image-needs-newer-driver", "cuda-visible-devices-hides-gpu", "libcuda-not-on-linker-path"),
         "wsl-driver-problem",
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
 from gpudoctor.model import AmdGpu, CudaIntent, Device, Finding, Fix, Pytorch, Severity, System
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.registry import DRIVER_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
@@ -16,16 +16,8 @@ ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cu
 @check(
     family="vendor",
     explains=(
-        "torch-cuda-unavailable",
-        "no-nvidia-gpu",
-        "driver-missing",
-        "driver-not-loaded",
-        "driver-too-old",
-        "torch-cpu-build",
-        "windows-pypi-cpu-wheel",
-        "container-without-gpu",
-        "container-setup-without-gpu",
-        "container-torch-cpu-build",
+        *(*DRIVER_FAILS, "torch-cuda-unavailable", "no-nvidia-gpu", "torch-cpu-build", "windows-pypi-cpu-wheel"),
+        *("container-without-gpu", "container-setup-without-gpu", "container-torch-cpu-build"),
     ),
 )
 def cuda_build_on_amd(

@@ -35,10 +35,7 @@ UNSET_IF_SET = Fix(
 @check(
     family="cuda",
     explains=(
-        "torch-import-failed",
-        "torch-cuda-unavailable",
-        "torch-wrong-results",
-        "cupy-unusable",
+        *("torch-import-failed", "torch-cuda-unavailable", "torch-wrong-results", "cupy-unusable"),
         "driver-library-mismatch",
     ),
 )

@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Device, DeviceChoice, Finding, Fix, Gpu, Origin, Pytorch, Symptom, VisibleDevices
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
 UNSET = Fix("unset-variable", name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU")
 
 
-@check(
-    family="cuda",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "wrong-python-environment"),
-)
+@check(family="cuda", explains=(*CUDA_FAILS, "wrong-python-environment"))
 def cuda_visible_devices_hides_gpu(
     origin: Origin,
     visible_devices: VisibleDevices,

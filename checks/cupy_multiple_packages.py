@@ -10,10 +10,7 @@ from gpudoctor.symptoms import Symptoms, of_kind
 @check(
     family="cupy",
     explains=(
-        "cupy-wrong-cuda-package",
-        "cupy-unusable",
-        "cupy-nvrtc-missing",
-        "cupy-cuda-libs-missing",
+        *("cupy-wrong-cuda-package", "cupy-unusable", "cupy-nvrtc-missing", "cupy-cuda-libs-missing"),
         "cupy-arch-unsupported",
     ),
 )

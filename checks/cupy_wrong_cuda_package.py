@@ -42,10 +42,7 @@ SUMMARIES = {
 @check(
     family="cupy",
     explains=(
-        "cupy-unusable",
-        "cupy-nvrtc-missing",
-        "cupy-cuda-libs-missing",
-        "cupy-arch-unsupported",
+        *("cupy-unusable", "cupy-nvrtc-missing", "cupy-cuda-libs-missing", "cupy-arch-unsupported"),
         "cuda-libs-conflict",
     ),
 )

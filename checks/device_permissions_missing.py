@@ -3,15 +3,12 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, Finding, Fix, Place
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 
-@check(
-    family="driver",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "driver-not-loaded"),
-)
+@check(family="driver", explains=(*CUDA_FAILS, "driver-not-loaded"))
 def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms: Symptoms = None) -> Iterator[Finding]:
     """The device nodes of the driver exist, but this user cannot open them.
 

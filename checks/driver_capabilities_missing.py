@@ -16,12 +16,8 @@ FIXES = (Fix("start-container-with-capabilities", granted="compute,utility"),)
 @check(
     family="container",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "driver-missing",
-        "libcuda-not-on-linker-path",
-        "container-without-gpu",
-        "wsl-driver-problem",
+        *("torch-cuda-unavailable", "cupy-unusable", "driver-missing", "libcuda-not-on-linker-path"),
+        *("container-without-gpu", "wsl-driver-problem"),
     ),
 )
 def driver_capabilities_missing(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, Finding, Fix, TorchRuntime
-from gpudoctor.registry import Skip, check
+from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Symptoms of the kernel module and of TensorFlow that name both versions.
@@ -15,13 +15,7 @@ UNNAMED = "The driver's libraries and its loaded kernel module are of different 
 @check(
     family="driver",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "cuda-init-unknown-error-999",
-        "driver-not-loaded",
-        "driver-too-old",
-        "container-nvml-lost",
-        "fabric-manager-not-running",
+        *(*CUDA_FAILS, "driver-not-loaded", "driver-too-old", "container-nvml-lost", "fabric-manager-not-running"),
         "container-setup-nvml-lost",
     ),
 )

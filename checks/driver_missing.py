@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Severity, System, TorchRuntime
-from gpudoctor.registry import Skip, check, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 NO_NVIDIA_SMI = "nvidia-smi-not-found"
@@ -14,14 +14,8 @@ ONLY_WITH_A_DRIVER = ("nvml-driver-not-loaded", "nvml-version-mismatch", "nvidia
 @check(
     family="driver",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "libcuda-not-on-linker-path",
-        "driver-not-loaded",
-        "cuda-init-unknown-error-999",
-        "cuda-visible-devices-hides-gpu",
-        "nvidia-container-toolkit-missing",
-        "container-engine-cannot-give-gpu",
+        *(*CUDA_FAILS, "libcuda-not-on-linker-path", "driver-not-loaded", "cuda-visible-devices-hides-gpu"),
+        *("nvidia-container-toolkit-missing", "container-engine-cannot-give-gpu"),
     ),
 )
 def driver_missing(

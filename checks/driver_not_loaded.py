@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Symptom, System
-from gpudoctor.registry import Skip, check, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Symptoms of a kernel that has no module of the driver, or refuses it.
@@ -41,9 +41,7 @@ class _Reason(NamedTuple):
 @check(
     family="driver",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "cuda-init-unknown-error-999",
+        *CUDA_FAILS,
         "device-permissions-missing",
         "fabric-manager-not-running",
         "cuda-visible-devices-hides-gpu",

@@ -16,15 +16,12 @@ from gpudoctor.model import (
     Pytorch,
     Symptom,
 )
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, with_code
 from gpudoctor.symptoms.answers import answers
 
 
-@check(
-    family="driver",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cupy-wrong-cuda-package", "cuda-init-unknown-error-999"),
-)
+@check(family="driver", explains=(*CUDA_FAILS, "cupy-wrong-cuda-package"))
 def driver_too_old(
     consumers: Consumers,
     driver_state: DriverState,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpudoctor.model import Device, Driver, Finding, Fix, Place, Severity
-from gpudoctor.registry import Skip, check
+from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 NO_SWITCH = "The fabric manager does not run, for it finds no NVSwitch"
@@ -16,10 +16,7 @@ RESET = (
 WAITING = ("in-progress", "not-started")
 
 
-@check(
-    family="multi-gpu",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "nccl-p2p-problem"),
-)
+@check(family="multi-gpu", explains=(*CUDA_FAILS, "nccl-p2p-problem"))
 def fabric_manager_not_running(
     place: Place, driver: Driver = Driver(), devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:

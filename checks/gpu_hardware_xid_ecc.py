@@ -5,15 +5,12 @@ from typing import Any
 
 from gpudoctor.data import xid_meaning
 from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity
-from gpudoctor.registry import Skip, check
+from gpudoctor.registry import CUDA_FAILS, Skip, check
 
 COLD_START = "Turn the machine off and on again: a warm restart does not reset the GPU"
 
 
-@check(
-    family="device",
-    explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "nccl-p2p-problem"),
-)
+@check(family="device", explains=(*CUDA_FAILS, "nccl-p2p-problem"))
 def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
     """The driver logged a fault of the hardware, memory has uncorrectable errors, or a device is lost.
 

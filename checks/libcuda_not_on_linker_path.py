@@ -14,9 +14,7 @@ LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-witho
 @check(
     family="cuda",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "nvidia-container-toolkit-missing",
+        *("torch-cuda-unavailable", "cupy-unusable", "nvidia-container-toolkit-missing"),
         "container-engine-cannot-give-gpu",
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import DriverState, Environment, Finding, Fix, Origin
-from gpudoctor.registry import Skip, check, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
 FOLDER = "CUDA_MPS_PIPE_DIRECTORY"
@@ -15,7 +15,7 @@ ERRORS = {
 }
 
 
-@check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999"))
+@check(family="device", explains=CUDA_FAILS)
 def mps_daemon_unreachable(
     origin: Origin, driver_state: DriverState, environment: Environment = Environment(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Consumers, DriverState, Finding, Fix, GpuNeed, Place, Pytorch, Severity, Symptom, System
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, DRIVER_FAILS, check, known, skip_unless
 
 VENDORS = {"amd": "AMD", "intel": "Intel"}
 ELSEWHERE = (Fix("move-to-nvidia-gpu"), Fix("leave-cuda-build"))
@@ -13,23 +13,10 @@ OF_THE_KERNEL = ("nvrm-no-gpu", "kernel-module-not-inserted")
 @check(
     family="driver",
     explains=(
-        "torch-cuda-unavailable",
-        "torch-cpu-build",
-        "windows-pypi-cpu-wheel",
-        "cupy-unusable",
-        "cupy-wrong-cuda-package",
-        "cupy-cuda-libs-missing",
-        "cupy-nvrtc-missing",
-        "driver-missing",
-        "driver-not-loaded",
-        "driver-too-old",
-        "libcuda-not-on-linker-path",
-        "cuda-init-unknown-error-999",
-        "cuda-visible-devices-hides-gpu",
-        "nvidia-container-toolkit-missing",
-        "container-engine-cannot-give-gpu",
-        "container-setup-hides-gpu",
-        "container-torch-cpu-build",
+        *(*CUDA_FAILS, *DRIVER_FAILS, "torch-cpu-build", "windows-pypi-cpu-wheel", "libcuda-not-on-linker-path"),
+        *("cuda-visible-devices-hides-gpu", "nvidia-container-toolkit-missing", "container-engine-cannot-give-gpu"),
+        *("container-setup-hides-gpu", "container-torch-cpu-build"),
+        *("cupy-wrong-cuda-package", "cupy-cuda-libs-missing", "cupy-nvrtc-missing"),
     ),
 )
 def no_nvidia_gpu(

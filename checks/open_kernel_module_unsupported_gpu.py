@@ -15,7 +15,7 @@ from gpudoctor.model import (
     Severity,
     System,
 )
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # The open module needs the GPU System Processor, which came with Turing.
@@ -23,16 +23,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind
 FIRST_SUPPORTED = ComputeCapability(7, 5)
 
 
-@check(
-    family="driver",
-    explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "cuda-init-unknown-error-999",
-        "driver-not-loaded",
-        "cuda-visible-devices-hides-gpu",
-    ),
-)
+@check(family="driver", explains=(*CUDA_FAILS, "driver-not-loaded", "cuda-visible-devices-hides-gpu"))
 def open_kernel_module_unsupported_gpu(
     place: Place,
     driver_state: DriverState,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
 from gpudoctor.model import ComputeCapability, Device, Driver, DriverState, Finding, Fix, PciGpu, Place, System
-from gpudoctor.registry import check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
@@ -12,16 +12,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind
 FIRST_UNSUPPORTED = ComputeCapability(10, 0)
 
 
-@check(
-    family="driver",
-    explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "cuda-init-unknown-error-999",
-        "driver-not-loaded",
-        "cuda-visible-devices-hides-gpu",
-    ),
-)
+@check(family="driver", explains=(*CUDA_FAILS, "driver-not-loaded", "cuda-visible-devices-hides-gpu"))
 def proprietary_kernel_module_unsupported_gpu(
     place: Place,
     driver_state: DriverState,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpudoctor.model import Consumers, Driver, Finding, Fix, Origin, Place, Severity, Wsl
-from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
 WSL_LIBRARIES = "/usr/lib/wsl/"
@@ -22,15 +22,8 @@ class _Problem(NamedTuple):
 @check(
     family="driver",
     explains=(
-        "torch-cuda-unavailable",
-        "cupy-unusable",
-        "driver-missing",
-        "driver-not-loaded",
-        "driver-library-mismatch",
-        "libcuda-not-on-linker-path",
-        "cuda-init-unknown-error-999",
-        "no-nvidia-gpu",
-        "torch-cpu-build",
+        *(*CUDA_FAILS, "driver-missing", "driver-not-loaded", "driver-library-mismatch"),
+        *("libcuda-not-on-linker-path", "no-nvidia-gpu", "torch-cpu-build"),
     ),
 )
 def wsl_driver_problem(

@@ -33,6 +33,12 @@ FAMILIES = (
     "tool",
 )
 
+CUDA_FAILS = ("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999")
+"""What is found where programs cannot start CUDA: explained by whatever keeps them from the GPU."""
+
+DRIVER_FAILS = ("driver-missing", "driver-not-loaded", "driver-too-old")
+"""What is found where no driver answers: explained by whatever the driver is not needed for, or cannot reach."""
+
 
 @record
 class Check:
