@@ -1,7 +1,5 @@
 """The catalog of checks: a list, the page of one, and the table in the README."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

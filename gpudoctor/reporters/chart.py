@@ -4,12 +4,10 @@ Drawn here and not by a library: plotext takes 97 ms to import (6.1.0, November 
 itself, and the picture needs an axis of base 2, a marker for each curve and ASCII besides braille.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
-from gpudoctor.model.record import record
 from gpudoctor.model.tuning import Measurement, Tuning
 from gpudoctor.reporters.quantities import significant
 from gpudoctor.reporters.terminal import paint
@@ -24,8 +22,7 @@ _BRAILLE = 0x2800
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a cell: four rows of two
 
 
-@record
-class Pen:
+class Pen(NamedTuple):
     """The characters to draw with."""
 
     axis: str
@@ -44,30 +41,8 @@ class Pen:
         return style.marker if self.braille else style.ascii_marker
 
 
-UNICODE = Pen(
-    axis="│",
-    tick="┤",
-    base="─",
-    base_tick="┴",
-    limit="╌",
-    failed="\u00d7",
-    chosen="★",
-    several="◎",
-    corner="└",
-    braille=True,
-)
-ASCII = Pen(
-    axis="|",
-    tick="+",
-    base="-",
-    base_tick="+",
-    limit="=",
-    failed="x",
-    chosen="@",
-    several="&",
-    corner="+",
-    braille=False,
-)
+UNICODE = Pen("│", "┤", "─", "┴", "╌", "\u00d7", "★", "◎", "└", braille=True)
+ASCII = Pen("|", "+", "-", "+", "=", "x", "@", "&", "+", braille=False)
 
 
 def pen_for(encoding: str | None) -> Pen:

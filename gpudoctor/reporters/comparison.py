@@ -1,7 +1,5 @@
 """What differs between two snapshots, for a screen and as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,27 +20,20 @@ def render_json(comparison: Comparison) -> str:
     document = {
         "schema": SCHEMA,
         "differs": comparison.differs,
-        "changes": [to_json_change(change) for change in comparison.changes],
-        "one_sided": [to_json_change(change) for change in comparison.one_sided],
-        "gone": [_short(finding) for finding in comparison.gone],
-        "come": [_short(finding) for finding in comparison.come],
-        "stayed": [_short(finding) for finding in comparison.stayed],
+        "changes": [_change(change) for change in comparison.changes],
+        "one_sided": [_change(change) for change in comparison.one_sided],
+        **{name: [_short(finding) for finding in getattr(comparison, name)] for name in ("gone", "come", "stayed")},
     }
     return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
 
 
-def to_json_change(change: Change) -> dict[str, Any]:
-    """Return the change with null for what is unknown or not there."""
+def _change(change: Change) -> dict[str, Any]:
     return {"fact": change.fact, "before": change.before, "after": change.after}
 
 
 def _short(finding: Finding) -> dict[str, Any]:
-    return {
-        "check": finding.check_id,
-        "severity": to_json(finding.severity),
-        "subject": finding.subject,
-        "summary": finding.summary,
-    }
+    severity = to_json(finding.severity)
+    return {"check": finding.check_id, "severity": severity, "subject": finding.subject, "summary": finding.summary}
 
 
 def render_table(comparison: Comparison, *, color: bool, width: int) -> str:
@@ -73,9 +64,8 @@ def _changes(changes: Sequence[Change], width: int) -> Iterator[str]:
     if changes:
         yield "changed"
     for change in changes:
-        yield from wrap(
-            f"{clean(change.fact)}: {_value(change, 'before')} → {_value(change, 'after')}", width, "  ", "    "
-        )
+        text = f"{clean(change.fact)}: {_value(change, 'before')} → {_value(change, 'after')}"
+        yield from wrap(text, width, "  ", "    ")
 
 
 def _value(change: Change, side: str) -> str:

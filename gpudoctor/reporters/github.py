@@ -3,11 +3,9 @@
 Source: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Severity
+from gpudoctor.model import Severity
 from gpudoctor.model.report import Report
 from gpudoctor.reporters.locations import Location, locations
 from gpudoctor.reporters.report_words import crashed, headline, plain_text
@@ -33,15 +31,11 @@ def _lines(report: Report, root: str) -> Iterator[str]:
     if line.kind in _VERDICTS:
         yield _command(_VERDICTS[line.kind], "gpudoctor", line.text)
     for finding in report.findings:
-        yield _annotation(finding, report, root)
+        place = next(iter(locations(finding, report.snapshot, root)), None)
+        title = f"gpudoctor: {clean(finding.check_id)}"
+        yield _command(_COMMANDS[finding.severity], title, plain_text(finding), place)
     for result in crashed(report.results):
         yield _command("warning", f"gpudoctor: {clean(result.check_id)}", clean(result.reason))
-
-
-def _annotation(finding: Finding, report: Report, root: str) -> str:
-    title = f"gpudoctor: {clean(finding.check_id)}"
-    place = next(iter(locations(finding, report.snapshot, root)), None)
-    return _command(_COMMANDS[finding.severity], title, plain_text(finding), place)
 
 
 def _command(name: str, title: str, message: str, place: Location | None = None) -> str:

@@ -1,16 +1,13 @@
 """The report as one HTML page that needs nothing else: no network, no font, no script."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from gpudoctor.model import Evidence, Finding, Remedy, Severity
 from gpudoctor.model.report import Report
-from gpudoctor.reporters.html_page import page
 from gpudoctor.reporters.html_tables import table, words
-from gpudoctor.reporters.html_tree import Content, element
+from gpudoctor.reporters.html_tree import Content, element, page
 from gpudoctor.reporters.machine import HEADERS, device_row, machine_parts
 from gpudoctor.reporters.quantities import duration
 from gpudoctor.reporters.report_words import (

@@ -1,7 +1,5 @@
 """The tables of the HTML page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
@@ -84,24 +82,13 @@ def precision_table(tuning: Tuning) -> Element | None:
 
 
 def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
-    for precision, row in tuning_words.precision_rows(tuning):
-        best = figures.best(tuning, precision)
+    for row in tuning_words.precision_rows(tuning):
         verdict = element("span", row.verdict, class_=_VERDICT_CLASSES.get(row.verdict, "bad"))
-        if best is None:
-            yield row.name, verdict, *(UNKNOWN,) * 7, relative_error(row.error)
-        else:
-            yield (
-                row.name,
-                verdict,
-                f"{best.batch_size:,}",
-                step_time(best.step_median_seconds, figures.spread_seconds(best)),
-                rate(best.throughput),
-                gibibytes(best.peak_memory_bytes),
-                significant(best.tflops),
-                percent(figures.fraction_of_ceiling(tuning, best)),
-                percent(best.fraction_of_peak),
-                relative_error(row.error),
-            )
+        shares = (UNKNOWN,) * 3
+        if row.best is not None:
+            of_ceiling = percent(figures.fraction_of_ceiling(tuning, row.best))
+            shares = (significant(row.best.tflops), of_ceiling, percent(row.best.fraction_of_peak))
+        yield row.name, verdict, *row.measured, *shares, relative_error(row.error)
 
 
 def runner_up_table(tuning: Tuning) -> Element | None:

@@ -1,8 +1,12 @@
-"""HTML and SVG as trees of elements: every text is cleaned and escaped by construction, every tag closed."""
+"""HTML and SVG as trees of elements: every text is cleaned and escaped by construction, every tag closed.
 
-from __future__ import annotations
+A page needs nothing else: no network, no font, no script.
+"""
 
+import base64
+import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 from gpudoctor.untrusted import clean
@@ -44,6 +48,30 @@ def _append_text(parent: Element, text: str) -> None:
         parent[-1].tail = (parent[-1].tail or "") + text
     else:
         parent.text = (parent.text or "") + text
+
+
+def page(title: str, style: str, *body: Content) -> str:
+    """Return the page, in ASCII.
+
+    style: name of the sheet in this folder that follows the common one.
+    """
+    css = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", style))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(css)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        style_sheet(css),
+    )
+    return document(element("html", head, element("body", body), lang="en"))
+
+
+def _policy(css: str) -> str:
+    """Return a policy that allows the page its own style and nothing else: no script, no image, no connection."""
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def style_sheet(css: str) -> Element:

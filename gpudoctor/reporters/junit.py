@@ -1,7 +1,5 @@
 """The report as JUnit XML: a test case for each check, as GitLab, Jenkins and other CI services read it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -24,15 +22,11 @@ def render(report: Report, *, checks: Sequence[Check], fail_on: str) -> str:
     """
     families = {check.id: check.family for check in checks}
     cases = [_case(result, report, families, fail_on) for result in _results(report)]
-    counts = {
-        "tests": len(cases),
-        "failures": _amount(cases, "failure"),
-        "errors": _amount(cases, "error"),
-        "skipped": _amount(cases, "skipped"),
-    }
-    totals = {name: str(amount) for name, amount in counts.items()} | {"time": f"{report.duration_s:.3f}"}
-    root = Element("testsuites", {"name": "gpudoctor", **totals})
-    suite = SubElement(root, "testsuite", {"name": "gpudoctor", **totals})
+    tags = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    counts = {name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in tags.items()}
+    totals = {"name": "gpudoctor", "tests": str(len(cases)), **counts, "time": f"{report.duration_s:.3f}"}
+    root = Element("testsuites", totals)
+    suite = SubElement(root, "testsuite", totals)
     suite.append(_properties(report))
     suite.extend(cases)
     indent(root)
@@ -47,10 +41,6 @@ def _results(report: Report) -> list[CheckResult]:
     return [*report.results, *(CheckResult(check_id=check_id, outcome=Outcome.FOUND) for check_id in others)]
 
 
-def _amount(cases: Sequence[Element], tag: str) -> int:
-    return sum(case.find(tag) is not None for case in cases)
-
-
 def _properties(report: Report) -> Element:
     told = {
         "version": report.version,
@@ -59,8 +49,7 @@ def _properties(report: Report) -> Element:
         "devices": "\n".join(device_lines(report.snapshot, _WIDTH)),
     }
     properties = Element("properties")
-    for name, value in told.items():
-        SubElement(properties, "property", {"name": name, "value": _xml(value)})
+    properties.extend(Element("property", {"name": name, "value": _xml(value)}) for name, value in told.items())
     return properties
 
 

@@ -1,7 +1,5 @@
 """Where in the project's files a finding is about, for the formats that show it there."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The machine in a few lines: its devices, and what is installed on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.model import Device, Driver, Python, Snapshot, System
@@ -55,14 +53,8 @@ def _line(device: Device, row: tuple[str, ...], width: int) -> list[str]:
     index, name, capability, memory, use, temperature = row
     if device.error:
         return wrap(f"GPU {index}: {name}: {clean(device.error)}", width, "", "  ")
-    facts = [
-        f"GPU {index}: {name}",
-        f"compute capability {capability}",
-        f"memory {memory}",
-        use and f"{use} busy",
-        temperature,
-    ]
-    return wrap_parts((fact for fact in facts if fact), ", ", width)
+    known = (f"GPU {index}: {name}", f"compute capability {capability}", f"memory {memory}")
+    return wrap_parts(filter(None, (*known, use and f"{use} busy", temperature)), ", ", width)
 
 
 def machine_line(snapshot: Snapshot, width: int) -> list[str]:
@@ -72,13 +64,8 @@ def machine_line(snapshot: Snapshot, width: int) -> list[str]:
 
 def machine_parts(snapshot: Snapshot) -> list[str]:
     """Return what is installed, in a few words each; a part that is not known says so."""
-    return [
-        *_system(snapshot.system),
-        _python(snapshot.python),
-        _driver(snapshot.driver),
-        _torch(snapshot),
-        _cupy(snapshot),
-    ]
+    drivers_and_python = (_python(snapshot.python), _driver(snapshot.driver))
+    return [*_system(snapshot.system), *drivers_and_python, _torch(snapshot), _cupy(snapshot)]
 
 
 def _system(system: System | None) -> list[str]:

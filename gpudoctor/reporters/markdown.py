@@ -1,7 +1,5 @@
 """The report as Markdown: an issue's comment, or the summary of a CI job."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Reports and tunings in a notebook: a page of HTML in a frame."""
 
-from __future__ import annotations
-
 from html import escape
 
 from gpudoctor.model.report import Report

@@ -1,7 +1,5 @@
 """A profile, and whether it still fits, for a screen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from gpudoctor.conclusions.fingerprint import FITS, STALE, fit, parts_of

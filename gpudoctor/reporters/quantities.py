@@ -1,7 +1,5 @@
 """Numbers with their units, as a person reads them: three or four digits that mean something, thousands separated."""
 
-from __future__ import annotations
-
 import math
 
 UNKNOWN = "\u2013"

@@ -1,7 +1,5 @@
 """The report in the words that several formats share: the verdict, what follows from what, what was not checked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -156,12 +154,14 @@ def skipped_groups(results: Iterable[CheckResult], *, applicable: bool) -> list[
     return sorted(groups.items(), key=lambda group: -len(group[1]))
 
 
-def plain_text(finding: Finding) -> str:
-    """Return the whole finding in plain lines: for a log, and for a program that shows text as it is."""
+def plain_text(finding: Finding, *, evidence: bool = True) -> str:
+    """Return the finding in plain lines: for a log, and for a program that shows text as it is."""
     lines = [clean(finding.summary)]
     if finding.caused_by is not None:  # its own remedies would mend nothing
         return f"{lines[0]}\nfollows from {clean(finding.caused_by)}"
-    lines += [line for evidence in finding.evidence for line in _indented(evidence_lines(evidence))]
+    for item in finding.evidence if evidence else ():
+        first, *others = evidence_lines(item)
+        lines += [f"  {first}", *(f"    {line}" for line in others)]
     for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
         lines += remedy_lines(label, remedy)
     return "\n".join(lines)
@@ -175,10 +175,6 @@ def remedy_lines(label: str, remedy: Remedy) -> list[str]:
     if remedy.reference:
         lines.append(f"  see {clean(remedy.reference)}")
     return lines
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"  {lines[0]}", *(f"    {line}" for line in lines[1:])]
 
 
 def labels(remedies: Sequence[Remedy]) -> list[str]:

@@ -1,7 +1,5 @@
 """A watched run as JSON, schema gpudoctor/run/1: what held the GPU back, and every sample."""
 
-from __future__ import annotations
-
 import json
 
 from gpudoctor.model.codec import to_json

@@ -1,7 +1,5 @@
 """A watched run as text for a screen: what held the GPU back, then a line of numbers for each GPU."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from statistics import median

@@ -3,8 +3,6 @@
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html, the sections named below.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -19,7 +17,7 @@ from gpudoctor.privacy import mask_uuids
 from gpudoctor.registry import Check
 from gpudoctor.reporters.json_report import evidence, remedies
 from gpudoctor.reporters.locations import Location, locations
-from gpudoctor.reporters.report_words import crashed, headline, labels, remedy_lines
+from gpudoctor.reporters.report_words import crashed, headline, plain_text
 from gpudoctor.untrusted import clean
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -94,7 +92,7 @@ def _result(finding: Finding, indices: Mapping[str, int], report: Report, root: 
         "ruleId": clean(finding.check_id),
         "ruleIndex": indices[finding.check_id],
         "level": _LEVELS[finding.severity],
-        "message": _message(_text(finding)),
+        "message": _message(plain_text(finding, evidence=False)),
         "locations": [_in_file(place) for place in places] or [_on_machine(finding.subject)],
         "partialFingerprints": _fingerprints(finding),
         "properties": {
@@ -105,15 +103,6 @@ def _result(finding: Finding, indices: Mapping[str, int], report: Report, root: 
             "details": to_json(finding.details),
         },
     }
-
-
-def _text(finding: Finding) -> str:
-    lines = [clean(finding.summary)]
-    if finding.caused_by is not None:
-        return f"{lines[0]}\nfollows from {clean(finding.caused_by)}"
-    for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
-        lines += remedy_lines(label, remedy)
-    return "\n".join(lines)
 
 
 def _message(text: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """The snapshot as JSON: schema gpudoctor/snapshot/1, fit to be posted."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,11 +1,9 @@
 """What a terminal can show: colour or not, how wide, which characters."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -15,22 +13,14 @@ WIDEST = 100
 """Longer lines are hard to read."""
 
 NARROWEST = 20
-_STYLES: Mapping[str, Mapping[str, Any]] = {
-    "error": {"fg": "red"},
-    "warning": {"fg": "yellow"},
-    "info": {"fg": "blue"},
-    "healthy": {"fg": "green"},
-    "bold": {"bold": True},
-    "blue": {"fg": "blue"},
-    "yellow": {"fg": "yellow"},
-    "green": {"fg": "green"},
-    "magenta": {"fg": "magenta"},
-}
+_COLORS = {"error": "red", "warning": "yellow", "info": "blue", "healthy": "green"}
 
 
 def paint(text: str, kind: str, *, color: bool) -> str:
-    """Return `text` in the colour of `kind` ("error", "info", ..., or its name); as it is without colour."""
-    return click.style(text, **_STYLES[kind]) if color and kind in _STYLES else text
+    """Return `text` in the colour of `kind` ("error", "info", ..., or its name), or bold; "" is as it is."""
+    if not color or not kind:
+        return text
+    return click.style(text, bold=True) if kind == "bold" else click.style(text, fg=_COLORS.get(kind, kind))
 
 
 def use_color(stream: TextIO, environ: Mapping[str, str]) -> bool:

@@ -1,7 +1,5 @@
 """Lines and values as a person reads them."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable
 from typing import Any

@@ -1,14 +1,11 @@
 """The tuning as one HTML page that needs nothing else: no network, no font, no script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
 from gpudoctor import __version__
 from gpudoctor.model.tuning import Tuning
 from gpudoctor.reporters import tuning_svg, tuning_words
-from gpudoctor.reporters.html_page import page
 from gpudoctor.reporters.html_tables import (
     measurement_table,
     numerics_table,
@@ -17,7 +14,7 @@ from gpudoctor.reporters.html_tables import (
     switch_table,
     transfer_tables,
 )
-from gpudoctor.reporters.html_tree import element
+from gpudoctor.reporters.html_tree import element, page
 from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent
 from gpudoctor.reporters.tuning_picture import Picture, picture
 from gpudoctor.tuning import figures
@@ -69,7 +66,7 @@ def _list(sentences: Iterable[str], class_: str = "") -> Element | None:
 
 
 def _notes(tuning: Tuning) -> list[str]:
-    return tuning_words.notes(tuning, [row for _, row in tuning_words.precision_rows(tuning)])
+    return tuning_words.notes(tuning, list(tuning_words.precision_rows(tuning)))
 
 
 def _facts(tuning: Tuning) -> Element | None:

@@ -1,7 +1,5 @@
 """A tuning as JSON, schema gpudoctor/tuning/1: what other programs read of it, and every raw value beside it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The pictures of a tuning as SVG: throughput and memory over the batch size. Colours come from the page's style."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 

@@ -1,12 +1,10 @@
 """The tuning as a person reads it in a terminal: what to run with and why, then what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from gpudoctor.model.tuning import RunnerUp, Tuning
 from gpudoctor.reporters import chart, tuning_words
-from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent, rate, relative_error, step_time
+from gpudoctor.reporters.quantities import UNKNOWN, duration, percent, rate, relative_error
 from gpudoctor.reporters.terminal import NARROWEST, encodable, paint
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.reporters.tuning_words import PrecisionRow, name
@@ -78,35 +76,20 @@ def _precisions(tuning: Tuning, color: bool, width: int) -> list[str]:
     rows = list(tuning_words.precision_rows(tuning))
     if not rows:
         return []
-    cells = [_cells(tuning, precision, row) for precision, row in rows]
+    cells = [_cells(tuning, row) for row in rows]
     lines = _table(cells, name(tuning.workload.unit))
     if max(len(line) for line in lines) > width:
         lines = [line for row in cells for line in _line(row, name(tuning.workload.unit), width)]
     else:
         lines = [*lines[:2], *_painted(lines[2:], rows, color)]
-    notes = tuning_words.notes(tuning, [row for _, row in rows])
-    return [*lines, *_items(notes, width), *_legend(cells, width)]
+    return [*lines, *_items(tuning_words.notes(tuning, rows), width), *_legend(cells, width)]
 
 
-def _cells(tuning: Tuning, precision: str, row: PrecisionRow) -> tuple[str, ...]:
-    best = figures.best(tuning, precision)
-    error = relative_error(row.error)
-    if best is None:
-        return (row.name, *(UNKNOWN,) * 5, error, row.verdict)
-    return (
-        row.name,
-        f"{best.batch_size:,}",
-        step_time(best.step_median_seconds, figures.spread_seconds(best)),
-        rate(best.throughput),
-        gibibytes(best.peak_memory_bytes),
-        _of_peak(figures.fraction_of_ceiling(tuning, best), best.fraction_of_peak),
-        error,
-        row.verdict,
-    )
-
-
-def _of_peak(measured: float | None, datasheet: float | None) -> str:
-    return UNKNOWN if measured is None and datasheet is None else f"{percent(measured)} / {percent(datasheet)}"
+def _cells(tuning: Tuning, row: PrecisionRow) -> tuple[str, ...]:
+    ceiling = None if row.best is None else figures.fraction_of_ceiling(tuning, row.best)
+    datasheet = None if row.best is None else row.best.fraction_of_peak
+    of_peak = UNKNOWN if ceiling is None and datasheet is None else f"{percent(ceiling)} / {percent(datasheet)}"
+    return row.name, *row.measured, of_peak, relative_error(row.error), row.verdict
 
 
 def _table(cells: Sequence[tuple[str, ...]], unit: str) -> list[str]:
@@ -117,27 +100,20 @@ def _table(cells: Sequence[tuple[str, ...]], unit: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _painted(lines: Sequence[str], rows: Sequence[tuple[str, PrecisionRow]], color: bool) -> list[str]:
+def _painted(lines: Sequence[str], rows: Sequence[PrecisionRow], color: bool) -> list[str]:
     """Return the lines of the table with their last word in colour."""
-    verdicts = [row.verdict for _, row in rows]
     return [
-        line[: -len(verdict)] + paint(verdict, _VERDICT_KINDS.get(verdict, ""), color=color)
-        for line, verdict in zip(lines, verdicts, strict=True)
+        line[: -len(row.verdict)] + paint(row.verdict, _VERDICT_KINDS.get(row.verdict, ""), color=color)
+        for line, row in zip(lines, rows, strict=True)
     ]
 
 
 def _line(cells: tuple[str, ...], unit: str, width: int) -> list[str]:
     precision, batch, step, throughput, memory, peak, error, verdict = cells
-    named = (
-        ("batch {}", batch),
-        ("step {} ms", step),
-        ("{} " + unit, throughput),
-        ("memory {} GiB", memory),
-        ("% of peak {}", peak),
-        ("error {}", error),
-    )
-    parts = [form.replace("{}", value, 1) for form, value in named if value != UNKNOWN]
-    return wrap_parts([f"{precision}: {verdict}", *parts], ", ", width)
+    run = {f"batch {batch}": batch, f"step {step} ms": step, f"{throughput} {unit}": throughput}
+    rest = {f"memory {memory} GiB": memory, f"% of peak {peak}": peak, f"error {error}": error}
+    known = (part for part, value in {**run, **rest}.items() if value != UNKNOWN)
+    return wrap_parts([f"{precision}: {verdict}", *known], ", ", width)
 
 
 def _legend(cells: Sequence[tuple[str, ...]], width: int) -> list[str]:

@@ -1,7 +1,5 @@
 """The sentences about a tuning, which the table and the HTML page share. All text from outside is cleaned here."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -13,11 +11,12 @@ from gpudoctor.model.tuning import (
     UNSUPPORTED,
     Bandwidth,
     Loading,
+    Measurement,
     Settings,
     Transfer,
     Tuning,
 )
-from gpudoctor.reporters.quantities import gibibytes, percent, rate, significant
+from gpudoctor.reporters.quantities import UNKNOWN, gibibytes, percent, rate, significant, step_time
 from gpudoctor.tuning import figures
 from gpudoctor.untrusted import clean
 
@@ -93,26 +92,35 @@ def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
 
 @record
 class PrecisionRow:
-    """What is said of one precision. `error` is relative to the reference."""
+    """What is said of one precision, as the model names it. `best`: its best measurement; `error`: of the reference."""
 
-    name: str
+    precision: str
     verdict: str
     reason: str
+    best: Measurement | None
     error: float | None
-    warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The precision, cleaned."""
+        return name(self.precision)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The batch size, the step in ms, the throughput and the memory in GiB that it reached."""
+        if self.best is None:
+            return (UNKNOWN,) * 4
+        step = step_time(self.best.step_median_seconds, figures.spread_seconds(self.best))
+        return f"{self.best.batch_size:,}", step, rate(self.best.throughput), gibibytes(self.best.peak_memory_bytes)
 
 
-def precision_rows(tuning: Tuning) -> Iterator[tuple[str, PrecisionRow]]:
-    """Yield each precision, as the model names it, with what to say of it."""
+def precision_rows(tuning: Tuning) -> Iterator[PrecisionRow]:
+    """Yield what to say of each precision."""
     for precision in figures.precisions(tuning):
         verdict, reason = precision_verdict(tuning, precision)
         numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
         error = numerics.relative_error if numerics is not None else best.relative_error if best is not None else None
-        spoilt = () if best is None else tuple(clean(warning) for warning in best.warnings)
-        yield (
-            precision,
-            PrecisionRow(name=name(precision), verdict=verdict, reason=reason, error=error, warnings=spoilt),
-        )
+        yield PrecisionRow(precision=precision, verdict=verdict, reason=reason, best=best, error=error)
 
 
 def notes(tuning: Tuning, rows: Sequence[PrecisionRow]) -> list[str]:
@@ -123,7 +131,7 @@ def notes(tuning: Tuning, rows: Sequence[PrecisionRow]) -> list[str]:
             failed.setdefault(f"{row.verdict}: {row.reason}", []).append(row.name)
     return [
         *(f"{', '.join(names)} {reason}" for reason, names in failed.items()),
-        *(f"{row.name}: {warning}" for row in rows for warning in row.warnings),
+        *(f"{row.name}: {clean(warning)}" for row in rows if row.best is not None for warning in row.best.warnings),
         *(f"not supported: {clean(text)}" for text in tuning.device.unsupported),
         *_with_switches(tuning),
     ]
