@@ -2,12 +2,11 @@
 
 import shlex
 
-from gpudoctor.model import Container, ContainerSetup, CudaVersion, Device, Driver, Remedy, System
+from gpudoctor.model import Container, ContainerSetup, CudaVersion, Device, Driver, Fix, Remedy, System
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import install_torch
 
 TAGS = "https://hub.docker.com/r/nvidia/cuda/tags"
-CACHE = "https://docs.docker.com/build/cache/invalidation/"
 
 
 @fix
@@ -59,31 +58,9 @@ def install_torch_in_image(
 
 
 @fix
-def rebuild_image(*, container: Container | None) -> tuple[Remedy, ...]:
+def rebuild_image(*, container: Container | None) -> tuple[Fix, ...]:
     """Return how to rebuild the image and start it: with compose first, unless docker run was used."""
-    compose = Remedy(
-        summary="Rebuild the image without its cached layers, and recreate the container from it "
-        "(docker compose restart and up without --build keep the old one)",
-        commands=(
-            "docker compose build --no-cache SERVICE",
-            "docker compose up --detach --force-recreate SERVICE",
-            "docker compose images",
-        ),
-        needs=("restart",),
-        reference=CACHE,
-    )
-    run = Remedy(
-        summary="Without compose, build with --no-cache and --pull and start a new container, because an old one keeps "
-        "its image",
-        commands=("docker build --no-cache --pull --tag IMAGE .", "docker run --rm IMAGE python -m pip list"),
-        needs=("restart",),
-        reference=CACHE,
-    )
-    quick = Remedy(
-        summary="From then on build with every start: docker compose up --build; a volume that is mounted over the "
-        "code or over the environment (docker compose down --volumes) hides what the image has",
-        commands=("docker compose up --build --detach",),
-    )
+    compose, run = Fix("rebuild-service"), Fix("rebuild-without-compose")
     if container is not None and container.compose is None and container.gpus_requested is not None:
         return (run, compose)
-    return (compose, quick, run)
+    return (compose, Fix("build-service-with-every-start"), run)

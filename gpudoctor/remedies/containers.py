@@ -1,35 +1,42 @@
 """GPUs in containers: NVIDIA's toolkit, and how a container is started with a GPU."""
 
-from __future__ import annotations
-
-from gpudoctor.model import Container, Remedy, System
+from gpudoctor.model import Container, Fix, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
+from gpudoctor.remedies.driver_install import update_driver
 from gpudoctor.remedies.fixes import fix
 
 GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
-COMPOSE = "https://docs.docker.com/compose/how-tos/gpu-support/"
-DESKTOP = "https://docs.docker.com/desktop/features/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 KUBERNETES = "https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/"
 SINGULARITY = "https://apptainer.org/docs/user/main/gpu.html"
+DAEMON_RELOAD = (
+    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
+    "#containers-losing-access-to-gpus-with-error-failed-to-initialize-nvml-unknown-error"
+)
 REPOSITORY = "https://nvidia.github.io/libnvidia-container"
 KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 APT = ("ubuntu", "debian", "pop", "linuxmint", "zorin", "kali", "elementary", "raspbian")
 DNF = ("fedora", "rhel", "centos", "rocky", "almalinux", "ol", "amzn")
 ZYPPER = ("opensuse-leap", "opensuse-tumbleweed", "sles", "sled")
 PACMAN = ("arch", "manjaro", "endeavouros", "cachyos")
-RESERVATION = "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}"
+
+_INSTALL = Fix("install-container-toolkit")
+_FAULTS = {
+    "engine-too-old": Fix("update-old-docker"),
+    "ldconfig": Fix("set-ldconfig-of-toolkit"),
+    "driver-in-image": Fix("remove-driver-from-image"),
+}
 
 
 @fix
-def install_container_toolkit(*, system: System | None) -> Remedy:
+def install_container_toolkit(*, system: System | None) -> Remedy | Fix:
     """Return how to install the NVIDIA Container Toolkit and make Docker use it."""
     system = system or System()
     summary = "Install the NVIDIA Container Toolkit and make Docker use it"
     needs = ("root", "restart")
     if system.os in ("windows", "darwin"):
-        return _desktop(system)
+        return Fix("run-container-elsewhere" if system.os == "darwin" else "use-docker-desktop-of-wsl")
     if system.container:
         return Remedy(summary=f"{summary}, on the host", needs=needs, reference=GUIDE)
     if system.distribution == "nixos":
@@ -49,21 +56,6 @@ def install_container_toolkit(*, system: System | None) -> Remedy:
             "then configure it"
         )
     return Remedy(summary=summary, commands=(*install, *configure, _try("--gpus all")), needs=needs, reference=GUIDE)
-
-
-def _desktop(system: System) -> Remedy:
-    """Return how Docker Desktop gets the GPU, which has the toolkit itself."""
-    if system.os == "darwin":
-        return Remedy(
-            summary="Run the container on a machine with an NVIDIA GPU: Docker on macOS cannot use a GPU",
-            reference=DESKTOP,
-        )
-    return Remedy(
-        summary="Let Docker Desktop use its WSL 2 engine, which gives containers the GPU through the Windows driver",
-        commands=("wsl --update", _try("--gpus all")),
-        needs=("restart",),
-        reference=DESKTOP,
-    )
 
 
 def _install(system: System) -> tuple[str, ...]:
@@ -95,72 +87,11 @@ def _install(system: System) -> tuple[str, ...]:
 
 
 @fix
-def configure_engine(*, system: System | None, container: Container | None, engine: str = "docker") -> Remedy:
+def configure_engine(*, container: Container | None, engine: str = "docker") -> Fix:
     """Return how to make an engine use the toolkit that is installed: the runtime of docker, the CDI file of podman."""
     if engine == "podman":
-        return Remedy(
-            summary="Write the CDI specification of the GPUs, which podman reads",
-            commands=(
-                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-                "nvidia-ctk cdi list",
-                "podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",
-            ),
-            needs=("root",),
-            reference=PODMAN,
-        )
-    if container is not None and container.rootless:
-        return Remedy(
-            summary="Configure rootless Docker for the toolkit: its own daemon.json, and no cgroups",
-            commands=(
-                "nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json",
-                "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
-                "systemctl --user restart docker",
-                _try("--gpus all"),
-            ),
-            needs=("root", "restart"),
-            reference=GUIDE,
-        )
-    return Remedy(
-        summary="Configure Docker for it and restart Docker (Docker from a snap needs another package: docker-ce)",
-        commands=(
-            *(
-                with_sudo(command, system)
-                for command in ("nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker")
-            ),
-            _try("--gpus all"),
-        ),
-        needs=("root", "restart"),
-        reference=GUIDE,
-    )
-
-
-@fix
-def replace_docker_snap(*, system: System | None) -> Remedy:
-    """Return how to get a Docker that sees the driver: the snap is shut off from the host's toolkit."""
-    return Remedy(
-        summary="Replace Docker's snap, which does not see the host's NVIDIA Container Toolkit, by docker-ce "
-        "from https://docs.docker.com/engine/install/ (or update the snap: newer ones bring their own toolkit)",
-        commands=(
-            with_sudo("snap remove docker", system),
-            with_sudo("nvidia-ctk runtime configure --runtime=docker", system),
-            with_sudo("systemctl restart docker", system),
-            _try("--gpus all"),
-        ),
-        needs=("root", "restart"),
-        reference=GUIDE,
-    )
-
-
-@fix
-def leave_docker_desktop() -> Remedy:
-    """Return how to use the engine of a Linux host instead of Docker Desktop, whose virtual machine has no GPU."""
-    return Remedy(
-        summary="Use Docker Engine (docker-ce) of the host: Docker Desktop for Linux runs in a virtual machine "
-        "without the GPU",
-        commands=("docker context use default", _try("--gpus all")),
-        needs=("restart",),
-        reference=DESKTOP,
-    )
+        return Fix("write-cdi-specification-for-podman")
+    return Fix("configure-rootless-docker" if container is not None and container.rootless else "configure-docker")
 
 
 @fix
@@ -195,27 +126,10 @@ def start_container_with_gpu(
 
 
 @fix
-def reserve_gpu_in_compose(*, capabilities: bool = False) -> Remedy:
-    """Return how a service of a compose file gets the GPU. capabilities: with the driver's libraries named too."""
-    also = (
-        " and environment: {NVIDIA_VISIBLE_DEVICES: all, NVIDIA_DRIVER_CAPABILITIES: 'compute,utility'}"
-        if capabilities
-        else ""
-    )
-    return Remedy(
-        summary=f"With compose, reserve the GPU for the service, {RESERVATION}{also}, and recreate its container",
-        commands=("docker compose up --detach --force-recreate",),
-        needs=("restart",),
-        reference=COMPOSE,
-    )
-
-
-@fix
-def start_container_in_its_way_with_gpu(*, system: System | None, container: Container | None) -> tuple[Remedy, ...]:
+def start_container_in_its_way_with_gpu(*, container: Container | None) -> tuple[Fix, ...]:
     """Return how to start the container with its GPU, in the way in which it was started first."""
-    run = start_container_with_gpu(system=system, container=container)
-    compose = reserve_gpu_in_compose(capabilities=True)
-    toolkit = install_container_toolkit(system=system)
+    run, toolkit = Fix("start-container-with-gpu"), Fix("install-container-toolkit")
+    compose = Fix("reserve-gpu-in-compose")
     if container is not None and container.compose:
         return (compose, run, toolkit)
     if container is None or container.engine in (None, "docker"):
@@ -224,43 +138,108 @@ def start_container_in_its_way_with_gpu(*, system: System | None, container: Con
 
 
 @fix
-def start_container_with_capabilities(
-    granted: str, *, system: System | None, container: Container | None
-) -> tuple[Remedy, ...]:
+def start_container_with_capabilities(granted: str, *, container: Container | None) -> tuple[Fix, ...]:
     """Return how to start the container with libraries of the driver. granted: "compute,utility"."""
-    run = start_container_with_gpu(
-        system=system,
-        container=container,
+    run = Fix(
+        "start-container-with-gpu",
         summary=f"Start the container with the capabilities {granted.replace(',', ' and ')}: "
         f"NVIDIA_DRIVER_CAPABILITIES={granted} and NVIDIA_VISIBLE_DEVICES=all",
         options=f"--gpus all -e NVIDIA_DRIVER_CAPABILITIES={granted}",
     )
-    compose = reserve_gpu_in_compose(capabilities=True)
+    compose = Fix("reserve-gpu-in-compose")
     return (compose, run) if container is not None and container.compose else (run, compose)
 
 
 @fix
-def write_gpus_as_two_words() -> Remedy:
-    """Return how the option --gpus is written."""
+def let_engine_use_gpu(
+    fault: str = "not-installed", *, container: Container | None, system: System | None
+) -> tuple[Fix, ...]:
+    """Return how an engine gets the NVIDIA Container Toolkit, by how the engine was installed.
+
+    fault: "not-installed", "misconfigured", "refused" (SELinux), "engine-too-old", "ldconfig", "driver-in-image".
+    """
+    install, configure, snap = _INSTALL, Fix("configure-engine"), Fix("replace-docker-snap")
+    if container is not None and container.docker_snap:
+        return (snap, install)
+    if container is not None and container.docker_desktop and (system is None or system.os in (None, "linux")):
+        return (Fix("leave-docker-desktop"), install)
+    if fault == "refused":
+        return (Fix("try-container-without-selinux-labels"), configure, install)
+    if fault in _FAULTS:
+        return (_FAULTS[fault], install)
+    is_there = container is not None and (container.rootless or container.toolkit_installed)
+    if fault == "misconfigured" or is_there:
+        return (configure, install, snap)
+    return (install, configure, snap)
+
+
+@fix
+def restart_docker_with_toolkit() -> tuple[Fix, ...]:
+    """Return what helps if the running Docker does not know what its configuration says."""
+    return (Fix("configure-engine"), Fix("replace-docker-snap"))
+
+
+@fix
+def let_engine_see_driver(
+    driver_works: bool = False, *, container: Container | None, system: System | None
+) -> tuple[Remedy | Fix, ...]:
+    """Return what helps if the container runtime finds no driver. driver_works: on the host it does."""
+    snap, desktop, look = Fix("replace-docker-snap"), Fix("leave-docker-desktop"), Fix("see-driver-and-docker-of-host")
+    if system is not None and system.os == "windows":
+        return (_INSTALL,)
+    if container is not None and (container.docker_snap or container.docker_desktop):
+        return (snap if container.docker_snap else desktop, _INSTALL)
+    if driver_works:
+        return (desktop, snap, look, _INSTALL)
+    return (look, update_driver(system=system, needed=None), desktop, snap, _INSTALL)
+
+
+@fix
+def write_cdi_specification(*, container: Container | None) -> tuple[Fix, ...]:
+    """Return how the engine gets a CDI specification of the GPUs: podman reads it unless the engine is Docker."""
+    podman = Fix("write-cdi-specification-for-podman")
+    is_docker = container is not None and container.engine == "docker"
+    return (_INSTALL, podman) if is_docker else (podman, _INSTALL)
+
+
+@fix
+def write_cdi_specification_for_docker() -> tuple[Fix, ...]:
+    """Return how Docker gets a CDI specification of the GPUs."""
+    return (Fix("write-cdi-for-docker"), _INSTALL)
+
+
+@fix
+def let_kubernetes_use_gpu() -> tuple[Fix, ...]:
+    """Return how the nodes of a cluster offer their GPUs, and how a pod asks for one."""
+    return (Fix("offer-gpus-of-kubernetes-node"), Fix("see-pods-with-gpus"), Fix("ask-for-gpu-in-pod"))
+
+
+@fix
+def restart_container_from_host(*, system: System | None) -> Remedy | Fix:
+    """Return how a container gets a GPU back that it has lost."""
+    if system is not None and system.container == "kubernetes":
+        return Fix("replace-pod")
+    engine = "podman" if system is not None and system.container == "podman" else "docker"
     return Remedy(
-        summary="Write the option and its value as two words of their own, --gpus all, in a list of arguments "
-        '"--gpus", "all" (runArgs of devcontainer.json); several devices need quotes within quotes',
-        commands=(
-            "docker run --rm --gpus all ubuntu nvidia-smi",
-            "docker run --rm --gpus '\"device=0,1\"' ubuntu nvidia-smi",
-        ),
-        reference=DOCKER,
+        summary="On the host restart the container: it gets the GPU again",
+        commands=(f"{engine} restart CONTAINER", f"{engine} exec CONTAINER nvidia-smi"),
+        needs=("restart",),
     )
 
 
 @fix
-def check_host_for_nv() -> Remedy:
-    """Return what helps if Singularity finds no driver on the host."""
+def start_container_with_cdi(*, system: System | None) -> Remedy:
+    """Return how a container keeps its GPU after a daemon-reload."""
+    engine = "podman" if system is not None and system.container == "podman" else "docker"
     return Remedy(
-        summary="Check whether nvidia-smi works on the host itself: a login node of a cluster has no GPU (start the "
-        "container in a job that asks for one), a Jetson needs its folders bound by hand",
-        commands=("nvidia-smi", "srun --gres=gpu:1 singularity exec --nv IMAGE nvidia-smi"),
-        reference=SINGULARITY,
+        summary="To prevent the next loss, use CDI, which tells the engine the devices, or name them "
+        "(--device /dev/nvidia0 --device /dev/nvidiactl --device /dev/nvidia-uvm): both survive a daemon-reload",
+        commands=(
+            "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+            f"{engine} run --device nvidia.com/gpu=all IMAGE nvidia-smi",
+        ),
+        needs=("root",),
+        reference=DAEMON_RELOAD,
     )
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpudoctor.model import Container, Remedy, System
-from gpudoctor.remedies import container_engine as fixes
+from gpudoctor.model import Container, Fix, Remedy, System
+from tests.remedies.made import made, made_one
 
 UBUNTU = System(os="linux", distribution="ubuntu")
 INSTALL = "sudo apt-get install -y nvidia-container-toolkit"
@@ -51,7 +51,7 @@ def shown(remedies: tuple[Remedy, ...]) -> list[str]:
     ],
 )
 def test_an_engine_that_knows_no_gpu(fault: str, container: Container | None, expected: list[str]) -> None:
-    assert shown(fixes.let_engine_use_gpu(fault, container=container, system=UBUNTU)) == expected
+    assert shown(made(Fix("let-engine-use-gpu", fault=fault), container=container, system=UBUNTU)) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,12 @@ def test_an_engine_that_knows_no_gpu(fault: str, container: Container | None, ex
 def test_an_engine_that_sees_no_driver(
     driver_works: bool, container: Container | None, system: System, expected: list[str]
 ) -> None:
-    assert shown(fixes.let_engine_see_driver(driver_works, container=container, system=system)) == expected
+    fix = Fix("let-engine-see-driver", driver_works=driver_works)
+    assert shown(made(fix, container=container, system=system)) == expected
 
 
 def test_a_host_whose_driver_may_be_missing() -> None:
-    look, update, *others = fixes.let_engine_see_driver(container=None, system=UBUNTU)
+    look, update, *others = made(Fix("let-engine-see-driver"), system=UBUNTU)
     assert look.commands == (
         "nvidia-smi",
         "docker context ls",
@@ -83,11 +84,11 @@ def test_a_host_whose_driver_may_be_missing() -> None:
 
 @pytest.mark.parametrize(("engine", "expected"), [("podman", [CDI, INSTALL]), ("docker", [INSTALL, CDI])])
 def test_a_cdi_specification(engine: str, expected: list[str]) -> None:
-    assert shown(fixes.write_cdi_specification(container=Container(engine=engine), system=UBUNTU)) == expected
+    assert shown(made(Fix("write-cdi-specification"), container=Container(engine=engine), system=UBUNTU)) == expected
 
 
 def test_docker_needs_a_restart_for_cdi() -> None:
-    write, _ = fixes.write_cdi_specification_for_docker(system=UBUNTU)
+    write, _ = made(Fix("write-cdi-specification-for-docker"), system=UBUNTU)
     assert write.commands == (
         CDI,
         "nvidia-ctk cdi list",
@@ -105,23 +106,26 @@ def test_docker_needs_a_restart_for_cdi() -> None:
     ],
 )
 def test_a_container_gets_the_gpu_back(where: str, commands: tuple[str, ...]) -> None:
-    assert fixes.restart_container_from_host(system=System(container=where)).commands == commands
+    assert made_one(Fix("restart-container-from-host"), system=System(container=where)).commands == commands
 
 
 def test_what_survives_a_daemon_reload() -> None:
-    assert fixes.start_container_with_cdi(system=System(container="podman")).commands[-1].startswith("podman run")
-    assert fixes.start_container_with_cdi(system=None).commands == (
+    fix = Fix("start-container-with-cdi")
+    assert made_one(fix, system=System(container="podman")).commands[-1].startswith("podman run")
+    assert made_one(fix).commands == (
         CDI,
         "docker run --device nvidia.com/gpu=all IMAGE nvidia-smi",
     )
-    assert fixes.link_device_nodes().commands[0] == "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
-    assert fixes.use_cgroupfs_in_docker().commands == (
+    assert (
+        made_one(Fix("link-device-nodes")).commands[0] == "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
+    )
+    assert made_one(Fix("use-cgroupfs-in-docker")).commands == (
         "sudo systemctl restart docker",
         "docker info --format '{{.CgroupDriver}}'",
     )
 
 
 def test_kubernetes() -> None:
-    node, _, pod = fixes.let_kubernetes_use_gpu(system=None)
+    node, _, pod = made(Fix("let-kubernetes-use-gpu"))
     assert "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default" in node.commands
     assert "limits: nvidia.com/gpu: 1" in pod.summary

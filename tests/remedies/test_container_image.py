@@ -8,11 +8,13 @@ from gpudoctor.model import (
     CudaVersion,
     Driver,
     DriverVersion,
+    Fix,
     PackageVersion,
     System,
     Torch,
 )
 from gpudoctor.remedies import container_image as fixes
+from tests.remedies.made import made
 
 CUDA_12_2 = CudaVersion(12, 2)
 SERVICE = ContainerSetup(name="train", kind="service", service="my train", base="nvidia/cuda:13.0.1-base")
@@ -75,4 +77,4 @@ def test_a_rebuild_goes_by_compose_unless_docker_run_was_used() -> None:
         (Container(compose=True, gpus_requested=True), [compose, "docker compose up --build --detach", run]),
         (Container(gpus_requested=False), [run, compose]),
     ):
-        assert [remedy.commands[0] for remedy in fixes.rebuild_image(container=container)] == expected
+        assert [remedy.commands[0] for remedy in made(Fix("rebuild-image"), container=container)] == expected

@@ -2,16 +2,9 @@
 
 import pytest
 
-from gpudoctor.model import Container, System
-from gpudoctor.remedies.containers import (
-    configure_engine,
-    engine_of,
-    install_container_toolkit,
-    leave_docker_desktop,
-    replace_docker_snap,
-    reserve_gpu_in_compose,
-    start_container_with_gpu,
-)
+from gpudoctor.model import Container, Fix, System
+from gpudoctor.remedies.containers import engine_of
+from tests.remedies.made import made_one
 
 UBUNTU = System(os="linux", distribution="ubuntu")
 ROOT = System(os="linux", distribution="ubuntu", user_is_root=True)
@@ -36,7 +29,7 @@ CONFIGURE = ("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemc
     ],
 )
 def test_installing_the_toolkit(distribution: str, first: str) -> None:
-    remedy = install_container_toolkit(system=System(os="linux", distribution=distribution))
+    remedy = made_one(Fix("install-container-toolkit"), system=System(os="linux", distribution=distribution))
     assert remedy.commands[0].startswith(first)
     assert remedy.commands[-3:] == CONFIGURE
     assert remedy.needs == ("root", "restart")
@@ -44,16 +37,20 @@ def test_installing_the_toolkit(distribution: str, first: str) -> None:
 
 @pytest.mark.parametrize("distribution", ["void", "nixos"])
 def test_a_distribution_that_the_guide_leaves_out_has_no_commands(distribution: str) -> None:
-    assert install_container_toolkit(system=System(os="linux", distribution=distribution)).commands == ()
+    assert (
+        made_one(Fix("install-container-toolkit"), system=System(os="linux", distribution=distribution)).commands == ()
+    )
 
 
 def test_docker_is_configured_and_restarted() -> None:
-    assert configure_engine(system=UBUNTU, container=None).commands == CONFIGURE
-    assert configure_engine(system=ROOT, container=None).commands[0] == CONFIGURE[0].removeprefix("sudo ")
+    assert made_one(Fix("configure-engine"), system=UBUNTU, container=None).commands == CONFIGURE
+    assert made_one(Fix("configure-engine"), system=ROOT, container=None).commands[0] == CONFIGURE[0].removeprefix(
+        "sudo "
+    )
 
 
 def test_rootless_docker_has_a_file_and_a_service_of_its_own() -> None:
-    assert configure_engine(system=UBUNTU, container=Container(rootless=True)).commands == (
+    assert made_one(Fix("configure-engine"), system=UBUNTU, container=Container(rootless=True)).commands == (
         "nvidia-ctk runtime configure --runtime=docker --config=$HOME/.config/docker/daemon.json",
         "sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",
         "systemctl --user restart docker",
@@ -62,7 +59,9 @@ def test_rootless_docker_has_a_file_and_a_service_of_its_own() -> None:
 
 
 def test_podman_reads_a_cdi_specification() -> None:
-    assert configure_engine(system=UBUNTU, container=Container(rootless=True), engine="podman").commands == (
+    assert made_one(
+        Fix("configure-engine", engine="podman"), system=UBUNTU, container=Container(rootless=True)
+    ).commands == (
         "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
         "nvidia-ctk cdi list",
         "podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi",
@@ -70,9 +69,9 @@ def test_podman_reads_a_cdi_specification() -> None:
 
 
 def test_other_engines_of_docker() -> None:
-    assert replace_docker_snap(system=UBUNTU).commands == ("sudo snap remove docker", *CONFIGURE)
-    assert leave_docker_desktop().commands == ("docker context use default", TRY)
-    assert reserve_gpu_in_compose().commands == ("docker compose up --detach --force-recreate",)
+    assert made_one(Fix("replace-docker-snap"), system=UBUNTU).commands == ("sudo snap remove docker", *CONFIGURE)
+    assert made_one(Fix("leave-docker-desktop")).commands == ("docker context use default", TRY)
+    assert made_one(Fix("reserve-gpu-in-compose")).commands == ("docker compose up --detach --force-recreate",)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +85,11 @@ def test_other_engines_of_docker() -> None:
     ],
 )
 def test_starting_again_with_the_gpu(engine: str, commands: tuple[str, ...]) -> None:
-    assert start_container_with_gpu(system=System(container=engine)).commands == commands
+    assert made_one(Fix("start-container-with-gpu"), system=System(container=engine)).commands == commands
 
 
 def test_own_options_are_kept() -> None:
-    remedy = start_container_with_gpu(system=System(container="podman"), options="--shm-size=8g")
+    remedy = made_one(Fix("start-container-with-gpu", options="--shm-size=8g"), system=System(container="podman"))
     assert remedy.commands == ("podman run --rm --shm-size=8g ubuntu nvidia-smi",)
 
 

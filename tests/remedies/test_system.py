@@ -3,7 +3,6 @@
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Fix, Remedy, System
-from gpudoctor.remedies.containers import install_container_toolkit, start_container_with_gpu
 from gpudoctor.remedies.driver_install import install_driver, update_driver
 from gpudoctor.remedies.kernel_module import reboot
 from gpudoctor.remedies.variables import set_variable, unset_variable
@@ -222,7 +221,7 @@ class TestVariables:
 
 class TestContainers:
     def test_the_toolkit_of_nvidias_guide_for_apt(self) -> None:
-        remedy = install_container_toolkit(system=UBUNTU)
+        remedy = made_one(Fix("install-container-toolkit"), system=UBUNTU)
         assert remedy.commands[-5:] == (
             "sudo apt-get update",
             "sudo apt-get install -y nvidia-container-toolkit",
@@ -233,16 +232,19 @@ class TestContainers:
         assert remedy.needs == ("root", "restart")
 
     def test_for_dnf(self) -> None:
-        assert "sudo dnf install -y nvidia-container-toolkit" in install_container_toolkit(system=FEDORA).commands
+        assert (
+            "sudo dnf install -y nvidia-container-toolkit"
+            in made_one(Fix("install-container-toolkit"), system=FEDORA).commands
+        )
 
     @pytest.mark.parametrize("system", [GENTOO, CONTAINER])
     def test_no_command_where_none_is_documented(self, system: System | None) -> None:
-        remedy = install_container_toolkit(system=system)
+        remedy = made_one(Fix("install-container-toolkit"), system=system)
         assert remedy.commands == ()
         assert remedy.reference
 
     def test_an_unknown_distribution_gets_what_is_the_same_everywhere(self) -> None:
-        remedy = install_container_toolkit(system=None)
+        remedy = made_one(Fix("install-container-toolkit"), system=None)
         assert "apt install nvidia-container-toolkit" in remedy.summary
         assert remedy.commands == (
             "sudo nvidia-ctk runtime configure --runtime=docker",
@@ -251,8 +253,8 @@ class TestContainers:
         )
 
     def test_docker_desktop_brings_its_own(self) -> None:
-        assert install_container_toolkit(system=WINDOWS).commands[0] == "wsl --update"
-        assert install_container_toolkit(system=System(os="darwin")).commands == ()
+        assert made_one(Fix("install-container-toolkit"), system=WINDOWS).commands[0] == "wsl --update"
+        assert made_one(Fix("install-container-toolkit"), system=System(os="darwin")).commands == ()
 
     @pytest.mark.parametrize(
         ("engine", "command"),
@@ -262,15 +264,15 @@ class TestContainers:
         ],
     )
     def test_start_with_gpu(self, engine: str, command: str) -> None:
-        remedy = start_container_with_gpu(system=System(container=engine))
+        remedy = made_one(Fix("start-container-with-gpu"), system=System(container=engine))
         assert remedy.commands == (command,)
 
     def test_kubernetes_takes_no_command(self) -> None:
-        remedy = start_container_with_gpu(system=System(container="kubernetes"))
+        remedy = made_one(Fix("start-container-with-gpu"), system=System(container="kubernetes"))
         assert remedy.commands == ()
         assert "nvidia.com/gpu" in remedy.summary
 
     def test_other_options(self) -> None:
         options = "--gpus all --env NVIDIA_DRIVER_CAPABILITIES=compute,utility"
-        remedy: Remedy = start_container_with_gpu(system=None, options=options)
+        remedy: Remedy = made_one(Fix("start-container-with-gpu", options=options), system=None)
         assert remedy.commands == (f"docker run --rm {options} ubuntu nvidia-smi",)
