@@ -13,7 +13,7 @@ from typing import Any
 from gpudoctor.model.profile import FILE_NAME, Profile
 from gpudoctor.parsers.profile_variables import ALLOCATOR_VARIABLES, THREADS_VARIABLE
 from gpudoctor.profiles.env_file import read_profile
-from gpudoctor.tuning.workers.precision import ArrayPrecision, TorchPrecision, make_precision
+from gpudoctor.tuning.workers.precision import Precision, TorchPrecision, make_precision
 
 
 def load_profile(path: str | os.PathLike[str] | None = None) -> LoadedProfile:
@@ -72,7 +72,7 @@ class LoadedProfile:
         What belongs to the program is left to it: compile, channels_last, the DataLoader's workers. For a profile of
         arrays (complex64, complex128) there is nothing to set.
         """
-        if isinstance(self._switches, ArrayPrecision):
+        if not isinstance(self._switches, TorchPrecision):
             return self
         self._set_allocator()
         import torch
@@ -85,7 +85,7 @@ class LoadedProfile:
         return self
 
     @cached_property
-    def _switches(self) -> TorchPrecision | ArrayPrecision:
+    def _switches(self) -> Precision:
         """The precision, as the tuner's own trials run under it."""
         return make_precision(self.precision, self.device)
 

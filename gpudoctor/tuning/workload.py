@@ -27,27 +27,10 @@ Nothing else is needed. What the object has besides is used:
     dataset                   a torch Dataset: tells whether it fits on the device; its DataLoader's workers are tuned
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-
-class Precision(Protocol):
-    """One precision on one device, as the workload uses it."""
-
-    name: str
-    """"fp32", "tf32", "bf16", "fp16", "complex64" or "complex128"; the reference of the comparison is "fp64"."""
-
-    def autocast(self) -> AbstractContextManager[Any]:
-        """Return the context for the forward pass and the loss: autocast for bf16 and fp16, nothing for the others."""
-
-    def backward(self, loss: Any, optimizer: Any) -> None:
-        """Compute the gradients (scaled for fp16), let the optimiser step, and clear the gradients."""
-
-    def apply_switches(self) -> None:
-        """Switch TF32 on or off in this process, for good; done before the workload is built."""
+from gpudoctor.tuning.workers.precision import Precision
 
 
 class Workload(Protocol):

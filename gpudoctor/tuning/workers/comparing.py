@@ -18,8 +18,9 @@ from typing import Any
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS
 from gpudoctor.tuning.gates import Compared, judge, loss_errors
+from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workers.process_state import seed, unchanged
-from gpudoctor.tuning.workload import Precision, WorkloadFactory
+from gpudoctor.tuning.workload import WorkloadFactory
 
 STEPS = 20
 BATCH_SIZE = 8
@@ -65,7 +66,6 @@ class Watched:
         self.backward_calls = 0
 
     def backward(self, loss: Any, optimizer: Any) -> None:
-        """Pass the call on, and count it."""
         self.backward_calls += 1
         self._precision.backward(loss, optimizer)
 
@@ -133,7 +133,7 @@ class _Comparison:
 
     def _run(self, name: str, *, until: float) -> Run:
         with unchanged():
-            precision = Watched(self._switched(name))
+            precision: Any = Watched(self._switched(name))
             seed(SEED)
             workload = self.factory(self.device, precision)
             promoted = name == self.library.REFERENCE

@@ -11,8 +11,8 @@ import numpy
 
 from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
+from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workers.process_state import seed
-from gpudoctor.tuning.workload import Precision
 
 REFERENCE = "complex128"
 STRICT = "complex64"

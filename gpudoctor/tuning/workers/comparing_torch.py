@@ -12,9 +12,9 @@ import torch
 
 from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
+from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workers.process_state import seed
 from gpudoctor.tuning.workers.reproducible import Reproducible, without_dropout
-from gpudoctor.tuning.workload import Precision
 
 REFERENCE = "fp64"
 STRICT = "fp32"

@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
-from gpudoctor.tuning.workload import Precision
+from gpudoctor.tuning.workers.precision import Precision
 
 CLASSES = 1000
 FEATURES, HIDDEN_FEATURES = 1024, 2048

@@ -36,27 +36,52 @@ def baseline_of(name: str) -> str:
     return BASELINES[name in COMPLEX_PRECISIONS]
 
 
-def make_precision(name: str, device: str) -> TorchPrecision | ArrayPrecision:
+def make_precision(name: str, device: str) -> Precision:
     """Return the precision `name` on `device` ("cuda:0", "cpu", "mps").
 
     Raises:
         ValueError: there is no precision of that name.
     """
     if name in COMPLEX_PRECISIONS:
-        return ArrayPrecision(name)
+        return Precision(name)
     if name in (*PRECISIONS, REFERENCE):
         return TorchPrecision(name, device)
     raise ValueError(f"no precision is called {name!r}: there are {', '.join((*PRECISIONS, *COMPLEX_PRECISIONS))}")
 
 
-class TorchPrecision:
+class Precision:
+    """One precision on one device, as a workload uses it; by itself one of CuPy or NumPy.
+
+    name: a workload of arrays makes them of the dtype of this name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Return the context for the forward pass and the loss: autocast for bf16 and fp16, nothing for the others."""
+        return nullcontext()
+
+    def backward(self, loss: Any, optimizer: Any) -> None:  # noqa: ARG002  arrays know no gradients
+        """Compute the gradients (scaled for fp16), let the optimiser step, and clear the gradients.
+
+        Raises:
+            TypeError: the workload computes with arrays.
+        """
+        raise TypeError(f"a workload in {self.name} has no gradients: return the outputs from step")
+
+    def apply_switches(self) -> None:
+        """Switch TF32 on or off in this process, for good; done before the workload is built."""
+
+
+class TorchPrecision(Precision):
     """A precision of workloads in torch.
 
     scaler: torch's GradScaler for fp16 on CUDA; None for the others.
     """
 
     def __init__(self, name: str, device: str) -> None:
-        self.name = name
+        super().__init__(name)
         self.scaler = _gradient_scaler() if name == "fp16" and device.startswith("cuda") else None
         self._device_type = device.partition(":")[0]
 
@@ -65,10 +90,8 @@ class TorchPrecision:
 
         if self.name not in AUTOCAST_TYPES:
             return nullcontext()
-        context: AbstractContextManager[Any] = torch.autocast(
-            self._device_type, dtype=getattr(torch, AUTOCAST_TYPES[self.name])
-        )
-        return context
+        dtype = getattr(torch, AUTOCAST_TYPES[self.name])
+        return torch.autocast(self._device_type, dtype=dtype)  # type: ignore[no-any-return,unused-ignore]
 
     def backward(self, loss: Any, optimizer: Any) -> None:
         if self.scaler is None:
@@ -81,7 +104,7 @@ class TorchPrecision:
         optimizer.zero_grad(set_to_none=True)
 
     def apply_switches(self) -> None:
-        """Switch TF32 on or off in this process, for good: matrix products and cuDNN, whatever they were before.
+        """Set matrix products and cuDNN, whatever they were before.
 
         Done by the older API alone, which every release has and which torch.compile reads; the newer one of torch 2.9
         makes it fail there (https://github.com/pytorch/pytorch/issues/166387).
@@ -116,24 +139,3 @@ def _gradient_scaler() -> Any:
     if hasattr(torch.amp, "GradScaler"):
         return torch.amp.GradScaler("cuda", init_scale=INITIAL_SCALE)
     return torch.cuda.amp.GradScaler(init_scale=INITIAL_SCALE)
-
-
-class ArrayPrecision:
-    """A precision of workloads in CuPy or NumPy: the workload makes its arrays of the dtype called `name`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def autocast(self) -> AbstractContextManager[Any]:
-        return nullcontext()
-
-    def backward(self, loss: Any, optimizer: Any) -> None:  # noqa: ARG002  the protocol names them
-        """Refuse: arrays know no gradients.
-
-        Raises:
-            TypeError: always.
-        """
-        raise TypeError(f"a workload in {self.name} has no gradients: return the outputs from step")
-
-    def apply_switches(self) -> None:
-        """Do nothing: neither library has a switch for complex numbers."""

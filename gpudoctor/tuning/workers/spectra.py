@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from gpudoctor.errors import UsageError
-from gpudoctor.tuning.workload import Precision
+from gpudoctor.tuning.workers.precision import Precision
 
 SAMPLES = 4096
 FRAME, HOP = 512, 256

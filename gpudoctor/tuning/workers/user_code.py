@@ -17,7 +17,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from gpudoctor.errors import UsageError
-from gpudoctor.tuning.workload import Precision, Workload, WorkloadFactory
+from gpudoctor.tuning.workers.precision import Precision
+from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 FORMS = "MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"
 METHODS = {"make_batch": "(size)", "step": "(batch)"}

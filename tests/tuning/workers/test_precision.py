@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpudoctor.tuning.workers.precision import ArrayPrecision, TorchPrecision, make_precision  # noqa: E402
+from gpudoctor.tuning.workers.precision import Precision, TorchPrecision, make_precision  # noqa: E402
 
 BACKENDS = torch.backends
 NEWER_SWITCHES = pytest.mark.skipif(not hasattr(BACKENDS, "fp32_precision"), reason="needs torch 2.9 or newer")
@@ -123,7 +123,7 @@ def test_what_the_program_has_set_by_the_newer_switches_is_overruled(
 @pytest.mark.parametrize("name", ["complex64", "complex128"])
 def test_arrays_have_no_context_and_no_gradients(name: str) -> None:
     precision = make_precision(name, "cpu")
-    assert isinstance(precision, ArrayPrecision)
+    assert type(precision) is Precision
     with precision.autocast():
         precision.apply_switches()
     with pytest.raises(TypeError, match=f"a workload in {name} has no gradients"):
