@@ -18,6 +18,7 @@ from typing import Any
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS
 from gpudoctor.tuning.gates import Compared, judge, loss_errors
+from gpudoctor.tuning.workers.failures import one_line
 from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workers.process_state import seed, unchanged
 from gpudoctor.tuning.workload import WorkloadFactory
@@ -124,7 +125,7 @@ class _Comparison:
         try:
             return self._run(self.library.REFERENCE, until=REFERENCE_UNTIL), ""
         except Exception as error:  # a fixed float32 inside, a device without float64, too little memory
-            problem = f"{self.library.REFERENCE} failed: {_first_line(error)}"
+            problem = f"{self.library.REFERENCE} failed: {one_line(error)}"
         gc.collect()  # out here: the exception held the run's memory
         self.library.free_memory()
         if tested.precision == self.library.STRICT:
@@ -132,15 +133,14 @@ class _Comparison:
         return self._run(self.library.STRICT, until=REFERENCE_UNTIL), problem
 
     def _run(self, name: str, *, until: float) -> Run:
+        run = Run(name)
         with unchanged():
             precision: Any = Watched(self._switched(name))
             seed(SEED)
             workload = self.factory(self.device, precision)
-            promoted = name == self.library.REFERENCE
-            if promoted:
+            if name == self.library.REFERENCE:
                 self.library.promote(workload)
-            run = Run(name)
-            self._do_steps(run, workload, precision, promoted, self.started + until * self.limit_seconds)
+            self._do_steps(run, workload, precision, self.started + until * self.limit_seconds)
         del workload
         gc.collect()
         self.library.free_memory()
@@ -151,16 +151,11 @@ class _Comparison:
         precision.apply_switches()
         return precision
 
-    def _do_steps(self, run: Run, workload: Any, precision: Watched, promoted: bool, deadline: float) -> None:
+    def _do_steps(self, run: Run, workload: Any, precision: Watched, deadline: float) -> None:
+        promoted = run.precision == self.library.REFERENCE
         for number in range(len(self.batches) or STEPS):
-            batch = self._batch(workload, number)
-            step = self.library.do_step(
-                workload,
-                precision,
-                partial(self.library.copied, batch, promoted=promoted),
-                SEED + number,
-                keep=number == 0,
-            )
+            make_batch = partial(self.library.copied, self._batch(workload, number), promoted=promoted)
+            step = self.library.do_step(workload, precision, make_batch, SEED + number, keep=number == 0)
             run.steps.append(step)
             failed = not step.stepped or (step.trained and step.not_finite)
             if failed or time.monotonic() >= deadline:
@@ -175,22 +170,26 @@ class _Comparison:
 
 def _differences(library: Any, tested: Run, reference: Run, strict: Run | None) -> Compared:
     """Return how far the runs are from the reference; `tested` may be the reference itself."""
-    itself = tested is reference
     first, expected = tested.steps[0], reference.steps[0]
     exact = strict.steps[0] if strict is not None else Step()
-    return Compared(
+    differences = Compared(
         precision=tested.precision,
         reference=reference.precision,
-        output_error=None if itself else library.relative_error(first.outputs, expected.outputs),
-        gradient_error=None if itself else library.relative_error(first.gradients, expected.gradients),
         strict_output_error=library.relative_error(exact.outputs, expected.outputs),
         strict_gradient_error=library.relative_error(exact.gradients, expected.gradients),
-        loss_errors=() if itself else loss_errors(tested.losses, reference.losses),
         strict_loss_errors=loss_errors(strict.losses, reference.losses) if strict is not None else (),
-        steps_compared=0 if itself else min(len(tested.steps), len(reference.steps)),
         not_finite_step=_not_finite_step(tested, reference),
         stepped=all(step.stepped for step in tested.steps),
         trained=first.trained,
+    )
+    if tested is reference:
+        return differences
+    return replace(
+        differences,
+        output_error=library.relative_error(first.outputs, expected.outputs),
+        gradient_error=library.relative_error(first.gradients, expected.gradients),
+        loss_errors=loss_errors(tested.losses, reference.losses),
+        steps_compared=min(len(tested.steps), len(reference.steps)),
     )
 
 
@@ -205,7 +204,3 @@ def _not_finite_step(tested: Run, reference: Run) -> int | None:
         if step.not_finite > expected and (step.trained or not itself):
             return number
     return None
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]

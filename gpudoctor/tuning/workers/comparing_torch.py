@@ -166,20 +166,13 @@ def relative_error(
         error = (actual - exact)[known]
         difference += float(error.abs().square().sum())
         size += float(exact[known].abs().square().sum())
-    return _ratio(difference, size)
+    if size == 0 and difference == 0:
+        return None
+    return math.sqrt(difference / size) if size and math.isfinite(difference) else math.inf
 
 
 def _double(tensor: Any) -> torch.Tensor:
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
-
-
-def _ratio(difference: float, size: float) -> float | None:
-    """Return the ratio of the norms, of which the squares are given."""
-    if not math.isfinite(difference):
-        return math.inf
-    if size == 0:
-        return None if difference == 0 else math.inf
-    return math.sqrt(difference / size)
 
 
 def product_error(precision: Precision, device: str) -> float | None:
@@ -193,26 +186,20 @@ def product_error(precision: Precision, device: str) -> float | None:
     def random(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float32)
 
-    errors = [
-        _error_of(torch.mm, random(PRODUCT_SIZE, PRODUCT_SIZE), random(PRODUCT_SIZE, PRODUCT_SIZE), precision, device)
-    ]
-    if precision.name == STRICT:
-        images, filters = random(4, CHANNELS, PIXELS, PIXELS), random(CHANNELS, CHANNELS, 1, 1)
-        errors.append(_error_of(torch.nn.functional.conv2d, images, filters, precision, device))
-    known = [error for error in errors if error is not None]
-    return max(known, default=None)
+    def error(function: Callable[..., Any], left: torch.Tensor, right: torch.Tensor) -> float | None:
+        with torch.no_grad():
+            expected = function(left.double(), right.double())
+            with precision.autocast():
+                actual = function(left.to(device), right.to(device))
+        return relative_error([actual.cpu()], [expected])
 
-
-def _error_of(
-    function: Callable[..., Any], left: torch.Tensor, right: torch.Tensor, precision: Precision, device: str
-) -> float | None:
     if precision.name == REFERENCE:
         return None
-    with torch.no_grad():
-        expected = function(left.double(), right.double())
-        with precision.autocast():
-            actual = function(left.to(device), right.to(device))
-    return relative_error([actual.cpu()], [expected])
+    errors = [error(torch.mm, random(PRODUCT_SIZE, PRODUCT_SIZE), random(PRODUCT_SIZE, PRODUCT_SIZE))]
+    if precision.name == STRICT:
+        images, filters = random(4, CHANNELS, PIXELS, PIXELS), random(CHANNELS, CHANNELS, 1, 1)
+        errors.append(error(torch.nn.functional.conv2d, images, filters))
+    return max((known for known in errors if known is not None), default=None)
 
 
 def free_memory() -> None:

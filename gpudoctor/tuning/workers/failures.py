@@ -94,11 +94,12 @@ def failure_of(error: BaseException, *, memory_full: bool = False) -> Failure:
     memory_full: next to nothing of the device's memory is left, which some libraries report in other words.
     """
     for cause in _causes(error):
-        kind, poisons = classify(_type_names(cause), str(cause), memory_full=memory_full)
+        types = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(cause).__mro__]
+        kind, poisons = classify(types, str(cause), memory_full=memory_full)
         if kind != WORKLOAD or poisons:
             shown = _traceback(error) if kind == WORKLOAD else ""
-            return Failure(kind=kind, detail=_one_line(cause), traceback=shown, poisons=poisons)
-    return Failure(kind=WORKLOAD, detail=_one_line(error), traceback=_traceback(error))
+            return Failure(kind=kind, detail=one_line(cause), traceback=shown, poisons=poisons)
+    return Failure(kind=WORKLOAD, detail=one_line(error), traceback=_traceback(error))
 
 
 def classify(types: Sequence[str], message: str, *, memory_full: bool = False) -> tuple[str, bool]:
@@ -134,11 +135,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
 
 
-def _type_names(error: BaseException) -> tuple[str, ...]:
-    return tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
-
-
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return the type of an exception, and the first line of its message."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return text[:MAXIMUM_CHARACTERS]

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.codec import to_json
-from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, failure_of
+from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, failure_of, one_line
 from gpudoctor.worker import end_group, take_over_streams
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -63,18 +63,13 @@ def _open_session(order: Mapping[str, Any]) -> Any:
     try:
         import_module(library)
     except BaseException as error:
-        raise Unusable(f"{library} cannot be imported: {_one_line(error)}") from None
+        raise Unusable(f"{library} cannot be imported: {one_line(error)}") from None
     try:
         return import_module("gpudoctor.tuning.workers.session").Session(order)
     except UsageError:
         raise
     except Exception as error:
-        raise Unusable(f"device {order['device']} cannot be used: {_one_line(error)}") from None
-
-
-def _one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0][:300]}"
+        raise Unusable(f"device {order['device']} cannot be used: {one_line(error)}") from None
 
 
 def _understand(error: BaseException, session: Any) -> Failure:

@@ -34,6 +34,7 @@ class Session:
         self._order = order
         names = describing.array_device_names() if order["arrays"] else describing.torch_device_names()
         self._device, self._library = self._open(describing.choose_device(str(order["device"]), names))
+        self.memory_is_full = self._device.is_full
 
     def _open(self, name: str) -> tuple[Device, Library]:
         pynvml_path = self._order["pynvml"]
@@ -46,10 +47,6 @@ class Session:
         from gpudoctor.tuning.workers.array_devices import Cupy
 
         return Cupy(int(name.partition(":")[2]), pynvml_path), ArrayLibrary(name)
-
-    def memory_is_full(self) -> bool:
-        """Tell whether next to nothing is left of what the process may use."""
-        return self._device.is_full()
 
     def judged(self, failure: Failure, request: Mapping[str, Any]) -> Failure:
         """Return the failure of the user's code as the precision's if the same step works in the baseline.
@@ -65,20 +62,19 @@ class Session:
         return Failure(kind=UNSUPPORTED, detail=detail)
 
     def answer_describe(self, _request: Mapping[str, Any]) -> TunedDevice:
-        """Return the device, and how much of its memory trials may use."""
         return self._described
 
     @cached_property
     def _described(self) -> TunedDevice:
+        """Return the device, and how much of its memory trials may use."""
         describe = describing.describe_arrays if self._order["arrays"] else describing.describe_torch
         described = describe(self._device)
-        usable = self._order["usable_bytes"] or self._usable_bytes(described.memory_usable_bytes)
+        usable, free = self._order["usable_bytes"], described.memory_usable_bytes
+        if not usable:
+            share = None if free is None else int(free * self._order["memory_fraction"])
+            bounds = (share, self._order["memory_limit_bytes"])
+            usable = min((bound for bound in bounds if bound is not None), default=None)
         return replace(described, memory_usable_bytes=usable)
-
-    def _usable_bytes(self, free_bytes: int | None) -> int | None:
-        limit = self._order["memory_limit_bytes"]
-        share = None if free_bytes is None else int(free_bytes * self._order["memory_fraction"])
-        return min((value for value in (share, limit) if value is not None), default=None)
 
     @cached_property
     def _factory(self) -> WorkloadFactory:
@@ -96,15 +92,10 @@ class Session:
         """Return what the workload tells of itself."""
         workload = self._bench.build(request["precision"])
         described = catalog.describe(self._order["workload"], self._order["mode"])
-        return replace(
-            described,
-            unit=unit_of(workload),
-            sample_bytes=_sample_bytes(workload) or None,
-            dataset_size=dataset_size(workload),
-        )
+        held, size = _sample_bytes(workload) or None, dataset_size(workload)
+        return replace(described, unit=unit_of(workload), sample_bytes=held, dataset_size=size)
 
     def answer_measure(self, request: Mapping[str, Any]) -> Measurement | Failure:
-        """Return the measurement, or what failed."""
         return self._bench.measure(from_json(Trial, request["trial"]), from_json(Effort, request["effort"]))
 
     def answer_compare(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,13 +105,11 @@ class Session:
         return compare(self._factory, self._device.name, request["precision"], make_precision, request["limit_seconds"])
 
     def answer_ceiling(self, request: Mapping[str, Any]) -> float | None:
-        """Return the rate of a large product in TFLOP/s."""
         self.answer_release(request)
         precision = make_precision(request["precision"], self._device.name)
         return ceilings.product_tflops(self._device, precision, self._described.memory_usable_bytes, self._library)
 
     def answer_bandwidth(self, request: Mapping[str, Any]) -> float | None:
-        """Return the rate of a large copy in 10⁹ bytes a second."""
         self.answer_release(request)
         return ceilings.copy_gb_s(self._device, self._described.memory_usable_bytes, self._library)
 
@@ -128,22 +117,20 @@ class Session:
         """Return the rates from host to device, for batches of a size."""
         if self._order["arrays"] or self._device.kind != "cuda":
             return ()
-        from gpudoctor.tuning.workers import transferring
+        from gpudoctor.tuning.workers.transferring import transfers
 
         batch_bytes = request["batch_size"] * _sample_bytes(self._bench.build(request["precision"]))
         self._bench.forget()
-        return transferring.transfers(self._device.name, batch_bytes)
+        return transfers(self._device.name, batch_bytes)
 
     def answer_loading(self, request: Mapping[str, Any]) -> tuple[Loading, ...]:
         """Return how a DataLoader over the workload's data set does."""
         if self._order["arrays"]:
             return ()
-        from gpudoctor.tuning.workers import loading
+        from gpudoctor.tuning.workers.loading import loading
 
         workload = self._bench.build(request["precision"])
-        return loading.loading(
-            workload, request["batch_size"], request["step_seconds"], limit_seconds=request["limit_seconds"]
-        )
+        return loading(workload, request["batch_size"], request["step_seconds"], request["limit_seconds"])
 
     def answer_release(self, _request: Mapping[str, Any]) -> None:
         """Let go of the workload and of the memory."""
