@@ -25,15 +25,10 @@ def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
         return OUT_OF_MEMORY, f"{ended}, as the kernel does when the machine's memory is full"
     if is_out_of_memory((), ended.stderr_tail):
         return OUT_OF_MEMORY, f"{ended}: {last_line(ended.stderr_tail)}"
-    if ended.status < 0:
-        return UNSUPPORTED, f"{ended}: {_place(ended.stderr_tail)}"
+    if ended.status < 0:  # faulthandler says where: 'File "train.py", line 9 in step'
+        frames = (line.strip() for line in ended.stderr_tail.splitlines() if line.startswith('  File "'))
+        return UNSUPPORTED, f"{ended}: {cleaned(next(frames, '')) or last_line(ended.stderr_tail)}"
     raise WorkloadError(f"the workload failed: its process {ended}", _clean_lines(ended.stderr_tail))
-
-
-def _place(text: str) -> str:
-    """Return where a process crashed, as faulthandler tells: 'File "train.py", line 9 in step'; else the last line."""
-    frames = (line.strip() for line in text.splitlines() if line.startswith('  File "'))
-    return str(cleaned(next(frames, ""))) or last_line(text)
 
 
 def last_line(text: str) -> str:
@@ -51,10 +46,6 @@ def read(kind: type[T], data: Any) -> T:
         return from_json(kind, _clean_texts(data), "answer of the worker")
     except ValueError as error:
         raise GpudoctorError(str(error)) from None
-
-
-def read_all(kind: type[T], data: Any) -> tuple[T, ...]:
-    return tuple(read(kind, item) for item in data or ())
 
 
 def _clean_texts(value: Any) -> Any:

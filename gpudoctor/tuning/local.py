@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 from gpudoctor.data.peaks import DevicePeak, device_peak
@@ -30,7 +29,7 @@ from gpudoctor.model.tuning import (
     TunedWorkload,
 )
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
-from gpudoctor.tuning.answers import last_line, meaning_of, read, read_all
+from gpudoctor.tuning.answers import last_line, meaning_of, read
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers import catalog
 from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure
@@ -57,11 +56,11 @@ class Timeouts:
 
 
 class _Refused(Exception):
-    """A request failed for a reason that is a result: out of memory, or not supported."""
+    """A request failed for a reason that is a result: out of memory, or not supported. status, detail: of the trial."""
 
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
-        super().__init__(failure.detail)
+    def __init__(self, status: str, detail: str) -> None:
+        self.status, self.detail = status, detail
+        super().__init__(detail)
 
 
 @record
@@ -104,6 +103,7 @@ class LocalExecutor:
     ) -> None:
         self._known_workload = catalog.describe(target.workload, target.mode)
         of_arrays = set(catalog.precisions(target.workload)) <= set(COMPLEX_PRECISIONS)
+        pynvml = importlib.util.find_spec("pynvml")
         self._interpreter = interpreter
         self._patience = patience or Timeouts()
         self._environ = os.environ if environ is None else environ
@@ -111,7 +111,7 @@ class LocalExecutor:
             **vars(target),
             "arrays": of_arrays if target.arrays is None else target.arrays,
             "usable_bytes": None,
-            "pynvml": _pynvml_path(),
+            "pynvml": None if pynvml is None else pynvml.origin,  # for environments without one
         }
         self._workers: dict[Key, Worker] = {}
         """The one used last comes last."""
@@ -121,25 +121,23 @@ class LocalExecutor:
     def __enter__(self) -> LocalExecutor:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, frames: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def now(self) -> float:
         return time.monotonic()
 
     def describe(self) -> TunedDevice:
+        return self._device
+
+    @cached_property
+    def _device(self) -> TunedDevice:
         """Return what the device is.
 
         Raises:
             UsageError: there is no such device, workload or interpreter.
             GpudoctorError: the library that the workload needs cannot be imported.
         """
-        return self._device
-
-    @cached_property
-    def _device(self) -> TunedDevice:
         try:
             answer = self._ask((None, ""), {"ask": "describe"}, self._patience.start)
         except WorkerSilent as silent:
@@ -189,11 +187,19 @@ class LocalExecutor:
         try:
             return self._ask_of(trial.precision, request, seconds + self._patience.start, trial.settings.allocator)
         except _Refused as refused:
-            return _not_ok(trial, refused.failure.kind, refused.failure.detail)
+            status, detail = refused.status, refused.detail
         except WorkerSilent as silent:
-            return _not_ok(trial, UNSUPPORTED, str(silent))
+            status, detail = UNSUPPORTED, str(silent)
         except WorkerEnded as ended:
-            return _not_ok(trial, *meaning_of(ended))
+            status, detail = meaning_of(ended)
+        return Measurement(
+            precision=trial.precision,
+            batch_size=trial.batch_size,
+            settings=trial.settings,
+            status=status,
+            detail=detail,
+            predicted_memory_bytes=trial.predicted_memory_bytes,
+        )
 
     def ceiling(self, precision: str) -> Ceiling:
         rate = self._rate({"ask": "ceiling", "precision": precision}, precision)
@@ -207,7 +213,7 @@ class LocalExecutor:
         """Return the rates from host to device for batches as the last that ran; empty where the device is the host."""
         last = self._last or Measurement(precision=self._device.precisions[0], batch_size=1)
         request = {"ask": "transfers", "precision": last.precision, "batch_size": last.batch_size}
-        return read_all(Transfer, self._unless_refused(last.precision, request))
+        return tuple(read(Transfer, item) for item in self._unless_refused(last.precision, request) or ())
 
     def loading(self, batch_size: int) -> tuple[Loading, ...]:
         last = self._last or Measurement(precision=self._device.precisions[0], batch_size=0)
@@ -218,7 +224,7 @@ class LocalExecutor:
             "step_seconds": last.step_median_seconds if last.batch_size == batch_size else None,
             "limit_seconds": self._patience.comparison,
         }
-        return read_all(Loading, self._unless_refused(last.precision, request))
+        return tuple(read(Loading, item) for item in self._unless_refused(last.precision, request) or ())
 
     def close(self) -> None:
         while self._workers:
@@ -244,13 +250,7 @@ class LocalExecutor:
         return self._ask((precision, allocator), request, seconds)
 
     def _ask(self, key: Key, request: Mapping[str, Any], seconds: float) -> Any:
-        """Return the value of the answer. A worker that is of no more use is ended.
-
-        Raises:
-            WorkloadError: the user's code failed.
-            UsageError: workload or device are not there.
-            GpudoctorError: the library cannot be imported.
-        """
+        """Return the value of the answer, or raise what failed. A worker that is of no more use is ended."""
         worker = self._worker(key)
         try:
             answer = worker.ask(request, seconds)
@@ -262,16 +262,13 @@ class LocalExecutor:
         failure = read(Failure, answer["failure"])
         if failure.poisons or failure.kind in (OUT_OF_MEMORY, LIBRARY, USAGE):
             self._end(key)
-        raise self._error_of(failure)
-
-    def _error_of(self, failure: Failure) -> Exception:
         if failure.kind == WORKLOAD:
-            return WorkloadError(f"the workload failed: {failure.detail}", failure.traceback)
+            raise WorkloadError(f"the workload failed: {failure.detail}", failure.traceback)
         if failure.kind == USAGE:
-            return UsageError(failure.detail)
+            raise UsageError(failure.detail)
         if failure.kind == LIBRARY:
-            return GpudoctorError(f"{failure.detail}, by {self._interpreter}; why: gpudoctor check torch")
-        return _Refused(failure)
+            raise GpudoctorError(f"{failure.detail}, by {self._interpreter}; why: gpudoctor check torch")
+        raise _Refused(failure.kind, failure.detail)
 
     def _worker(self, key: Key) -> Worker:
         """Return the worker of that key; of the others, at most one is kept, without its workload."""
@@ -283,17 +280,14 @@ class LocalExecutor:
                 break
         self._make_room(key)
         if key not in self._workers:
-            self._workers[key] = self._start(allocator_variables(key[1], self._environ))
+            environ = allocator_variables(key[1], self._environ)
+            try:
+                self._workers[key] = Worker("gpudoctor.tuning.workers.serve", self._interpreter, environ)
+            except OSError as error:
+                raise UsageError(f"--python: {self._interpreter} cannot be started: {error.strerror}") from None
+            self._workers[key].send({**self._order, "parent": os.getpid()})
         self._seen.add(key)
         return self._workers[key]
-
-    def _start(self, environ: Mapping[str, str]) -> Worker:
-        try:
-            worker = Worker("gpudoctor.tuning.workers.serve", self._interpreter, environ)
-        except OSError as error:
-            raise UsageError(f"--python: {self._interpreter} cannot be started: {error.strerror}") from None
-        worker.send({**self._order, "parent": os.getpid()})
-        return worker
 
     def _make_room(self, key: Key) -> None:
         """End the other workers; where `key` comes back, two are measured in turn, and the last one only lets go.
@@ -301,40 +295,24 @@ class LocalExecutor:
         On the host none is ended: without its workload, a worker holds the library there, not a context on a device.
         """
         others = [other for other in self._workers if other != key]
-        if not others:
-            return
         in_turn = others[1 - MOST_WORKERS :] if key in self._seen else []
-        kept = others if self._device.kind == "cpu" else in_turn
         for other in others:
-            if other in kept:
-                self._park(other)
-            else:
+            if other not in in_turn and self._device.kind != "cpu":
                 self._end(other)
-
-    def _park(self, key: Key) -> None:
-        try:
-            self._workers[key].ask({"ask": "release"}, self._patience.start)
-        except (WorkerEnded, WorkerSilent):
-            self._end(key)
-        except BaseException:  # its answer would be taken for that to the next request
-            self._end(key)
-            raise
+                continue
+            try:
+                self._workers[other].ask({"ask": "release"}, self._patience.start)
+            except (
+                BaseException
+            ) as error:  # an interruption too: its answer would be taken for that to the next request
+                self._end(other)
+                if not isinstance(error, (WorkerEnded, WorkerSilent)):
+                    raise
 
     def _end(self, key: Key) -> None:
         worker = self._workers.pop(key, None)
         if worker is not None:
             worker.end()
-
-
-def _not_ok(trial: Trial, status: str, detail: str) -> Measurement:
-    return Measurement(
-        precision=trial.precision,
-        batch_size=trial.batch_size,
-        settings=trial.settings,
-        status=status,
-        detail=detail,
-        predicted_memory_bytes=trial.predicted_memory_bytes,
-    )
 
 
 def allocator_variables(allocator: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -346,9 +324,3 @@ def allocator_variables(allocator: str, environ: Mapping[str, str]) -> dict[str,
     if not allocator:
         return dict(environ)
     return {**environ, "PYTORCH_ALLOC_CONF": allocator, "PYTORCH_CUDA_ALLOC_CONF": allocator}
-
-
-def _pynvml_path() -> str | None:
-    """Return the file of this interpreter's pynvml, for workers in environments without one."""
-    spec = importlib.util.find_spec("pynvml")
-    return spec.origin if spec is not None else None

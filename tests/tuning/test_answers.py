@@ -7,7 +7,7 @@ import pytest
 from gpudoctor.errors import GpudoctorError, WorkloadError
 from gpudoctor.model.tuning import OUT_OF_MEMORY, UNSUPPORTED, Measurement
 from gpudoctor.processes import WorkerEnded
-from gpudoctor.tuning.answers import meaning_of, read, read_all
+from gpudoctor.tuning.answers import meaning_of, read
 from gpudoctor.tuning.workers.failures import Failure
 
 CRASH = """Fatal Python error: Segmentation fault
@@ -67,7 +67,3 @@ def test_a_traceback_keeps_its_lines() -> None:
 def test_what_is_no_such_record(data: object) -> None:
     with pytest.raises(GpudoctorError, match="answer of the worker"):
         read(Measurement, data)
-
-
-def test_nothing_is_an_empty_list() -> None:
-    assert read_all(Measurement, None) == ()

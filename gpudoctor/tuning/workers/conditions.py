@@ -54,12 +54,8 @@ class Monitor:
         return tuple(name for bit, name in EVENT_REASONS.items() if mask & bit and name not in NO_THROTTLE)
 
     def _foreign_memory_bytes(self) -> int | None:
-        answers = [
-            self._gate.ask_list(
-                f"nvmlDeviceGet{kind}RunningProcesses_v3 nvmlDeviceGet{kind}RunningProcesses_v2", self._handle
-            )
-            for kind in ("Compute", "Graphics")
-        ]
+        names = (f"nvmlDeviceGet{kind}RunningProcesses" for kind in ("Compute", "Graphics"))
+        answers = [self._gate.ask_list(f"{name}_v3 {name}_v2", self._handle) for name in names]
         listed = [answer["value"] for answer in answers if "value" in answer]
         if not listed:
             return None
@@ -102,20 +98,15 @@ def open_monitor(*, uuid: str | None, pci_bus_id: str | None, module_path: str |
         return None
     if "error" in gate.ask("nvmlInit"):
         return None
-    for function, name in (("nvmlDeviceGetHandleByUUID", uuid), ("nvmlDeviceGetHandleByPciBusId", pci_bus_id)):
-        if name:
-            handle, failure = gate.call(function, name.encode())
-            if failure is None:
-                return Monitor(gate, handle)
-    return _only_device(gate) if uuid is None and pci_bus_id is None else None
-
-
-def _only_device(gate: Gate) -> Monitor | None:
-    """Return the monitor of the one device that there is: older libraries tell nothing that names theirs."""
-    if gate.ask("nvmlDeviceGetCount").get("value") != 1:
-        return None
-    handle, failure = gate.call("nvmlDeviceGetHandleByIndex", 0)
-    return Monitor(gate, handle) if failure is None else None
+    named = (("nvmlDeviceGetHandleByUUID", uuid), ("nvmlDeviceGetHandleByPciBusId", pci_bus_id))
+    ways: list[tuple[str, bytes | int]] = [(function, name.encode()) for function, name in named if name]
+    if uuid is None and pci_bus_id is None and gate.ask("nvmlDeviceGetCount").get("value") == 1:
+        ways = [("nvmlDeviceGetHandleByIndex", 0)]  # older libraries tell nothing that names their device
+    for function, argument in ways:
+        handle, failure = gate.call(function, argument)
+        if failure is None:
+            return Monitor(gate, handle)
+    return None
 
 
 def _load_module(path: str | None) -> Any:

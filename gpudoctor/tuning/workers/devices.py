@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import Any
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import Conditions
+from gpudoctor.nvml import read_start
 
 NEARLY_FULL = 0.05
 """Of the memory that the process may use: with less left, a library that fails has most likely got no workspace."""
@@ -174,11 +176,8 @@ def _status_bytes(field: str) -> int | None:
 
     Source: /proc/self/status, in KiB.
     """
-    with suppress(OSError, ValueError, IndexError), open("/proc/self/status", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith(f"{field}:"):
-                return int(line.split()[1]) * 1024
-    return None
+    match = re.search(rf"^{field}:\s*(\d+) kB", read_start("/proc/self/status"), re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def _reset_peak() -> bool:
@@ -207,11 +206,8 @@ def host_memory() -> tuple[int | None, int | None]:
 
 
 def _machine_memory() -> tuple[int | None, int | None]:
-    sizes: dict[str, int] = {}
-    with suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="utf-8") as file:
-        for line in file:
-            name, _, rest = line.partition(":")
-            sizes[name] = int(rest.split()[0]) * 1024
+    found = re.findall(r"^(MemTotal|MemAvailable):\s*(\d+) kB", read_start("/proc/meminfo"), re.MULTILINE)
+    sizes = {name: int(size) * 1024 for name, size in found}
     if "MemTotal" in sizes:
         return sizes["MemTotal"], sizes.get("MemAvailable")
     with suppress(ValueError, OSError, AttributeError):
@@ -223,9 +219,9 @@ def _group_limits() -> list[tuple[int, int]]:
     """Return limit and use, in bytes, of each control group of this process that limits its memory."""
     found = []
     for folder, limit_name, use_name in _group_folders():
-        with suppress(OSError, ValueError):
-            limit = int(_text(os.path.join(folder, limit_name)))
-            used = int(_text(os.path.join(folder, use_name)))
+        with suppress(ValueError):  # "max", or no such file
+            limit = int(read_start(os.path.join(folder, limit_name)))
+            used = int(read_start(os.path.join(folder, use_name)))
             if limit < 2**62:  # version 1 writes the largest number for "no limit"
                 found.append((limit, used))
     return found
@@ -237,22 +233,15 @@ def _group_folders() -> list[tuple[str, str, str]]:
     Inside a container the group's own folder is the mount point.
     """
     folders = []
-    with suppress(OSError):
-        for line in _text("/proc/self/cgroup").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if not controllers:
-                mounts, names = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], ("memory.max", "memory.current")
-            elif "memory" in controllers.split(","):
-                mounts, names = ["/sys/fs/cgroup/memory"], ("memory.limit_in_bytes", "memory.usage_in_bytes")
-            else:
-                continue
-            parts = [part for part in path.split("/") if part]
-            folders += [
-                (os.path.join(mount, *parts[:depth]), *names) for mount in mounts for depth in range(len(parts) + 1)
-            ]
+    for line in read_start("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            mounts, names = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], ("memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            mounts, names = ["/sys/fs/cgroup/memory"], ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        parts = [part for part in path.split("/") if part]
+        depths = range(len(parts) + 1)
+        folders += [(os.path.join(mount, *parts[:depth]), *names) for mount in mounts for depth in depths]
     return folders
-
-
-def _text(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(4096)

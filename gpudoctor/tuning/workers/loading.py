@@ -35,7 +35,8 @@ def loading(
     dataset = getattr(workload, "dataset", None)
     if dataset is None:
         return ()
-    counts = worker_counts(cpus or _available_cpus())
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    counts = worker_counts(cpus or usable or 1)
     measured = []
     for workers in counts:
         batch_seconds, samples = _measure(workload, dataset, batch_size, workers, limit_seconds / len(counts))
@@ -55,25 +56,18 @@ def worker_counts(cpus: int) -> tuple[int, ...]:
     return (0, *(power for power in powers if power < cpus), cpus)
 
 
-def _available_cpus() -> int:
-    """Return how many CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _measure(
     workload: Any, dataset: Any, batch_size: int, workers: int, limit_seconds: float
 ) -> tuple[float | None, int]:
     """Return the seconds and the samples of a batch; None for the seconds where this number of workers cannot run."""
     size = min(batch_size, len(dataset)) if hasattr(dataset, "__len__") else batch_size
     loader = _loader(workload, dataset, size, workers)
-    if workers and not _forks():
-        try:
-            return _batch_seconds(loader, workers, limit_seconds), size
-        except Exception:  # a data set that cannot be sent to a new interpreter; without workers it did load
+    try:
+        return _batch_seconds(loader, workers, limit_seconds), size
+    except Exception:
+        if workers and not _forks():  # the data set cannot be sent to a new interpreter; without workers it did load
             return None, size
-    return _batch_seconds(loader, workers, limit_seconds), size
+        raise
 
 
 def _loader(workload: Any, dataset: Any, batch_size: int, workers: int) -> Any:

@@ -15,7 +15,7 @@ from gpudoctor.model.tuning import UNSUPPORTED, Conditions, Measurement, Setting
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.figures import spoilt_by
 from gpudoctor.tuning.workers.batches import leaves
-from gpudoctor.tuning.workers.devices import Device, MemoryUse, timed_one_by_one
+from gpudoctor.tuning.workers.devices import Device, timed_one_by_one
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
 from gpudoctor.tuning.workers.library import Library, Unsupported
 from gpudoctor.tuning.workers.process_state import seed
@@ -103,20 +103,12 @@ class Bench:
 
     def _run(self, trial: Trial, effort: Effort) -> Measurement:
         workload = self.build(trial.precision, trial.settings, trial.batch_size)
-        samples = samples_of(workload, trial.batch_size)
+        samples, flops = samples_of(workload, trial.batch_size), self._flops_per_sample
         batches = [self._library.arranged(_checked_batch(workload, trial.batch_size), trial.settings)]
         self._device.begin()
-
-        def step() -> None:
-            workload.step(batches[0])
-
-        timed = time_trial(step, self._device, effort)
+        timed = time_trial(lambda: workload.step(batches[0]), self._device, effort)
         batches.clear()
         use = self._device.memory_use()
-        return self._measurement(trial, workload, samples, timed, use)
-
-    def _measurement(self, trial: Trial, workload: Workload, samples: int, timed: Timed, use: MemoryUse) -> Measurement:
-        flops = self._flops_per_sample
         measurement = Measurement(
             precision=trial.precision,
             batch_size=trial.batch_size,

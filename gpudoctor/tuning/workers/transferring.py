@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -36,28 +36,15 @@ def transfers(device: str, batch_bytes: int, limit_seconds: float = 10.0) -> tup
     if not device.startswith("cuda"):
         return ()
     deadline = time.monotonic() + limit_seconds
-    source = _random_bytes(max(1, min(batch_bytes, MAXIMUM_BYTES)))
-    measured = []
-    for pinned, non_blocking in WAYS:
-        if time.monotonic() >= deadline:
-            break
-        transfer = _measure(source, device, pinned, non_blocking)
-        if transfer is not None:
-            measured.append(transfer)
-    return tuple(measured)
-
-
-def _random_bytes(count: int) -> Any:
-    """Return random data, from a generator of its own."""
-    return torch.randint(256, (count,), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    count, generator = max(1, min(batch_bytes, MAXIMUM_BYTES)), torch.Generator().manual_seed(0)
+    source = torch.randint(256, (count,), dtype=torch.uint8, generator=generator)
+    measured = (_measure(source, device, *way) for way in WAYS if time.monotonic() < deadline)
+    return tuple(transfer for transfer in measured if transfer is not None)
 
 
 def _measure(source: Any, device: str, pinned: bool, non_blocking: bool) -> Transfer | None:
     """Return the rate; None where the host has no memory to pin."""
-
-    def synchronize() -> None:
-        torch.cuda.synchronize(device)
-
+    synchronize = partial(torch.cuda.synchronize, device)
     if not pinned:
         rate = copy_rate(lambda: source.to(device, non_blocking=non_blocking), synchronize, source)
         return Transfer(pinned=False, non_blocking=non_blocking, gb_s=rate)
@@ -65,13 +52,9 @@ def _measure(source: Any, device: str, pinned: bool, non_blocking: bool) -> Tran
         held = source.pin_memory()
     except RuntimeError:  # containers and WSL limit how much may be locked
         return None
-    transfer = Transfer(
-        pinned=True,
-        non_blocking=non_blocking,
-        gb_s=copy_rate(lambda: source.pin_memory().to(device, non_blocking=non_blocking), synchronize, source),
-    )
+    rate = copy_rate(lambda: source.pin_memory().to(device, non_blocking=non_blocking), synchronize, source)
     alone = copy_rate(lambda: held.to(device, non_blocking=non_blocking), synchronize, source)
-    return replace(transfer, copy_gb_s=alone)
+    return Transfer(pinned=True, non_blocking=non_blocking, gb_s=rate, copy_gb_s=alone)
 
 
 def copy_rate(
@@ -92,7 +75,7 @@ def copy_rate(
         copies = [copy() for _ in range(QUEUED)]
         synchronize()
         seconds.append(clock() - started)
-        if not all(torch.equal(arrived.cpu(), source) for arrived in copies[-1:]):
+        if not torch.equal(copies[-1].cpu(), source):
             raise RuntimeError("a copy from host to device arrived changed: the data differ")
         del copies
     return float(QUEUED * source.numel() * source.element_size() / statistics.median(seconds[1:]) / 1e9)
