@@ -95,7 +95,8 @@ class LoadedProfile:
             value = self.profile.frameworks.get(name)
             if value is None or os.environ.get(name) == value:
                 continue
-            if _cuda_in_use():
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_initialized():
                 warnings.warn(
                     f"{name}={value} comes too late: CUDA is in use already. Call apply() before, or start the "
                     "program with the profile in its environment",
@@ -104,9 +105,3 @@ class LoadedProfile:
                 )
             else:
                 os.environ[name] = value
-
-
-def _cuda_in_use() -> bool:
-    """Tell whether this process has initialised CUDA in PyTorch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.cuda.is_initialized()

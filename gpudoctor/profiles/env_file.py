@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpudoctor import __version__
@@ -34,14 +34,16 @@ def write_profile(path: Path, profile: Profile) -> None:
 
 
 def render(profile: Profile, file_name: str = "gpudoctor.env") -> str:
-    """Return the text of the file. Comments stand on lines of their own: a value would end in one beside it."""
-    blocks = [
-        [f"# {_comment(line)}" for line in _header(profile, _comment(file_name))],
-        list(_lines(gpudoctor_variables(profile))),
-        _titled("Read by the frameworks themselves", profile.frameworks),
-        _titled("Asked for with --set", profile.own),
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    """Return the text of the file. Comments are on lines of their own: a value would end in one beside it."""
+    blocks = ["\n".join(f"# {_comment(line)}" for line in _header(profile, _comment(file_name)))]
+    for title, variables in (
+        ("", gpudoctor_variables(profile)),
+        ("# Read by the frameworks themselves\n", profile.frameworks),
+        ("# Asked for with --set\n", profile.own),
+    ):
+        if variables:
+            blocks.append(title + "\n".join(f"{name}={value}" for name, value in variables.items()))
+    return "\n\n".join(blocks) + "\n"
 
 
 def _header(profile: Profile, file_name: str) -> Iterator[str]:
@@ -58,14 +60,6 @@ def _header(profile: Profile, file_name: str) -> Iterator[str]:
 def _comment(text: str) -> str:
     """Return `text` in one line without a backslash: at the end of a comment, systemd joins the next line to it."""
     return clean(text).replace("\\", "/")
-
-
-def _titled(title: str, variables: Mapping[str, str]) -> list[str]:
-    return [f"# {title}", *_lines(variables)] if variables else []
-
-
-def _lines(variables: Mapping[str, str]) -> Iterator[str]:
-    yield from (f"{name}={value}" for name, value in variables.items())
 
 
 def read_profile(path: Path) -> Profile:
@@ -90,9 +84,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def parse(text: str, where: str) -> Profile:
-    """Return the profile that the text of a file says.
-
-    where: the file's name, for messages.
+    """Return the profile that the text of the file `where` says.
 
     Raises:
         UsageError: a line cannot be read, or a variable is missing or does not fit.
@@ -115,11 +107,7 @@ def parse(text: str, where: str) -> Profile:
 
 
 def _assignment(line: str, place: str) -> tuple[str, str] | None:
-    """Return name and value; None of an empty line or a comment.
-
-    Raises:
-        UsageError: the readers of such files would not agree on the line.
-    """
+    """Return name and value; None of an empty line or a comment. A UsageError: readers would not agree on the line."""
     if not line.strip() or line.lstrip().startswith("#"):
         return None
     name, sign, value = line.partition("=")

@@ -15,9 +15,7 @@ from gpudoctor.profiles import env_file
 
 
 def export(profile: Profile, format_name: str) -> str:
-    """Return the profile as the text of a file.
-
-    format_name: one of FORMATS.
+    """Return the profile as the text of a file in one of FORMATS.
 
     Raises:
         UsageError: the format has no place for the profile's precision.
@@ -29,10 +27,6 @@ def document(profile: Profile) -> dict[str, Any]:
     """Return the profile as a JSON value: its fields, and under "environment" all of its variables."""
     fields = {name: to_json(getattr(profile, name)) for name in FIELDS}
     return {"schema": SCHEMA, **fields, "environment": all_variables(profile)}
-
-
-def _json(profile: Profile) -> str:
-    return json.dumps(document(profile), indent=2, allow_nan=False) + "\n"
 
 
 def _toml(profile: Profile) -> str:
@@ -56,8 +50,7 @@ def _compose(profile: Profile) -> str:
 
     Source: https://docs.docker.com/reference/compose-file/services/#environment
     """
-    variables = all_variables(profile).items()
-    return "environment:\n" + "".join(f'  {name}: "{value}"\n' for name, value in variables)
+    return "environment:\n" + "".join(f'  {name}: "{value}"\n' for name, value in all_variables(profile).items())
 
 
 def _accelerate(profile: Profile) -> str:
@@ -78,15 +71,10 @@ def _accelerate(profile: Profile) -> str:
         **({"gpu_ids": f"'{index}'"} if kind == "cuda" else {}),
     }
     compiled = "dynamo_config:\n  dynamo_backend: INDUCTOR\n" if profile.compile else ""
-    return _hints(profile) + "".join(f"{name}: {value}\n" for name, value in lines.items()) + compiled
-
-
-def _hints(profile: Profile) -> str:
-    """Return comments on what the format has no place for."""
-    hints = [f"# batch size: {profile.batch_size}"]
+    hints = f"# batch size: {profile.batch_size}\n"  # what the format has no place for
     if profile.precision == "tf32":
-        hints.append("# precision: tf32, by torch.set_float32_matmul_precision('high') in the program")
-    return "".join(f"{hint}\n" for hint in hints)
+        hints += "# precision: tf32, by torch.set_float32_matmul_precision('high') in the program\n"
+    return hints + "".join(f"{name}: {value}\n" for name, value in lines.items()) + compiled
 
 
 def _deepspeed(profile: Profile) -> str:
@@ -117,7 +105,7 @@ def _autocast(profile: Profile, tool: str) -> str:
 
 _FORMATS: Mapping[str, Callable[[Profile], str]] = {
     "env": env_file.render,
-    "json": _json,
+    "json": lambda profile: json.dumps(document(profile), indent=2, allow_nan=False) + "\n",
     "toml": _toml,
     "dockerfile": _dockerfile,
     "compose": _compose,

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Annotated
 
 from gpudoctor.model.record import Fact, record
@@ -105,12 +106,14 @@ def _objections(compared: Compared) -> Iterator[str]:
     yield from _product_objections(compared)
     yield from _finite_objections(compared)
     yield from _effect_objections(compared)
-    limit = OUTPUT_LIMITS.get(compared.precision)
-    if compared.output_error is not None and limit is not None and compared.output_error > limit:
-        yield _differ("outputs", compared.output_error, limit, compared, compared.strict_output_error)
-    if compared.gradient_error is not None and compared.gradient_error > GRADIENT_LIMIT:
-        error, strict = compared.gradient_error, compared.strict_gradient_error
-        yield _differ("gradients", error, GRADIENT_LIMIT, compared, strict)
+    name, output_limit = _name(compared.reference), OUTPUT_LIMITS.get(compared.precision, math.inf)
+    for what, error, limit, strict in (
+        ("outputs", compared.output_error, output_limit, compared.strict_output_error),
+        ("gradients", compared.gradient_error, GRADIENT_LIMIT, compared.strict_gradient_error),
+    ):
+        if error is not None and error > limit:
+            own = f"; fp32 by {strict:.2g}" if strict is not None else ""
+            yield f"{what} differ by {error:.2g} from {name}, limit {limit:g}{own}"
     yield from _loss_objections(compared)
 
 
@@ -141,24 +144,14 @@ def _finite_objections(compared: Compared) -> Iterator[str]:
 
 def _effect_objections(compared: Compared) -> Iterator[str]:
     """Yield where bf16 or fp16 computes what fp32 does: the workload does not use autocast()."""
-    if compared.precision not in _AUTOCAST:
+    outputs = (compared.output_error, compared.strict_output_error)
+    gradients = (compared.gradient_error, compared.strict_gradient_error)
+    errors = [(error, strict or 0.0) for error, strict in (outputs, gradients) if error is not None]
+    if compared.precision not in _AUTOCAST or not errors:
         return
-    errors = [
-        (error, strict or 0.0)
-        for error, strict in (
-            (compared.output_error, compared.strict_output_error),
-            (compared.gradient_error, compared.strict_gradient_error),
-        )
-        if error is not None
-    ]
-    if errors and all(error <= max(IN_EFFECT, ABOVE_STRICT * strict) for error, strict in errors):
+    if all(error <= max(IN_EFFECT, ABOVE_STRICT * strict) for error, strict in errors):
         largest = max(error for error, _ in errors)
         yield f"{compared.precision} is not in effect: the workload's error is {largest:.2g}, as in fp32"
-
-
-def _differ(what: str, error: float, limit: float, compared: Compared, strict: float | None) -> str:
-    own = f"; fp32 by {strict:.2g}" if strict is not None else ""
-    return f"{what} differ by {error:.2g} from {_name(compared.reference)}, limit {limit:g}{own}"
 
 
 def _loss_objections(compared: Compared) -> Iterator[str]:
@@ -192,9 +185,9 @@ def _not_compared(compared: Compared) -> Iterator[str]:
         return
     if compared.output_error is None:
         yield (
-            "outputs: the step returns none, and the workload has no `model`"
-            if not compared.trained
-            else ("outputs: the workload has no `model` that the step calls")
+            "outputs: the workload has no `model` that the step calls"
+            if compared.trained
+            else "outputs: the step returns none, and the workload has no `model`"
         )
     if compared.trained and compared.gradient_error is None:
         yield "gradients: none reached a torch optimiser"
@@ -212,7 +205,7 @@ def loss_errors(losses: Sequence[float | None], reference: Sequence[float | None
     Beside zero, a loss is measured against a hundredth of the mean: its relative difference would mean nothing.
     """
     known = [abs(loss) for loss in reference if loss is not None and math.isfinite(loss)]
-    least = sum(known) / len(known) / 100 if known else 0.0
+    least = fmean(known) / 100 if known else 0.0
     return tuple(_relative(loss, expected, least) for loss, expected in zip(losses, reference, strict=False))
 
 

@@ -38,11 +38,19 @@ def load(spec: str) -> WorkloadFactory:
     place, attribute = split(spec)
     module = _import_file(Path(place)) if _is_file(place) else _import_module(place)
     factory = _attribute(module, attribute, place)
-    _check_factory(factory, spec)
+    if not callable(factory):
+        ready = all(hasattr(factory, method) for method in METHODS)
+        instead = "its class, or a function that returns it" if ready else "a class or a function"
+        raise UsageError(f"{spec} cannot be called: it is {_described(factory)}; name {instead}")
+    _check_call(factory, spec, 2, "(device, precision)")
 
     def build(device: str, precision: Precision) -> Workload:
         workload: Workload = factory(device, precision)
-        _check_workload(workload, spec)
+        for method, arguments in METHODS.items():
+            function = getattr(workload, method, None)
+            if not callable(function):
+                raise UsageError(f"{spec} returned {_described(workload)} without a method {method}{arguments}")
+            _check_call(function, f"{method} of {spec}", 1, arguments)
         return workload
 
     return build
@@ -111,11 +119,7 @@ def _put_on_path(folder: Path) -> None:
 
 
 def _run(execute: Callable[[], object], place: str) -> None:
-    """Import the user's code. What it raises goes on without the frames of the import system.
-
-    Raises:
-        UsageError: it ends the program.
-    """
+    """Import the user's code. What it raises goes on without the frames of the import system."""
     try:
         execute()
     except SystemExit as error:
@@ -137,11 +141,7 @@ def _users_frames(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _attribute(module: ModuleType, name: str, place: str) -> Any:
-    """Return the attribute.
-
-    Raises:
-        UsageError: there is none; the message names the nearest, or those that look like workloads.
-    """
+    """Return the attribute; a UsageError names the nearest, or those that look like workloads."""
     if name in vars(module):
         return vars(module)[name]
     public = [key for key in vars(module) if not key.startswith("_")]
@@ -157,40 +157,17 @@ def _looks_right(value: Any) -> bool:
     return inspect.isfunction(value) and list(inspect.signature(value).parameters)[:2] == ["device", "precision"]
 
 
-def _check_factory(factory: Any, spec: str) -> None:
-    """Check that it can be called with a device and a precision."""
-    if not callable(factory):
-        ready = all(hasattr(factory, method) for method in METHODS)
-        instead = "its class, or a function that returns it" if ready else "a class or a function"
-        raise UsageError(f"{spec} cannot be called: it is {_described(factory)}; name {instead}")
-    if not _accepts(factory, 2):
-        raise UsageError(f"{spec} is called with (device, precision), but takes {_signature(factory)}")
-
-
-def _check_workload(workload: Any, spec: str) -> None:
-    """Check that it has the two methods."""
-    for method, arguments in METHODS.items():
-        function = getattr(workload, method, None)
-        if not callable(function):
-            raise UsageError(f"{spec} returned {_described(workload)} without a method {method}{arguments}")
-        if not _accepts(function, 1):
-            raise UsageError(f"{method} of {spec} is called with {arguments}, but takes {_signature(function)}")
-
-
-def _accepts(function: Any, count: int) -> bool:
-    """Tell whether `count` positional arguments fit; True where the signature cannot be read."""
+def _check_call(function: Any, what: str, count: int, arguments: str) -> None:
+    """Raise UsageError unless `count` positional arguments fit; what has no signature to read passes."""
     try:
-        inspect.signature(function).bind(*(None for _ in range(count)))
-    except TypeError:
-        return False
+        signature = inspect.signature(function)
     except ValueError:
-        return True
-    return True
-
-
-def _signature(function: Any) -> str:
-    names = ", ".join(inspect.signature(function).parameters)
-    return f"({names})"
+        return
+    try:
+        signature.bind(*(None for _ in range(count)))
+    except TypeError:
+        names = ", ".join(signature.parameters)
+        raise UsageError(f"{what} is called with {arguments}, but takes ({names})") from None
 
 
 def _described(value: Any) -> str:
