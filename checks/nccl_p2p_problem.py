@@ -6,6 +6,7 @@ from dataclasses import replace
 from gpudoctor.model import Device, Environment, Finding, Fix, Place, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
+from gpudoctor.symptoms.answers import answers
 
 SWITCHES = {
     "NCCL_P2P_DISABLE": "transfers between GPUs over NVLink and PCIe",
@@ -13,27 +14,11 @@ SWITCHES = {
     "NCCL_SHM_DISABLE": "shared memory between processes",
 }
 # Kinds of symptoms, the most telling one first: of paths between GPUs, of the network.
-PATHS = {
-    "nccl-p2p-failed": "One GPU does not reach the memory of another",
-    "nccl-p2p-slow": "Transfers from one GPU to another are slower than PCIe, as through an IOMMU",
-    "nccl-p2p-not-on-geforce": "These GPUs have no peer-to-peer transfers, and NCCL is not told so",
-    "nccl-p2p-switch-helps": "The job runs without peer-to-peer transfers and not with them",
-}
-NETWORK = "nccl-socket"
-# The same, which say less: they also follow from other faults.
-WEAK = {
-    "nccl-hang": "A collective operation of NCCL does not return",
-    "nccl-timeout": "A collective operation of NCCL did not end in time",
-    "nccl-cuda-error": "A call of CUDA failed in NCCL",
-    "nccl-system-error": "A system call failed in NCCL",
-}
-SAYS = {
-    **PATHS,
-    **WEAK,
-    NETWORK: "NCCL's processes do not reach each other over the network",
-    "nccl-duplicate-gpu": "Two processes of a job use the same GPU",
-    "job-hangs-told": "A job on several GPUs does not go on",
-}
+TELLING = (
+    *("nccl-duplicate-gpu", "nccl-p2p-failed", "nccl-p2p-slow", "nccl-p2p-not-on-geforce", "nccl-p2p-switch-helps"),
+    "nccl-socket",
+)
+WEAK = ("nccl-hang", "nccl-timeout", "nccl-cuda-error", "nccl-system-error")  # they also follow from other faults
 # What NCCL reports is then a consequence: of an error of CUDA with a name of its own, of a full memory or /dev/shm.
 OTHER_CAUSES = (
     *("shm-*", "host-*", "torch-nvml-assert", "fabric-manager-*"),
@@ -97,9 +82,7 @@ def nccl_p2p_problem(
 
 def _failed(symptoms: Symptoms) -> Symptom | None:
     """Return the message that says that NCCL failed, of the most telling kind."""
-    kinds = ["nccl-duplicate-gpu", *PATHS, NETWORK]
-    if not _has_other_cause(symptoms):
-        kinds += WEAK
+    kinds = TELLING if _has_other_cause(symptoms) else (*TELLING, *WEAK)
     return first(*(of_kind(symptoms, kind) for kind in kinds))
 
 
@@ -113,8 +96,9 @@ def _failure(said: Symptom) -> Finding:
     fixes: tuple[Fix, ...] = (WITHOUT_P2P, Fix("check-acs-and-iommu"), LOG)
     if said.kind == "nccl-duplicate-gpu":
         fixes = (Fix("give-each-process-a-gpu"),)
-    elif said.kind in (NETWORK, "nccl-system-error"):
+    elif said.kind in ("nccl-socket", "nccl-system-error"):
         fixes = (Fix("name-network-interface"), Fix("share-memory-and-network"), LOG)
     elif said.kind == "nccl-p2p-not-on-geforce":
         fixes = (WITHOUT_P2P, WITHOUT_IB)
-    return Finding.error("NCCL", f'{SAYS[said.kind]}: "{said.text[:160]}"', (said.fact,), *fixes)
+    (found,) = answers((said,), "nccl-p2p-problem")
+    return replace(found, fixes=fixes)

@@ -1,6 +1,7 @@
 """The CUDA toolkit that compiles extensions against PyTorch's CUDA version."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.data import first_toolkit, last_toolkit
 from gpudoctor.model import (
@@ -15,42 +16,19 @@ from gpudoctor.model import (
     Toolkit,
 )
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
+from gpudoctor.symptoms.answers import answers
 
-# What each kind of message says; those that say most stand first.
-SUMMARIES = {
-    "toolkit-other-than-torch": "nvcc is of CUDA {nvcc}, PyTorch was built with CUDA {built_with}",
-    "toolkit-other-than-torch-deepspeed": "nvcc is of CUDA {nvcc}, PyTorch was built with CUDA {built_with}",
-    "toolkit-other-than-torch-apex": "nvcc is of another CUDA than PyTorch was built with",
-    "toolkit-lacks-architecture": "nvcc does not compile for {architecture}, which the build asks for",
-    "toolkit-older-than-needed": "{package} needs a CUDA toolkit of {needed} or newer",
-    "toolkit-too-old-for-package": "{package} needs a CUDA toolkit of {needed} or newer",
-    "toolkit-lacks-option": "nvcc does not know the option {option}: it is older than the build asks for",
-    "toolkit-ptxas-version": "ptxas does not know PTX {ptx}: it is older than the compiler that wrote it",
-    "toolkit-no-device-to-build-for": "The build finds no GPU and is not told for which architectures to compile",
-    "toolkit-no-architectures": "The build does not know for which architectures to compile",
-    "toolkit-not-in-visual-studio": "Visual Studio has no build customization of the CUDA toolkit",
-    "toolkit-cmake-architecture": "CMake does not know for which architectures to compile: no nvcc, or one that fails",
-    "toolkit-home-unset": "The build finds no CUDA toolkit: CUDA_HOME is not set and no nvcc is on PATH",
-    "toolkit-nvcc-missing": "The build finds no nvcc",
-    "toolkit-not-found-by-cmake": "CMake finds no CUDA toolkit",
-    "toolkit-nvvm-missing": "Numba finds no libNVVM, which a CUDA toolkit holds",
-    "toolkit-header-missing": "The compiler finds no {header}, a header of the CUDA toolkit",
-    "toolkit-library-not-linked": "The linker finds no lib{name}, a library of the CUDA toolkit",
-    "toolkit-libdevice-missing": "The framework finds no libdevice, which a CUDA toolkit holds",
-}
-WITHOUT_DEVICE = ("toolkit-no-device-to-build-for", "toolkit-no-architectures")
-ABSENT = (
-    *("toolkit-home-unset", "toolkit-nvcc-missing", "toolkit-not-found-by-cmake", "toolkit-nvvm-missing"),
-    *("toolkit-cmake-architecture", "toolkit-header-missing", "toolkit-libdevice-missing"),
-    "toolkit-library-not-linked",
+ID = "toolkit-mismatch-building-extension"
+# Kinds of messages, those that say most first.
+KINDS = (
+    *("toolkit-other-than-torch", "toolkit-other-than-torch-deepspeed", "toolkit-other-than-torch-apex"),
+    *("toolkit-lacks-architecture", "toolkit-older-than-needed", "toolkit-too-old-for-package", "toolkit-lacks-option"),
+    *("toolkit-ptxas-version", "toolkit-no-device-to-build-for", "toolkit-no-architectures"),
+    *("toolkit-not-in-visual-studio", "toolkit-cmake-architecture", "toolkit-home-unset", "toolkit-nvcc-missing"),
+    *("toolkit-not-found-by-cmake", "toolkit-nvvm-missing", "toolkit-header-missing", "toolkit-library-not-linked"),
+    "toolkit-libdevice-missing",
 )
-FIRST_FIXES = {
-    "toolkit-not-in-visual-studio": Fix("integrate-in-visual-studio"),
-    "toolkit-cmake-architecture": Fix("name-to-cmake"),
-    "toolkit-libdevice-missing": Fix("name-libdevice"),
-}
-CUT = "nvcc is of another CUDA than PyTorch was built with"  # if the report ends before the versions
 
 
 @check(family="cuda")
@@ -66,10 +44,9 @@ def toolkit_mismatch_building_extension(
     requires a package that is still to be compiled. Minor versions may differ.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
-    said = of_kind(symptoms, *SUMMARIES)
-    if said:
-        first = min(said, key=lambda symptom: list(SUMMARIES).index(symptom.kind))
-        yield _failed_build(first, pytorch, toolkit.nvcc_version)
+    said = first(*(of_kind(symptoms, kind) for kind in KINDS))
+    if said is not None:
+        yield _failed_build(said, pytorch, toolkit.nvcc_version)
         return
     skip_unless(pytorch.build_read in (None, "cuda"), "PyTorch is not built for CUDA")
     skip_unless(toolkit.nvcc_path != "", "no nvcc is found, and none is needed to run PyTorch")
@@ -86,36 +63,31 @@ def toolkit_mismatch_building_extension(
 
 
 def _failed_build(symptom: Symptom, pytorch: Pytorch, nvcc: CudaVersion | None) -> Finding:
-    text = SUMMARIES[symptom.kind]
-    if symptom.kind.startswith("toolkit-other") and "built_with" not in symptom.names:
-        text = CUT
-    if symptom.kind.startswith("toolkit-lacks") or "needed" in symptom.names:
-        text += f", and nvcc is of CUDA {nvcc}" if nvcc else ""
-    summary = text.format(**{"ptx": "", **symptom.names})
-    facts = (symptom.fact, "toolkit.nvcc_version" if nvcc else "")
-    return Finding.error("nvcc", summary, facts, *_fixes(symptom, nvcc, pytorch), details=dict(symptom.names))
+    kind, names = symptom.kind, dict(symptom.names)
+    if kind.startswith("toolkit-other") and "built_with" not in names:  # the report ends before the versions
+        kind = "toolkit-other-than-torch-apex"
+    here = {"ours": str(nvcc)} if nvcc else {}
+    (found,) = answers((replace(symptom, kind=kind, names={**names, **here}),), ID)
+    fixes = tuple(fix for named in found.fixes for fix in _for_versions(named, symptom, nvcc, pytorch.cuda_version))
+    return replace(found, facts=(symptom.fact, "toolkit.nvcc_version"), fixes=fixes, details=names)
 
 
-def _fixes(symptom: Symptom, nvcc: CudaVersion | None, pytorch: Pytorch) -> Iterator[Fix]:
-    kind, wanted = symptom.kind, pytorch.cuda_version
-    if kind in WITHOUT_DEVICE:
-        yield Fix("name-architectures")
-        return
-    if kind in FIRST_FIXES:
-        yield FIRST_FIXES[kind]
-    architecture = symptom.names.get("architecture")
-    if architecture is not None:
-        capability = ComputeCapability.parse(architecture)
-        wanted = last_toolkit(capability) or first_toolkit(capability) or wanted
-        yield Fix("other-architectures", architecture=architecture, nvcc=nvcc)
-    elif "needed" in symptom.names:
-        wanted = max(CudaVersion.parse(symptom.names["needed"]), wanted or CudaVersion(0, 0))
-    if kind in ABSENT:
-        yield Fix("name-toolkit")
-    yield Fix("use-toolkit", cuda=wanted)
-    if nvcc is not None and pytorch.cuda_version is not None and nvcc.major != pytorch.cuda_version.major:
-        yield Fix("torch-for-toolkit", nvcc=nvcc)
-    if kind.startswith("toolkit-other-than-torch"):
-        yield Fix("build-against-installed-torch")
-    if kind in ABSENT and symptom.library not in ("numba", "xla"):
-        yield Fix("install-compiled-wheel")
+def _for_versions(
+    fix: Fix, symptom: Symptom, nvcc: CudaVersion | None, built_with: CudaVersion | None
+) -> Iterator[Fix]:
+    """Yield the fix with the versions that it needs to know."""
+    architecture, needed = symptom.names.get("architecture"), symptom.names.get("needed")
+    if fix.name == "other-architectures":
+        yield Fix(fix.name, architecture=architecture, nvcc=nvcc)
+    elif fix.name == "use-toolkit":
+        wanted = built_with
+        if architecture is not None:
+            capability = ComputeCapability.parse(architecture)
+            wanted = last_toolkit(capability) or first_toolkit(capability) or wanted
+        elif needed is not None:
+            wanted = max(CudaVersion.parse(needed), wanted or CudaVersion(0, 0))
+        yield Fix(fix.name, cuda=wanted)
+        if nvcc is not None and built_with is not None and nvcc.major != built_with.major:
+            yield Fix("torch-for-toolkit", nvcc=nvcc)
+    else:
+        yield fix
