@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.model import Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.data import capability_of
+from gpudoctor.model import ComputeCapability, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.symptoms import of_kind, with_role
 
 SYMPTOM = "symptom:"
+OLDEST_BUILT = ComputeCapability(7, 5)  # of PyTorch's builds for CUDA 13. Source: gpudoctor/data/torch_builds.json
+NEWEST = ComputeCapability(10, 0)  # Blackwell: builds before PyTorch 2.7 have no kernels for it
 
 
 def features(
@@ -22,14 +26,30 @@ def features(
     found = {f"{SYMPTOM}{kind}" for kind in kinds}
     found |= {kind.replace("-", ":", 1) for kind in kinds if kind.startswith(("about-", "place-", "asks-", "shown-"))}
     found |= set(_system(system, place))
-    found |= set(_gpu(gpu, kinds))
+    found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
     if not origin.is_report:
         found.add("live")
     if pytorch.build:
         found.add(f"build:{pytorch.build}")
+    found.add("error" if with_role(_not_told(symptoms), "failure") else "no-error")
     if pytorch.installed or pytorch.available is not None:
         found.add("about:torch")
     return frozenset(found)
+
+
+def _not_told(symptoms: tuple[Symptom, ...] | None) -> tuple[Symptom, ...]:
+    """Return the symptoms that are messages of programs, not words of people."""
+    return tuple(symptom for symptom in symptoms or () if not symptom.kind.startswith("asks-"))
+
+
+def _generations(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+    """Yield "gpu:old" for what new builds no longer support, "gpu:new" for what old builds do not know."""
+    names = [symptom.text for symptom in of_kind(symptoms, "nvidia-gpu-named")]
+    known = [found.capability for found in gpu.known] + [c for c in map(capability_of, names) if c is not None]
+    if any(capability < OLDEST_BUILT for capability in known):
+        yield "gpu:old"
+    if any(capability >= NEWEST for capability in known):
+        yield "gpu:new"
 
 
 def _system(system: System | None, place: Place) -> Iterator[str]:
