@@ -40,6 +40,8 @@ _AMD = re.compile(
     r"|(?:Instinct )?(?P<instinct>MI\d{2,3}[AX]?))(?!\w)",
     re.IGNORECASE,
 )
+# What each product has, looked for first: most lines of a long report have none of it.
+_TOPICS = re.compile(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
 # "with my 4090": a number that is a product where these words stand before it
 _MINE = re.compile(r"\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $", re.IGNORECASE)
 
@@ -96,7 +98,7 @@ def named_gpus(text: Text) -> Sequence[Named]:
 
 def _found(lines: Sequence[str]) -> Iterator[Named]:
     for line in lines:
-        if len(line) > 400 or _is_output(line):
+        if len(line) > 400 or not _TOPICS.search(line.lower()) or _is_output(line):
             continue
         label = _LABEL.match(line)
         start = label.end() if label else 0

@@ -43,6 +43,12 @@ _DISTRIBUTIONS = (
     ("nixos", ("nixos",), r"NixOS[ -]?(\d{2}\.\d{2})?"),
     ("amzn", ("amazon",), r"Amazon Linux[ -]?(\d{1,4})?"),
 )
+# What each of the expressions below needs, looked for first: most lines of a long report have none of it.
+_TOPICS = (
+    *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
+    *("win", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux", "ubuntu", "debian", "fedora"),
+    *("centos", "red", "rhel", "rocky", "alma", "arch", "manjaro", "suse", "mint", "pop"),
+)
 _ADVICE = re.compile(
     r"\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|since|recommend\w*|upgrade to"
     r"|minimum|at least|instead"
@@ -168,9 +174,13 @@ _UNAVAILABLE = re.compile(
 
 def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
-    lines = [line for line in text.lines[:MOST_LINES] if line.strip() and len(line) < 500]
+    lines = [line for line in text.lines[:MOST_LINES] if len(line) < 500 and _is_on_topic(line.lower())]
     said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
     return joined(*_system(said, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said))
+
+
+def _is_on_topic(lowered: str) -> bool:
+    return any(topic in lowered for topic in _TOPICS)
 
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:
