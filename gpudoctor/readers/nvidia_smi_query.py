@@ -47,15 +47,9 @@ _SECTIONS = {
     "clocks event reasons counters": "counters",
     "conf compute protected memory usage": "cc_protected_memory_usage",
 }
-# Values: "section/name" (lower case, the section as in the XML; "" for the device itself), with the name in the XML.
+# Values whose name in the XML is another one: "section/name", in lower case, the section as in the XML.
 _VALUES = {
-    "/product name": "product_name",
-    "/persistence mode": "persistence_mode",
     "/gpu uuid": "uuid",
-    "/performance state": "performance_state",
-    "/compute mode": "compute_mode",
-    "/mig devices": "mig_devices",
-    "/gpu recovery action": "gpu_recovery_action",
     "mig_mode/current": "current_mig",
     "pci/bus id": "pci_bus_id",
     "pci/device id": "pci_device_id",
@@ -63,10 +57,8 @@ _VALUES = {
     "pcie_gen/current": "current_link_gen",
     "link_widths/max": "max_link_width",
     "link_widths/current": "current_link_width",
-    "fb_memory_usage/total": "total",
-    "fb_memory_usage/used": "used",
     "utilization/gpu": "gpu_util",
-    "double_bit/total": "total",
+    "volatile/sram uncorrectable sec-ded": "sram_uncorrectable_secded",
     "retired_pages/pending": "pending_retirement",
     "retired_pages/pending page blacklist": "pending_blacklist",
     "retired_pages/pending page retirement": "pending_retirement",
@@ -79,13 +71,10 @@ _VALUES = {
     "gpu_power_readings/instantaneous power draw": "instant_power_draw",
     "clocks/sm": "sm_clock",
     "max_clocks/sm": "sm_clock",
-    "gpu_reset_status/reset required": "reset_required",
+    "process_info/process id": "pid",
     "process_info/name": "process_name",
     "process_info/used gpu memory": "used_memory",
 }
-# Sections whose values have the name in the XML that they have in the list, with "_" for what is no letter.
-_LITERAL = ("volatile", "power_readings", "gpu_power_readings", "fabric")
-_ECC = {"sram uncorrectable sec-ded": "sram_uncorrectable_secded"}
 _OF_DRIVER = {
     "driver version": "driver_version",
     "kmd version": "kmd_version",
@@ -148,7 +137,7 @@ def _logs(lines: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _tree(lines: Sequence[str]) -> Element:
-    """Return the lines as the XML of the same log. What the table does not name is left out.
+    """Return the lines as the XML of the same log.
 
     A log that is cut off at its beginning has no line for the GPU; what it tells is of one without a name.
     """
@@ -197,23 +186,17 @@ _NESTED = (
 def _value(gpu: Element, parent: Element, name: str, value: str) -> None:
     """Add a value under the name that the XML has for it."""
     section = "" if parent is gpu else parent.tag
+    if section == "processes":  # each begins with its number
+        section = "process_info"
+        if name == "process id":
+            _add(parent, ("process_info",), "")
+        if not len(parent):
+            return
+        parent = parent[-1]
+    tag = _VALUES.get(f"{section}/{name}", name.replace(" ", "_"))
     if section in ("clocks_throttle_reasons", "clocks_event_reasons"):
-        kind = section.removesuffix("s")
-        _add(parent, (f"{kind}_{_REASONS.get(name, name.replace(' ', '_'))}",), value)
-    elif section == "processes":
-        _process(parent, name, value)
-    elif f"{section}/{name}" in _VALUES:
-        _add(parent, (_VALUES[f"{section}/{name}"],), value)
-    elif section in _LITERAL:
-        _add(parent, (_ECC.get(name, name.replace(" ", "_")),), value)
-
-
-def _process(processes: Element, name: str, value: str) -> None:
-    """Add what the list says of a process, which begins with its number."""
-    if name == "process id":
-        _add(processes, ("process_info", "pid"), value)
-    elif len(processes) and f"process_info/{name}" in _VALUES:
-        _add(processes[-1], (_VALUES[f"process_info/{name}"],), value)
+        tag = f"{section.removesuffix('s')}_{_REASONS.get(name, tag)}"
+    _add(parent, (tag,), value)
 
 
 def _add(parent: Element, names: Sequence[str], value: str) -> None:

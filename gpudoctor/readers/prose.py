@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.model import (
     Container,
@@ -75,14 +76,14 @@ _WINDOWS_PROMPT = re.compile(
 LONGEST_SEARCHED = 200_000  # characters
 _LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
 _OS_LABEL = re.compile(
-    _LABEL + r"(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统"
-    r"|系统)\b[^:=\n]{0,40}[:=]",
+    rf"{_LABEL}(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统|系统)\b"
+    r"[^:=\n]{0,40}[:=]",
     re.IGNORECASE,
 )
 _MAC = re.compile(r"\b(?:macOS|Mac OS(?: X)?|OS X)\b(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?", re.IGNORECASE)
 _APPLE = re.compile(r"\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon", re.IGNORECASE)
 _APPLE_NAMED = re.compile(
-    _LABEL + r"(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{1,3})?Apple (?:M[1-5]\b|Silicon)", re.I | re.M
+    rf"{_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)", re.I | re.M
 )
 # The branch alone: "nvidia driver 390".
 _DRIVER_BRANCH = re.compile(
@@ -90,9 +91,8 @@ _DRIVER_BRANCH = re.compile(
 )
 _DRIVER = re.compile(
     r"\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
-    r"(?: version)?"
-    + _MARK
-    + r"\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{0,3}v?(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
+    rf"(?: version)?{_MARK}\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{{0,3}}v?"
+    r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
     re.IGNORECASE,
 )
 _DRIVER_PACKAGE = re.compile(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b")
@@ -103,28 +103,20 @@ _SMI_CUDA = re.compile(
 )
 _TOOLKIT = re.compile(
     r"(?:\bcuda[ -]?toolkit(?: version)?|\bcuda(?: version)?|\bnvcc(?: version)?(?: release)?)"
-    + _MARK
-    + r"\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{0,3}v?(\d{1,2}\.\d)(?:\.\d{1,3})?(?![.\d])",
+    rf"{_MARK}\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{{0,3}}v?((?:[7-9]|1[0-5])\.\d)(?:\.\d{{1,3}})?(?![.\d])",
     re.IGNORECASE,
 )
 _PYTHON = re.compile(
-    _LABEL
-    + r"python(?: version)?"
-    + _MARK
-    + r"\s?(?::|=|\(|\bversion\b|\bis\b)?\s{0,3}"
-    + _MARK
-    + r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
+    rf"{_LABEL}python(?: version)?{_MARK}\s?(?::|=|\(|\bversion\b|\bis\b)?\s{{0,3}}{_MARK}"
+    r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
     re.IGNORECASE,
 )
 _PYTHON_INLINE = re.compile(
     r"\bPython[ -](3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])|\bpython \(version (3\.\d{1,2}(?:\.\d{1,2})?)\)", re.IGNORECASE
 )
 _TORCH = re.compile(
-    r"(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?"
-    + _MARK
-    + r"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{0,3}"
-    + _MARK
-    + r"(?:\(?version )?v?"
+    rf"(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?{_MARK}"
+    rf"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
     r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
     r"(?![\w.]*\d)",
     re.IGNORECASE,
@@ -137,11 +129,8 @@ _TORCH_INDEX = re.compile(
     r"|rocm\d\.\d) index"
 )
 _IMAGE = re.compile(
-    r"(?:\b(?:base |docker |container )?image"
-    + _MARK
-    + r"\s?(?:is|:|=)?\s{1,3}"
-    + _MARK
-    + r")((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
+    rf"(?:\b(?:base |docker |container )?image{_MARK}\s?(?:is|:|=)?\s{{1,3}}{_MARK})"
+    r"((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
     re.IGNORECASE,
 )
 # A line that is nothing but the name of an image with CUDA: "someone/pytorch:2.1.0-cuda11.8.0-devel-ubuntu22.04"
@@ -158,7 +147,7 @@ _NO_GPU = re.compile(
 _GFX = re.compile(r"\b(gfx\d{3,4}[a-f]?)\b")
 _NOUVEAU = re.compile(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b")
 _GCC = re.compile(
-    _LABEL + r"g(?:cc|\+\+)" + _MARK + r"\s?(?:version|:|=)?\s?:?\s?(\d{1,2}(?:\.\d{1,2}){0,2})(?![.\d\w])",
+    rf"{_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])",
     re.IGNORECASE,
 )
 # Folders that only macOS has: of python.org's Python and of Homebrew on Apple silicon.
@@ -185,30 +174,25 @@ def _is_on_topic(lowered: str) -> bool:
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the system; of WSL and Windows both, the programs run in WSL."""
-    joined_lines = "\n".join(said)
-    distribution, version = _distribution(said)
-    wsl = 2 if _WSL.search(joined_lines) else 1 if re.search(r"\bWSL ?1\b", joined_lines) else None
-    if wsl is None and _WSL_ANY.search(joined_lines):
-        wsl = 2
-    windows = _WINDOWS.search(joined_lines) is not None or any(_labelled_os(line, r"\bwindows\b") for line in said)
-    mac = _MAC.search(joined_lines)
+    whole = "\n".join(said)
+    distribution, version = _distribution(whole)
+    named = System(os="linux", distribution=distribution, distribution_version=version)
+    one = re.search(r"\bWSL ?1\b", whole)
+    wsl = 2 if _WSL.search(whole) else 1 if one else 2 if _WSL_ANY.search(whole) else None
+    windows = _WINDOWS.search(whole) is not None or any(_labelled_os(line, r"\bwindows\b") for line in said)
+    mac = _MAC.search(whole)
     if wsl:
-        yield {"system": System(os="linux", wsl=wsl, distribution=distribution, distribution_version=version)}
-    elif windows and not distribution and not mac:
-        yield {"system": System(os="windows")}
-    elif mac and not distribution and not windows:
-        arm = "arm64" if _APPLE.search(joined_lines) else None
-        yield {"system": System(os="darwin", machine=arm)}
-    elif not distribution and not windows and _APPLE_NAMED.search(joined_lines):
+        yield {"system": replace(named, wsl=wsl)}
+    elif windows:
+        yield from () if distribution or mac else ({"system": System(os="windows")},)
+    elif distribution:
+        yield {"system": named}
+    elif mac:
+        yield {"system": System(os="darwin", machine="arm64" if _APPLE.search(whole) else None)}
+    elif _APPLE_NAMED.search(whole):
         yield {"system": System(os="darwin", machine="arm64")}
-    elif distribution and not windows:
-        yield {"system": System(os="linux", distribution=distribution, distribution_version=version)}
-    elif (
-        not windows
-        and not mac
-        and any(_labelled_os(line, r"\blinux\b") or re.match(r"\s*Linux,", line) for line in said)
-    ):
-        yield {"system": System(os="linux")}
+    elif any(_labelled_os(line, r"\blinux\b") or re.match(r"\s*Linux,", line) for line in said):
+        yield {"system": named}
     folder = _FILE.search(text.flat)
     if _MAC_FOLDER.search(text.flat):
         yield {"system": System(os="darwin")}
@@ -224,10 +208,9 @@ def _labelled_os(line: str, pattern: str) -> bool:
     return label is not None and re.search(pattern, line[label.end() :], re.IGNORECASE) is not None
 
 
-def _distribution(said: list[str]) -> tuple[str | None, str | None]:
+def _distribution(text: str) -> tuple[str | None, str | None]:
     """Return the distribution and its version, (None, None) where several are named."""
     found: dict[str, str] = {}
-    text = "\n".join(said)
     lowered = text.lower()
     for name, words, pattern in _DISTRIBUTIONS:
         if not any(word in lowered for word in words):
@@ -257,30 +240,31 @@ def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
 
 def _versions(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the versions of driver, toolkit, Python and compiler; one that is told twice differently is not."""
-    drivers = {match[1] for line in said for match in _DRIVER.finditer(line)}
-    drivers = drivers or {match[1] for line in said for match in _DRIVER_PACKAGE.finditer(line)}
-    drivers = drivers or {match[1] for line in said for match in _DRIVER_BRANCH.finditer(line)}
-    if len(drivers) == 1:
-        yield {"driver": Driver(installed=True, version=DriverVersion.parse(drivers.pop()))}
-    offered = {match[1] for line in said for match in _SMI_CUDA.finditer(line)}
-    if len(offered) == 1:
-        yield {"driver": Driver(cuda_version=CudaVersion.parse(offered.pop()))}
-    toolkits = {
-        match[1] for line in said if "nvidia-smi" not in line for match in _TOOLKIT.finditer(_without_torch(line))
-    }
+    driver = _only(said, _DRIVER, _DRIVER_PACKAGE, _DRIVER_BRANCH)
+    if driver is not None:
+        yield {"driver": Driver(installed=True, version=DriverVersion.parse(driver))}
+    offered = _only(said, _SMI_CUDA)
+    if offered is not None:
+        yield {"driver": Driver(cuda_version=CudaVersion.parse(offered))}
     shown = any("Driver Version" in line or "nvidia-smi" in line.lower() or "== CUDA ==" in line for line in text.lines)
-    toolkits = set() if shown else toolkits
-    toolkits = {version for version in toolkits if 7 <= int(version.partition(".")[0]) <= 15}
-    if len(toolkits) == 1:
-        yield {"toolkit": Toolkit(nvcc_version=CudaVersion.parse(toolkits.pop()))}
+    toolkit = _only([_without_torch(line) for line in said], _TOOLKIT) if not shown else None
+    if toolkit is not None:
+        yield {"toolkit": Toolkit(nvcc_version=CudaVersion.parse(toolkit))}
     pythons = [match[1] for match in map(_PYTHON.match, said) if match]
     python = _agreed(pythons or [m[1] or m[2] for line in said for m in _PYTHON_INLINE.finditer(line)])
     if python is not None:
         yield {"python": Python(version=python)}
-    compilers = {match[1] for match in map(_GCC.match, said) if match}
-    if len(compilers) == 1:
-        numbers = tuple(int(part) for part in compilers.pop().split("."))
+    compiler = _only(said, _GCC)
+    if compiler is not None:
+        numbers = tuple(int(part) for part in compiler.split("."))
         yield {"toolkit": Toolkit(host_compiler="gcc", host_compiler_version=numbers)}
+
+
+def _only(said: list[str], *patterns: re.Pattern[str]) -> str | None:
+    """Return what the first pattern that is found names; None if it names several."""
+    named = ({match[1] for line in said for match in pattern.finditer(line)} for pattern in patterns)
+    found: set[str] = next(filter(None, named), set())
+    return found.pop() if len(found) == 1 else None
 
 
 def _agreed(texts: list[str]) -> PackageVersion | None:
@@ -291,12 +275,8 @@ def _agreed(texts: list[str]) -> PackageVersion | None:
 
 def _without_torch(line: str) -> str:
     """Return the line without what says for which CUDA a library is built: "torch 2.1 (CUDA 11.8)"."""
-    return re.sub(
-        r"(?i)(?:torch|tensorflow|cupy|jax|built|compiled|build|wheel|with|for|driver|wsl|image|container"
-        r"|docker)\b.*",
-        "",
-        line,
-    )
+    others = r"torch|tensorflow|cupy|jax|built|compiled|build|wheel|with|for|driver|wsl|image|container|docker"
+    return re.sub(rf"(?i)(?:{others})\b.*", "", line)
 
 
 def _torch(said: list[str]) -> Iterator[Facts]:
