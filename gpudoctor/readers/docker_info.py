@@ -12,10 +12,9 @@ from gpudoctor.readers.container_start import bytes_of, cuda_of_image, is_image,
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.text import Text
 
-_SERVER = re.compile(r"\bServer Version: (\d{1,2}\.\d{1,2}\.\d{1,3})")
-_ENGINE = re.compile(
-    r"\bDocker version (\d{1,2}\.\d{1,2}\.\d{1,3})"
-    r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: (\d{1,2}\.\d{1,2}\.\d{1,3})"
+_SERVER = re.compile(
+    r"\b(?:Server Version:|Docker version) \d{1,2}\.\d{1,2}\.\d{1,3}"
+    r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: \d{1,2}\.\d{1,2}\.\d{1,3}"
 )
 _RUNTIMES = re.compile(r"(?m)^[^\S\n]{0,40}Runtimes: ([\w. -]{2,300})$")
 _DEFAULT = re.compile(r"\bDefault Runtime: ([\w.-]+)")
@@ -50,18 +49,16 @@ def read(text: Text) -> Facts:
 def _engine(text: Text) -> Mapping[str, Any]:
     """Return what `docker info` and `docker version` tell."""
     found: dict[str, Any] = {}
-    version = _SERVER.search(text.flat) or _ENGINE.search(text.flat)
-    if version:
-        found["docker_installed"] = True
     runtimes = _RUNTIMES.search("\n".join(text.lines))
     default = _DEFAULT.search(text.flat)
     if runtimes and "runc" in runtimes[1] + (default[1] if default else ""):
         found["nvidia_runtime_configured"] = "nvidia" in runtimes[1].split() or bool(default and default[1] == "nvidia")
-        found["docker_installed"] = True
     if _SNAP.search(text.flat):
-        found.update(docker_snap=True, docker_installed=True)
+        found["docker_snap"] = True
     if _DESKTOP.search(text.flat):
-        found.update(docker_desktop=True, docker_installed=True)
+        found["docker_desktop"] = True
+    if found or _SERVER.search(text.flat):
+        found["docker_installed"] = True
     if re.search(r"Security Options:.{0,200}\brootless\b|Context: rootless\b", text.flat):
         found["rootless"] = True
     return found
@@ -75,19 +72,15 @@ def _toolkit(text: Text) -> Mapping[str, Any]:
     elif _NO_CTK.search(text.flat):
         found["toolkit_installed"] = False
     listed = _LISTED.search(text.flat)
-    named = tuple(dict.fromkeys(_CDI_DEVICE.findall(text.flat[listed.end() : listed.end() + 8000] if listed else "")))
-    named = named or _discovered(text.flat)
-    if listed and (named or listed[1] == "0"):
-        found.update(cdi_devices=named[:100], toolkit_installed=True)
-    elif named:
-        found["cdi_devices"] = named[:100]
+    # `nvidia-ctk cdi list`, and what `docker info` lists since Docker 28.2
+    shown = text.flat[listed.end() : listed.end() + 8000] if listed else ""
+    discovered = re.search(r"Discovered Devices: ((?:cdi: \S{1,100} ?){1,100})", text.flat)
+    named = _CDI_DEVICE.findall(shown) or _CDI_DEVICE.findall(discovered[1] if discovered else "")
+    if named or (listed and listed[1] == "0"):
+        found["cdi_devices"] = tuple(dict.fromkeys(named))[:100]
+        if listed:
+            found["toolkit_installed"] = True
     return found
-
-
-def _discovered(flat: str) -> tuple[str, ...]:
-    """Return the devices that `docker info` lists since Docker 28.2."""
-    match = re.search(r"Discovered Devices: ((?:cdi: \S{1,100} ?){1,100})", flat)
-    return tuple(dict.fromkeys(_CDI_DEVICE.findall(match[1]))) if match else ()
 
 
 def _configuration(text: Text) -> Mapping[str, Any]:
@@ -153,18 +146,16 @@ def _compose(text: Text) -> Iterator[Facts]:
     start = next((number for number, line in enumerate(lines) if re.match(r"\s{0,8}services:\s*$", line)), None)
     if start is None:
         return
-    margin = len(lines[start]) - len(lines[start].lstrip())
-    body: list[str] = []
-    for line in lines[start + 1 : start + 2000]:
-        if line and len(line) - len(line.lstrip()) <= margin:
-            break
-        body.append(line)
+    margin = _indentation(lines[start])
+    ends = (n for n, line in enumerate(lines) if n > start and line and _indentation(line) <= margin)
+    body = lines[start + 1 : min(next(ends, len(lines)), start + 2000)]
     keys = [(match[1], match[2].strip("\"' ")) for match in map(_KEY.match, body) if match]
     values = dict(reversed(keys))
     flat = " ".join(" ".join(body).split())
     device = re.search(r"capabilities: ?(?:\[[^\]]{0,60}|(?:- ?[\"']?\w+[\"']? ){0,3}- ?)[\"']?gpu\b", flat)
     asked = bool(device) or values.get("runtime") == "nvidia" or "gpus" in values or "nvidia.com/gpu=" in flat
-    services = [match[2] for match in map(_SERVICE.match, body) if match and len(match[1]) == _depth(body)]
+    depth = next((_indentation(line) for line in body if line), 0)
+    services = [match[2] for match in map(_SERVICE.match, body) if match and len(match[1]) == depth]
     image = values.get("image", "")
     whole = ("image" in values or "build" in values) and not any(line.strip() in ("...", "…") for line in text.lines)
     yield {
@@ -183,6 +174,5 @@ def _compose(text: Text) -> Iterator[Facts]:
         yield {"environment": Environment(variables=known)}
 
 
-def _depth(body: list[str]) -> int:
-    """Return the indentation of the services."""
-    return next((len(line) - len(line.lstrip()) for line in body if line.strip()), 0)
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from gpudoctor.model import (
     ComputeCapability,
@@ -16,7 +16,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 
 _VERSION = r"'?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+a-z][\w.+-]{0,50})?)'?"
@@ -29,7 +29,8 @@ _NAME = (
 class _Expression(NamedTuple):
     """An expression and the form of its value.
 
-    name: the last of its names, in lower case. answer: a line that is its value and no more.
+    fact: the field of the section torch_runtime that it gives, or "cupy." and that of cupy_runtime. name: the last of
+    its names, in lower case. answer: a line that is its value and no more.
     """
 
     fact: str
@@ -47,21 +48,23 @@ def _expression(fact: str, written: str, value: str) -> _Expression:
 
 _EXPRESSIONS = (
     _expression("version", r"\btorch\.__version__", _VERSION),
-    _expression("cuda", r"\btorch\.version\.cuda\b", r"'?(\d{1,2}\.\d{1,2}(?:\.\d{1,3})?|None)'?"),
-    _expression("hip", r"\btorch\.version\.hip\b", r"'?(\d\.\d{1,2}[\w.-]{0,30}|None)'?"),
+    _expression("cuda_version", r"\btorch\.version\.cuda\b", r"'?(\d{1,2}\.\d{1,2}(?:\.\d{1,3})?|None)'?"),
+    _expression("hip_version", r"\btorch\.version\.hip\b", r"'?(\d\.\d{1,2}[\w.-]{0,30}|None)'?"),
     _expression("available", r"\b(?:torch\.)?cuda\.is_available\(\)", r"([Tt]rue|[Ff]alse)"),
-    _expression("count", r"\btorch\.cuda\.device_count\(\)", r"(\d{1,3})"),
+    _expression("device_count", r"\btorch\.cuda\.device_count\(\)", r"(\d{1,3})"),
     _expression(
         "architectures", r"\btorch\.cuda\.get_arch_list\(\)", r"\[((?:'(?:sm|compute)_\d{2,3}[af]?'(?:, )?){0,30})\]"
     ),
-    _expression("name", r"\btorch\.cuda\.get_device_name\([\w:.'\"()]{0,40}\)", _NAME),
-    _expression("capability", r"\btorch\.cuda\.get_device_capability\([\w:.'\"()]{0,40}\)", r"\((\d{1,2}, \d)\)"),
-    _expression("cudnn", r"\btorch\.backends\.cudnn\.version\(\)", r"(\d{4,6}|None)"),
+    _expression("device_names", r"\btorch\.cuda\.get_device_name\([\w:.'\"()]{0,40}\)", _NAME),
+    _expression(
+        "device_capabilities", r"\btorch\.cuda\.get_device_capability\([\w:.'\"()]{0,40}\)", r"\((\d{1,2}, \d)\)"
+    ),
+    _expression("cudnn_version", r"\btorch\.backends\.cudnn\.version\(\)", r"(\d{4,6}|None)"),
     _expression("nccl", r"\btorch\.cuda\.nccl\.version\(\)", r"(\(\d{1,2}, \d{1,2}, \d{1,2}\)|\d{4,5})"),
-    _expression("mps", r"\btorch\.backends\.mps\.is_available\(\)", r"(True|False)"),
-    _expression("cupy", r"\b(?:cupy|cp)\.__version__", _VERSION),
-    _expression("cupy-runtime", r"\b(?:cupy|cp)\.cuda\.runtime\.runtimeGetVersion\(\)", r"(\d{4,6})"),
-    _expression("cupy-driver", r"\b(?:cupy|cp)\.cuda\.runtime\.driverGetVersion\(\)", r"(\d{4,6})"),
+    _expression("mps_available", r"\btorch\.backends\.mps\.is_available\(\)", r"(True|False)"),
+    _expression("cupy.version", r"\b(?:cupy|cp)\.__version__", _VERSION),
+    _expression("cupy.runtime_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.runtimeGetVersion\(\)", r"(\d{4,6})"),
+    _expression("cupy.driver_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.driverGetVersion\(\)", r"(\d{4,6})"),
 )
 # Between an expression and its value in one line: "is_available() -> False", "is_available() always returns 'false'"
 _WORDS = (
@@ -71,7 +74,10 @@ _BETWEEN = rf"[)}}`\"'\s]{{0,8}}(?:(?:->|=>|[=:#,>]|\b(?:{_WORDS})\b)[`\"'\s]{{0
 _CONDITION = re.compile(
     r"\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$", re.IGNORECASE
 )
-_BESIDE = re.compile(r"(?:\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\s*$|^\(?Triggered|^[\w/.-]+:\d+: )")
+_BESIDE = re.compile(
+    r"\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\(?Triggered|^[\w/.-]+:\d+: "
+    r"|^\s*(?:import |from |print\(|exit)"
+)
 # Python shows nothing for a value of None: the next prompt follows at once
 _SILENT = re.compile(r"^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ", re.MULTILINE)
 _PATIENCE = 3  # lines between an expression and its value that are neither
@@ -82,7 +88,7 @@ def read_session(text: Text) -> Iterator[Facts]:
     if not re.search(r"__version__|\.version|is_available|cuda\.", text.flat):
         return
     shown = dict(_beside(text))
-    silent = dict.fromkeys(_SILENT.findall(text.raw), "None")
+    silent = {f"{name}_version": "None" for name in _SILENT.findall(text.raw)}
     shown.update(_answers(text, silent.keys()))
     if shown:
         shown.update(silent)
@@ -119,12 +125,7 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
         if taken:
             yield from taken
             patience = _PATIENCE
-        elif (
-            waiting
-            and words
-            and not _BESIDE.search(line)
-            and not words.startswith(("import ", "from ", "print(", "exit"))
-        ):
+        elif waiting and words and not _BESIDE.search(line):
             patience -= 1
             if patience == 0:
                 waiting.clear()
@@ -162,40 +163,8 @@ def _take(waiting: list[_Expression], line: str) -> list[tuple[str, str]]:
     return []
 
 
-def _facts(shown: dict[str, str], text: Text) -> Facts:
-    lowered = {name: value.lower() for name, value in shown.items()}
-    none = {name for name, value in lowered.items() if value == "none"}
-    version = PackageVersion(shown["version"]) if "version" in shown else None
-    cuda = CudaVersion.parse(shown["cuda"]) if "cuda" in shown and "cuda" not in none else None
-    other = "hip" in shown and "hip" not in none
-    apple = any(word in text.lowered for word in ("macos", "darwin", "mps", "rocm", "xpu"))
-    build = "cuda" if cuda else "rocm" if other else "cpu" if "cuda" in none and not apple else None
-    runtime = TorchRuntime(
-        version=version,
-        cuda_version=cuda,
-        hip_version=shown["hip"] if other else None,
-        available=lowered["available"] == "true" if "available" in shown else None,
-        device_count=int(shown["count"]) if "count" in shown else None,
-        device_names=(shown["name"].strip(),) if "name" in shown else None,
-        device_capabilities=(_capability(shown["capability"]),) if "capability" in shown else None,
-        architectures=_architectures(shown.get("architectures")),
-        cudnn_version=(0 if "cudnn" in none else int(shown["cudnn"])) if "cudnn" in shown else None,
-        mps_available=lowered["mps"] == "true" if "mps" in shown else None,
-    )
-    facts: Facts = {}
-    if runtime != TorchRuntime():
-        facts["torch_runtime"] = runtime
-    if any(not name.startswith("cupy") for name in shown):
-        facts["torch"] = Torch(installed=True, version=version, build=build, cuda_version=cuda)
-    if (
-        ("name" in shown or "capability" in shown)
-        and build != "rocm"
-        and not re.match("AMD|Radeon", shown.get("name", ""))
-    ):
-        capability = _capability(shown["capability"]) if "capability" in shown else None
-        name = shown["name"].strip() if "name" in shown else None
-        facts["devices"] = (Device(nvml_index=0, name=name, compute_capability=capability),)
-    return joined(facts, _cupy(shown))
+def _is_true(text: str) -> bool:
+    return text.lower() == "true"
 
 
 def _capability(text: str) -> ComputeCapability:
@@ -203,20 +172,46 @@ def _capability(text: str) -> ComputeCapability:
     return ComputeCapability(int(major), int(minor))
 
 
-def _architectures(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(re.findall(r"(?:sm|compute)_\d+[af]?", text))
+def _cuda_number(text: str) -> CudaVersion:
+    return CudaVersion.from_number(int(text))
 
 
-def _cupy(shown: dict[str, str]) -> Facts:
-    version = PackageVersion(shown["cupy"]) if "cupy" in shown else None
-    numbers = {
-        name: CudaVersion.from_number(int(shown[name])) for name in ("cupy-runtime", "cupy-driver") if name in shown
-    }
-    if version is None and not numbers:
-        return {}
-    runtime = CupyRuntime(
-        version=version,
-        runtime_cuda_version=numbers.get("cupy-runtime"),
-        driver_cuda_version=numbers.get("cupy-driver"),
-    )
-    return {"cupy_runtime": runtime, **({"cupy": Cupy(version=version)} if version else {})}
+# How each value is read.
+_READ: Mapping[str, Callable[[str], Any]] = {
+    "version": PackageVersion,
+    "cuda_version": CudaVersion.parse,
+    "hip_version": str,
+    "available": _is_true,
+    "device_count": int,
+    "device_names": lambda text: (text.strip(),),
+    "device_capabilities": lambda text: (_capability(text),),
+    "architectures": lambda text: tuple(re.findall(r"(?:sm|compute)_\d+[af]?", text)),
+    "cudnn_version": int,
+    "mps_available": _is_true,
+    "cupy.version": PackageVersion,
+    "cupy.runtime_cuda_version": _cuda_number,
+    "cupy.driver_cuda_version": _cuda_number,
+}
+
+
+def _facts(shown: Mapping[str, str], text: Text) -> Facts:
+    none = {fact for fact, value in shown.items() if value.lower() == "none"}
+    told = {fact: _READ[fact](value) for fact, value in shown.items() if fact in _READ and fact not in none}
+    cupy = {fact.removeprefix("cupy."): told.pop(fact) for fact in list(told) if fact.startswith("cupy.")}
+    if "cudnn_version" in none:
+        told["cudnn_version"] = 0
+    cuda = told.get("cuda_version")
+    other = any(word in text.lowered for word in ("macos", "darwin", "mps", "rocm", "xpu"))
+    without = "cpu" if "cuda_version" in none and not other else None
+    build = "cuda" if cuda else "rocm" if "hip_version" in told else without
+    facts: Facts = {"torch_runtime": TorchRuntime(**told)} if told else {}
+    if any(not fact.startswith("cupy.") for fact in shown):
+        facts["torch"] = Torch(installed=True, version=told.get("version"), build=build, cuda_version=cuda)
+    (name,), (capability,) = told.get("device_names", (None,)), told.get("device_capabilities", (None,))
+    if (name or capability) and build != "rocm" and not re.match("AMD|Radeon", name or ""):
+        facts["devices"] = (Device(nvml_index=0, name=name, compute_capability=capability),)
+    if cupy:
+        facts["cupy_runtime"] = CupyRuntime(**cupy)
+    if "version" in cupy:
+        facts["cupy"] = Cupy(version=cupy["version"])
+    return facts
