@@ -110,7 +110,6 @@ def _specifier(version: str) -> str:
 
 
 def _dependencies(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line number, indentation and text of each item under "dependencies:"."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         content = re.sub(r"(^|\s)#.*$", "", line).rstrip()

@@ -227,7 +227,6 @@ FIELDS: Mapping[str, tuple[Any, ...]] = {
 
 
 def _event_reasons(gpu: Element) -> tuple[str, ...] | None:
-    """Return the active reasons under the names that NVML's functions give them."""
     active: list[str] = []
     states: list[bool] = []
     for kind in ("event", "throttle"):

@@ -56,7 +56,6 @@ def parse_requirement(line: str, source: str, platform: Mapping[str, str]) -> Re
 
 
 def _parse_whole(line: str, source: str, platform: Mapping[str, str]) -> Requirement | None:
-    """Return what a line with a marker, an address or an unusual version asks for."""
     from packaging.requirements import InvalidRequirement
     from packaging.requirements import Requirement as Line
 

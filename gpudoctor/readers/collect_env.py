@@ -151,7 +151,6 @@ def _lines(text: Text) -> Iterator[str]:
 
 
 def _take(line: str, report: _Report, field: str) -> None:
-    """Put a line that names no field where it belongs."""
     packaged = _PACKAGE.match(line)
     if not report.fields and not packaged:
         return
@@ -245,7 +244,6 @@ def _devices(report: _Report) -> tuple[Device, ...]:
 
 
 def _packages(report: _Report, facts: Facts) -> Facts:
-    """Return the packages listed, and what conda's lines tell of PyTorch's build."""
     records = [record for tool, entry in report.packages if tool == "conda" and (record := _record(entry))]
     of_conda = {_distribution(record.name) for record in records if not _is_of_pip(record)}
     of_pip = {normalise(record.name) for record in records if _is_of_pip(record)}
@@ -287,7 +285,6 @@ def _distribution(name: str) -> str:
 
 
 def _conda_torch(records: Sequence[CondaRecord]) -> Facts:
-    """Return conda's build of PyTorch; {} where its list shows none."""
     own = [record for record in records if not _is_of_pip(record)]
     torch = torch_record(own)
     cpu_only = True if is_cpu_only(own) else None
@@ -299,7 +296,6 @@ def _conda_torch(records: Sequence[CondaRecord]) -> Facts:
 
 
 def _variables(report: _Report) -> Facts:
-    """Return the environment variables shown that bear on GPUs."""
     names = environment_variables()
     variables = {name: value for name, value in report.variables.items() if name in names}
     loading = report.fields.get("cuda_module_loading set to", "").upper()

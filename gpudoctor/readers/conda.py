@@ -100,7 +100,6 @@ def _solved(line: str) -> CondaRecord | None:
 
 
 def _json_packages(flat: str) -> Iterator[CondaRecord]:
-    """Yield the packages of `conda list --json`."""
     if '"build_string"' not in flat:
         return
     for match in _OBJECT.finditer(flat):
@@ -240,7 +239,6 @@ def _told(text: Text) -> Iterator[tuple[str, str]]:
 
 
 def _json(raw: str) -> Iterator[tuple[str, str]]:
-    """Yield the same of `conda info --json`."""
     try:
         content = json.loads(raw[raw.index("{") : raw.rindex("}") + 1])
     except (ValueError, RecursionError):

@@ -83,7 +83,6 @@ def _table(lines: Iterable[str]) -> Table:
 
 
 def _split(flat: str) -> list[str]:
-    """Return the lines of a table whose line ends were lost."""
     names = sorted((*_OWN_KEYS, *_OTHER_KEYS, r"device \d{1,3} (?:name|compute capability|pci bus id)"), key=len)
     keys = "|".join(reversed(names))
     return re.sub(rf"(?i)(?<![\w(])({keys}) ?: ", r"\n\1: ", flat).split("\n")
@@ -142,7 +141,6 @@ def _calls(table: Table) -> Iterator[LibraryCall]:
 
 
 def _unused(table: Table) -> Iterator[str]:
-    """Yield the errors of libraries without which CuPy works."""
     for key, value in table.items():
         if key.startswith(("cudnn", "nccl", "cutensor", "cusparselt", "cuda runtime")) and _ERROR.search(value):
             yield f"{key}: {value[:LONGEST_ERROR]}"

@@ -47,7 +47,6 @@ def read(text: Text) -> Facts:
 
 
 def _engine(text: Text) -> Mapping[str, Any]:
-    """Return what `docker info` and `docker version` tell."""
     found: dict[str, Any] = {}
     runtimes = _RUNTIMES.search("\n".join(text.lines))
     default = _DEFAULT.search(text.flat)
@@ -65,7 +64,6 @@ def _engine(text: Text) -> Mapping[str, Any]:
 
 
 def _toolkit(text: Text) -> Mapping[str, Any]:
-    """Return what nvidia-ctk and nvidia-container-cli tell."""
     found: dict[str, Any] = {}
     if _CTK.search(text.flat):
         found["toolkit_installed"] = True

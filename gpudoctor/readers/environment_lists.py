@@ -81,7 +81,6 @@ def _plain(name: str) -> str:
 
 
 def _facts(items: Mapping[str, str]) -> Facts:
-    """Return the sections that a list fills."""
     python = fields.python_facts(items.get("python version", ""))
     system = platform_facts(items.get("platform", ""), fields.release_of(python))
     shown = items.get("pytorch version", "")

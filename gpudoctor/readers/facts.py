@@ -33,11 +33,14 @@ def joined(*parts: Mapping[str, Any]) -> Facts:
 def _join(first: Any, second: Any) -> Any:
     if isinstance(first, Environment):
         return Environment(variables={**second.variables, **first.variables})
-    if isinstance(first, tuple):
-        return _join_tuples(first, second)
     if dataclasses.is_dataclass(first):
         return join_records(first, second)
-    return first
+    if not isinstance(first, tuple):
+        return first
+    if all(isinstance(item, Symptom) for item in (*first, *second)):
+        return (*first, *(message for message in second if message not in first))
+    devices = all(isinstance(item, Device) for item in (*first, *second))
+    return join_devices(first, second) if devices else first or second
 
 
 def join_records(first: Any, second: Any) -> Any:
@@ -58,14 +61,6 @@ def _gather(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*first, *(item for item in second if getattr(item, "name", item) not in seen))
 
 
-def _join_tuples(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    if all(isinstance(item, Symptom) for item in (*first, *second)):
-        return (*first, *(message for message in second if message not in first))
-    if all(isinstance(item, Device) for item in (*first, *second)):
-        return join_devices(first, second)
-    return first or second
-
-
 def join_devices(first: tuple[Device, ...], second: tuple[Device, ...]) -> tuple[Device, ...]:
     """Return the devices of both texts, by their number; one that only one text lists is taken as it is.
 
@@ -84,9 +79,8 @@ def join_devices(first: tuple[Device, ...], second: tuple[Device, ...]) -> tuple
 
 
 def _numbered(device: Device, listed: tuple[Device, ...]) -> tuple[Device, ...]:
-    """Return the device with the number of the first one listed that has its name; as it is where there is none."""
-    named = next((other for other in listed if device.name and same_product(other.name, device.name)), None)
-    return (device if named is None else replace(device, nvml_index=named.nvml_index),)
+    named = next((other for other in listed if device.name and same_product(other.name, device.name)), device)
+    return (replace(device, nvml_index=named.nvml_index),)
 
 
 def _join_device(first: Device | None, second: Device | None) -> Device:

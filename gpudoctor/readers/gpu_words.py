@@ -120,7 +120,6 @@ def _is_output(line: str) -> bool:
 
 
 def _is_own(line: str, match: re.Match[str]) -> bool:
-    """Tell whether the words around say that the machine has it."""
     before, after = line[: match.start()], line[match.end() :]
     if _ELSEWHERE.search(before) or _FOLLOWS_ELSEWHERE.match(after):
         return False

@@ -46,6 +46,5 @@ def _wrapped(text: Text) -> Iterator[str]:
 
 
 def _named(text: Text) -> Iterator[Xid]:
-    """Yield the errors that somebody names by their number."""
     if "xid" in text.lowered:
         yield from (Xid(number=int(match[1])) for match in list(_NAMED.finditer(text.flat))[:20])

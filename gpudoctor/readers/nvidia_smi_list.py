@@ -80,7 +80,6 @@ def _matrix_devices(text: Text) -> tuple[Device, ...]:
 
 
 def _listed(flat: str) -> tuple[Device, ...]:
-    """Return the devices of `nvidia-smi -L`, of two lists the last."""
     devices: dict[int, Device] = {}
     current: Device | None = None
     for match in _LISTED.finditer(flat):

@@ -124,12 +124,10 @@ def _xml_logs(text: Text) -> Iterator[SmiReport]:
 
 
 def _is_told(device: Device) -> bool:
-    """Tell whether anything but its number is known of the device."""
     return device != Device(nvml_index=device.nvml_index)
 
 
 def _logs(lines: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the lines of each list."""
     lines = lines[:MOST_LINES]
     starts = [number for number, line in enumerate(lines) if "NVSMI LOG" in line][:16]
     edges = [0, *starts, len(lines)] if not starts else [*starts, len(lines)]
@@ -184,7 +182,6 @@ _NESTED = (
 
 
 def _value(gpu: Element, parent: Element, name: str, value: str) -> None:
-    """Add a value under the name that the XML has for it."""
     section = "" if parent is gpu else parent.tag
     if section == "processes":  # each begins with its number
         section = "process_info"

@@ -82,7 +82,6 @@ def _product(text: str, vendor: str) -> str:
 
 
 def _bound(lines: Sequence[str]) -> str:
-    """Return the kernel driver that `lspci -k` shows below the row."""
     for line in lines:
         if _ROW.match(line):
             return ""
@@ -93,7 +92,6 @@ def _bound(lines: Sequence[str]) -> str:
 
 
 def _others(text: Text) -> Iterator[PciGpu]:
-    """Yield the GPUs of `ubuntu-drivers devices` and `lshw -C display`."""
     alias = None
     for line in text.lines:
         alias = _ALIAS.search(line) or alias

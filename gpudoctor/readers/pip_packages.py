@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gpudoctor.model import Package, PackageVersion, Project, Python, Requirement, System
 from gpudoctor.parsers.requirements_files import normalise, parse_requirement
@@ -58,19 +57,14 @@ _PLATFORMS = (
 )
 
 
-class _Listed(NamedTuple):
-    """Packages of a table with its header. names: all of them, in order."""
-
-    packages: list[Package]
-    names: list[str]
-
-
 def read(text: Text) -> Facts:
     """Return the packages that bear on GPUs, and what follows from their being there."""
     tables = list(_tables(text.lines))
-    found = [item for table in tables for item in table.packages]
+    rows = ((row[1], row[2], row[3] or "") for table in tables for row in table if bears_on_gpus(row[1]))
+    found = [package(name, version, location=_folder(rest)) for name, version, rest in rows]
     wishes: list[Requirement] = []
-    for block in _blocks(text.lines):
+    for filled, lines in itertools.groupby(text.lines, key=lambda line: bool(line.strip())):
+        block = list(lines) if filled else []
         wanted = _wishes(block, text.name)
         wishes += wanted
         found += [] if wanted else list(_loose(block))
@@ -79,27 +73,19 @@ def read(text: Text) -> Facts:
     found = [*_downloaded(text), *found, *_told(text)]
     gone = _gone(text)
     found = [item for item in found if (item.name, item.version.text) not in gone]
-    names = next((table.names for table in reversed(tables) if _is_whole(table.names)), [])
+    listed = ([row[1] for row in table] for table in reversed(tables))
+    names = next(filter(_is_whole, listed), [])
     facts = package_facts(found, whole=[*names, *(item.name for item in found)], complete=bool(names))
     facts = joined(facts, _platform(text))
     return joined(facts, {"project": Project(requirements=tuple(wishes[:200]))}) if wishes else facts
 
 
-def _tables(lines: Sequence[str]) -> Iterator[_Listed]:
-    """Yield the tables with pip's header, each up to the first line that is no row of one."""
-    for start, line in enumerate(lines):
-        if not _HEADER.match(line) or start + 1 >= len(lines):
-            continue
-        first = start + (2 if _RULE.match(lines[start + 1]) else 1)
-        matches = (_ROW.match(row) for row in lines[first : first + 3000])
-        rows = list(itertools.takewhile(bool, matches))
-        named = [(row[1], row[2], row[3] or "") for row in rows if row]
-        yield _Listed(
-            packages=[
-                package(name, version, location=_folder(rest)) for name, version, rest in named if bears_on_gpus(name)
-            ],
-            names=[name for name, _, _ in named],
-        )
+def _tables(lines: Sequence[str]) -> Iterator[list[re.Match[str]]]:
+    """Yield the rows of each table with pip's header, up to the first line that is none."""
+    for start, line in enumerate(lines[:-1]):
+        if _HEADER.match(line):
+            first = start + (2 if _RULE.match(lines[start + 1]) else 1)
+            yield [row for row in itertools.takewhile(bool, map(_ROW.match, lines[first : first + 3000])) if row]
 
 
 def _folder(rest: str) -> str:
@@ -117,13 +103,6 @@ def _is_whole(names: Sequence[str]) -> bool:
         and plain[0] < "cupy"
         and plain[-1] > "torchz"
     )
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield runs of lines without an empty one between them, each with the title before it."""
-    for filled, group in itertools.groupby(lines, key=lambda line: bool(line.strip())):
-        if filled:
-            yield list(group)
 
 
 def _wishes(block: Sequence[str], source: str) -> list[Requirement]:
@@ -166,7 +145,6 @@ def _is_version(text: str) -> bool:
 
 
 def _shown(lines: Sequence[str]) -> Iterator[Package]:
-    """Yield the packages of `pip show`."""
     fields: dict[str, str] = {}
     for line in [*lines, "Name: end"]:
         match = _SHOW.match(line)
@@ -181,7 +159,6 @@ def _shown(lines: Sequence[str]) -> Iterator[Package]:
 
 
 def _told(text: Text) -> Iterator[Package]:
-    """Yield what pip says that it found or installed."""
     for match in _SATISFIED.finditer(text.flat):
         if bears_on_gpus(match[1]):
             yield package(match[1], match[3], location=match[2] or "")
@@ -191,7 +168,6 @@ def _told(text: Text) -> Iterator[Package]:
 
 
 def _gone(text: Text) -> set[tuple[str, str]]:
-    """Return the packages that pip removed and did not install again."""
     gone = {(normalise(m[1]), m[2]): m.start() for m in _REMOVED.finditer(text.flat)}
     for match in _INSTALLED.finditer(text.flat):
         for word in match[1].split():
@@ -202,7 +178,6 @@ def _gone(text: Text) -> set[tuple[str, str]]:
 
 
 def _downloaded(text: Text) -> Iterator[Package]:
-    """Yield the wheels that pip took, unless it then failed."""
     for match in _WHEEL.finditer(text.flat):
         if bears_on_gpus(match[1]) and not _FAILED.search(text.flat, match.end()):
             yield package(match[1], match[2].replace("%2B", "+"))

@@ -20,35 +20,32 @@ _FIRST_RIGHT_GLIBC = (3, 9)
 
 # The names in PRETTY_NAME and lsb_release -d, with the ID of os-release; the longer name first.
 _DISTRIBUTIONS = (
-    ("red hat", "rhel"),
-    ("rocky", "rocky"),
-    ("almalinux", "almalinux"),
-    ("oracle linux", "ol"),
-    ("amazon linux", "amzn"),
-    ("opensuse leap", "opensuse-leap"),
-    ("opensuse tumbleweed", "opensuse-tumbleweed"),
-    ("suse linux enterprise server", "sles"),
-    ("linux mint", "linuxmint"),
-    ("pop!_os", "pop"),
-    ("zorin", "zorin"),
-    ("elementary", "elementary"),
-    ("kali", "kali"),
-    ("manjaro", "manjaro"),
-    ("endeavouros", "endeavouros"),
-    ("arch linux", "arch"),
-    ("nixos", "nixos"),
-    ("gentoo", "gentoo"),
-    ("alpine", "alpine"),
+    *(("red hat", "rhel"), ("oracle linux", "ol"), ("amazon linux", "amzn"), ("alibaba cloud linux", "alinux")),
+    *(("opensuse leap", "opensuse-leap"), ("opensuse tumbleweed", "opensuse-tumbleweed")),
+    *(
+        ("suse linux enterprise server", "sles"),
+        ("linux mint", "linuxmint"),
+        ("pop!_os", "pop"),
+        ("arch linux", "arch"),
+    ),
     ("openeuler", "openEuler"),
-    ("anolis", "anolis"),
-    ("alibaba cloud linux", "alinux"),
-    ("tencentos", "tencentos"),
-    ("kylin", "kylin"),
-    ("deepin", "deepin"),
-    ("ubuntu", "ubuntu"),
-    ("debian", "debian"),
-    ("centos", "centos"),
-    ("fedora", "fedora"),
+    # The others are called as in os-release.
+    *((name, name) for name in ("zorin", "elementary", "kali", "manjaro", "endeavouros", "nixos", "gentoo", "alpine")),
+    *(
+        (name, name)
+        for name in (
+            "rocky",
+            "almalinux",
+            "anolis",
+            "tencentos",
+            "kylin",
+            "deepin",
+            "ubuntu",
+            "debian",
+            "centos",
+            "fedora",
+        )
+    ),
 )
 
 
@@ -81,14 +78,9 @@ def _with_libc(system: System, libc: str, python: tuple[int, ...]) -> System:
         return replace(system, glibc=glibc[1]) if python[:2] >= _FIRST_RIGHT_GLIBC else system
     named = re.match(r"(ubuntu|centos|fedora|debian)-(\d[\d.]{0,7})", libc, re.IGNORECASE)
     if named:
-        return replace(system, distribution=named[1].lower(), distribution_version=_short(named[1], named[2]))
+        name = named[1].lower()
+        return replace(system, distribution=name, distribution_version=_version(name, named[2].rstrip(".")))
     return system
-
-
-def _short(distribution: str, version: str) -> str:
-    """Return the version as VERSION_ID has it: "7" for CentOS 7.9.2009, "20.04" for Ubuntu 20.04.6."""
-    parts = version.rstrip(".").split(".")
-    return ".".join(parts[: 2 if distribution.lower() in ("ubuntu", "linuxmint", "pop") else 1])
 
 
 def distribution_facts(text: str) -> System | None:
@@ -115,7 +107,6 @@ def distribution_facts(text: str) -> System | None:
 
 
 def _version(distribution: str, version: str) -> str:
-    """Return the version as VERSION_ID has it: the patch release of Ubuntu and Debian is not in it."""
-    if distribution == "centos":
-        return version.partition(".")[0]
-    return _short(distribution, version) if distribution in ("ubuntu", "debian") else version
+    """Return the version as VERSION_ID has it: "7" for CentOS 7.9.2009, "20.04" for Ubuntu 20.04.6."""
+    numbers = {"ubuntu": 2, "debian": 1, "centos": 1}.get(distribution)
+    return ".".join(version.split(".")[:numbers])

@@ -209,7 +209,6 @@ def _labelled_os(line: str, pattern: str) -> bool:
 
 
 def _distribution(text: str) -> tuple[str | None, str | None]:
-    """Return the distribution and its version, (None, None) where several are named."""
     found: dict[str, str] = {}
     lowered = text.lower()
     for name, words, pattern in _DISTRIBUTIONS:
@@ -225,7 +224,6 @@ def _distribution(text: str) -> tuple[str | None, str | None]:
 
 
 def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
-    """Yield the GPUs that the machine is said to have."""
     gpus = named_gpus(text)
     if gpus:
         listed = tuple(PciGpu(address="", vendor=gpu.vendor, device_id="", name=gpu.name) for gpu in gpus)
@@ -280,7 +278,6 @@ def _without_torch(line: str) -> str:
 
 
 def _torch(said: list[str]) -> Iterator[Facts]:
-    """Yield PyTorch's version, and whether it is said to see the GPU."""
     index = next(filter(None, map(_TORCH_INDEX.search, said)), None)
     matches = [match for line in said for match in _TORCH.finditer(line)]
     matches = matches or [match for line in said for match in _TORCH_ALONE.finditer(line)]

@@ -136,7 +136,6 @@ def _is_code(line: str) -> bool:
 
 
 def _asked(line: str) -> list[_Expression]:
-    """Return the expressions of the line, in its order."""
     found = [(match.start(), e) for e in _EXPRESSIONS for match in [e.written.search(line)] if match]
     return [expression for _, expression in sorted(found, key=lambda pair: pair[0])]
 

@@ -184,7 +184,6 @@ def _reports(gathered: Mapping[str, Any], reading: Reading) -> Iterator[ProbeRep
 
 
 def _given(before: Any, value: Any) -> Iterator[str]:
-    """Yield the names of the fields that `value` adds to `before`."""
     if isinstance(value, tuple):
         if before is None:
             return

@@ -122,7 +122,6 @@ def _plausible(name: str, answer: str) -> bool:
 
 
 def _container(text: Text) -> Iterator[Facts]:
-    """Yield the container that the text comes from: its prompt, its file, its orchestrator."""
     if _ROOT_IN_DOCKER.search(text.raw):
         yield {"system": System(container="docker", os="linux", user_is_root=True)}
     bases = [match[1] for match in map(_FROM.match, text.lines) if match and is_image(match[1])]
@@ -136,7 +135,6 @@ def _container(text: Text) -> Iterator[Facts]:
 
 
 def _nodes(text: Text) -> Iterator[Facts]:
-    """Yield the device nodes of `ls -l /dev/nvidia*`."""
     found = [DeviceFile(path=match[2], mode=_mode(match[1])) for match in map(_NODE.match, text.lines) if match]
     if found:
         yield {"driver": Driver(device_files=tuple(found[:100]))}

@@ -103,7 +103,6 @@ def _kernel(text: Text) -> Iterator[Facts]:
 
 
 def _distribution(text: Text) -> Iterator[Facts]:
-    """Yield what /etc/os-release and `lsb_release -a` say."""
     lines = [line.strip() for line in text.lines if re.match(r"\s*(?:ID|VERSION_ID|PRETTY_NAME)=", line)]
     if any(line.startswith(("VERSION_ID=", "PRETTY_NAME=")) for line in lines):
         release = parse_os_release("\n".join(lines))
@@ -136,7 +135,6 @@ def _windows(text: Text) -> Iterator[Facts]:
 
 
 def _modules(text: Text) -> Iterator[Facts]:
-    """Yield what lsmod, mokutil and dkms say."""
     loaded = {match[1] for match in map(_MODULE.match, text.lines) if match}
     asked = {match[1] for number, match in enumerate(map(_LSMOD.match, text.lines)) if match and _goes_on(text, number)}
     driver = Driver(
@@ -194,7 +192,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _python(text: Text) -> Iterator[Facts]:
-    """Yield what `python --version` or the banner of the interpreter says."""
     match = next(filter(None, map(_PYTHON.match, text.lines)), None)
     if match:
         yield {"python": Python(version=PackageVersion(match[1]))}

@@ -49,7 +49,6 @@ def _checked(symptom: Symptom, number: int, snapshot: Snapshot) -> Symptom:
 
 
 def _is_text(fact: str, snapshot: Snapshot) -> bool:
-    """Return whether the snapshot has this fact, and it is a text or a code."""
     try:
         return isinstance(look_up(snapshot, fact), str | int)
     except KeyError:
@@ -73,7 +72,6 @@ def _is_not_installed(fact: str, text: str) -> bool:
 
 
 def _return_codes(driver: Driver) -> Iterator[Symptom]:
-    """Yield what cuInit and nvmlInit returned; 0 is success."""
     if driver.cuda_init_code:
         yield _return_code(CUDA_RETURN_CODE, "cuda", driver.cuda_init_code, "driver.cuda_init_code")
     text = (driver.nvml_error or "").lower()
@@ -90,7 +88,6 @@ def _return_code(kind: str, library: str, code: int, fact: str) -> Symptom:
 
 
 def _texts(snapshot: Snapshot) -> Iterator[tuple[str, str | None]]:
-    """Yield the path and the text of every fact in which a program may report a failure."""
     torch, cupy, driver = snapshot.torch_runtime, snapshot.cupy_runtime, snapshot.driver
     yield from torch.texts if torch is not None else ()
     yield from cupy.texts if cupy is not None else ()

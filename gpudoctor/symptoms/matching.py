@@ -57,7 +57,6 @@ def _phrases() -> tuple[list[tuple[str, int]], Mapping[str, list[tuple[str, int]
 
 
 def _found(row: FailureMessage, text: str, fact: str, source: str) -> Iterator[Symptom]:
-    """Yield the messages of one kind, equal ones once."""
     seen: set[str] = set()
     for match in row.expression().finditer(text):
         shown = match[0][:LONGEST_TEXT].strip()
