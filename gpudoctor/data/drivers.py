@@ -23,12 +23,10 @@ def minimum_driver(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion
     From CUDA 11 on, minor-version compatibility makes this one version for the whole major (13.x: 580); for older
     ones it is the driver of the toolkit itself.
     """
-    column = "windows" if os == "windows" else "linux"
     floor = _floors().get(cuda.major)
     if floor is not None:
-        return DriverVersion.parse(floor[column])
-    drivers = [row[column] for row in _toolkits() if row["cuda"] == str(cuda) and row[column]]
-    return min(map(DriverVersion.parse, drivers), default=None)
+        return DriverVersion.parse(floor["windows" if os == "windows" else "linux"])
+    return driver_for(cuda, os)
 
 
 def supported_cuda(driver: DriverVersion) -> CudaVersion | None:
@@ -64,7 +62,7 @@ def offered_cuda_can_run(offered: CudaVersion, cuda: CudaVersion) -> bool:
 def driver_for(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | None:
     """Return the driver that corresponds to the first release of the toolkit `cuda`; None where it is not verified."""
     column = "windows" if os == "windows" else "linux"
-    drivers = [row[column] for row in _toolkits() if row["cuda"] == str(cuda) and row[column]]
+    drivers = [row[column] for row in load_table("drivers")["toolkits"] if row["cuda"] == str(cuda) and row[column]]
     return min(map(DriverVersion.parse, drivers), default=None)
 
 
@@ -108,11 +106,6 @@ def end_of_life(driver: DriverVersion) -> datetime.date | None:
 @functools.cache
 def _floors() -> Mapping[int, Mapping[str, Any]]:
     return {row["major"]: row for row in load_table("drivers")["floors"]}
-
-
-def _toolkits() -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = load_table("drivers")["toolkits"]
-    return rows
 
 
 @functools.cache

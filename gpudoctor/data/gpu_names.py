@@ -33,28 +33,14 @@ def capability_of(name: str | None = None, pci_device_id: str | None = None) -> 
 
 
 def _by_name(name: str) -> ComputeCapability | None:
-    plain = _plain(name.removesuffix("(nvgpu)").rstrip(".… "))  # as nvidia-smi of a Jetson adds
-    return _by_whole_name(plain) or (_by_beginning(plain) if name.endswith(("...", "…")) else None)
-
-
-def _by_beginning(beginning: str) -> ComputeCapability | None:
-    """Return what all products have whose name begins so: nvidia-smi prints "GeForce RTX 208..." for long names."""
-    if not re.search(r"\d", beginning):
-        return None
-    found = {capability for name, capability in _names().items() if name.startswith(beginning)}
-    return found.pop() if len(found) == 1 else None
-
-
-def _by_whole_name(plain: str) -> ComputeCapability | None:
-    while plain:
-        found = _names().get(plain)
-        if found is not None:
-            return found
-        shorter = re.sub(_SUFFIX, "", plain)
-        if shorter == plain:
-            return None
+    whole = plain = _plain(name.removesuffix("(nvgpu)").rstrip(".… "))  # as nvidia-smi of a Jetson adds
+    while plain not in _names() and plain != (shorter := re.sub(_SUFFIX, "", plain)):
         plain = shorter
-    return None
+    if plain in _names() or not name.endswith(("...", "…")) or not re.search(r"\d", whole):
+        return _names().get(plain)
+    # nvidia-smi prints "GeForce RTX 208..." for long names: what all products have whose name begins so
+    found = {capability for product, capability in _names().items() if product.startswith(whole)}
+    return found.pop() if len(found) == 1 else None
 
 
 def _plain(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Device, Environment, Package, PackageVersion, System, Torch, TorchRuntime
@@ -67,15 +66,23 @@ _SHARED = {"python version", "cuda runtime version", "gcc version", "cmake versi
 _BEFORE_PYTORCH = {"os", "gcc version", "clang version", "cmake version", "libc version", "cpu", "architecture"}
 
 
-class _Report(NamedTuple):
-    """One report. fields: lower-case name → value; the lines after the list of GPUs; packages by tool; other lines."""
+class _Report:
+    """One report.
 
-    fields: dict[str, str]
-    gpus: list[str]
-    packages: list[tuple[str, str]]
-    variables: dict[str, str]
-    ended_packages: list[bool]
-    last: list[str]
+    fields: lower-case name → value. gpus: the lines after the list of GPUs. packages: tool and entry. last: the line of
+    the last field or package. has_ended_packages: other lines come after a list of packages.
+    """
+
+    def __init__(self) -> None:
+        self.fields: dict[str, str] = {}
+        self.gpus: list[str] = []
+        self.packages: list[tuple[str, str]] = []
+        self.variables: dict[str, str] = {}
+        self.last = ""
+        self.has_ended_packages = False
+
+    def end_packages(self) -> None:
+        self.has_ended_packages = self.has_ended_packages or bool(self.packages)
 
 
 def read(text: Text) -> Facts:
@@ -85,7 +92,7 @@ def read(text: Text) -> Facts:
         return {}
     most = max(len(report.fields) for report in reports)
     report = next(report for report in reversed(reports) if 2 * len(report.fields) >= most)
-    if report.last == [text.lines[-1]]:  # its value may be cut off
+    if report.last == text.lines[-1]:  # its value may be cut off
         _without_stumps(report)
     if text.lines[-1].startswith("NVIDIA_REQUIRE_CUDA"):  # any of its alternatives is enough: the last may be cut off
         report.variables.pop("NVIDIA_REQUIRE_CUDA", None)
@@ -95,7 +102,7 @@ def read(text: Text) -> Facts:
 def _without_stumps(report: _Report) -> None:
     """Take out the value with which the text ends, where it may be the beginning of another one."""
     name, value = list(report.fields.items())[-1]
-    package = _PACKAGE.match(report.last[0])
+    package = _PACKAGE.match(report.last)
     if package and re.search(r"(?:==\s?\d*(?:\.\d*)?\.?|\+(?:cu?\d{0,2}|cp)?)$|^[^=\s]*=?$", package[2]):
         report.packages.pop()
     elif not package and name == "pytorch version" and values.torch_version(value, may_be_cut=True) is None:
@@ -113,21 +120,20 @@ def _is_one(report: _Report) -> bool:
 
 def _reports(text: Text) -> Iterator[_Report]:
     """Yield the reports: a field that comes again begins another one."""
-    report = _empty()
-    field = ""
+    report, field = _Report(), ""
     for line in _lines(text):
         match = _LABEL.match(line)
         if match:
             name = re.sub(r"^versions? of", "versions of", (match[1] or match[2]).lower())
             if (name in report.fields and name not in ("os", "cpu", "architecture")) or _begins_again(name, report):
                 yield report
-                report = _empty()
+                report = _Report()
             if report.fields.keys() <= {"os"}:  # an issue's own "OS:" may stand before the report's
                 report.fields.pop(name, None)
             report.fields.setdefault(name, match[3].strip())
-            report.last[:] = [line]
+            report.last = line
             field = name
-            _end_packages(report)
+            report.end_packages()
             continue
         _take(line, report, field)
     yield report
@@ -136,10 +142,6 @@ def _reports(text: Text) -> Iterator[_Report]:
 def _begins_again(name: str, report: _Report) -> bool:
     """Tell whether PyTorch's version, which comes first, or in vLLM's report after the system, stands after others."""
     return name == "pytorch version" and not report.fields.keys() <= _BEFORE_PYTORCH
-
-
-def _empty() -> _Report:
-    return _Report(fields={}, gpus=[], packages=[], variables={}, ended_packages=[], last=[])
 
 
 def _lines(text: Text) -> Iterator[str]:
@@ -157,20 +159,15 @@ def _take(line: str, report: _Report, field: str) -> None:
     variable = _VARIABLE.match(line)
     if packaged:
         if report.packages and report.packages[-1][0] != packaged[1]:
-            _end_packages(report)
+            report.end_packages()
         report.packages.append((packaged[1], packaged[2]))
-        report.last[:] = [line]
+        report.last = line
     elif line.strip():
-        _end_packages(report)
+        report.end_packages()
     if variable and len(report.variables) < MOST_LINES and len(line) < LONGEST_LINE:
         report.variables.setdefault(variable[1], variable[2].strip())
     elif field == "gpu models and configuration" and len(report.gpus) < MOST_LINES:
         report.gpus.append(line)
-
-
-def _end_packages(report: _Report) -> None:
-    if report.packages and not report.ended_packages:
-        report.ended_packages.append(True)
 
 
 def _facts(report: _Report) -> Facts:
@@ -212,7 +209,7 @@ def _not_imported(report: _Report) -> Facts:
     """Return that PyTorch could not be imported: it is not there where pip's whole list is without it, else broken."""
     names = {normalise(re.split(r"[=\s@]", entry, maxsplit=1)[0]) for _, entry in report.packages}
     listed = any(tool != "conda" and not values.is_unknown(entry) for tool, entry in report.packages)
-    if listed and report.ended_packages and not names & {"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"}:
+    if listed and report.has_ended_packages and not names & {"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"}:
         return {"torch": Torch(installed=False)}
     return {"torch_runtime": TorchRuntime(import_error="PyTorch version: N/A (collect_env could not import torch)")}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -53,16 +54,24 @@ def read(text: Text) -> Facts:
     if not table:
         return {}
     rocm = _is_rocm(table)
-    python = _version(table.get("python version", ""))
-    cuda = None if rocm else _cuda(table.get("cuda driver version", ""))
+    python, cupy = _version(table, "python"), _version(table, "cupy")
+    numbers = {} if rocm else {name: _cuda(table.get(f"cuda {name} version", "")) for name in ("build", "driver")}
+    built_with, driver = numbers.get("build"), numbers.get("driver")
     system = platform_facts(table.get("os", ""), python.release if python else ())
     return sections(
         system=replace(system, wsl=system.wsl or 0) if system is not None and system.os == "linux" else system,
         python=Python(version=python) if python else None,
-        cupy=_cupy(table, rocm),
-        cupy_runtime=_runtime(table, rocm),
+        cupy=Cupy(
+            version=cupy,
+            platform="rocm" if rocm else "cuda",
+            cuda_major=built_with.major if built_with else None,
+            numpy_version=_version(table, "numpy"),
+        )
+        if cupy
+        else None,
+        cupy_runtime=_runtime(table, cupy, rocm),
         devices=() if rocm else tuple(_devices(table)),
-        driver=Driver(cuda_version=cuda) if cuda else None,
+        driver=Driver(cuda_version=driver) if driver else None,
     )
 
 
@@ -94,34 +103,22 @@ def _is_rocm(table: Table) -> bool:
     return "rocm" in table.get("cupy platform", "").lower() or "rocm" in root
 
 
-def _cupy(table: Table, rocm: bool) -> Cupy | None:
-    version = _version(table.get("cupy version", ""))
-    if version is None:
-        return None
-    built_with = None if rocm else _cuda(table.get("cuda build version", ""))
-    return Cupy(
-        version=version,
-        platform="rocm" if rocm else "cuda",
-        cuda_major=built_with.major if built_with else None,
-        numpy_version=_version(table.get("numpy version", "")),
-    )
-
-
-def _runtime(table: Table, rocm: bool) -> CupyRuntime:
+def _runtime(table: Table, version: PackageVersion | None, rocm: bool) -> CupyRuntime:
     # The table is printed by a CuPy that was imported.
-    runtime = CupyRuntime(import_error="", version=_version(table.get("cupy version", "")))
+    runtime = CupyRuntime(import_error="", version=version)
     if rocm:
         return runtime
-    calls = tuple(_calls(table))
+    nvrtc = re.match(r"\((\d{1,2}), (\d{1,2})\)", table.get("nvrtc version", ""))
+    own, _, local = table.get("cuda runtime version", "").partition(" / ")
     return replace(
         runtime,
         build_cuda_version=_cuda(table.get("cuda build version", "")),
-        runtime_cuda_version=_cuda(table.get("cuda runtime version", "")),
+        runtime_cuda_version=_cuda(own),
         driver_cuda_version=_cuda(table.get("cuda driver version", "")),
-        local_cuda_version=_cuda(table.get("cuda runtime version", "").partition(" / ")[2]),
-        nvrtc_version=_pair(table.get("nvrtc version", "")),
+        local_cuda_version=_cuda(local),
+        nvrtc_version=CudaVersion(int(nvrtc[1]), int(nvrtc[2])) if nvrtc else None,
         device_error=_device_error(table),
-        calls=calls or None,
+        calls=tuple(_calls(table)) or None,
         warnings=tuple(_unused(table)) or None,
     )
 
@@ -168,19 +165,15 @@ def _devices(table: Table) -> Iterator[Device]:
             fields.setdefault(int(match[1]), {})[match[2]] = value
     for index, values in sorted(fields.items()):
         digits = re.fullmatch(r"(\d{1,2})\.?(\d)", values.get("compute capability", ""))
+        address = None
+        with contextlib.suppress(ValueError):
+            address = pci_address(values.get("pci bus id", ""))
         yield Device(
             nvml_index=index,
-            name=values["name"][:100] if values.get("name") else None,
+            name=values.get("name", "")[:100] or None,
             compute_capability=ComputeCapability(int(digits[1]), int(digits[2])) if digits else None,
-            pci_address=_pci_address(values.get("pci bus id", "")),
+            pci_address=address,
         )
-
-
-def _pci_address(value: str) -> str | None:
-    try:
-        return pci_address(value) if value else None
-    except ValueError:
-        return None
 
 
 def _cuda(value: str) -> CudaVersion | None:
@@ -190,11 +183,6 @@ def _cuda(value: str) -> CudaVersion | None:
     return CudaVersion.from_number(number) if 5000 <= number < _LARGEST_CUDA else None
 
 
-def _pair(value: str) -> CudaVersion | None:
-    match = re.match(r"\((\d{1,2}), (\d{1,2})\)", value)
-    return CudaVersion(int(match[1]), int(match[2])) if match else None
-
-
-def _version(value: str) -> PackageVersion | None:
-    match = re.match(r"\d{1,4}(?:\.\w{1,20}){1,4}(?:\+[\w.]{1,40})?", value)
+def _version(table: Table, name: str) -> PackageVersion | None:
+    match = re.match(r"\d{1,4}(?:\.\w{1,20}){1,4}(?:\+[\w.]{1,40})?", table.get(f"{name} version", ""))
     return PackageVersion(match[0]) if match else None

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, Driver, DriverVersion, System
-from gpudoctor.parsers.nvidia_smi_xml import MAXIMUM_DEVICES, MAXIMUM_PROCESSES, MIB, UNREACHABLE, pci_address
+from gpudoctor.parsers.nvidia_smi_xml import (
+    COMPUTE_MODES,
+    MAXIMUM_DEVICES,
+    MAXIMUM_PROCESSES,
+    MIB,
+    UNREACHABLE,
+    pci_address,
+)
 from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.nvidia_smi_query import time_of
 from gpudoctor.readers.text import Text
@@ -48,7 +55,6 @@ _USE = re.compile(
     r"(?<!\S)(?:(\d{1,3}) ?%|N/A|ERR!) (Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited)(?!\w)"
 )
 _MIG = re.compile(r"(?<!\S)(?:Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited) (Enabled|Disabled)\b")
-_MODES = {"default": "default", "prohibited": "prohibited"}
 _UNREADABLE = re.compile(r"ERR!(?: ?/ ?(?:ERR!|N/A|\d{1,5}W))?")
 SINGLE_READING = 1  # the fan of a water-cooled card or the power of a laptop may be unreadable in good health
 
@@ -116,12 +122,12 @@ def _rows(part: str) -> Iterator[Device]:
 def _device(row: re.Match[str], rest: str) -> Device:
     memory, power, use = _MEMORY.search(rest), _POWER.search(rest), _USE.search(rest)
     before_memory = rest[: memory.start()] if memory else rest
-    ecc, mode = row["ecc"], row["mode"].lower()
+    ecc, bus, mig = row["ecc"], row["bus"], _MIG.search(rest)
     return Device(
         nvml_index=int(row["index"]),
         name=None if row["name"] == "ERR!" else row["name"].strip(),
         error=_error(row[0] + " " + rest),
-        pci_address=pci_address(_whole(row["bus"])) if row["bus"] else None,
+        pci_address=pci_address(bus if bus.count(":") == 2 else f"0000:{bus}") if bus else None,
         memory_used_bytes=int(memory[1]) * MIB if memory else None,
         memory_total_bytes=int(memory[2]) * MIB if memory else None,
         power_draw_watts=float(power[1]) if power and power[1] else None,
@@ -129,23 +135,15 @@ def _device(row: re.Match[str], rest: str) -> Device:
         performance_state=_number(_STATE.search(before_memory)),
         temperature_celsius=_number(_TEMPERATURE.search(before_memory)),
         utilization_percent=int(use[1]) if use and use[1] else None,
-        compute_mode=_compute_mode(use[2]) if use else None,
+        compute_mode=COMPUTE_MODES.get(use[2].lower(), "exclusive-process") if use else None,
         ecc_uncorrected_volatile=int(ecc) if ecc and ecc.isdigit() else None,
-        persistence_enabled={"on": True, "off": False}.get(mode),
-        mig_enabled={"Enabled": True, "Disabled": False}.get(mig[1]) if (mig := _MIG.search(rest)) else None,
+        persistence_enabled={"on": True, "off": False}.get(row["mode"].lower()),
+        mig_enabled=mig[1] == "Enabled" if mig else None,
     )
-
-
-def _whole(bus: str) -> str:
-    return bus if bus.count(":") == 2 else f"0000:{bus}"
 
 
 def _number(match: re.Match[str] | None) -> int | None:
     return int(match[1]) if match else None
-
-
-def _compute_mode(word: str) -> str:
-    return _MODES.get(word.lower(), "exclusive-process")
 
 
 def _error(row: str) -> str:
@@ -157,6 +155,8 @@ def _error(row: str) -> str:
 def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
     """Return the devices with what the tables of MIG devices and of processes tell of them."""
     processes = _processes(part)
+    # A table of processes that is empty says so; one that lists some may be cut off before those of another device.
+    others = () if processes == {} else None
     _, found, listed = part.partition("MIG devices:")
     none = bool(found) and "No MIG devices found" in listed
     instances = {int(match[1]) for match in _MIG_TABLE.finditer(listed[:20_000])} if found else set()
@@ -164,29 +164,20 @@ def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
     for device in devices:
         mig = True if device.nvml_index in instances else device.mig_enabled
         uuids = () if mig is False or (mig and none) else None
-        listed_here = None if processes is None else processes.get(device.nvml_index, _UNLISTED.get(bool(processes)))
-        result.append(replace(device, mig_enabled=mig, mig_uuids=uuids, processes=listed_here))
+        held = (processes or {}).get(device.nvml_index, others)
+        result.append(replace(device, mig_enabled=mig, mig_uuids=uuids, processes=held))
     return tuple(result)
-
-
-# A table of processes that is empty says so; one that lists some may be cut off before those of another device.
-_UNLISTED: Mapping[bool, tuple[DeviceProcess, ...] | None] = {False: (), True: None}
 
 
 def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
     """Return the processes by device; {} where the table says that there is none, None where there is no table."""
     _, found, listed = part.partition("Processes:")
-    if not found:
-        return None
-    by_device: dict[int, list[DeviceProcess]] = {}
+    by_device: dict[int, tuple[DeviceProcess, ...]] = {}
     for match in _PROCESS.finditer(listed[:50_000]):
-        held = by_device.setdefault(int(match[1]), [])
-        if len(held) < MAXIMUM_PROCESSES:
-            used = int(match[4]) * MIB if match[4] else None
-            held.append(DeviceProcess(pid=int(match[2]), name=match[3].strip(), used_bytes=used))
-    if by_device:
-        return {index: tuple(held) for index, held in by_device.items()}
-    return {} if "No running" in listed[:2000] else None
+        used = int(match[4]) * MIB if match[4] else None
+        process = DeviceProcess(pid=int(match[2]), name=match[3].strip(), used_bytes=used)
+        by_device[int(match[1])] = (*by_device.get(int(match[1]), ()), process)[:MAXIMUM_PROCESSES]
+    return by_device or ({} if found and "No running" in listed[:2000] else None)
 
 
 def _driver(found: re.Match[str] | None, text: Text) -> Driver:

@@ -19,33 +19,16 @@ _MAC = re.compile(r"(?:macOS|Darwin)-[\d.]{1,12}-(arm64|x86_64)")
 _FIRST_RIGHT_GLIBC = (3, 9)
 
 # The names in PRETTY_NAME and lsb_release -d, with the ID of os-release; the longer name first.
+_LIKE_THEIR_ID = (
+    *("rocky", "almalinux", "zorin", "elementary", "kali", "manjaro", "endeavouros", "nixos", "gentoo", "alpine"),
+    *("anolis", "tencentos", "kylin", "deepin", "ubuntu", "debian", "centos", "fedora"),
+)
 _DISTRIBUTIONS = (
     *(("red hat", "rhel"), ("oracle linux", "ol"), ("amazon linux", "amzn"), ("alibaba cloud linux", "alinux")),
-    *(("opensuse leap", "opensuse-leap"), ("opensuse tumbleweed", "opensuse-tumbleweed")),
-    *(
-        ("suse linux enterprise server", "sles"),
-        ("linux mint", "linuxmint"),
-        ("pop!_os", "pop"),
-        ("arch linux", "arch"),
-    ),
-    ("openeuler", "openEuler"),
-    # The others are called as in os-release.
-    *((name, name) for name in ("zorin", "elementary", "kali", "manjaro", "endeavouros", "nixos", "gentoo", "alpine")),
-    *(
-        (name, name)
-        for name in (
-            "rocky",
-            "almalinux",
-            "anolis",
-            "tencentos",
-            "kylin",
-            "deepin",
-            "ubuntu",
-            "debian",
-            "centos",
-            "fedora",
-        )
-    ),
+    *(("opensuse leap", "opensuse-leap"), ("opensuse tumbleweed", "opensuse-tumbleweed"), ("openeuler", "openEuler")),
+    *(("suse linux enterprise server", "sles"), ("linux mint", "linuxmint"), ("pop!_os", "pop")),
+    ("arch linux", "arch"),
+    *((name, name) for name in _LIKE_THEIR_ID),
 )
 
 

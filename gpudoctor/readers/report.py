@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from gpudoctor.errors import UsageError
-from gpudoctor.model import SECTIONS, Contradiction, Device, PackageVersion, ProbeReport, Snapshot
+from gpudoctor.model import SECTIONS, Contradiction, PackageVersion, ProbeReport, Snapshot
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
 from gpudoctor.snapshots.saved import read_snapshot
@@ -136,8 +136,8 @@ def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
 
 def assemble(readings: Sequence[Reading]) -> Snapshot:
     """Return the snapshot of the readings, most reliable reader first."""
-    order = [reader.name for reader in READERS]
-    ranked = sorted(readings, key=lambda reading: _rank(reading, order))
+    order = {reader.name: number for number, reader in enumerate(READERS)}
+    ranked = sorted(readings, key=lambda reading: order.get(reading.source.rpartition(" in ")[0], -1))
     gathered: Facts = {}
     contradictions: list[Contradiction] = []
     reports: list[ProbeReport] = []
@@ -148,11 +148,6 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
     facts = {"symptoms": (), "contradictions": tuple(contradictions), **gathered}
     missing = [ProbeReport(section=s, state="not-run", detail="not in the report") for s in SECTIONS if s not in facts]
     return with_symptoms(Snapshot(reports=(*reports, *missing), **facts))
-
-
-def _rank(reading: Reading, order: Sequence[str]) -> int:
-    kind = reading.source.rpartition(" in ")[0]
-    return order.index(kind) if kind in order else -1
 
 
 def _readings(name: str, data: bytes) -> Iterator[Reading]:
@@ -208,19 +203,12 @@ def _contradictions(
                 yield Contradiction(
                     fact=f"{section}.{field}", taken=f"{taken} ({where})", other=f"{passed} ({reading.source})"
                 )
-    mine, other = gathered.get("devices") or (), reading.facts.get("devices") or ()
-    for first, second in _same_index(mine, other):
-        if not same_product(first.name, second.name):
-            yield Contradiction(
-                fact=f"devices[{first.nvml_index}].name",
-                taken=str(first.name),
-                other=f"{second.name} ({reading.source})",
-            )
-
-
-def _same_index(first: Sequence[Device], second: Sequence[Device]) -> Iterator[tuple[Device, Device]]:
-    others = {device.nvml_index: device for device in second}
-    yield from ((device, others[device.nvml_index]) for device in first if device.nvml_index in others)
+    named = {device.nvml_index: device.name for device in reading.facts.get("devices") or ()}
+    for device in gathered.get("devices") or ():
+        name = named.get(device.nvml_index)
+        if not same_product(device.name, name):
+            where = f"devices[{device.nvml_index}].name"
+            yield Contradiction(fact=where, taken=str(device.name), other=f"{name} ({reading.source})")
 
 
 def _agree(taken: Any, passed: Any) -> bool:
