@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 
 from gpudoctor.containers.builds.context import MAXIMUM_LINKS, BuildContext, ContextFile
@@ -141,17 +142,10 @@ def conclude(
     layer: the files of its own layer at the doubtful paths; None where it was not read.
     by_buildkit: the builder that made the image.
     """
-    found: dict[str, list[Difference]] = {"stale": [], "missing": [], "later": [], "opaque": []}
-    undecided = len(look.extra) if layer is None else 0
+    found: dict[str, list[Difference]] = defaultdict(list)
     for item in look.differences:
-        if item.kind != "doubtful":
-            found[item.kind].append(item)
-        elif layer is not None:
-            found[_by_layer(context, item.placed, layer.get(item.image_path))].append(item)
-        elif item.otherwise:
-            found[item.otherwise].append(item)
-        else:
-            undecided += 1
+        found[_decided(context, item, layer)].append(item)
+    undecided = len(found[""]) + (len(look.extra) if layer is None else 0)
     changed = [item.placed.file for item in (*found["stale"], *found["missing"])]
     traced, copy = look.traced, look.traced.copy
     rewritten = f"stage {copy.origin} may have changed its files" if found["opaque"] and not changed else ""
@@ -279,11 +273,14 @@ def _may_be_kept(placed: CopiedFile, there: ImageFile | None, *, by_buildkit: bo
     return there is not None and there.size_bytes == file.size_bytes and abs(there.changed_at - file.modified_at) <= 1
 
 
-def _by_layer(context: BuildContext, placed: CopiedFile, in_layer: ImageFile | None) -> str:
-    """Return the kind of a doubtful difference, by what the layer of the COPY itself holds."""
+def _decided(context: BuildContext, item: Difference, layer: Mapping[str, ImageFile] | None) -> str:
+    """Return the kind of a difference, of a doubtful one by what the layer of the COPY itself holds; "" if unknown."""
+    if item.kind != "doubtful" or layer is None:
+        return item.kind if item.kind != "doubtful" else item.otherwise
+    in_layer = layer.get(item.image_path)
     if in_layer is None:
         return "missing"
-    return "later" if is_same(context, placed, in_layer) else "stale"
+    return "later" if is_same(context, item.placed, in_layer) else "stale"
 
 
 def _extra(

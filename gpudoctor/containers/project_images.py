@@ -10,12 +10,16 @@ from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import MAXIMUM_NAMED, compared, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
-from gpudoctor.containers.images.arguments import differing_arguments, differing_defaults
-from gpudoctor.containers.images.base_images import has_base_moved, is_built_on, tag_built_on
+from gpudoctor.containers.images.base_images import (
+    differing_arguments,
+    differing_defaults,
+    has_base_moved,
+    is_built_on,
+    tag_built_on,
+)
 from gpudoctor.containers.images.facts import ImageFacts, read_copied
 from gpudoctor.containers.images.files import ImageFile
-from gpudoctor.containers.images.other_tags import fresh_tags
-from gpudoctor.containers.images.outside_copies import moved_sources
+from gpudoctor.containers.images.other_images import fresh_tags, moved_sources
 from gpudoctor.containers.images.reader import ContainerFiles, Files
 from gpudoctor.containers.packages.installed import packages_of
 from gpudoctor.containers.packages.requirements import platform_of, unmet, wanted_by

@@ -15,7 +15,7 @@ from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, reached_by, refusal
 from gpudoctor.containers.engines.objects import ServiceContainer, inspect_container, service_containers, short_name
-from gpudoctor.containers.images.other_tags import repository_of, tags_of_plan
+from gpudoctor.containers.images.other_images import repository_of, tags_of_plan
 from gpudoctor.containers.project_images import look_at_image
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.images import ProjectImage

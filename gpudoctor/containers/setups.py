@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
+from gpudoctor.containers.builds.plan import dockerfile_text
 from gpudoctor.containers.builds.stages import lineage, needed_stages, read_stages
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Project, Service
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 DOCKERFILE = "Dockerfile"
-LARGEST_DOCKERFILE_BYTES = 1 << 20
 LOG_LINES = 200
 LARGEST_LOG_BYTES = 256 << 10
 KINDS = ("container-", "shm-", "memlock-", "libcuda-not-found-by-container")
@@ -92,13 +92,9 @@ def _project(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Projec
 
 def _without_engine(project: Project | None, arguments: Mapping[str, Any], base: str | None) -> Containers:
     if project is None:
-        return Containers(setups=(_of_dockerfile(base),))
+        return Containers(setups=(ContainerSetup(name=DOCKERFILE, kind="image", base=base),))
     services = project.wanted_services(arguments.get("service"))
     return Containers(setups=tuple(parse_service(service, None) for service in services))
-
-
-def _of_dockerfile(base: str | None) -> ContainerSetup:
-    return ContainerSetup(name=DOCKERFILE, kind="image", base=base)
 
 
 def parse_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:
@@ -147,7 +143,7 @@ class _Look:
         elif arguments.get("image"):
             setups = (replace(self._image(arguments["image"]), base=base),)
         else:
-            setups = (_of_dockerfile(base),)
+            setups = (ContainerSetup(name=DOCKERFILE, kind="image", base=base),)
         return Containers(setups=setups, engine=self._engine)
 
     def _services(self, project: Project, wanted: str | None) -> Iterator[ContainerSetup]:
@@ -207,17 +203,14 @@ class _Look:
         started = seconds_of(str(state.get("StartedAt") or ""))
         if started > 0 and not text:
             try:
-                text = self._log(str(about["Id"]), int(started))
+                log = self._api.logs(str(about["Id"]), stream=True, follow=False, tail=LOG_LINES, since=int(started))
+                read = bytearray()
+                for chunk in log:
+                    read += chunk[: LARGEST_LOG_BYTES - len(read)]
+                text = read.decode("utf-8", "replace")
             except APIError:  # its logging driver cannot be read
                 return ()
         return recognised(text)
-
-    def _log(self, container: str, since: int) -> str:
-        chunks = self._api.logs(container, stream=True, follow=False, tail=LOG_LINES, since=since)
-        read = bytearray()
-        for chunk in chunks:
-            read += chunk[: LARGEST_LOG_BYTES - len(read)]
-        return read.decode("utf-8", "replace")
 
 
 def recognised(text: str) -> tuple[Symptom, ...]:
@@ -237,7 +230,7 @@ def _base_of_file(arguments: Mapping[str, Any]) -> str | None:
     if not path.is_file() or (arguments.get("container") and not arguments.get("dockerfile")):
         return None
     pairs = (argument.partition("=") for argument in arguments.get("build_arguments") or ())
-    return base_image(_text(path), arguments.get("target"), {name: value for name, _, value in pairs})
+    return base_image(dockerfile_text(path), arguments.get("target"), {name: value for name, _, value in pairs})
 
 
 def _base_of_service(service: Service) -> str | None:
@@ -246,7 +239,9 @@ def _base_of_service(service: Service) -> str | None:
     if build is None or build.is_remote:
         return None
     try:
-        text = build.dockerfile_inline if build.dockerfile_inline is not None else _text(Path(build.dockerfile))
+        text = (
+            build.dockerfile_inline if build.dockerfile_inline is not None else dockerfile_text(Path(build.dockerfile))
+        )
         return base_image(text, build.target, build.args)
     except (OSError, ValueError):
         return None
@@ -260,11 +255,6 @@ def base_image(dockerfile: str, target: str | None, build_arguments: Mapping[str
     """
     stages = read_stages(parse_dockerfile(dockerfile), build_arguments)
     return plain(lineage(stages, needed_stages(stages, target)[-1])[0].base)
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(LARGEST_DOCKERFILE_BYTES).decode("utf-8", "surrogateescape")
 
 
 def _has_device_links() -> bool | None:

@@ -190,13 +190,14 @@ def _split_flags(rest: str) -> tuple[tuple[tuple[str, str], ...], str]:
 
 def _without_quotes(word: str) -> str:
     """Return the word without its quotes, and without the backslash in front of another character."""
-    return _PART.sub(lambda part: _without_quotes_inside(part[0]), word)
 
+    def plain(part: re.Match[str]) -> str:
+        if part[0].startswith("\\"):
+            return part[0][1:]
+        inside = part[0][1:-1]
+        return inside if part[0].startswith("'") else re.sub(r"\\(.)", r"\1", inside, flags=re.DOTALL)
 
-def _without_quotes_inside(part: str) -> str:
-    if part[0] == "\\":
-        return part[1:]
-    return part[1:-1] if part[0] == "'" else re.sub(r"\\(.)", r"\1", part[1:-1], flags=re.DOTALL)
+    return _PART.sub(plain, word)
 
 
 def _json_words(rest: str, index: int) -> tuple[str, ...] | None:

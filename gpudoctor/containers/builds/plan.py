@@ -99,6 +99,11 @@ class Plan:
         return replace(self, stages=stages, target=stages[self.target.index])
 
 
+def dockerfile_text(path: Path) -> str:
+    """Return the text of a Dockerfile; ValueError if it is too large."""
+    return read_bounded(path, MAXIMUM_DOCKERFILE_BYTES).decode("utf-8", "surrogateescape")
+
+
 def read_plan(
     dockerfile: Path, context: Path, target: str | None, build_arguments: Mapping[str, str], text: str | None = None
 ) -> Plan:
@@ -112,7 +117,7 @@ def read_plan(
     changed_at = 0.0
     if text is None:
         changed_at = dockerfile.stat().st_mtime
-        text = read_bounded(dockerfile, MAXIMUM_DOCKERFILE_BYTES).decode("utf-8", "surrogateescape")
+        text = dockerfile_text(dockerfile)
     try:
         parsed = parse_dockerfile(text)
         stages = read_stages(parsed, build_arguments)

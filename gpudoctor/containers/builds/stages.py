@@ -9,8 +9,8 @@ from gpudoctor.containers.builds.dockerfile import Dockerfile, Heredoc, Instruct
 from gpudoctor.containers.builds.expansion import expand
 from gpudoctor.model.record import record
 
-EXPANDED = ("EXPOSE", "LABEL", "STOPSIGNAL", "USER", "VOLUME")
-"""Instructions without a command in which variables are replaced, beside ENV, WORKDIR, COPY and ADD."""
+EXPANDED = ("ENV", "EXPOSE", "LABEL", "STOPSIGNAL", "USER", "VOLUME")
+"""Instructions without a command in which variables are replaced, beside WORKDIR, COPY and ADD."""
 
 PREDEFINED = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 """Build arguments that need no ARG, in either case. Source: the Dockerfile reference, "Predefined ARGs"."""
@@ -171,12 +171,6 @@ class _Reader:
             return Step(instruction=instruction, words=instruction.words)
         if instruction.name == "ARG":
             self._declare(instruction, self._arguments, self._variables())
-        elif instruction.name == "ENV":
-            assigned = self._assignments(instruction)
-            names_unset = not {*_names_in(instruction.rest)} <= {*self._variables()}
-            self._environment.update(assigned)
-            words = tuple(f"{name}={value}" for name, value in assigned.items())
-            return Step(instruction=instruction, words=words, names_unset=names_unset)
         elif instruction.name == "WORKDIR":
             path = self._expand(instruction, instruction.rest, self._variables())
             self._directory = posixpath.normpath(posixpath.join(self._directory, path))
@@ -189,13 +183,17 @@ class _Reader:
         return Step(instruction=instruction, words=instruction.words)
 
     def _setting(self, instruction: Instruction) -> Step:
+        """Return the step of an instruction that sets something, with its variables replaced."""
         variables = self._variables()
-        if instruction.name == "LABEL":
-            words = tuple(f"{name}={value}" for name, value in self._assignments(instruction).items())
+        named = re.findall(r"\$\{?([A-Za-z_]\w*)", instruction.rest)  # also those that an escape makes plain text
+        names_unset = not {*named} <= {*variables}
+        if instruction.name in ("ENV", "LABEL"):
+            assigned = self._assignments(instruction)
+            words = tuple(f"{name}={value}" for name, value in assigned.items())
+            self._environment.update(assigned if instruction.name == "ENV" else {})
         else:
             plain = instruction.words if instruction.is_json else self._words(instruction.rest)
             words = tuple(self._expand(instruction, word, variables) for word in plain)
-        names_unset = not {*_names_in(instruction.rest)} <= {*variables}
         return Step(instruction=instruction, words=words, names_unset=names_unset)
 
     def _copy(self, instruction: Instruction, words: tuple[str, ...], stage: str) -> Copy:
@@ -269,11 +267,6 @@ def _triggers_of(base: Base, first: Instruction) -> tuple[Instruction, ...]:
         return ()
     text = "\n".join(("FROM scratch", *(f"ONBUILD {trigger}" for trigger in base.triggers)))
     return tuple(replace(item, line=first.line) for item in parse_dockerfile(text).instructions[1:])
-
-
-def _names_in(text: str) -> list[str]:
-    """Return the names of the variables in `text`, also of those that an escape character makes plain text."""
-    return re.findall(r"\$\{?([A-Za-z_]\w*)", text)
 
 
 def _predefined(given: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpudoctor.containers.compose.env_file import read_env_file
+from gpudoctor.containers.compose.interpolation import read_env_file
 from gpudoctor.model.record import record
 
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
@@ -55,16 +55,13 @@ def find_files(path: Path, environ: Mapping[str, str]) -> ComposeFiles:
     if not path.is_dir():
         if not path.is_file():
             raise NoComposeFile(f"there is no file {path}")
-        return _in_directory((path,), path.parent, environ)
-    environment = _with_env_file(environ, path)
-    files = _named(path, environment) or _default(path)
-    directory = files[0].parent
-    return _in_directory(files, directory, environ if directory == path else environment)
-
-
-def _in_directory(files: tuple[Path, ...], directory: Path, environ: Mapping[str, str]) -> ComposeFiles:
-    environment = _with_env_file(environ, directory)
-    return ComposeFiles(files=files, directory=directory, environ=environ, environment=environment)
+        files: tuple[Path, ...] = (path,)
+    else:
+        environment = _with_env_file(environ, path)
+        files = _named(path, environment) or _default(path)
+        environ = environ if files[0].parent == path else environment
+    environment = _with_env_file(environ, files[0].parent)
+    return ComposeFiles(files=files, directory=files[0].parent, environ=environ, environment=environment)
 
 
 def _with_env_file(environment: Mapping[str, str], directory: Path) -> dict[str, str]:

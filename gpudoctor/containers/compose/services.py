@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpudoctor.containers.compose.env_file import read_env_file
+from gpudoctor.containers.compose.interpolation import read_env_file
 from gpudoctor.containers.compose.project import Build, Service
 from gpudoctor.containers.compose.yaml_document import text_of
 from gpudoctor.model.containers import GpuRequest

@@ -27,7 +27,6 @@ OLDEST_API = (1, 24)
 FIRST_ANSWER_SECONDS = 5.0
 """For a ping, which an engine in order answers in milliseconds."""
 
-_API_VERSION, _PODMAN_VERSION = "Api-Version", "Libpod-Api-Version"
 LONGEST_REASON = 500
 """Characters."""
 
@@ -79,7 +78,7 @@ def reached_by(api: APIClient, environ: Mapping[str, str]) -> dict[str, Any]:
 def is_podman(api: APIClient) -> bool:
     """Return whether Podman answers, by its compatible API."""
     with _ping(api) as answer:
-        return _PODMAN_VERSION in answer.headers
+        return "Libpod-Api-Version" in answer.headers
 
 
 def refusal(error: Exception) -> str:
@@ -154,7 +153,7 @@ def _ping(api: APIClient) -> Response:
 
 def _version_told(answer: Response, endpoint: Endpoint) -> str:
     """Return the version of the engine's API."""
-    version = answer.headers.get(_API_VERSION, "")
+    version = answer.headers.get("Api-Version", "")
     where = f"{endpoint.address} ({endpoint.origin})"
     if answer.status_code != HTTPStatus.OK:
         text = next(answer.iter_content(LONGEST_REASON), b"").decode("utf-8", "replace").strip()

@@ -1,8 +1,9 @@
-"""The images that a build goes on from: what they hand over, and whether they are still those it was built on."""
+"""What an image was built on and with: the images that a build goes on from, and the values of its arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Base
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected, inspect_image
-from gpudoctor.containers.images.history import HistoryMatch, entries_of
+from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 UNTAGGED = "<none>:<none>"
 MAXIMUM_IMAGES = 50
 """Tagged local images that are looked through for the one that an image was built on, the newest first."""
+
+MAXIMUM_SHOWN = 60
+"""Characters of a value that are shown."""
+
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 
 def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
@@ -110,3 +116,55 @@ def _layers(about: Inspected) -> list[str]:
 
 def _is_same_platform(image: Inspected, base: Inspected) -> bool:
     return all(image.get(key) == base.get(key) for key in ("Os", "Architecture"))
+
+
+def differing_arguments(fit: HistoryMatch, plan: Plan) -> tuple[str, ...]:
+    """Return the given arguments that had another value: "V: 1 in the image, 2 asked for".
+
+    Both builders write the arguments that a RUN may read before its command: |2 V=1 W=2 /bin/sh -c ...
+    """
+    given = {name: value for name, value in plan.arguments.items() if name in _declared(plan)}
+    return _told(_differing(given, fit.own), given)
+
+
+def differing_defaults(fit: HistoryMatch, plan: Plan, built_at: float) -> tuple[str, ...]:
+    """Return the arguments that are not given, and of which the Dockerfile had another default when it was built.
+
+    BuildKit writes `ARG V=1` with the value that V had. That may have been given, too: it tells of another default
+    only where the Dockerfile was written after the build.
+    """
+    if plan.changed_at <= built_at:
+        return ()
+    defaults = {name: value for name, value in _declared(plan).items() if name not in plan.arguments}
+    written = (re.fullmatch(r"ARG (\w+)=(.*)", entry.text, re.DOTALL) for entry in fit.own if entry.by_buildkit)
+    had = ((item[1], item[2]) for item in written if item is not None)
+    return _told(((name, value) for name, value in had if defaults.get(name, value) != value), defaults)
+
+
+def _told(differing: Iterable[tuple[str, str]], wanted: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: {_shown(name, value)} in the image, {_shown(name, wanted[name])} asked for"
+        for name, value in sorted(dict(differing).items())
+    )
+
+
+def _declared(plan: Plan) -> dict[str, str]:
+    stages = plan.stages[plan.root.index : plan.target.index + 1]
+    return {name: value for stage in stages for name, value in stage.arguments.items()}
+
+
+def _differing(given: Mapping[str, str], entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    for entry in entries:
+        text = re.sub(r"^RUN ", "", entry.text)
+        if not text.startswith("|"):
+            continue
+        for name, value in given.items():
+            told = re.search(
+                rf"^\|\d+ (?:.*? )??{re.escape(name)}=(.*?)(?= [A-Za-z_]\w*=| /\S+ -\S*c )", text, re.DOTALL
+            )
+            if told is not None and told[1] != value and f" {name}={value} " not in text:
+                yield name, told[1]
+
+
+def _shown(name: str, value: str) -> str:
+    return "***" if _SECRET.search(name) else repr(value[:MAXIMUM_SHOWN])

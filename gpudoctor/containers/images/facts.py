@@ -58,7 +58,7 @@ class ImageFacts:
         self.fit: HistoryMatch = match_history(self.entries, self.plan.stages, self.plan.target, below)
         if self.entries and self.fit.builder == "classic":
             self.plan = self.plan.by_classic_builder
-        elif self.fit.builder == "buildkit" and _version(api) < DOCKER_23:
+        elif self.fit.builder == "buildkit" and tuple(map(int, str(api.api_version).split("."))) < DOCKER_23:
             self.plan = self.plan.by_old_buildkit
 
     def _below(self, base: str) -> tuple[Entry, ...] | None:
@@ -82,12 +82,10 @@ class ImageFacts:
         """Return whether BuildKit made it."""
         return any(entry.by_buildkit for entry in self.fit.own)
 
-    def files(self) -> StoredFiles:
-        """Return the files of the image, for a `with`."""
-        return self._files_of(self.id)
-
-    def _files_of(self, image_id: str) -> StoredFiles:
-        return StoredFiles(self._api, image_id, AnswerStore(cache_folder(os.environ), image_id))
+    def files(self, image_id: str = "") -> StoredFiles:
+        """Return the files of the image, or of the one of that id, for a `with`."""
+        of = image_id or self.id
+        return StoredFiles(self._api, of, AnswerStore(cache_folder(os.environ), of))
 
     def instructions(self, files: StoredFiles | None = None) -> tuple[CopiedFiles, ...]:
         """Return how each COPY and ADD of the plan lies beside the image.
@@ -120,7 +118,7 @@ class ImageFacts:
                 continue
             if about is None:
                 return replace(look, extra=())
-            with self._files_of(str(about["Id"])) as files:
+            with self.files(str(about["Id"])) as files:
                 there = files.read({folder.source}, {})
             inherited |= {folder.target + path.removeprefix(folder.source) for path in there}
         return replace(look, extra=tuple(path for path in look.extra if path not in inherited)) if folders else look
@@ -132,15 +130,12 @@ class ImageFacts:
         """
         changed = look.changed_unseen(self.built_at, seen)
         if self.plan.changed_at > self.built_at and look.traced.inputs:
-            changed = (*changed, "the Dockerfile") if changed or self._is_any_older(look) else ()
+            times_tell = any(file.changed_at <= self.built_at for file in look.traced.inputs)  # not in a new checkout
+            changed = (*changed, "the Dockerfile") if changed or times_tell else ()
         if not changed or item.stale or item.missing or item.extra:
             return item
         named = ", ".join(changed[:MAXIMUM_SHOWN])
         return replace(item, unknown=f"{named} changed after the build, and only what was made of it is in the image")
-
-    def _is_any_older(self, look: CopyComparison) -> bool:
-        """Return whether the times of files tell: in a new checkout, all are newer than the image."""
-        return any(file.changed_at <= self.built_at for file in look.traced.inputs)
 
     def moment(self, traced: ResolvedCopy) -> Moment | None:
         """Return when the COPY was carried out. The history has whole seconds, the image its exact end."""
@@ -214,8 +209,3 @@ def _known(copies: Sequence[ResolvedCopy]) -> frozenset[str]:
     untold = [copy.copy for copy in copied if copy.opaque or (copy.copy.origin and not copy.whole)]
     opaque = {f"{copy.destination.rstrip('/')}/" for copy in untold}
     return frozenset(paths | opaque)
-
-
-def _version(api: APIClient) -> tuple[int, ...]:
-    """Return the version of the API that the engine speaks."""
-    return tuple(int(part) for part in str(api.api_version).split("."))

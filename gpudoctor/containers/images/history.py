@@ -94,7 +94,11 @@ def match_history(
     """
     asked_for = [step for stage in lineage(tuple(stages), target) for step in stage.steps]
     builder = _builder_of(entries[max(0, len(entries) - len(asked_for)) :])
-    steps = [step if builder != "buildah" else _unexpanded(step) for step in asked_for if _is_written(step, builder)]
+    steps = [step for step in asked_for if step.instruction.name not in LABELS]
+    if builder == "buildkit":
+        steps = [step for step in steps if not step.instruction.onbuild]
+    elif builder == "buildah":
+        steps = [replace(step, words=step.instruction.words, names_unset=False) for step in steps]
     reader = _EntryReader(steps, builder)
     written = [(entry, key) for entry, key in ((entry, reader.key(entry)) for entry in entries) if key not in LABELS]
     start = max(0, len(written) - len(steps))
@@ -140,14 +144,6 @@ def _builder_of(own: Sequence[Entry]) -> str:
     if own and own[-1].by_buildkit:
         return "buildkit"
     return "buildah" if any(_AS_WRITTEN.match(entry.text) for entry in own) else "classic"
-
-
-def _unexpanded(step: Step) -> Step:
-    return replace(step, words=step.instruction.words, names_unset=False)
-
-
-def _is_written(step: Step, builder: str) -> bool:
-    return step.instruction.name not in LABELS and not (builder == "buildkit" and step.instruction.onbuild)
 
 
 def _may_be_same(steps: Sequence[Step], entries: Sequence[Entry]) -> bool:

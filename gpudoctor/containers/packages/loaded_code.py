@@ -16,13 +16,8 @@ MAXIMUM_FILES = 2000
 MAXIMUM_FILE_BYTES = 1 << 20
 
 _BY_NAME = (
-    "__import__",
-    "import_module",
-    "iter_modules",
-    "walk_packages",
-    "spec_from_file_location",
-    "run_path",
-    "exec",
+    *("__import__", "import_module", "iter_modules", "walk_packages"),
+    *("spec_from_file_location", "run_path", "exec"),
 )
 
 
@@ -75,10 +70,7 @@ class _Imports:
         elif isinstance(node, ast.ImportFrom):
             roots = self._roots
             if node.level:
-                folder = posixpath.dirname(path)
-                for _ in range(node.level - 1):
-                    folder = posixpath.dirname(folder)
-                roots = (folder,)
+                roots = (posixpath.normpath(posixpath.join(path, *[".."] * node.level)),)
             for alias in node.names:
                 yield from self._modules(roots, [*(node.module or "").split("."), alias.name])
 
@@ -94,8 +86,7 @@ class _Imports:
         for root in roots:
             for end in range(1, len(names) + 1):
                 place = posixpath.join(root, *names[:end])
-                files = (path for path in (f"{place}/__init__.py", f"{place}.py") if self._here(path))
-                yield from files
+                yield from filter(self._here, (f"{place}/__init__.py", f"{place}.py"))
 
     def _here(self, path: str) -> str:
         """Return where the file of the container stands on this machine; "" where no mount shows it."""

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpudoctor.containers.bounded_files import read_bounded
@@ -67,22 +68,13 @@ class RequirementFile:
     """One file with all that it includes.
 
     files: its path in the context, and those of the files that it includes.
+    is_partly_installed: the packages come from elsewhere, perhaps from an older version of the file: only where at
+        least half of them are there as it asks, they are compared at all.
     """
 
     path: str
     files: tuple[str, ...]
     asked: tuple[Asked, ...]
-
-
-@record
-class Wanted:
-    """A file of the context that is laid beside the packages.
-
-    is_partly_installed: the packages come from elsewhere, perhaps from an older version of the file: only where at
-        least half of them are there as it asks, they are compared at all.
-    """
-
-    file: RequirementFile
     is_partly_installed: bool = False
 
 
@@ -97,7 +89,7 @@ def platform_of(image: Mapping[str, Any], python: str) -> dict[str, str]:
 
 def wanted_by(
     plan: Plan, instructions: Sequence[CopiedFiles], built_at: float, platform: Mapping[str, str]
-) -> tuple[Wanted, ...]:
+) -> tuple[RequirementFile, ...]:
     """Return the files of the context of which the packages of the image may be older than they are.
 
     A RUN that follows the COPY of an equal file has installed from it, whatever came after. So these files count: those
@@ -112,19 +104,21 @@ def wanted_by(
     commands = _Commands(plan)
     copied = dict(_copied(plan.copies, commands))
     elsewhere = {**_copied_elsewhere(plan, commands), **_mounted(plan)}
-    found: list[Wanted] = []
+    found: list[RequirementFile] = []
     for path in dict.fromkeys((*copied, *elsewhere)):
         file = read_requirement_file(plan.context, path, platform, commands.parts)
         is_changed = not changed.isdisjoint(file.files)
         if path not in copied:
             is_changed = any(_changed_at(plan, part) > built_at for part in file.files)
         if is_changed or (path in copied and not commands.install_files):
-            found.append(Wanted(file=commands.without_named(file), is_partly_installed=not is_changed))
-    included = {path for item in found for path in item.file.files[1:]}
-    return tuple(item for item in found if item.file.asked and item.file.path not in included)
+            found.append(replace(commands.without_named(file), is_partly_installed=not is_changed))
+    included = {path for item in found for path in item.files[1:]}
+    return tuple(item for item in found if item.asked and item.path not in included)
 
 
-def unmet(packages: Packages, wanted: Sequence[Wanted], platform: Mapping[str, str]) -> tuple[UnmetRequirement, ...]:
+def unmet(
+    packages: Packages, wanted: Sequence[RequirementFile], platform: Mapping[str, str]
+) -> tuple[UnmetRequirement, ...]:
     """Return the requirements that the packages do not satisfy.
 
     One that is not installed at all counts only where at least half of its file are: else that file was never
@@ -133,8 +127,8 @@ def unmet(packages: Packages, wanted: Sequence[Wanted], platform: Mapping[str, s
     return tuple(dict.fromkeys(found for item in wanted for found in _unmet_of(packages, item, platform)))
 
 
-def _unmet_of(packages: Packages, wanted: Wanted, platform: Mapping[str, str]) -> Iterator[UnmetRequirement]:
-    pairs = [(item, packages.find(item.name, _pinned(item))) for item in wanted.file.asked]
+def _unmet_of(packages: Packages, wanted: RequirementFile, platform: Mapping[str, str]) -> Iterator[UnmetRequirement]:
+    pairs = [(item, packages.find(item.name, _pinned(item))) for item in wanted.asked]
     needed = [(item, found) for item, found in pairs if not item.is_constraint]
     satisfied = sum(found is not None and _satisfies(found.version, item.specifier) for item, found in needed)
     is_installed = 2 * satisfied >= len(needed)
@@ -204,8 +198,7 @@ class _Commands:
 
     def without_named(self, file: RequirementFile) -> RequirementFile:
         """Return the file without the packages that a command names: it may install another version of them."""
-        asked = tuple(item for item in file.asked if item.name not in self._packages)
-        return RequirementFile(path=file.path, files=file.files, asked=asked)
+        return replace(file, asked=tuple(item for item in file.asked if item.name not in self._packages))
 
 
 def _copied(copies: Iterable[ResolvedCopy], commands: _Commands) -> Iterator[tuple[str, str]]:

@@ -5,14 +5,13 @@ folder than the one that the package was copied into; see start_command.py.
 """
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.images.base_images import environment_of
 from gpudoctor.containers.images.facts import ImageFacts
-from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.reader import Files
 from gpudoctor.containers.packages.start_command import first_folders
 from gpudoctor.model.record import record
@@ -93,19 +92,8 @@ def _is_older_copy(files: Files, folder: str, package: Package, facts: ImageFact
         for path, source in sources.items()
         if posixpath.basename(path) not in _GENERATED
         and there[path].digest != facts.plan.context.digest(source.file)
-        and not _are_alike(files, path, source.image_path)
+        and files.text(path, MAXIMUM_MODULE_BYTES) != files.text(source.image_path, MAXIMUM_MODULE_BYTES)
     }
-    return bool(differing) and not _is_written_after(there, differing, package, facts)
-
-
-def _are_alike(files: Files, *paths: str) -> bool:
-    """Return whether the files of the image have the same text."""
-    return len({files.text(path, MAXIMUM_MODULE_BYTES) for path in paths}) == 1
-
-
-def _is_written_after(
-    there: Mapping[str, ImageFile], paths: Iterable[str], package: Package, facts: ImageFacts
-) -> bool:
-    """Return whether a RUN that followed the COPY of the source wrote one of the installed files."""
     moments = [facts.moment(item) for item in package.traced if item.later_run]
-    return any(m is None or there[path].changed_at >= m.earliest for path in paths for m in moments)
+    is_of_later_run = any(m is None or there[path].changed_at >= m.earliest for path in differing for m in moments)
+    return bool(differing) and not is_of_later_run

@@ -14,9 +14,15 @@ from gpudoctor.containers.engines.objects import inspect_container, inspect_imag
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import Attempt, ComposeBuilder, attempts
 from gpudoctor.containers.rebuild.choice import Chosen, choose_builder
-from gpudoctor.containers.rebuild.container import await_started, check_can_be_kept, recreate
+from gpudoctor.containers.rebuild.container import (
+    await_started,
+    check_can_be_kept,
+    moved_tag,
+    new_tag,
+    rebuilt_image,
+    recreate,
+)
 from gpudoctor.containers.rebuild.copy_again import CopyAgain
-from gpudoctor.containers.rebuild.image import moved_tag, new_tag, rebuilt_image
 from gpudoctor.containers.rebuild.steps import Command, Progress
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import GpudoctorError, UsageError

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
-from typing import IO, Protocol
+from typing import Protocol
 
 from gpudoctor.model.record import record
 
@@ -88,10 +88,17 @@ class Command:
         """
         late = threading.Event()
         with _started(self) as process:
-            timer = threading.Timer(progress.timeout_seconds, _end_late, (process, late))
+
+            def end_late() -> None:
+                late.set()
+                _end(process)
+
+            timer = threading.Timer(progress.timeout_seconds, end_late)
             timer.start()
             try:
-                _read(process, progress)
+                assert process.stdout is not None, "a pipe"
+                while line := process.stdout.readline(_LONGEST_LINE):
+                    progress.add(line.decode(errors="replace"))
                 status = process.wait()
             finally:
                 timer.cancel()
@@ -99,11 +106,6 @@ class Command:
             raise BuildFailed(f"the build took longer than {progress.timeout_seconds:g} seconds", progress.last_lines)
         if status != 0:
             raise BuildFailed(f"the build failed (exit status {status})", progress.last_lines)
-
-
-def _end_late(process: subprocess.Popen[bytes], late: threading.Event) -> None:
-    late.set()
-    _end(process)
 
 
 @contextmanager
@@ -130,13 +132,6 @@ def _started(command: Command) -> Iterator[subprocess.Popen[bytes]]:
         _end(process)
         if process.stdout is not None:
             process.stdout.close()
-
-
-def _read(process: subprocess.Popen[bytes], progress: Progress) -> None:
-    stream: IO[bytes] | None = process.stdout
-    assert stream is not None, "a pipe"
-    while line := stream.readline(_LONGEST_LINE):
-        progress.add(line.decode(errors="replace"))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

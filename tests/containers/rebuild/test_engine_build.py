@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import base64
+import io
+import os
+import socket
+import tarfile
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudoctor.containers.rebuild.engine_build import EngineBuild, lines_of
+from gpudoctor.containers.builds.context import BuildContext, read_context
+from gpudoctor.containers.rebuild.engine_build import EngineBuild, context_stream, lines_of
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 
 
@@ -89,3 +95,92 @@ def test_no_bytes_do_harm(message: bytes) -> None:
         assert all(isinstance(line, str) for line in lines_of(message))
     except ValueError as error:
         assert str(error) == "no message of BuildKit"  # noqa: PT017
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "outside").write_text("secret")
+    root = tmp_path / "context"
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "Dockerfile").write_text("FROM scratch\nCOPY . /\n")
+    (root / "src" / "a.py").write_text("print()\n")
+    (root / "src" / "deep" / "b.py").write_text("")
+    return root
+
+
+def archive(root: Path) -> dict[str, tarfile.TarInfo]:
+    stream = io.BytesIO(b"".join(context_stream(read_context(root, root / "Dockerfile"), "Dockerfile")))
+    with tarfile.open(fileobj=stream) as found:
+        members = found.getmembers()
+    assert len({member.name for member in members}) == len(members), "a name twice"
+    return {member.name: member for member in members}
+
+
+def test_the_dockerfile_comes_first_and_once(root: Path) -> None:
+    assert list(archive(root)) == ["Dockerfile", "src", "src/a.py", "src/deep", "src/deep/b.py"]
+
+
+def test_content_and_modes_are_kept_and_owners_are_not(root: Path) -> None:
+    (root / "src" / "a.py").chmod(0o750)
+    os.utime(root / "src" / "a.py", (1000, 1000))
+    found = archive(root)["src/a.py"]
+    assert (found.mode, found.size, found.mtime) == (0o750, 8, 1000)
+    assert (found.uid, found.gid, found.uname, found.gname) == (0, 0, "", "")
+
+
+def test_links_are_kept_and_never_followed(root: Path) -> None:
+    (root / "out").symlink_to("../outside")
+    (root / "folder").symlink_to("..")
+    (root / "src" / "same.py").hardlink_to(root / "src" / "a.py")
+    found = archive(root)
+    assert (found["out"].issym(), found["out"].linkname) == (True, "../outside")
+    assert (found["folder"].issym(), found["folder"].linkname) == (True, "..")
+    assert (found["src/same.py"].islnk(), found["src/same.py"].linkname) == (True, "src/a.py")
+    assert not any(name.startswith("folder/") for name in found)
+
+
+def test_what_is_ignored_is_not_sent(root: Path) -> None:
+    (root / ".dockerignore").write_text("src\n!src/deep/b.py\n.dockerignore\n")
+    assert list(archive(root)) == ["Dockerfile", "src/deep/b.py"]
+
+
+def test_sockets_are_left_out_and_pipes_are_sent_unread(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(root / "socket"))
+        found = archive(root)
+    assert found["pipe"].isfifo()
+    assert "socket" not in found
+
+
+def test_long_names_and_names_in_no_encoding(root: Path) -> None:
+    long, odd = f"{'x' * 150}.py", b"caf\xe9"
+    (root / long).write_text("1")
+    (root / os.fsdecode(odd)).write_text("2")
+    found = archive(root)
+    assert long in found
+    assert os.fsdecode(odd) in found
+
+
+def test_a_large_file_takes_little_memory(root: Path) -> None:
+    with (root / "model.bin").open("wb") as file:
+        file.truncate(200 << 20)
+    context = BuildContext(root)
+    tracemalloc.start()
+    total = sum(map(len, context_stream(context, "Dockerfile")))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert total > 200 << 20
+    assert peak < 8 << 20
+
+
+def test_a_file_that_shrinks_while_it_is_sent_ends_the_build(root: Path) -> None:
+    with (root / "zzz").open("wb") as file:
+        file.truncate(3 << 20)
+    stream = context_stream(BuildContext(root), "Dockerfile")
+    for chunk in stream:
+        if b"zzz" in chunk[:100]:
+            os.truncate(root / "zzz", 10)
+            break
+    with pytest.raises(OSError, match="zzz changed while it was sent"):
+        list(stream)

@@ -11,8 +11,8 @@ import pytest
 from docker.errors import NotFound
 
 from gpudoctor.containers.builds.plan import Plan, read_plan
-from gpudoctor.containers.images import other_tags
-from gpudoctor.containers.images.other_tags import MAXIMUM_COMPARED, MAXIMUM_HISTORIES, fresh_tags, tags_of_plan
+from gpudoctor.containers.images import other_images
+from gpudoctor.containers.images.other_images import MAXIMUM_COMPARED, MAXIMUM_HISTORIES, fresh_tags, tags_of_plan
 from gpudoctor.model.images import CopiedFiles
 
 MINE, ANOTHERS = "COPY code /app # buildkit", "RUN something else # buildkit"
@@ -61,7 +61,7 @@ def contents(monkeypatch: pytest.MonkeyPatch) -> dict[str, CopiedFiles]:
             raise NotFound("no such image")
         return SimpleNamespace(instructions=lambda: (held.get(image_id, FRESH),))
 
-    monkeypatch.setattr(other_tags, "ImageFacts", facts)
+    monkeypatch.setattr(other_images, "ImageFacts", facts)
     return held
 
 
