@@ -7,10 +7,6 @@ from collections.abc import Mapping, Sequence
 from gpudoctor.conclusions import Facts
 from gpudoctor.model import CheckResult, Finding, Outcome, Proof, Severity, Triage
 from gpudoctor.model.record import record
-from gpudoctor.triage.features import features
-from gpudoctor.triage.next_steps import next_steps
-from gpudoctor.triage.possible import possible_causes
-from gpudoctor.triage.understood import missing, understood
 
 UNEXPLAINED = "unknown-error"
 _NAMES_SHOWN = 3
@@ -82,6 +78,11 @@ def _names(ids: Sequence[str]) -> str:
 
 def triage(facts: Facts) -> Triage:
     """Return what was understood, what is missing, what to run next and which causes are possible."""
+    from gpudoctor.triage.features import features  # most runs end with a verdict and do without
+    from gpudoctor.triage.next_steps import next_steps
+    from gpudoctor.triage.possible import possible_causes
+    from gpudoctor.triage.understood import missing, understood
+
     known: frozenset[str] = facts.call(features)
     return Triage(
         understood=facts.call(understood),

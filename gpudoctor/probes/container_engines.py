@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gpudoctor.model import Container
 from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
-from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_texts, found, is_linux, unreadable
 
 DOCKER_CONFIGS = ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json")
@@ -22,15 +24,14 @@ CDI_SPECIFICATIONS = ("/etc/cdi/*", "/var/run/cdi/*")
 COMMANDS = ("docker", "podman", "nvidia-ctk", "nvidia-container-cli", "nvidia-container-runtime")
 
 
-def question(setting: ProbeContext) -> Question:
-    """Return what to read for the section. A daemon without root is configured in its user's folder."""
-    rootless = [f"{setting.home}/.config/docker/daemon.json"] if setting.home else []
-    reading_list = {
+def reading_list(home: str) -> Mapping[str, Any]:
+    """Return what to read for the section. A daemon without root is configured in its user's folder, below `home`."""
+    rootless = [f"{home}/.config/docker/daemon.json"] if home else []
+    return {
         "files": [*DOCKER_CONFIGS, *rootless, *OTHER_CONFIGS, *CDI_SPECIFICATIONS],
         "which": list(COMMANDS),
         "values": ["platform"],
     }
-    return Question(name="container", worker="read_host", arguments=reading_list, shares=READING)
 
 
 def parse_container(facts: Facts) -> Container:

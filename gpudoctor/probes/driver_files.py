@@ -11,7 +11,6 @@ from gpudoctor.model.versions import DriverVersion
 from gpudoctor.parsers.libraries import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.linux import BRIDGE, KernelModule, parse_proc_driver_version
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value
 from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
 
@@ -56,36 +55,33 @@ FABRIC_MANAGER = "nv-fabricmanager"
 FABRIC_MANAGER_UNIT = "/lib/systemd/system/nvidia-fabricmanager.service"
 
 
-def question(setting: ProbeContext) -> Question:  # noqa: ARG001 - the same everywhere
-    """Return what to read for the section."""
-    libraries = [f"{folder}/{library}" for library in LIBRARIES for folder in LIBRARY_FOLDERS]
-    reading_list = {
-        "files": [
-            "/proc/driver/nvidia/version",
-            "/sys/module/nvidia/version",
-            "/proc/modules",
-            PCI_UEVENTS,
-            *CONTAINER_SIGNS["files"],
-        ],
-        "listings": [
-            *(f"{library}*" for library in libraries),
-            *MODULE_FILES,
-            "/lib/modules/*",
-            "/var/lib/dkms/nvidia*",
-            "/sys/bus/pci/devices",
-            "/sys/bus/*",
-            WINDOWS_LIBRARY,
-            FABRIC_MANAGER_UNIT,
-            *CONTAINER_SIGNS["listings"],
-        ],
-        "links": [f"{library}.*" for library in libraries],
-        "nodes": list(DEVICE_NODES),
-        "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], "fabric-manager": [FABRIC_MANAGER, "--version"]},
-        "lines": {"ldconfig": LDCONFIG_WORDS},
-        "values": ["uname", f"running:{FABRIC_MANAGER}", *CONTAINER_SIGNS["values"]],
-        "which": [FABRIC_MANAGER],
-    }
-    return Question(name="driver-files", worker="read_host", arguments=reading_list, shares=DRIVER)
+_LIBRARY_PATHS = [f"{folder}/{library}" for library in LIBRARIES for folder in LIBRARY_FOLDERS]
+READING_LIST: dict[str, Any] = {
+    "files": [
+        "/proc/driver/nvidia/version",
+        "/sys/module/nvidia/version",
+        "/proc/modules",
+        PCI_UEVENTS,
+        *CONTAINER_SIGNS["files"],
+    ],
+    "listings": [
+        *(f"{library}*" for library in _LIBRARY_PATHS),
+        *MODULE_FILES,
+        "/lib/modules/*",
+        "/var/lib/dkms/nvidia*",
+        "/sys/bus/pci/devices",
+        "/sys/bus/*",
+        WINDOWS_LIBRARY,
+        FABRIC_MANAGER_UNIT,
+        *CONTAINER_SIGNS["listings"],
+    ],
+    "links": [f"{library}.*" for library in _LIBRARY_PATHS],
+    "nodes": list(DEVICE_NODES),
+    "commands": {"ldconfig": ["/sbin/ldconfig", "-p"], "fabric-manager": [FABRIC_MANAGER, "--version"]},
+    "lines": {"ldconfig": LDCONFIG_WORDS},
+    "values": ["uname", f"running:{FABRIC_MANAGER}", *CONTAINER_SIGNS["values"]],
+    "which": [FABRIC_MANAGER],
+}
 
 
 def parse_driver_files(facts: Facts) -> Driver:

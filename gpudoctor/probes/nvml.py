@@ -7,7 +7,6 @@ from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
-from gpudoctor.probes.host import DRIVER, ProbeContext, Question
 from gpudoctor.untrusted import cleaned
 
 # Codes of nvml.h.
@@ -27,11 +26,9 @@ SMI_SECONDS = 10.0
 """The time limit that the worker itself gives to nvidia-smi."""
 
 
-def question(setting: ProbeContext) -> Question:
-    """Return the question. pynvml is a requirement of gpudoctor's own, so its interpreter answers."""
-    seconds = setting.timeout_seconds / 2
-    arguments = {"nvidia_smi_seconds": seconds} if seconds < SMI_SECONDS else {}
-    return Question(name="nvml", worker="nvml_devices", arguments=arguments, shares=DRIVER)
+def arguments(timeout_seconds: float) -> Mapping[str, float]:
+    """Return what the worker is told: to give nvidia-smi half of a short limit."""
+    return {"nvidia_smi_seconds": timeout_seconds / 2} if timeout_seconds / 2 < SMI_SECONDS else {}
 
 
 def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:

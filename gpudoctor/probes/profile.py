@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gpudoctor.model.profile import FILE_NAME, FoundProfile
-from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned
 
@@ -15,13 +15,12 @@ _MISSING = ("ENOENT", "ENOTDIR")
 _RELATIVE = "/./"  # what stands after it is how the user knows the file; rsync -R reads paths so
 
 
-def question(setting: ProbeContext) -> Question:
-    """Return what to read for the section."""
-    folder = os.fspath(setting.directory)
-    path = f"{folder}/{FILE_NAME}"
-    if setting.profile is not None:
-        path = f"{folder}{_RELATIVE}{os.path.relpath(setting.profile, folder)}"
-    return Question(name="profile", worker="read_host", arguments={"values": [f"profile:{path}"]}, shares=READING)
+def reading_list(directory: str, profile: str | None) -> Mapping[str, Any]:
+    """Return what to read for the section: `profile`, or the file of the usual name in the working directory."""
+    path = f"{directory}/{FILE_NAME}"
+    if profile is not None:
+        path = f"{directory}{_RELATIVE}{os.path.relpath(profile, directory)}"
+    return {"values": [f"profile:{path}"]}
 
 
 def parse_profile(facts: Facts) -> FoundProfile | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from gpudoctor.model import Project, Requirement
-from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (
@@ -27,11 +26,10 @@ PLATFORMS = {
 }
 
 
-def question(setting: ProbeContext) -> Question:
+def reading_list(directory: str) -> Mapping[str, Any]:
     """Return what to read for the section."""
-    folder = re.sub(r"([*?[])", r"[\1]", os.fspath(setting.directory))
-    reading_list = {"files": [f"{folder}/{name}" for name in FILES], "values": ["platform", "uname"]}
-    return Question(name="project", worker="read_host", arguments=reading_list, shares=READING)
+    folder = re.sub(r"([*?[])", r"[\1]", directory)
+    return {"files": [f"{folder}/{name}" for name in FILES], "values": ["platform", "uname"]}
 
 
 def parse_project(facts: Facts) -> Project:

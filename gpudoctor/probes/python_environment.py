@@ -9,25 +9,16 @@ from typing import Any
 from gpudoctor.model import Package, PackageVersion, Python
 from gpudoctor.parsers.conda import torch_record
 from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
-from gpudoctor.probes.host import READING, ProbeContext, Question
+from gpudoctor.probes.host import ProbeContext
 
 
-def question(setting: ProbeContext) -> Question:
-    """Return the question that the sections python, torch and cupy are read from."""
-    return Question(
-        name="python",
-        worker="python_environment",
-        arguments={"directory": str(setting.directory), "active": _active_environment(setting)},
-        in_environment=setting.interpreter is not None,
-        shares=READING if setting.interpreter is None else "",
-    )
+def arguments(setting: ProbeContext) -> Mapping[str, str]:
+    """Return what the worker is told: the working directory, and the environment that the shell has activated.
 
-
-def _active_environment(setting: ProbeContext) -> str:
-    """Return the environment that the shell has activated; "" where the user names another one by its interpreter."""
-    if setting.interpreter is not None:
-        return ""
-    return setting.environ.get("VIRTUAL_ENV") or setting.environ.get("CONDA_PREFIX") or ""
+    The latter is "" where the user names another environment by its interpreter.
+    """
+    active = setting.environ.get("VIRTUAL_ENV") or setting.environ.get("CONDA_PREFIX") or ""
+    return {"directory": str(setting.directory), "active": active if setting.interpreter is None else ""}
 
 
 def parse_python(facts: Mapping[str, Any]) -> Python:

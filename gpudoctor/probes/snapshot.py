@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gpudoctor.model import SECTIONS, ProbeReport, Snapshot
 from gpudoctor.privacy import mask
 from gpudoctor.probes import (
     container_engines,
-    container_setups,
-    cuda_driver,
+    containers,
     cupy_build,
-    cupy_runtime,
     driver,
     driver_files,
     environment,
-    images,
-    kernel_log,
     nvml,
     profile,
     project,
     python_environment,
+    runtimes,
     system,
     toolkit,
     torch_build,
-    torch_runtime,
 )
-from gpudoctor.probes.host import Answer, Host, ProbeContext, Question
+from gpudoctor.probes.host import DRIVER, READING, Answer, Host, ProbeContext, Question
 from gpudoctor.probes.parts import first_known
 from gpudoctor.symptoms.facts import with_symptoms
 
@@ -46,32 +43,14 @@ class Part(NamedTuple):
     why_absent: str = ""
 
 
-ASKED: tuple[Callable[[ProbeContext], Question | None], ...] = (
-    torch_runtime.question,
-    cupy_runtime.question,
-    images.question,
-    container_setups.question,
-    driver_files.question,
-    nvml.question,
-    # What reads files, in one process; the environment comes late, as its folder may be on a file server that is gone,
-    # and last what may hang or crash: it takes no answer with it.
-    system.question,
-    container_engines.question,
-    toolkit.question,
-    kernel_log.question,
-    project.question,
-    profile.question,
-    python_environment.question,
-    cuda_driver.question,
-)
 PASTED = ("contradictions",)
 NOT_HERE = "only a pasted report has it"
 IMPORTING = {"torch-runtime", "cupy-runtime"}
 
 PARTS = (
-    Part("driver", "cuda-driver", cuda_driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
+    Part("driver", "cuda-driver", driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
     Part("driver", "nvml", nvml.parse_nvml_driver),
-    Part("driver", "kernel-log", kernel_log.parse_kernel_log),
+    Part("driver", "kernel-log", driver.parse_kernel_log),
     Part("devices", "nvml", nvml.parse_devices, nvml.why_unknown),
     Part("system", "system", system.parse_system),
     Part("container", "container", container_engines.parse_container),
@@ -83,16 +62,10 @@ PARTS = (
     Part("driver", "driver-files", driver_files.parse_driver_files),
     Part("toolkit", "driver-files", toolkit.parse_loader_cache),
     Part("toolkit", "toolkit", toolkit.parse_toolkit),
-    Part("images", "images", images.parse_images, images.why_unknown, images.WHY_ABSENT),
-    Part(
-        "containers",
-        "containers",
-        container_setups.parse_containers,
-        container_setups.why_unknown,
-        container_setups.WHY_ABSENT,
-    ),
-    Part("cupy_runtime", "cupy-runtime", cupy_runtime.parse_cupy_runtime),
-    Part("torch_runtime", "torch-runtime", torch_runtime.parse_torch_runtime),
+    Part("images", "images", containers.parse_images, containers.why_unknown, containers.WHY_ABSENT),
+    Part("containers", "containers", containers.parse_containers, containers.why_unknown, containers.WHY_ABSENT),
+    Part("cupy_runtime", "cupy-runtime", runtimes.parse_cupy_runtime),
+    Part("torch_runtime", "torch-runtime", runtimes.parse_torch_runtime),
 )
 
 
@@ -131,12 +104,43 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
 
 
 def questions(setting: ProbeContext, sections: Collection[str] = SECTIONS) -> tuple[Question, ...]:
-    """Return what to ask in this setting to fill `sections`, what takes longest first."""
+    """Return what to ask in this setting to fill `sections`."""
     needed = {part.question for part in PARTS if part.section in sections}
     if setting.fast:
         needed -= IMPORTING
-    asked = (ask(setting) for ask in ASKED)
-    return tuple(question for question in asked if question is not None and question.name in needed)
+    return tuple(question for question in _all_questions(setting) if question.name in needed)
+
+
+def _all_questions(setting: ProbeContext) -> Iterator[Question]:
+    """Yield the questions, what takes longest first. Those that share a process are answered in this order."""
+    directory, own = os.fspath(setting.directory), setting.interpreter is None
+    yield Question(name="torch-runtime", worker="torch_runtime", in_environment=True)
+    yield Question(name="cupy-runtime", worker="cupy_runtime", in_environment=True)
+    request = containers.request(setting)
+    if request is not None:
+        yield Question(name="images", worker="docker_images", arguments=request)
+        yield Question(name="containers", worker="container_facts", arguments=request)
+    yield _to_read("driver-files", driver_files.READING_LIST, DRIVER)
+    # pynvml is a requirement of gpudoctor's own, so its interpreter answers
+    nvml_arguments = nvml.arguments(setting.timeout_seconds)
+    yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=DRIVER)
+    yield _to_read("system", system.READING_LIST)
+    yield _to_read("container", container_engines.reading_list(setting.home))
+    yield _to_read("toolkit", toolkit.reading_list(setting.environ))
+    yield Question(name="kernel-log", worker="read_kernel_log", shares=READING)
+    yield _to_read("project", project.reading_list(directory))
+    yield _to_read("profile", profile.reading_list(directory, setting.profile))
+    # late, as its folder may be on a file server that is gone
+    told = python_environment.arguments(setting)
+    shares = READING if own else ""
+    yield Question(name="python", worker="python_environment", arguments=told, in_environment=not own, shares=shares)
+    # Last, as it may hang or crash, and not beside NVML: neither takes the other's answer with it. libcuda is the same
+    # for every interpreter that this environment starts.
+    yield Question(name="cuda-driver", worker="cuda_driver", shares=READING)
+
+
+def _to_read(name: str, reading_list: Mapping[str, Any], shares: str = READING) -> Question:
+    return Question(name=name, worker="read_host", arguments=reading_list, shares=shares)
 
 
 def _read(part: Part, answer: Answer | None) -> tuple[Any, ProbeReport]:

@@ -15,7 +15,6 @@ from gpudoctor.parsers.linux import (
     parse_pci_uevent,
 )
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import (
     Facts,
     file_text,
@@ -38,39 +37,36 @@ SYSTEMS = {"linux": "linux", "win32": "windows", "cygwin": "windows", "darwin": 
 VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
 
 
-def question(setting: ProbeContext) -> Question:  # noqa: ARG001 - the same everywhere
-    """Return what to read for the section."""
-    reading_list = {
-        "files": [
-            *OS_RELEASE,
-            SECURE_BOOT,
-            PCI_UEVENTS,
-            KFD_NODES,
-            *(IOMMU_TYPES.format(driver) for driver in ("nvidia", "nouveau", "amdgpu")),
-            *CONTAINER_SIGNS["files"],
-        ],
-        "listings": [
-            "/sys/bus/pci/devices",
-            "/sys/bus/*",
-            "/sys/class/iommu",
-            "/sys/class/iommu/*",
-            "/dev/dxg",
-            INFINIBAND,
-            "/proc/sys/fs/binfmt_misc/WSLInterop*",
-            *CONTAINER_SIGNS["listings"],
-        ],
-        "values": [
-            "platform",
-            "uname",
-            "libc",
-            "euid",
-            "cpu_affinity",
-            "memlock",
-            "statvfs:/dev/shm",
-            *CONTAINER_SIGNS["values"],
-        ],
-    }
-    return Question(name="system", worker="read_host", arguments=reading_list, shares=READING)
+READING_LIST: dict[str, Any] = {
+    "files": [
+        *OS_RELEASE,
+        SECURE_BOOT,
+        PCI_UEVENTS,
+        KFD_NODES,
+        *(IOMMU_TYPES.format(driver) for driver in ("nvidia", "nouveau", "amdgpu")),
+        *CONTAINER_SIGNS["files"],
+    ],
+    "listings": [
+        "/sys/bus/pci/devices",
+        "/sys/bus/*",
+        "/sys/class/iommu",
+        "/sys/class/iommu/*",
+        "/dev/dxg",
+        INFINIBAND,
+        "/proc/sys/fs/binfmt_misc/WSLInterop*",
+        *CONTAINER_SIGNS["listings"],
+    ],
+    "values": [
+        "platform",
+        "uname",
+        "libc",
+        "euid",
+        "cpu_affinity",
+        "memlock",
+        "statvfs:/dev/shm",
+        *CONTAINER_SIGNS["values"],
+    ],
+}
 
 
 def parse_system(facts: Facts) -> System:

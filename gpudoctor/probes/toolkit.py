@@ -22,7 +22,6 @@ from gpudoctor.parsers.toolkit import (
     parse_version_json,
     parse_version_txt,
 )
-from gpudoctor.probes.host import READING, ProbeContext, Question
 from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, found, is_linux, listed, output
 
 T = TypeVar("T")
@@ -41,15 +40,14 @@ COMPILERS = {"darwin": (), "win32": ("cl",)}.get(sys.platform, ("gcc", "cc"))
 MOST_FOLDERS = 64  # of a search path
 
 
-def question(setting: ProbeContext) -> Question:
+def reading_list(environ: Mapping[str, str]) -> Mapping[str, Any]:
     """Return what to read for the section, which depends on the variables that name toolkits and compilers."""
-    environ = setting.environ
     home = _home(environ.get)
     roots = [*ROOTS, *(_escape(root) for root in _named_roots(environ, home))]
     libraries = [
         f"{_escape(folder)}/{file}" for folder in _folders(environ.get("LD_LIBRARY_PATH", "")) for file in LIBRARY_FILES
     ]
-    reading_list = {
+    return {
         "files": [f"{root}/{name}" for root in roots for name in (*VERSION_FILES, *HOST_CONFIGS)],
         "listings": [*(f"{root}/{name}" for root in roots for name in CONTENTS), *roots, *libraries],
         "links": roots,
@@ -59,7 +57,6 @@ def question(setting: ProbeContext) -> Question:
         "values": ["platform", *(f"variable:{name}" for name in ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"))],
         "which": ["nvcc"],
     }
-    return Question(name="toolkit", worker="read_host", arguments=reading_list, shares=READING)
 
 
 def _home(variable: Callable[[str], str | None]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Driver, System, Xid
 from gpudoctor.parsers.linux import driver_messages, parse_xids
-from gpudoctor.probes.kernel_log import MESSAGES, XIDS
+from gpudoctor.probes.driver import MESSAGES, XIDS
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import Device, Driver
-from gpudoctor.probes.cuda_driver import parse_cuda_driver
+from gpudoctor.probes.driver import parse_cuda_driver
 from gpudoctor.probes.nvml import parse_devices, parse_nvml_driver
 from tests.stand_ins import facts_of
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import Container
-from gpudoctor.probes.container_engines import parse_container, question
+from gpudoctor.probes.container_engines import parse_container
 from gpudoctor.probes.host import ProbeContext
+from tests.probes.asked import asked
 
 DAEMON = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
 CDI = 'devices:\n- name: "0"\n- name: all\nkind: nvidia.com/gpu\n'
@@ -30,8 +31,8 @@ def machine(
 
 
 def test_question_reads_the_daemon_of_the_user() -> None:
-    asked = question(ProbeContext(environ={}, directory=Path(), home="/home/ann"))
-    assert "/home/ann/.config/docker/daemon.json" in asked.arguments["files"]
+    question = asked("container", ProbeContext(environ={}, directory=Path(), home="/home/ann"))
+    assert "/home/ann/.config/docker/daemon.json" in question.arguments["files"]
 
 
 def test_nothing_there() -> None:

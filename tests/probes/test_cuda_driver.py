@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
-from gpudoctor.probes.cuda_driver import parse_cuda_driver, question
+from gpudoctor.probes.driver import parse_cuda_driver
 from gpudoctor.probes.host import ProbeContext
 from gpudoctor.processes import WorkerEnded, WorkerSilent
 from tests.conftest import Install
+from tests.probes.asked import asked
 from tests.stand_ins import A10, RTX_4090, RTX_5090, Broken, Cuda, ask_worker, facts_of
 
 
@@ -189,5 +190,5 @@ def test_library_version(file: str, version: str | None) -> None:
 
 
 def test_the_question() -> None:
-    asked = question(ProbeContext(environ={}, directory="/"))
-    assert (asked.name, asked.worker, asked.in_environment) == ("cuda-driver", "cuda_driver", False)
+    question = asked("cuda-driver", ProbeContext(environ={}, directory="/"))
+    assert (question.name, question.worker, question.in_environment) == ("cuda-driver", "cuda_driver", False)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import CudaVersion, CupyRuntime, LibraryCall, PackageVersion
-from gpudoctor.probes.cupy_runtime import parse_cupy_runtime, question
 from gpudoctor.probes.host import ProbeContext
+from gpudoctor.probes.runtimes import parse_cupy_runtime
 from tests.environments import python_of
+from tests.probes.asked import asked
 from tests.stand_ins import facts_of
 
 # CuPy whose arrays are NumPy's: SLOTS are replaced by what one test wants to go wrong.
@@ -81,8 +82,8 @@ def call_of(runtime: CupyRuntime, library: str) -> LibraryCall:
 
 
 def test_the_question_is_asked_in_a_process_started_anew(tmp_path: Path) -> None:
-    asked = question(ProbeContext(environ={}, directory=tmp_path))
-    assert (asked.name, asked.worker, asked.in_environment) == ("cupy-runtime", "cupy_runtime", True)
+    question = asked("cupy-runtime", ProbeContext(environ={}, directory=tmp_path))
+    assert (question.name, question.worker, question.in_environment) == ("cupy-runtime", "cupy_runtime", True)
 
 
 def test_without_cupy_the_error_says_so(tmp_path: Path) -> None:

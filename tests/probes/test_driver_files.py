@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import DeviceFile, Driver, DriverVersion
-from gpudoctor.probes.driver_files import parse_driver_files, question
+from gpudoctor.probes.driver_files import parse_driver_files
 from gpudoctor.probes.host import ProbeContext
+from tests.probes.asked import asked
 
 KERNEL = "6.8.0-45-generic"
 LIB = "/usr/lib/x86_64-linux-gnu"
@@ -35,7 +36,7 @@ def machine(
     which: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the answer of a Linux machine with these things, and nothing else."""
-    patterns = question(ProbeContext(environ={}, directory=Path())).arguments["listings"]
+    patterns = asked("driver-files", ProbeContext(environ={}, directory=Path())).arguments["listings"]
     all_paths = [*paths, *(links or {})]
     known = {"platform": "linux", "uname": {"release": KERNEL}, "running:nv-fabricmanager": False, **(values or {})}
     return {

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import Driver, Xid
+from gpudoctor.probes.driver import MESSAGES, XIDS, parse_kernel_log
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.kernel_log import MESSAGES, XIDS, parse_kernel_log, question
 from gpudoctor.probes.workers.read_kernel_log import LINES, read_kernel_log
+from tests.probes.asked import asked
 
 XID_79 = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the log of Linux")
@@ -59,8 +60,8 @@ def test_the_newest_lines_are_kept() -> None:
 
 
 def test_question() -> None:
-    asked = question(ProbeContext(environ={}, directory=Path()))
-    assert (asked.name, asked.worker) == ("kernel-log", "read_kernel_log")
+    question = asked("kernel-log", ProbeContext(environ={}, directory=Path()))
+    assert (question.name, question.worker) == ("kernel-log", "read_kernel_log")
 
 
 def test_facts() -> None:

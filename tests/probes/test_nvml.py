@@ -9,11 +9,12 @@ import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, question, why_unknown
+from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, why_unknown
 from gpudoctor.probes.workers import nvml_devices
 from gpudoctor.processes import WorkerEnded, WorkerSilent
 from tests.conftest import Install
 from tests.environments import python_of
+from tests.probes.asked import asked
 from tests.stand_ins import (
     A10,
     GTX_1080,
@@ -449,10 +450,10 @@ def test_the_machine_that_runs_the_tests_is_asked_without_stand_ins() -> None:
 
 
 def test_the_question() -> None:
-    asked = question(ProbeContext(environ={}, directory="/", timeout_seconds=8))
-    assert (asked.name, asked.worker, asked.in_environment) == ("nvml", "nvml_devices", False)
-    assert asked.arguments == {"nvidia_smi_seconds": 4.0}
-    assert question(ProbeContext(environ={}, directory="/")).arguments == {}
+    question = asked("nvml", ProbeContext(environ={}, directory="/", timeout_seconds=8))
+    assert (question.name, question.worker, question.in_environment) == ("nvml", "nvml_devices", False)
+    assert question.arguments == {"nvidia_smi_seconds": 4.0}
+    assert asked("nvml", ProbeContext(environ={}, directory="/")).arguments == {}
     assert SMI_SECONDS == nvml_devices.SMI_SECONDS
 
 

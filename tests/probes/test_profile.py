@@ -7,18 +7,19 @@ import pytest
 
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.profile import parse_profile, question
+from gpudoctor.probes.profile import parse_profile
 from gpudoctor.probes.workers import read_host
 from gpudoctor.profiles.env_file import render
+from tests.probes.asked import asked
 from tests.profiles.samples import FINGERPRINT, PROFILE
 
 TEXT = render(PROFILE)
 
 
 def read(folder: Path) -> FoundProfile | None:
-    asked = question(ProbeContext(environ={}, directory=folder))
-    assert (asked.name, asked.worker) == ("profile", "read_host")
-    return parse_profile(read_host.collect(asked.arguments))
+    question = asked("profile", ProbeContext(environ={}, directory=folder))
+    assert (question.name, question.worker) == ("profile", "read_host")
+    return parse_profile(read_host.collect(question.arguments))
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), "\ufeff" + TEXT])
@@ -35,7 +36,7 @@ def test_no_profile(tmp_path: Path) -> None:
 
 def test_other_variables_in_it_leave_the_worker_never(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.env").write_text(TEXT + "DATABASE_PASSWORD=hunter2\n# hunter2\n")
-    answer = read_host.collect(question(ProbeContext(environ={}, directory=tmp_path)).arguments)
+    answer = read_host.collect(asked("profile", ProbeContext(environ={}, directory=tmp_path)).arguments)
     assert "hunter2" not in repr(answer)
     assert parse_profile(answer) == read(tmp_path)
 
@@ -65,5 +66,5 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_file_of_any_size_is_bounded(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.env").write_text("GPUDOCTOR_A=" + "x" * 10**6 + "\n" + "GPUDOCTOR_B=1\n" * 10**5)
-    answer = read_host.collect(question(ProbeContext(environ={}, directory=tmp_path)).arguments)
+    answer = read_host.collect(asked("profile", ProbeContext(environ={}, directory=tmp_path)).arguments)
     assert len(repr(answer)) < 10**5

@@ -8,14 +8,15 @@ import pytest
 
 from gpudoctor.model import Project, Requirement
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.project import MOST_FILES, parse_project, question
+from gpudoctor.probes.project import MOST_FILES, parse_project
 from gpudoctor.probes.workers import read_host
+from tests.probes.asked import asked
 
 
 def read(folder: Path) -> Project:
-    asked = question(ProbeContext(environ={}, directory=folder))
-    assert (asked.name, asked.worker) == ("project", "read_host")
-    return parse_project(read_host.collect(asked.arguments))
+    question = asked("project", ProbeContext(environ={}, directory=folder))
+    assert (question.name, question.worker) == ("project", "read_host")
+    return parse_project(read_host.collect(question.arguments))
 
 
 def test_empty_folder(tmp_path: Path) -> None:

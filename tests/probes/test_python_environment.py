@@ -14,9 +14,10 @@ import pytest
 from gpudoctor.model import Package, PackageVersion, Python
 from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.local_host import LocalHost
-from gpudoctor.probes.python_environment import parse_python, question
+from gpudoctor.probes.python_environment import parse_python
 from gpudoctor.probes.workers import python_environment
 from tests.environments import python_of
+from tests.probes.asked import asked
 from tests.site_packages import SitePackages
 
 
@@ -146,7 +147,7 @@ def test_conda_without_pip(site: SitePackages, monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_active_environment(environ: dict[str, str], active: str, tmp_path: Path) -> None:
-    assert question(ProbeContext(environ=environ, directory=tmp_path)).arguments["active"] == active
+    assert asked("python", ProbeContext(environ=environ, directory=tmp_path)).arguments["active"] == active
 
 
 def test_the_active_environment_is_a_fact(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +159,7 @@ def test_naming_an_interpreter_is_a_choice_that_the_shell_does_not_contradict(tm
     setting = ProbeContext(
         environ={"VIRTUAL_ENV": "/work/.venv"}, directory=tmp_path, interpreter="/opt/venv/bin/python"
     )
-    assert question(setting).arguments["active"] == ""
+    assert asked("python", setting).arguments["active"] == ""
 
 
 @pytest.mark.parametrize(("prefix", "managed"), [("/base", True), ("/venv", False)])
@@ -225,15 +226,15 @@ def test_a_package_in_its_own_folder_hides_nothing(site: SitePackages, monkeypat
 def test_question_goes_to_the_interpreter_given(tmp_path: Path) -> None:
     own = ProbeContext(environ={}, directory=tmp_path)
     other = ProbeContext(environ={}, directory=tmp_path, interpreter="/venv/bin/python")
-    assert (question(own).in_environment, question(other).in_environment) == (False, True)
-    assert question(own).arguments == {"directory": str(tmp_path), "active": ""}
+    assert (asked("python", own).in_environment, asked("python", other).in_environment) == (False, True)
+    assert asked("python", own).arguments == {"directory": str(tmp_path), "active": ""}
 
 
 def ask(interpreter: Path, directory: Path) -> dict[str, Any]:
     """Return the worker's facts under a real interpreter."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     setting = ProbeContext(environ=environ, directory=directory, interpreter=str(interpreter))
-    answer = LocalHost(setting).ask([question(setting)])()["python"]
+    answer = LocalHost(setting).ask([asked("python", setting)])()["python"]
     assert answer.state == "ok", answer.detail
     return dict(answer.facts)
 

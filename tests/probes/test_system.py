@@ -9,7 +9,8 @@ import pytest
 
 from gpudoctor.model import PciGpu, System
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.system import SECURE_BOOT, parse_system, question
+from gpudoctor.probes.system import SECURE_BOOT, parse_system
+from tests.probes.asked import asked
 
 
 def machine(
@@ -21,7 +22,7 @@ def machine(
     platform: str = "linux",
 ) -> dict[str, Any]:
     """Return the answer of a machine with these files (None: not readable) and paths."""
-    patterns = question(ProbeContext(environ={}, directory=Path())).arguments["listings"]
+    patterns = asked("system", ProbeContext(environ={}, directory=Path())).arguments["listings"]
     listings = {pattern: {"paths": [path for path in listed if _matches(path, pattern)]} for pattern in patterns}
     known = {
         "platform": platform,

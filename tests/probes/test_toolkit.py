@@ -12,8 +12,9 @@ import pytest
 from gpudoctor.model import CudaVersion, SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.probes import toolkit as probe
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.toolkit import parse_loader_cache, parse_toolkit, question
+from gpudoctor.probes.toolkit import parse_loader_cache, parse_toolkit
 from gpudoctor.probes.workers import read_host
+from tests.probes.asked import asked
 
 NVCC = "#!/bin/sh\necho 'Cuda compilation tools, release {0}, V{0}.88'\n"
 GCC = "#!/bin/sh\necho 'gcc (Debian 12.2.0-14) 12.2.0'; echo 'Copyright (C) 2022 Free Software Foundation, Inc.'\n"
@@ -53,9 +54,9 @@ def read(tree: Path, monkeypatch: pytest.MonkeyPatch, **variables: str) -> Toolk
         monkeypatch.delenv(name, raising=False)
     for name, value in {"PATH": f"{tree}/bin", **variables}.items():
         monkeypatch.setenv(name, value)
-    asked = question(ProbeContext(environ=dict(os.environ), directory=tree))
-    assert (asked.name, asked.worker) == ("toolkit", "read_host")
-    return parse_toolkit(read_host.collect(asked.arguments))
+    question = asked("toolkit", ProbeContext(environ=dict(os.environ), directory=tree))
+    assert (question.name, question.worker) == ("toolkit", "read_host")
+    return parse_toolkit(read_host.collect(question.arguments))
 
 
 def test_nothing_there(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

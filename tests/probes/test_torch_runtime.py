@@ -15,9 +15,10 @@ from gpudoctor.data.numerics import INNER_SIZE, error_bound
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
 from gpudoctor.probes.host import Answer, ProbeContext
 from gpudoctor.probes.local_host import LocalHost
-from gpudoctor.probes.torch_runtime import parse_torch_runtime, question
+from gpudoctor.probes.runtimes import parse_torch_runtime
 from gpudoctor.probes.workers import torch_runtime as worker
 from tests.environments import python_of
+from tests.probes.asked import asked
 from tests.stand_ins import facts_of
 
 WORKER = Path(worker.__file__)
@@ -31,7 +32,7 @@ def ask(path: Path, timeout_seconds: float = 20.0) -> Answer:
         interpreter=sys.executable,
         timeout_seconds=timeout_seconds,
     )
-    return LocalHost(setting).ask([question(setting)])()["torch-runtime"]
+    return LocalHost(setting).ask([asked("torch-runtime", setting)])()["torch-runtime"]
 
 
 class AskStub(Protocol):

@@ -1,19 +1,13 @@
-"""PyTorch, imported in a process of its own."""
+"""PyTorch and CuPy, each imported in a process of its own under the interpreter that is diagnosed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.model import TorchRuntime
+from gpudoctor.model import CupyRuntime, TorchRuntime
 from gpudoctor.model.codec import from_json
-from gpudoctor.probes.host import ProbeContext, Question
 from gpudoctor.untrusted import cleaned
-
-
-def question(_setting: ProbeContext) -> Question:
-    """Return the question; its worker runs under the interpreter that is diagnosed."""
-    return Question(name="torch-runtime", worker="torch_runtime", in_environment=True)
 
 
 def parse_torch_runtime(facts: Mapping[str, Any]) -> TorchRuntime:
@@ -23,3 +17,8 @@ def parse_torch_runtime(facts: Mapping[str, Any]) -> TorchRuntime:
         ValueError: a fact is no such value; the message names it.
     """
     return from_json(TorchRuntime, cleaned(dict(facts)), "torch_runtime")
+
+
+def parse_cupy_runtime(facts: Mapping[str, Any]) -> CupyRuntime:
+    """Return the section that the worker's `facts` give. Raises as `parse_torch_runtime` does."""
+    return from_json(CupyRuntime, cleaned(dict(facts)), "cupy_runtime")

@@ -6,26 +6,27 @@ import pytest
 
 from gpudoctor.model import ContainerEngine, Containers, ContainerSetup, GpuRequest, Symptom, Torch
 from gpudoctor.model.codec import to_json
-from gpudoctor.probes.container_setups import parse_containers, question, why_unknown
+from gpudoctor.probes.containers import parse_containers, request, why_unknown
 from gpudoctor.probes.host import ImageRequest, ProbeContext
+from tests.probes.asked import asked
 
 
 def test_nothing_to_look_at(tmp_path: Path) -> None:
-    assert question(ProbeContext(environ={}, directory=tmp_path)) is None
+    assert request(ProbeContext(environ={}, directory=tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "docker-compose.yml", "Dockerfile"])
 def test_a_project(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    asked = question(ProbeContext(environ={}, directory=tmp_path))
-    assert asked is not None
-    assert (asked.name, asked.worker, asked.arguments["directory"]) == ("containers", "container_facts", str(tmp_path))
+    setting = ProbeContext(environ={}, directory=tmp_path)
+    for section, worker in (("images", "docker_images"), ("containers", "container_facts")):
+        question = asked(section, setting)
+        assert (question.worker, question.arguments["directory"]) == (worker, str(tmp_path))
 
 
 def test_a_container_that_is_named(tmp_path: Path) -> None:
-    asked = question(ProbeContext(environ={}, directory=tmp_path, images=ImageRequest(container="train")))
-    assert asked is not None
-    assert asked.arguments["container"] == "train"
+    setting = ProbeContext(environ={}, directory=tmp_path, images=ImageRequest(container="train"))
+    assert asked("containers", setting).arguments["container"] == "train"
 
 
 def test_the_answer() -> None:

@@ -1,0 +1,48 @@
+"""Images, containers and services seen from outside: those asked for, or those of the working directory's project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from gpudoctor.model.containers import Containers
+from gpudoctor.model.images import ProjectImage
+from gpudoctor.probes.host import ImageRequest, ProbeContext
+from gpudoctor.probes.reading import Facts
+
+FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile")
+WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --image or --container"
+
+
+def request(setting: ProbeContext) -> Mapping[str, Any] | None:
+    """Return what the engine is asked about, for both sections; None where there is nothing to look at."""
+    asked = {item.name: getattr(setting.images, item.name) for item in fields(ImageRequest)}
+    directory = os.fspath(setting.directory)
+    if not any(asked.values()) and not any(os.path.exists(os.path.join(directory, name)) for name in FILES):
+        return None
+    return {**asked, "directory": directory}
+
+
+def parse_images(facts: Facts) -> tuple[ProjectImage, ...] | None:
+    """Return the section; None where there is nothing to look at, or the engine cannot be asked."""
+    from gpudoctor.model.codec import from_json
+
+    return from_json(tuple[ProjectImage, ...], facts["images"], "images") if "images" in facts else None
+
+
+def parse_containers(facts: Facts) -> Containers | None:
+    """Return the section; None where there is nothing to look at, or it cannot be looked at.
+
+    Raises:
+        ValueError: the facts are not the worker's.
+    """
+    from gpudoctor.model.codec import from_json
+
+    return from_json(Containers, facts["containers"], "containers") if "containers" in facts else None
+
+
+def why_unknown(facts: Mapping[str, Any]) -> str:
+    """Return why there is no section; "" where nothing is there to look at."""
+    return str(facts.get("unavailable", ""))
