@@ -1,7 +1,5 @@
 """The file of a profile: NAME=value lines that docker, compose, systemd and a shell read the same way."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

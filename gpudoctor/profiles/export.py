@@ -1,7 +1,5 @@
 """A profile in the formats of other tools. Each takes over what its format has a place for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

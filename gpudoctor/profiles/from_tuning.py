@@ -1,7 +1,5 @@
 """What tuning recommends, as a profile, with the variables that the user asked for."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What follows from the measured transfers and loading: pinned memory, workers of a DataLoader, data on the device."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.model.tuning import Loading, Transfer

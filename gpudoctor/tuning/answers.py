@@ -1,7 +1,5 @@
 """What comes back from a worker: records, read and cleaned; and what the end of its process means."""
 
-from __future__ import annotations
-
 import signal
 from typing import Any, TypeVar
 

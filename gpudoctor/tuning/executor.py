@@ -1,7 +1,5 @@
 """Where trials run: worker processes on a device, a simulated device, or a recording of one."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from gpudoctor.model.record import record

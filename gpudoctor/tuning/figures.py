@@ -1,7 +1,5 @@
 """What follows from the raw values of a tuning: quartiles, noise, curves, the best of a precision."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

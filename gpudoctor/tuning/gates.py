@@ -19,8 +19,6 @@ Gradients differ more than outputs, for a ReLU near zero switches a whole path o
 worse. The last row is a network that no precision below fp32 computes: fp32's own gradients are wrong by 8.9e-2 there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean

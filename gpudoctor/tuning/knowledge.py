@@ -1,7 +1,5 @@
 """What the measurements of one precision tell together, for the policies of the search to ask."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Peak memory against the batch size: bounds from what was measured, never a blind extrapolation."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The choice among precisions: noise, numerics, a second measurement of the closest two, and the reasons in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

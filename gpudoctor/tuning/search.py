@@ -7,8 +7,6 @@ confirm: once more, what the choice hangs on;
 hold: once more the choice itself, where a trial failed since.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace

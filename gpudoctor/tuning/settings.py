@@ -1,7 +1,5 @@
 """The switches beside precision and batch size: each tried at the chosen point, kept where it is worth it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Step time against the batch size, between and beside what was measured."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from bisect import bisect_left

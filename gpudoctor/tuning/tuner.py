@@ -3,8 +3,6 @@
 What is known so far is in a TuningRun, so that an interruption or the end of the budget loses nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The program that is watched: its streams are its own, and signals and its exit status pass through."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 Its answers: first a `Watch` with the devices or the problem, then `Sample` after `Sample`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time

@@ -1,7 +1,5 @@
 """What was seen of the GPU and of the program while it ran."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from gpudoctor.model.record import Fact, record

@@ -1,7 +1,5 @@
 """From what was seen to what held the GPU back. Pure: nothing is asked of the machine here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The watch over a program: the side process that takes samples is started, listened to, and ended."""
 
-from __future__ import annotations
-
 import math
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The clock and the memory of a device of CuPy."""
 
-from __future__ import annotations
-
 import gc
 from contextlib import suppress
 from typing import Any

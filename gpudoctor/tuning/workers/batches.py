@@ -1,7 +1,5 @@
 """Batches, however they are nested: in lists, tuples, named tuples and mappings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

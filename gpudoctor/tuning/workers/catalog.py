@@ -1,7 +1,5 @@
 """The workloads by name: the built-in ones, and the user's own as MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from functools import partial
 

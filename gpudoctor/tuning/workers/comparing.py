@@ -5,8 +5,6 @@ the precision in question and the reference, strict fp32 runs along: where round
 to step, it shows how much of a difference is not the precision's fault.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What comparing needs of CuPy and NumPy: complex128, and a product whose error tells of TF32."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Sequence

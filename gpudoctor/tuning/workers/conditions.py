@@ -3,8 +3,6 @@
 Without pynvml, or on a device that NVML does not know, every value is unknown.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """What a device is, and which precisions it supports itself: for torch, and for the array libraries."""
 
-from __future__ import annotations
-
 import platform
 import warnings
 from contextlib import suppress

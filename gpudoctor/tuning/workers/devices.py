@@ -3,8 +3,6 @@
 This module knows the host, for torch on the CPU and for NumPy, and needs the standard library alone.
 """
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

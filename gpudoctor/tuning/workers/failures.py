@@ -5,8 +5,6 @@ library that writes it. The wordings are those of PyTorch 1.13 to 2.13, CuPy 13 
 gpudoctor/symptoms/tables has them with their sources.
 """
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a trial asks of a library, and what CuPy and NumPy have of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

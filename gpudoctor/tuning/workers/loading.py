@@ -1,7 +1,5 @@
 """How fast a DataLoader over the workload's own data set is, with each number of worker processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -1,7 +1,5 @@
 """One trial: build the workload, make a batch, warm up until steady, time the steps, look at the memory."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -14,8 +14,6 @@ lstm: the characters (printable ASCII and the line break) come one after the oth
 transformer: scaled dot-product attention, and no dropout, so that two precisions compute the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

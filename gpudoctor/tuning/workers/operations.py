@@ -4,8 +4,6 @@ It knows matrix products, convolutions, and attention on GPUs. What it takes for
 cuDNN, MIOpen and oneDNN, and the attention of the CPU. Reference: torch/utils/flop_counter.py of torch 2.13.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Only what is loaded has a state: nothing is imported here.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """The same random numbers whatever the precision, so that a step in float64 can be compared with one in bf16."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The loop of a tuning worker: the order comes first, then each request gets an answer."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a worker answers to each request: one workload on one device."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property

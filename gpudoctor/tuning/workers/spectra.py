@@ -11,8 +11,6 @@ Everything is computed in the precision's own complex type and the real type of 
 the last. NumPy before 2.0 computes every FFT in complex128 and so cannot tell what complex64 is worth: it is refused.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -1,7 +1,5 @@
 """The clock and the memory of the devices of torch: CUDA (and ROCm, which has the same names) and MPS."""
 
-from __future__ import annotations
-
 import gc
 from contextlib import suppress
 from typing import Any

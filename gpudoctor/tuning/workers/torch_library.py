@@ -1,7 +1,5 @@
 """What a trial asks of torch: seeds, switches, the layout of memory, compilation, and the count of operations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ the copy to the device alone, all that is left where a thread of the DataLoader 
 memory is often slower than pageable (docs.pytorch.org, "A guide on good usage of non_blocking and pin_memory()").
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A mistake in what was typed, or an object that does not follow the protocol, is 
 user's code raises while it is imported, built or run goes through as it is, with its traceback.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import sys
