@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from gpudoctor.data.peaks import DevicePeak, device_peak
 from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
-from gpudoctor.model.codec import to_json
+from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import (
     COMPLEX_PRECISIONS,
@@ -29,10 +30,10 @@ from gpudoctor.model.tuning import (
     TunedWorkload,
 )
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
-from gpudoctor.tuning.answers import last_line, meaning_of, read
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers import catalog
-from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure
+from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, is_out_of_memory
+from gpudoctor.untrusted import clean, cleaned
 
 Key = tuple[str | None, str]
 """Precision and allocator of a worker; the precision is None until the first trial decides it."""
@@ -324,3 +325,54 @@ def allocator_variables(allocator: str, environ: Mapping[str, str]) -> dict[str,
     if not allocator:
         return dict(environ)
     return {**environ, "PYTORCH_ALLOC_CONF": allocator, "PYTORCH_CUDA_ALLOC_CONF": allocator}
+
+
+T = TypeVar("T")
+
+
+def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
+    """Return status and detail of a trial whose process ended.
+
+    Raises:
+        WorkloadError: it ended by itself, which only the user's code does.
+    """
+    if ended.status == -getattr(signal, "SIGKILL", 9):
+        return OUT_OF_MEMORY, f"{ended}, as the kernel does when the machine's memory is full"
+    if is_out_of_memory((), ended.stderr_tail):
+        return OUT_OF_MEMORY, f"{ended}: {last_line(ended.stderr_tail)}"
+    if ended.status < 0:  # faulthandler says where: 'File "train.py", line 9 in step'
+        frames = (line.strip() for line in ended.stderr_tail.splitlines() if line.startswith('  File "'))
+        return UNSUPPORTED, f"{ended}: {cleaned(next(frames, '')) or last_line(ended.stderr_tail)}"
+    raise WorkloadError(f"the workload failed: its process {ended}", _clean_lines(ended.stderr_tail))
+
+
+def last_line(text: str) -> str:
+    lines = text.splitlines()
+    return str(cleaned(lines[-1])) if lines else "it wrote no reason"
+
+
+def read(kind: type[T], data: Any) -> T:
+    """Return the record that a worker sent, its texts clean.
+
+    Raises:
+        GpudoctorError: it is no such thing.
+    """
+    try:
+        return from_json(kind, _clean_texts(data), "answer of the worker")
+    except ValueError as error:
+        raise GpudoctorError(str(error)) from None
+
+
+def _clean_texts(value: Any) -> Any:
+    """Return `value` (as JSON gives it) with its texts free of control characters; tracebacks keep their lines."""
+    if isinstance(value, str):
+        return _clean_lines(value) if "\n" in value else cleaned(value)
+    if isinstance(value, list):
+        return [_clean_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _clean_texts(item) for name, item in value.items()}
+    return value
+
+
+def _clean_lines(text: str) -> str:
+    return "\n".join(clean(line, None) for line in text.splitlines())

@@ -19,12 +19,11 @@ from gpudoctor.model.tuning import (
     TunedWorkload,
     Tuning,
 )
-from gpudoctor.tuning.advice import choose_transfer, choose_workers, fits_on_device
 from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.knowledge import EFFORT, Limits
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.search import SearchResult, exhaustive, result_of, search
-from gpudoctor.tuning.settings import improve
+from gpudoctor.tuning.settings import choose_transfer, choose_workers, fits_on_device, improve
 
 LIKELY_FASTEST_FIRST = ("bf16", "fp16", "tf32", "fp32", "complex64", "complex128")
 """So that a small budget is spent on what is likely to win. On the CPU that is fp32: few have arithmetic for bf16."""

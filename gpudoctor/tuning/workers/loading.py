@@ -12,7 +12,7 @@ from typing import Any
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler
 
 from gpudoctor.model.tuning import Loading
-from gpudoctor.tuning.advice import wait_fraction
+from gpudoctor.tuning.settings import wait_fraction
 from gpudoctor.tuning.workers.process_state import unchanged
 
 ENDLESS = 2**31  # samples that the sampler draws: more than any measurement takes

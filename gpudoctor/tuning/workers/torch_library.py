@@ -1,12 +1,12 @@
 """What a trial asks of torch: seeds, switches, the layout of memory, compilation, and the count of operations."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from gpudoctor.model.tuning import Settings
-from gpudoctor.tuning.workers import operations
 from gpudoctor.tuning.workers.batches import map_leaves
 from gpudoctor.tuning.workers.library import BLOCK, Library, Unsupported
 from gpudoctor.tuning.workers.precision import AUTOCAST_TYPES, make_precision
@@ -51,7 +51,7 @@ class TorchLibrary(Library):
 
     def flops(self, step: Callable[[], object]) -> float | None:
         """Return what is counted in one step; None on MPS, whose RNNs and attention nothing counts."""
-        return None if self._device_name == "mps" else operations.count(step)
+        return None if self._device_name == "mps" else count(step)
 
     def item_bytes(self, precision: str) -> int:
         return 2 if precision in AUTOCAST_TYPES else 4
@@ -69,3 +69,60 @@ class TorchLibrary(Library):
 def _in_channels_last(leaf: Any) -> Any:
     is_image = isinstance(leaf, torch.Tensor) and leaf.dim() == 4
     return leaf.to(memory_format=torch.channels_last) if is_image else leaf
+
+
+Shape = Sequence[int]
+
+
+def count(step: Callable[[], object]) -> float | None:
+    """Return the floating-point operations of one step, two for a multiply-add; None where nothing in it is counted.
+
+    torch's FlopCounterMode knows matrix products, convolutions, and attention on GPUs. What it takes for nothing is added
+    here: the RNNs of cuDNN, MIOpen and oneDNN, and the attention of the CPU. Reference: torch/utils/flop_counter.py of
+    torch 2.13.
+
+    Raises:
+        ImportError: torch before 2.0 has no FlopCounterMode.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False, custom_mapping=_further_formulas()) as counter:
+        step()
+    return float(counter.get_total_flops()) or None
+
+
+def _further_formulas() -> dict[Any, Callable[..., int]]:
+    """Return the formulas by operation, of those that this torch has. They are given shapes in place of tensors."""
+    from torch.utils.flop_counter import sdpa_backward_flop_count, sdpa_flop_count
+
+    formulas: dict[str, Callable[..., int]] = {
+        "_cudnn_rnn": _rnn,
+        "_cudnn_rnn_backward": _rnn_backward,
+        "miopen_rnn": _rnn,
+        "miopen_rnn_backward": _rnn_backward,
+        "mkldnn_rnn_layer": _rnn_layer,
+        "mkldnn_rnn_layer_backward": _rnn_layer_backward,
+        "_scaled_dot_product_flash_attention_for_cpu": lambda *shapes, **_: sdpa_flop_count(*shapes[:3]),
+        "_scaled_dot_product_flash_attention_for_cpu_backward": lambda *shapes, **_: sdpa_backward_flop_count(
+            *shapes[:4]
+        ),
+    }
+    return {getattr(torch.ops.aten, name): it for name, it in formulas.items() if hasattr(torch.ops.aten, name)}
+
+
+def _rnn(inputs: Shape, weights: Sequence[Shape], *_: Any, **__: Any) -> int:
+    """Each weight meets each time step of each sample once; biases have one dimension."""
+    return 2 * math.prod(inputs[:-1]) * sum(math.prod(weight) for weight in weights if len(weight) == 2)
+
+
+def _rnn_backward(inputs: Shape, weights: Sequence[Shape], *_: Any, **__: Any) -> int:
+    """The gradients of the inputs, and those of the weights."""
+    return 2 * _rnn(inputs, weights)
+
+
+def _rnn_layer(inputs: Shape, of_input: Shape, of_state: Shape, *_: Any, **__: Any) -> int:
+    return _rnn(inputs, (of_input, of_state))
+
+
+def _rnn_layer_backward(inputs: Shape, of_input: Shape, of_state: Shape, *_: Any, **__: Any) -> int:
+    return 2 * _rnn(inputs, (of_input, of_state))
