@@ -13,7 +13,6 @@ OK = "ok"
 OUT_OF_MEMORY = "out-of-memory"
 NUMERICS = "numerics"
 UNSUPPORTED = "unsupported"
-STATUSES = (OK, OUT_OF_MEMORY, NUMERICS, UNSUPPORTED)
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 """Of workloads in torch. fp32 is strict: TF32 is off; bf16 and fp16 are autocast, fp16 with gradient scaling."""
@@ -65,7 +64,7 @@ class Measurement:
     precision: str
     batch_size: Annotated[int, Fact("0 where the precision was not tried at any")]
     settings: Settings = Settings()
-    status: Annotated[str, Fact("one of STATUSES")] = OK
+    status: Annotated[str, Fact('"ok", "out-of-memory", "numerics" or "unsupported"')] = OK
     detail: Annotated[str, Fact("why it is not ok, in one line")] = ""
     step_seconds: Annotated[tuple[float, ...], Fact("each timed step, warm-up left out", "seconds")] = ()
     warmup_seconds: Annotated[tuple[float, ...], Fact("each step before them", "seconds")] = ()

@@ -17,8 +17,7 @@ from gpudoctor.model.tuning import (
 )
 from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.figures import spoilt_by
-from gpudoctor.tuning.knowledge import Limits
-from gpudoctor.tuning.search import SearchResult, result_of
+from gpudoctor.tuning.search import Limits, SearchResult, result_of
 from gpudoctor.tuning.throughput import relative_error
 from gpudoctor.tuning.workers.precision import BASELINES
 

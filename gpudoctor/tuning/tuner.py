@@ -20,9 +20,8 @@ from gpudoctor.model.tuning import (
     Tuning,
 )
 from gpudoctor.tuning.executor import Executor
-from gpudoctor.tuning.knowledge import EFFORT, Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import SearchResult, exhaustive, result_of, search
+from gpudoctor.tuning.search import EFFORT, Limits, SearchResult, exhaustive, result_of, search
 from gpudoctor.tuning.settings import choose_transfer, choose_workers, fits_on_device, improve
 
 LIKELY_FASTEST_FIRST = ("bf16", "fp16", "tf32", "fp32", "complex64", "complex128")

@@ -65,11 +65,7 @@ def open_nvml() -> Gate:
 
 
 def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
-    """Give each device with its handle.
-
-    Raises:
-        Unwatchable: there is none.
-    """
+    """Give each device with its handle; raise Unwatchable where there is none."""
     count = gate.ask("nvmlDeviceGetCount").get("value") or 0
     asked = ((index, *gate.call("nvmlDeviceGetHandleByIndex", index)) for index in range(count))
     handles = [(index, handle) for index, handle, failure in asked if failure is None]

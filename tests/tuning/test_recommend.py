@@ -14,9 +14,8 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.knowledge import Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import SearchResult
+from gpudoctor.tuning.search import Limits, SearchResult
 from tests.tuning.simulated_device import GIB, SimulatedDevice, draw
 
 

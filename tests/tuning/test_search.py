@@ -8,9 +8,8 @@ import pytest
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.knowledge import Known, Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import SearchResult, climb, exhaustive, knee, result_of, rungs, search
+from gpudoctor.tuning.search import Known, Limits, SearchResult, climb, exhaustive, knee, result_of, rungs, search
 from tests.tuning.simulated_device import GIB, PLAIN, Scenario, SimulatedDevice
 
 MIB = 2**20

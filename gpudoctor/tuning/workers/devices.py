@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -196,41 +196,23 @@ def host_memory() -> tuple[int | None, int | None]:
 
     A control group's limit counts where it is lower than the machine's memory.
     """
-    total, free = _machine_memory()
+    found = re.findall(r"^(MemTotal|MemAvailable):\s*(\d+) kB", read_start("/proc/meminfo"), re.MULTILINE)
+    sizes = {name: int(size) * 1024 for name, size in found}
+    total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
+    if total is None:
+        with suppress(ValueError, OSError, AttributeError):
+            total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for limit, used in _group_limits():
         total = limit if total is None else min(total, limit)
         free = max(limit - used, 0) if free is None else min(free, max(limit - used, 0))
     return total, free
 
 
-def _machine_memory() -> tuple[int | None, int | None]:
-    found = re.findall(r"^(MemTotal|MemAvailable):\s*(\d+) kB", read_start("/proc/meminfo"), re.MULTILINE)
-    sizes = {name: int(size) * 1024 for name, size in found}
-    if "MemTotal" in sizes:
-        return sizes["MemTotal"], sizes.get("MemAvailable")
-    with suppress(ValueError, OSError, AttributeError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
-    return None, None
-
-
-def _group_limits() -> list[tuple[int, int]]:
-    """Return limit and use, in bytes, of each control group of this process that limits its memory."""
-    found = []
-    for folder, limit_name, use_name in _group_folders():
-        with suppress(ValueError):  # "max", or no such file
-            limit = int(read_start(os.path.join(folder, limit_name)))
-            used = int(read_start(os.path.join(folder, use_name)))
-            if limit < 2**62:  # version 1 writes the largest number for "no limit"
-                found.append((limit, used))
-    return found
-
-
-def _group_folders() -> list[tuple[str, str, str]]:
-    """Return the folders of this process' groups and their parents, with the names of limit and use.
+def _group_limits() -> Iterator[tuple[int, int]]:
+    """Yield limit and use, in bytes, of each control group of this process, and its parents, that limits its memory.
 
     Inside a container the group's own folder is the mount point.
     """
-    folders = []
     for line in read_start("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
@@ -240,6 +222,8 @@ def _group_folders() -> list[tuple[str, str, str]]:
         else:
             continue
         parts = [part for part in path.split("/") if part]
-        depths = range(len(parts) + 1)
-        folders += [(os.path.join(mount, *parts[:depth]), *names) for mount in mounts for depth in depths]
-    return folders
+        for folder in (os.path.join(mount, *parts[:depth]) for mount in mounts for depth in range(len(parts) + 1)):
+            with suppress(ValueError):  # "max", or no such file
+                limit, used = (int(read_start(os.path.join(folder, name))) for name in names)
+                if limit < 2**62:  # version 1 writes the largest number for "no limit"
+                    yield limit, used

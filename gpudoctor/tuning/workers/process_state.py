@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 
@@ -88,17 +89,14 @@ def _switches(backends: Any) -> Iterator[Callable[[], Any]]:
     for owner, name in places:
         value = _read(owner, name)
         if value is not None:
-            yield _put_back(owner, name, value)
+            yield partial(_put_back, owner, name, value)
 
 
-def _put_back(owner: Any, name: str, value: Any) -> Callable[[], None]:
-    def put_back() -> None:
-        if _read(owner, name) != value:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the older switch
-                setattr(owner, name, value)
-
-    return put_back
+def _put_back(owner: Any, name: str, value: Any) -> None:
+    if _read(owner, name) != value:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the older switch
+            setattr(owner, name, value)
 
 
 def _read(owner: Any, name: str) -> Any:

@@ -137,6 +137,5 @@ class Session:
 
 
 def _sample_bytes(workload: Workload) -> int:
-    """Return the bytes of one sample."""
     held = sum(int(leaf.nbytes) for leaf in arrays(workload.make_batch(COUNTED_BATCH)))
     return held // samples_of(workload, COUNTED_BATCH)

@@ -78,23 +78,13 @@ def _monitor(index: int, pynvml_path: str | None) -> Monitor | None:
     if torch.version.hip is not None:
         return None
     properties = torch.cuda.get_device_properties(index)
-    uuid = getattr(properties, "uuid", None)
-    prefix = "MIG-" if " MIG " in str(properties.name) else "GPU-"
-    text = None if uuid is None else str(uuid)
-    return open_monitor(
-        uuid=text if text is None or text.startswith(prefix) else prefix + text,
-        pci_bus_id=_pci_bus_id(properties),
-        module_path=pynvml_path,
-    )
-
-
-def _pci_bus_id(properties: Any) -> str | None:
-    """Return "00000000:01:00.0"; None before torch knew it."""
-    try:
-        domain, bus, device = (int(getattr(properties, f"pci_{part}_id")) for part in ("domain", "bus", "device"))
-    except AttributeError:
-        return None
-    return f"{domain:08X}:{bus:02X}:{device:02X}.0"
+    uuid, pci = getattr(properties, "uuid", None), None
+    if uuid is not None:
+        prefix = "MIG-" if " MIG " in str(properties.name) else "GPU-"
+        uuid = prefix + str(uuid).removeprefix(prefix)
+    with suppress(AttributeError):  # torch has not always known the place on the bus: "00000000:01:00.0"
+        pci = f"{properties.pci_domain_id:08X}:{properties.pci_bus_id:02X}:{properties.pci_device_id:02X}.0"
+    return open_monitor(uuid=uuid, pci_bus_id=pci, module_path=pynvml_path)
 
 
 class Mps(Device):

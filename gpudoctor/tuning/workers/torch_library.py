@@ -77,9 +77,9 @@ Shape = Sequence[int]
 def count(step: Callable[[], object]) -> float | None:
     """Return the floating-point operations of one step, two for a multiply-add; None where nothing in it is counted.
 
-    torch's FlopCounterMode knows matrix products, convolutions, and attention on GPUs. What it takes for nothing is added
-    here: the RNNs of cuDNN, MIOpen and oneDNN, and the attention of the CPU. Reference: torch/utils/flop_counter.py of
-    torch 2.13.
+    torch's FlopCounterMode knows matrix products, convolutions, and attention on GPUs. What it takes for nothing is
+    added here: the RNNs of cuDNN, MIOpen and oneDNN, and the attention of the CPU.
+    Reference: torch/utils/flop_counter.py of torch 2.13.
 
     Raises:
         ImportError: torch before 2.0 has no FlopCounterMode.
@@ -116,8 +116,7 @@ def _rnn(inputs: Shape, weights: Sequence[Shape], *_: Any, **__: Any) -> int:
 
 
 def _rnn_backward(inputs: Shape, weights: Sequence[Shape], *_: Any, **__: Any) -> int:
-    """The gradients of the inputs, and those of the weights."""
-    return 2 * _rnn(inputs, weights)
+    return 2 * _rnn(inputs, weights)  # the gradients of the inputs, and those of the weights
 
 
 def _rnn_layer(inputs: Shape, of_input: Shape, of_state: Shape, *_: Any, **__: Any) -> int:
