@@ -228,10 +228,7 @@ def _runners_up(
 
 def _runner_up(measurement: Measurement, why: str) -> RunnerUp:
     return RunnerUp(
-        precision=measurement.precision,
-        batch_size=measurement.batch_size,
-        throughput=_rate(measurement),
-        why=why,
+        precision=measurement.precision, batch_size=measurement.batch_size, throughput=_rate(measurement), why=why
     )
 
 
