@@ -21,7 +21,6 @@ from gpudoctor.model import (
 from gpudoctor.symptoms import with_role
 
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
-TRIED_WITH = ("torch_runtime", "cupy_runtime")
 
 
 def proof(
@@ -45,19 +44,22 @@ def proof(
     if origin.is_report:
         seen = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy), *_seen_by_programs(symptoms))
         return Proof(sentences=seen, failures=with_role(symptoms, "failure"))
-    computed = (*_computed_by_torch(pytorch, torch), *_computed_by_cupy(cupy_status, cupy, devices))
+    computed = (*_computed_by_torch(pytorch, torch, len(devices or ())), *_computed_by_cupy(cupy_status, cupy, devices))
     return Proof(sentences=computed or tuple(_driver(driver, driver_state, devices, pytorch, cupy_status, reports)))
 
 
-def _computed_by_torch(pytorch: Pytorch, torch: TorchRuntime) -> Iterator[str]:
-    """Yield a sentence for the GPUs on which the float32 product was right, with the precisions that were right."""
+def _computed_by_torch(pytorch: Pytorch, torch: TorchRuntime, there: int) -> Iterator[str]:
+    """Yield a sentence for the GPUs on which the float32 product was right, with the precisions that were right.
+
+    there: how many GPUs the driver lists.
+    """
     results = [result for result in torch.precision_results or () if result.device != "cpu" and is_right(result)]
     gpus = [result.device for result in results if result.precision == "fp32"]
     if not gpus:
         return
     precisions = dict.fromkeys(PRECISIONS[result.precision] for result in results if result.device in gpus)
     names = [_name(device, torch.device_names or ()) for device in gpus]
-    yield f"{pytorch.label} computed correctly on {_gpus(names)[:-1]}; {', '.join(precisions)})"
+    yield f"{pytorch.label} computed correctly on {_gpus(names, there)[:-1]}; {', '.join(precisions)})"
 
 
 def _name(device: str, names: Sequence[str]) -> str:
@@ -67,9 +69,10 @@ def _name(device: str, names: Sequence[str]) -> str:
     return names[int(number)] if known else {"mps": "Apple GPU"}.get(kind, device)
 
 
-def _gpus(names: Sequence[str]) -> str:
-    """Return the GPUs, each product once: "3 GPUs (NVIDIA L4, NVIDIA L40S)"."""
-    return f"{len(names)} GPU{'s' if len(names) > 1 else ''} ({', '.join(dict.fromkeys(names))})"
+def _gpus(names: Sequence[str], there: int = 0) -> str:
+    """Return the GPUs, each product once: "3 GPUs (NVIDIA L4, NVIDIA L40S)", "1 of 2 GPUs (NVIDIA L4)"."""
+    number = f"{len(names)} of {there}" if there > len(names) else f"{len(names)}"
+    return f"{number} GPU{'s' if max(there, len(names)) > 1 else ''} ({', '.join(dict.fromkeys(names))})"
 
 
 def _computed_by_cupy(status: CupyStatus, cupy: CupyRuntime, devices: tuple[Device, ...] | None) -> Iterator[str]:
@@ -90,13 +93,19 @@ def _driver(
 ) -> Iterator[str]:
     """Yield that the driver works if that is all that could be verified; a framework that failed is no proof of it."""
     not_run = {report.section for report in reports if report.state == "not-run"}
-    untried = [name for name, section in zip(("PyTorch", "CuPy"), TRIED_WITH, strict=True) if section in not_run]
-    absent = pytorch.installed is False and cupy.installed is False
-    if not (state.works and devices) or not (absent or len(untried) == len(TRIED_WITH)):
+    frameworks = (("PyTorch", "torch_runtime", pytorch.installed), ("CuPy", "cupy_runtime", cupy.installed))
+    present = {name: section for name, section, installed in frameworks if installed is not False}
+    if not (state.works and devices) or not present.keys() <= {
+        n for n, section in present.items() if section in not_run
+    }:
         return
     names = [device.name or f"GPU {device.nvml_index}" for device in devices]
     cuda = f", CUDA up to {driver.cuda_version}" if driver is not None and driver.cuda_version else ""
-    rest = "neither PyTorch nor CuPy is installed" if absent else "PyTorch and CuPy were not tried"
+    rest = (
+        f"{' and '.join(present)} {'were' if len(present) > 1 else 'was'} not tried"
+        if present
+        else "neither PyTorch nor CuPy is installed"
+    )
     yield f"NVIDIA {state.label} works with {_gpus(names)}{cuda}; {rest}, and nothing else was verified"
 
 

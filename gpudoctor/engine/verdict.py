@@ -41,12 +41,12 @@ def proof_of(
     proof: Proof = facts.get("proof")
     if _unexplained(proof, findings):
         return ()
-    if proof.sentences:
-        return proof.sentences
     if facts.get("origin").is_report:
-        return ()
+        return proof.sentences
     if policy.selected:
         return _answered(results)
+    if proof.sentences:
+        return proof.sentences
     if policy.gpu == "optional":
         return ("no GPU is required (--gpu optional), and no check found a fault",)
     return ()
@@ -56,7 +56,7 @@ def _answered(results: Sequence[CheckResult]) -> tuple[str, ...]:
     """Return that the selected checks passed; () unless each of them could answer, or need not."""
     passed = [result.check_id for result in results if result.outcome in (Outcome.PASSED, Outcome.FOUND)]
     silent = any(result.outcome is Outcome.SKIPPED and result.applicable for result in results)
-    return () if silent or not passed else (f"{_names(passed)} passed; nothing else was checked",)
+    return () if silent or not passed else (f"no fault found by {_names(passed)}; nothing else was checked",)
 
 
 def _crashed(results: Sequence[CheckResult]) -> bool:
