@@ -17,6 +17,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, pasted
+from gpudoctor.symptoms.answers import answers
 
 # Kinds of messages that show it, those that say most first.
 VERSIONS = ("cudnn-older-than-torch", "cudnn-older-than-built", "cudnn-other-than-built", "cudnn-outdated-for-jax")
@@ -116,20 +117,7 @@ def _summary(symptom: Symptom) -> str:
         who = {"torch": "PyTorch", "jax": "JAX"}.get(symptom.library, "The framework")
         built_with, loaded = _dotted(names["built_with"]), _dotted(names["loaded"])
         return f"{who} was built with cuDNN {built_with}, and cuDNN {loaded} is loaded"
-    if symptom.kind in VERSIONS:
-        return f"Another cuDNN is loaded than the framework was built with: {symptom.text}"
-    if symptom.kind == "cudnn-header-missing":
-        return f"The build finds no {names.get('header', 'library')} of cuDNN: {symptom.text[:200]}"
-    if "library" in names:
-        version = f" (cuDNN {names['major']})" if "major" in names else ""
-        return f"{names['library']}{version} cannot be loaded"
-    if "symbol" in names:
-        return f"The cuDNN that is loaded lacks {names['symbol']}: it is of another version, or not whole"
-    if "status" in names:
-        return f"cuDNN fails with CUDNN_STATUS_{names['status']}"
-    needs = f"cuDNN {names['major']}, which it needs" if "major" in names else "cuDNN"
-    who = {"jax": "JAX or TensorFlow", "onnxruntime": "ONNX Runtime"}.get(symptom.library, "The framework")
-    return f"{who} cannot load {needs}"
+    return answers((symptom,), "cudnn-missing-or-mismatch")[0].summary
 
 
 def _dotted(text: str) -> str:

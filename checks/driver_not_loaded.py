@@ -1,33 +1,27 @@
 """A driver that is installed, and a kernel that has not loaded it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Symptom, System
 from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
+from gpudoctor.symptoms.answers import answers
 
 # Symptoms of a kernel that has no module of the driver, or refuses it.
 REFUSED = (
-    "kernel-module-key-rejected",
-    "kernel-module-not-inserted",
-    "kernel-module-not-found",
-    "dkms-build-failed",
-    "installer-finds-nouveau",
-    "installer-module-not-built",
-    "nvrm-probe-not-called",
-    "nvrm-legacy-gpu",
-    "nvrm-gpu-not-in-release",
-    "nvidia-device-node-missing",
+    *("kernel-module-key-rejected", "kernel-module-not-inserted", "kernel-module-not-found", "dkms-build-failed"),
+    *("installer-finds-nouveau", "installer-module-not-built", "nvrm-probe-not-called", "nvrm-legacy-gpu"),
+    *("nvrm-gpu-not-in-release", "nvidia-device-node-missing"),
 )
+# Those that say why, the most telling first.
+PRINTED = ("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-rejected", "nvidia-device-node-missing")
 # Words that say why nvidia-smi fails, in addition to those that only say that it fails.
 SECURE_BOOT = "secure-boot-told"
 NEW_KERNEL = "kernel-upgraded-told"
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
 NOUVEAU, REINSTALL = Fix("keep-nouveau-out"), Fix("reinstall-driver")
-INSIDE = Fix("start-container-with-gpu", summary="If that is a container, start it with the GPU")
 
 
 class _Reason(NamedTuple):
@@ -83,7 +77,7 @@ def driver_not_loaded(
         f"loaded{reason.text}"
     )
     facts = (said.fact if said else "", "driver.module_loaded", reason.fact)
-    yield replace(Finding.error("kernel module nvidia", summary, facts, *reason.fixes), no_usable_gpu=True)
+    yield Finding.error("kernel module nvidia", summary, facts, *reason.fixes, no_usable_gpu=True)
 
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
@@ -97,24 +91,18 @@ def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
 def _reason(driver: Driver, system: System, symptoms: Symptoms) -> _Reason:
     if system.os == "windows":
         return _Reason("", "", (REINSTALL,))
-    return _printed(symptoms) or _read(driver, system, symptoms) or _in_words(symptoms)
+    every_usual_one = _Reason("", "", (LOAD, BUILD, NOUVEAU, ENROL, REINSTALL))
+    found = _said(symptoms, *PRINTED) or _read(driver, system, symptoms) or _said(symptoms, SECURE_BOOT, NEW_KERNEL)
+    return found or every_usual_one
 
 
-def _printed(symptoms: Symptoms) -> _Reason | None:
-    """Return the reason by what the kernel and programs print."""
-    for said in of_kind(symptoms, "nvrm-legacy-gpu"):
-        branch = said.names.get("branch", "")
-        text = f": it no longer supports this GPU, branch R{branch} does"
-        return _Reason(text, said.fact, (Fix("install-legacy-driver", branch=branch),))
-    for said in of_kind(symptoms, "nvrm-gpu-not-in-release"):
-        text = f": release {said.names.get('driver', '')} does not support this GPU"
-        return _Reason(text, said.fact, (Fix("update-driver"), Fix("install-legacy-driver")))
-    for said in of_kind(symptoms, "kernel-module-key-rejected"):
-        return _Reason(": Secure Boot refuses it", said.fact, (ENROL,))
-    for said in of_kind(symptoms, "nvidia-device-node-missing"):
-        node = said.names.get("node", "its device node")
-        return _Reason(f": {node} is missing", said.fact, (Fix("make-device-nodes"), LOAD, BUILD, INSIDE))
-    return None
+def _said(symptoms: Symptoms, *kinds: str) -> _Reason | None:
+    """Return the reason by the first of these kinds of messages: their rows have the end of the sentence."""
+    said = first(*(of_kind(symptoms, kind) for kind in kinds))
+    if said is None:
+        return None
+    (found,) = answers((said,), "driver-not-loaded")
+    return _Reason(found.summary, said.fact, found.fixes)
 
 
 def _read(driver: Driver, system: System, symptoms: Symptoms) -> _Reason | None:
@@ -139,13 +127,3 @@ def _read(driver: Driver, system: System, symptoms: Symptoms) -> _Reason | None:
     if driver.module_built_for_kernel and driver.nouveau_loaded is False:
         return _Reason("", "", (LOAD,))
     return None
-
-
-def _in_words(symptoms: Symptoms) -> _Reason:
-    """Return the reason by what the user writes; without that every usual one is answered."""
-    for said in of_kind(symptoms, SECURE_BOOT):
-        text = ", and the report speaks of Secure Boot, which refuses a module whose key is not enrolled"
-        return _Reason(text, said.fact, (ENROL, LOAD, BUILD))
-    for said in of_kind(symptoms, NEW_KERNEL):
-        return _Reason(", and the kernel was upgraded", said.fact, (BUILD, REINSTALL, LOAD))
-    return _Reason("", "", (LOAD, BUILD, NOUVEAU, ENROL, REINSTALL))
