@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import Features, device_capability, features, has_tensor_cores
-from gpudoctor.model import ComputeCapability, Device, Finding, Fix, Severity, Symptom, known_facts
+from gpudoctor.model import ComputeCapability, Device, Devices, Finding, Fix, Severity, Symptom, known_facts
 from gpudoctor.registry import Skip, check, known, reachable
 from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -12,7 +12,7 @@ NAMED = ("gpu-named-without-tensor-cores", "gpu-named-gtx-16")
 
 
 @check(family="precision", explains=("fp16-nan",))
-def amp_unsupported(devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None) -> Iterator[Finding]:
+def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Iterator[Finding]:
     """Mixed precision gains no speed on a device without tensor cores, or fails on the device that was asked.
 
     Why: autocast has no check of the compute capability. On Pascal 6.1 fp16 arithmetic runs at 1/64 of the fp32 rate,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data import bf16_support, features, is_minor_turing
-from gpudoctor.model import Device, Finding, Fix, KnownGpu, Severity, Symptom, TorchRuntime, described
+from gpudoctor.model import Devices, Finding, Fix, KnownGpu, Severity, Symptom, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -15,7 +15,7 @@ REFUSED = ("bf16-device-refused", "bf16-autocast-refused", "bf16-setup-refused",
 def bf16_unsupported(
     known_gpus: tuple[KnownGpu, ...],
     torch_runtime: TorchRuntime | None = None,
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The device has no bf16 arithmetic.

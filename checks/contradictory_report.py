@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import device_capability, first_driver
-from gpudoctor.model import Contradiction, Device, Driver, Finding, Fix, Place
+from gpudoctor.model import Contradiction, Device, Devices, Driver, Finding, Fix, Place
 from gpudoctor.registry import check, skip_unless
 
 # Where WSL and a container are concerned a report often shows both sides, each with a system and a Python of its own.
@@ -12,10 +12,7 @@ OF_TWO_SIDES = ("system.", "python.")
 
 @check(family="tool")
 def contradictory_report(
-    place: Place,
-    contradictions: tuple[Contradiction, ...],
-    devices: tuple[Device, ...] | None = None,
-    driver: Driver = Driver(),
+    place: Place, contradictions: tuple[Contradiction, ...], devices: Devices = None, driver: Driver = Driver()
 ) -> Iterator[Finding]:
     """The report gives two values for one fact, or facts that cannot be of one machine.
 

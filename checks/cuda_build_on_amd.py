@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.model import AmdGpu, CudaIntent, Device, Finding, Fix, Pytorch, Severity, System
+from gpudoctor.model import AmdGpu, CudaIntent, Devices, Finding, Fix, Pytorch, Severity, System
 from gpudoctor.registry import DRIVER_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
@@ -25,7 +25,7 @@ def cuda_build_on_amd(
     amd_gpu: AmdGpu,
     cuda_intent: CudaIntent,
     system: System = System(),
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """PyTorch is built for NVIDIA's CUDA, and the GPU is an AMD GPU.
@@ -45,12 +45,8 @@ def cuda_build_on_amd(
             fact, target = amd_gpu.fact, amd_gpu.targets[0]
         if fact:
             name = f"{amd_gpu.product or 'an AMD GPU'}{f' ({target})' if target else ''}"
-            yield Finding.error(
-                "PyTorch",
-                f"{pytorch.label} asks for NVIDIA's CUDA, and the GPU is {name}",
-                (asked[0].fact, fact),
-                Fix("install-torch-for-rocm", target=target),
-            )
+            summary = f"{pytorch.label} asks for NVIDIA's CUDA, and the GPU is {name}"
+            yield Finding.error("PyTorch", summary, (asked[0].fact, fact), Fix("install-torch-for-rocm", target=target))
             return
     skip_unless(known(pytorch.build, "torch.build") == "cuda", "PyTorch is not a CUDA build")
     system, targets = known(system, "system"), amd_gpu.targets

@@ -77,13 +77,11 @@ def cuda_libs_conflict(cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms
         raise Skip("toolkit.library_path_libraries is unknown")
     elif cuda_libraries.shadowing:
         more = f" and {len(cuda_libraries.shadowing) - 1} more" if len(cuda_libraries.shadowing) > 1 else ""
-        yield Finding.advice(
-            "LD_LIBRARY_PATH",
+        summary = (
             f"LD_LIBRARY_PATH leads to {cuda_libraries.shadowing[0]}{more}, which come before the libraries of "
-            "the wheels",
-            cuda_libraries.shadowing_facts[:5],
-            UNSET,
+            "the wheels"
         )
+        yield Finding.advice("LD_LIBRARY_PATH", summary, cuda_libraries.shadowing_facts[:5], UNSET)
 
 
 def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:

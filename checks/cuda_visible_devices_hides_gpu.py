@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, DeviceChoice, Finding, Fix, Gpu, Origin, Pytorch, Symptom, VisibleDevices
+from gpudoctor.model import DeviceChoice, Devices, Finding, Fix, Gpu, Origin, Pytorch, Symptom, VisibleDevices
 from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
@@ -16,7 +16,7 @@ def cuda_visible_devices_hides_gpu(
     visible_devices: VisibleDevices,
     pytorch: Pytorch,
     gpu: Gpu,
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there.

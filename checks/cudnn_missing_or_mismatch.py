@@ -79,13 +79,9 @@ def cudnn_missing_or_mismatch(
         leads = f", and LD_LIBRARY_PATH leads to {cuda_libraries.cudnn_path}" if on_path else ""
         yield Finding.error("cuDNN", f"PyTorch cannot use cuDNN: {text}{leads}", (failed.fact, *on_path), *fixes)
     elif missing:
-        yield Finding.of(
-            Severity.WARNING if pytorch.import_error == "" else Severity.ERROR,
-            "cuDNN",
-            f"PyTorch needs {missing[0]}, which the loader cannot find",
-            ("torch.missing_libraries",),
-            Fix("reinstall-torch"),
-        )
+        severity = Severity.WARNING if pytorch.import_error == "" else Severity.ERROR
+        summary = f"PyTorch needs {missing[0]}, which the loader cannot find"
+        yield Finding.of(severity, "cuDNN", summary, ("torch.missing_libraries",), Fix("reinstall-torch"))
     else:
         known(torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
         loaded = torch_runtime.cudnn_version

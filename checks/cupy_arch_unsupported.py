@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import runs_on, toolkit_span
-from gpudoctor.model import Compiler, ComputeCapability, Cupy, CupyStatus, Device, Finding, Fix, Gpu, Nvrtc, Severity
+from gpudoctor.model import Compiler, ComputeCapability, Cupy, CupyStatus, Devices, Finding, Fix, Gpu, Nvrtc, Severity
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
@@ -14,7 +14,7 @@ def cupy_arch_unsupported(
     nvrtc: Nvrtc,
     gpu: Gpu,
     cupy: Cupy = Cupy(),
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The NVRTC that CuPy uses does not compile for the device's compute capability.

@@ -24,12 +24,8 @@ def cupy_missing(
     refused = of_kind(symptoms, "cupy-not-accessible")
     other_cause = of_kind(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
     if refused and not other_cause and not cupy.distributions and gpu.name != "":
-        yield Finding.error(
-            "cupy",
-            "spaCy finds no CuPy that can use the GPU, and the report names none",
-            (refused[0].fact,),
-            Fix("install-cupy-for-spacy"),
-        )
+        summary = "spaCy finds no CuPy that can use the GPU, and the report names none"
+        yield Finding.error("cupy", summary, (refused[0].fact,), Fix("install-cupy-for-spacy"))
         return
     if known(cupy_status.installed, "cupy.distributions"):
         return

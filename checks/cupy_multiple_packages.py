@@ -61,9 +61,5 @@ def _said(symptoms: Symptoms, *, fails: bool) -> Iterator[Finding]:
     # Those that the report mentions, whether they are installed or not.
     names = sorted({symptom.text.lower() for symptom in of_kind(symptoms, "cupy-distribution-named")})
     for symptom in of_kind(symptoms, "cupy-attribute-missing")[:1] if len(names) > 1 else ():
-        yield Finding.error(
-            "cupy",
-            f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {symptom.text}",
-            (symptom.fact,),
-            Fix("install-cupy", named=tuple(names)),
-        )
+        summary = f"CuPy lacks a part of itself, and {' and '.join(names)} install the same files: {symptom.text}"
+        yield Finding.error("cupy", summary, (symptom.fact,), Fix("install-cupy", named=tuple(names)))

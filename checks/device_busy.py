@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, DriverState, Finding, Fix, Origin
+from gpudoctor.model import Devices, DriverState, Finding, Fix, Origin
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
 
@@ -11,7 +11,7 @@ PROHIBITED = "prohibited"
 
 @check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable"))
 def device_busy(
-    origin: Origin, driver_state: DriverState, devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
+    origin: Origin, driver_state: DriverState, devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The device is busy or unavailable: its compute mode, or a process that hangs, lets no program compute.
 

@@ -41,12 +41,10 @@ def driver_capabilities_missing(
     if video:
         return
     if container_gpu.smi_alone:
-        yield Finding.error(
-            "container",
-            "nvidia-smi works in the container and CUDA does not: the container has the GPU but not libcuda (compute)",
-            container_gpu.smi_alone,
-            *FIXES,
+        summary = (
+            "nvidia-smi works in the container and CUDA does not: the container has the GPU but not libcuda (compute)"
         )
+        yield Finding.error("container", summary, container_gpu.smi_alone, *FIXES)
         return
     skip_unless(known(system.container, "system.container"), "this is not a container")
     skip_unless(not place.in_wsl, "WSL mounts every library of the driver")

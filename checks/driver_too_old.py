@@ -8,6 +8,7 @@ from gpudoctor.model import (
     Consumers,
     CudaVersion,
     Device,
+    Devices,
     Driver,
     DriverState,
     DriverVersion,
@@ -27,7 +28,7 @@ def driver_too_old(
     driver_state: DriverState,
     pytorch: Pytorch,
     driver: Driver = Driver(),
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The driver is too old for the CUDA version that an installed library was built with.

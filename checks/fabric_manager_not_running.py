@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.model import Device, Driver, Finding, Fix, Place, Severity
+from gpudoctor.model import Device, Devices, Driver, Finding, Fix, Place, Severity
 from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -18,7 +18,7 @@ WAITING = ("in-progress", "not-started")
 
 @check(family="multi-gpu", explains=(*CUDA_FAILS, "nccl-p2p-problem"))
 def fabric_manager_not_running(
-    place: Place, driver: Driver = Driver(), devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
+    place: Place, driver: Driver = Driver(), devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The fabric manager of this NVSwitch machine does not run, or is of another version than the driver.
 

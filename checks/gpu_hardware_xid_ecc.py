@@ -24,18 +24,16 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
     if gpu_faults.not_started is not None:
         # The module nvidia stays loaded only if it found a GPU: nvidia_init_module in kernel-open/nvidia/nv.c.
         summary = "The driver is loaded, and nvidia-smi finds no device: it could not initialise the GPU"
-        facts = (gpu_faults.not_started.fact,)
+        facts: tuple[str, ...] = (gpu_faults.not_started.fact,)
         yield Finding.warning(
             "GPU", summary, facts, Fix("find-why-gpu-does-not-start"), Fix("reboot", summary=COLD_START)
         )
     of_programs = gpu_faults.of_programs
     if of_programs:
+        summary = f"The driver logged {_listed(of_programs)}, for which NVIDIA asks no reset of the device"
+        facts = tuple(sign.fact for sign in of_programs)
         yield Finding.advice(
-            "kernel log",
-            f"The driver logged {_listed(of_programs)}, for which NVIDIA asks no reset of the device",
-            (sign.fact for sign in of_programs),
-            Fix("find-illegal-memory-access"),
-            details={"xids": _xids(of_programs)},
+            "kernel log", summary, facts, Fix("find-illegal-memory-access"), details={"xids": _xids(of_programs)}
         )
     elif not (gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
         raise Skip("driver.xids and the memory errors of the devices are unknown")

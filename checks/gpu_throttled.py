@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Fix, known_facts
+from gpudoctor.model import Device, Devices, Finding, Fix, known_facts
 from gpudoctor.registry import check, known, reachable, settled
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
@@ -15,7 +15,7 @@ DEGREES_BELOW = 1  # nvidia-smi gives whole degrees, and the driver regulates to
 
 
 @check(family="device")
-def gpu_throttled(devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None) -> Iterator[Finding]:
+def gpu_throttled(devices: Devices = None, symptoms: Symptoms = None) -> Iterator[Finding]:
     """The clocks of a device are held down by heat or by its power supply.
 
     Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use. Where the

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Driver, Finding, Fix, Place, Pytorch
+from gpudoctor.model import Devices, Driver, Finding, Fix, Place, Pytorch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -19,11 +19,7 @@ LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-witho
     ),
 )
 def libcuda_not_on_linker_path(
-    place: Place,
-    pytorch: Pytorch,
-    driver: Driver = Driver(),
-    devices: tuple[Device, ...] | None = None,
-    symptoms: Symptoms = None,
+    place: Place, pytorch: Pytorch, driver: Driver = Driver(), devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """The driver's library libcuda is installed where the loader or the linker does not look.
 

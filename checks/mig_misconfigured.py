@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Device, Driver, Environment, Finding, Fix, Severity, TorchRuntime
+from gpudoctor.model import Device, Devices, Driver, Environment, Finding, Fix, Severity, TorchRuntime
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 from gpudoctor.symptoms.answers import answers
@@ -16,7 +16,7 @@ FIRST_BRANCH_WITH_SEVERAL = 570
 
 @check(family="multi-gpu", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu"))
 def mig_misconfigured(
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     driver: Driver = Driver(),
     environment: Environment = Environment(),
     torch_runtime: TorchRuntime = TorchRuntime(),
@@ -97,7 +97,7 @@ def _instance(index: int) -> tuple[Fix, Fix]:
     return Fix("create-mig-instance", index=index), Fix("turn-mig-off", index=index)
 
 
-def _by_commands(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iterator[Finding]:
+def _by_commands(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     """Yield what `nvidia-smi` said if the devices themselves are not shown."""
     none = first(of_kind(symptoms, "mig-no-devices"))
     if none is not None and not any(device.mig_enabled is not None for device in devices or ()):
@@ -105,7 +105,7 @@ def _by_commands(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iter
     yield from answers(symptoms, "mig-misconfigured")
 
 
-def _unseen(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iterator[Finding]:
+def _unseen(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     """Yield what a report says that speaks of MIG and of a device that is not found, without showing either."""
     named = first(of_kind(symptoms, "mig-in-use-told"))
     told = first(of_kind(symptoms, "device-missing-told"))
@@ -115,7 +115,7 @@ def _unseen(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iterator[
         yield _error(summary, "MIG", (named.fact, missing), Fix("list-mig-instances"), *_instance(0))
 
 
-def _unlisted(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iterator[Finding]:
+def _unlisted(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     """Yield where CUDA finds no device on GPUs that are all in MIG mode, of which the instances are not shown."""
     missing = _missing(symptoms)
     if devices and missing and all(device.mig_enabled and device.mig_uuids is None for device in devices):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.model import Device, Environment, Finding, Fix, Place, Severity, Symptom, System
+from gpudoctor.model import Devices, Environment, Finding, Fix, Place, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -42,7 +42,7 @@ LOG = _set("NCCL_DEBUG", "INFO", WHERE_IT_STOPS)
 @check(family="multi-gpu")
 def nccl_p2p_problem(
     place: Place,
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     environment: Environment = Environment(),
     system: System = System(),
     symptoms: Symptoms = None,

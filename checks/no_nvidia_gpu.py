@@ -45,12 +45,8 @@ def no_nvidia_gpu(
         yield _denied(gpu_need.denied, asked=gpu_need.asked is not False)
         return
     if place.is_mac and driver_state.not_found and not system.nvidia_gpus:
-        yield Finding.warning(
-            "GPU",
-            "A CUDA build of PyTorch runs on a Mac and finds no NVIDIA driver",
-            (driver_state.not_found.fact,),
-            Fix("leave-cuda-on-mac"),
-        )
+        summary = "A CUDA build of PyTorch runs on a Mac and finds no NVIDIA driver"
+        yield Finding.warning("GPU", summary, (driver_state.not_found.fact,), Fix("leave-cuda-on-mac"))
         return
     skip_unless(not place.in_wsl, "WSL shows no PCI bus")
     if known(system.nvidia_gpus, "system.pci_gpus"):

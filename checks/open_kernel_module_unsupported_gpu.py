@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.data import capability_of
 from gpudoctor.model import (
     ComputeCapability,
-    Device,
+    Devices,
     Driver,
     DriverState,
     Finding,
@@ -29,7 +29,7 @@ def open_kernel_module_unsupported_gpu(
     driver_state: DriverState,
     driver: Driver = Driver(),
     system: System = System(),
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The open kernel module of the driver does not support this GPU.
@@ -68,7 +68,7 @@ def _is_too_old(gpu: PciGpu) -> bool:
     return capability is not None and capability < FIRST_SUPPORTED
 
 
-def _is_listed(gpu: PciGpu, devices: tuple[Device, ...] | None) -> bool:
+def _is_listed(gpu: PciGpu, devices: Devices) -> bool:
     """Return whether NVML lists `gpu`; the domain of an address has four digits on the bus and eight in NVML."""
     address = gpu.address.lower()[-10:]
     return any((device.pci_address or "").lower()[-10:] == address for device in devices or ())

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import capability_of
-from gpudoctor.model import ComputeCapability, Device, Driver, DriverState, Finding, Fix, PciGpu, Place, System
+from gpudoctor.model import ComputeCapability, Devices, Driver, DriverState, Finding, Fix, PciGpu, Place, System
 from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
@@ -18,7 +18,7 @@ def proprietary_kernel_module_unsupported_gpu(
     driver_state: DriverState,
     driver: Driver = Driver(),
     system: System = System(),
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The proprietary kernel module of the driver does not support this GPU.

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import Device, Finding, Fix, Pytorch, System
+from gpudoctor.model import Devices, Finding, Fix, Pytorch, System
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx", "rocm-stack-incomplete"))
 def rocm_build_on_nvidia(
-    pytorch: Pytorch, system: System = System(), devices: tuple[Device, ...] | None = None, symptoms: Symptoms = None
+    pytorch: Pytorch, system: System = System(), devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch is built for AMD's ROCm, and the GPU is an NVIDIA GPU.
 

@@ -39,22 +39,16 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
         )
     elif reported is not None:
         named = (tf32.gpu,) if tf32.gpu is not None else ()
-        yield Finding.warning(
-            "TF32",
+        summary = (
             "Float32 results differ on a GPU with TF32, in which convolutions run by default in every release"
-            + "".join(f": {symptom.text}" for symptom in named),
-            (reported.fact, *(symptom.fact for symptom in (*named, *tf32.said))),
-            Fix("switch-tf32-off"),
-            Fix("forbid-tf32"),
+            + "".join(f": {symptom.text}" for symptom in named)
         )
+        facts = (reported.fact, *(symptom.fact for symptom in (*named, *tf32.said)))
+        yield Finding.warning("TF32", summary, facts, Fix("switch-tf32-off"), Fix("forbid-tf32"))
     if tf32.variables:
         users = " and ".join(USERS[name] for name in tf32.variables)
-        yield Finding.advice(
-            "environment",
-            f"{_set(tf32)}: {users} may run float32 products in TF32",
-            (f"environment.{name}" for name in tf32.variables),
-            *_unset(tf32),
-        )
+        summary = f"{_set(tf32)}: {users} may run float32 products in TF32"
+        yield Finding.advice("environment", summary, (f"environment.{name}" for name in tf32.variables), *_unset(tf32))
     elif tf32.default_of is None and reported is None:
         known(torch_runtime.precision_results, "torch_runtime.precision_results")
 

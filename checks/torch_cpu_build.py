@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data import features, runs_on, torch_builds, torch_releases
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.model import CudaIntent, Device, Finding, Fix, Gpu, Place, Pytorch, System
+from gpudoctor.model import CudaIntent, Device, Devices, Finding, Fix, Gpu, Place, Pytorch, System
 from gpudoctor.registry import check, known, skip_unless
 
 
@@ -14,7 +14,7 @@ def torch_cpu_build(
     gpu: Gpu,
     cuda_intent: CudaIntent,
     place: Place,
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     system: System = System(),
 ) -> Iterator[Finding]:
     """PyTorch is built without CUDA, on a machine with an NVIDIA GPU.

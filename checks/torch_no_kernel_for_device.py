@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data import toolkit_span
-from gpudoctor.model import Device, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels
+from gpudoctor.model import Devices, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels
 from gpudoctor.registry import Skip, check, known, skip_unless
 
 
 @check(family="torch", explains=("torch-wrong-results", "torch-cuda-unavailable", "fp16-nan"))
 def torch_no_kernel_for_device(
-    pytorch: Pytorch, torch_kernels: TorchKernels, origin: Origin, devices: tuple[Device, ...] | None = None
+    pytorch: Pytorch, torch_kernels: TorchKernels, origin: Origin, devices: Devices = None
 ) -> Iterator[Finding]:
     """PyTorch's build has no machine code and no PTX that runs on the GPU.
 

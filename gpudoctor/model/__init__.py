@@ -61,6 +61,7 @@ from gpudoctor.model.machine import (
     Device,
     DeviceFile,
     DeviceProcess,
+    Devices,
     Driver,
     PciGpu,
     System,
@@ -135,7 +136,8 @@ __all__ += [
 ]
 __all__ += ["shown_bytes"]
 __all__ += ["CopiedFiles", "Mounted", "ProjectImage", "RunningContainer", "UnmetRequirement"]
-__all__ += ["CudaDevice", "Device", "DeviceFile", "DeviceProcess", "Driver", "PciGpu", "System", "Xid", "known_facts"]
+__all__ += ["CudaDevice", "Device", "DeviceFile", "DeviceProcess", "Devices", "Driver", "PciGpu", "System", "Xid"]
+__all__ += ["known_facts"]
 __all__ += ["ranges"]
 __all__ += ["FingerprintPart", "FoundProfile", "fingerprint_memory", "fingerprint_value", "same_device", "same_memory"]
 __all__ += ["Fact"]

@@ -265,6 +265,10 @@ class Device:
         return f"GPU {self.nvml_index}" + (f" ({self.name})" if self.name else "")
 
 
+Devices = tuple[Device, ...] | None
+"""The NVIDIA devices: None if they are unknown, () if there are none."""
+
+
 def known_facts(path: str, device: Device | CudaDevice, *names: str) -> tuple[str, ...]:
     """Return the dotted paths of those fields that are known."""
     return tuple(f"{path}.{name}" for name in names if getattr(device, name) is not None)
