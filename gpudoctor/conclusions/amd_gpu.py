@@ -3,11 +3,11 @@
 import re
 
 from gpudoctor.data.rocm import gfx_target_of
-from gpudoctor.model import AmdGpu, Symptom, System
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.model import AmdGpu, System
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 
-def amd_gpu(system: System | None, symptoms: tuple[Symptom, ...] | None) -> AmdGpu:
+def amd_gpu(system: System | None, symptoms: Symptoms) -> AmdGpu:
     """Return the AMD GPU: its gfx targets by ROCm, else by the product that a report names.
 
     Graphics parts of processors are named next to NVIDIA GPUs too: only names whose gfx target is known count.

@@ -40,7 +40,7 @@ def container_gpu(
     driver: Driver | None,
     devices: tuple[Device, ...] | None,
     system: System | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> ContainerGpu:
     """Return whether the container has the GPU, by its device nodes, the driver, and what programs in it say."""
     container, driver = container or Container(), driver or Driver()

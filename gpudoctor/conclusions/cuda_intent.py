@@ -3,7 +3,7 @@
 import re
 
 from gpudoctor.model import CudaIntent, Gpu, Origin, Python, Symptom, Toolkit
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # A program asks for CUDA and does not get it.
 PROGRAM = (
@@ -15,11 +15,7 @@ CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
 
 
 def cuda_intent(
-    origin: Origin,
-    gpu: Gpu,
-    toolkit: Toolkit | None,
-    python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
+    origin: Origin, gpu: Gpu, toolkit: Toolkit | None, python: Python | None, symptoms: Symptoms
 ) -> CudaIntent:
     """Return what shows that CUDA or ROCm was asked for: words of a report, for a probe asks for CUDA itself."""
     said = pasted(symptoms)

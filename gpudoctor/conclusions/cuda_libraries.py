@@ -19,7 +19,7 @@ from gpudoctor.model import (
     Toolkit,
     TorchRuntime,
 )
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 # Those that name the library.
 NAMED = (
@@ -41,7 +41,7 @@ def cuda_libraries(
     pytorch: Pytorch,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> CudaLibraries:
     """Return what is wrong with CUDA's libraries, by what programs say and by what LD_LIBRARY_PATH leads to."""
     on_path = toolkit.library_path_libraries if toolkit is not None else None
@@ -68,7 +68,7 @@ def _fact(number: int) -> str:
 
 
 def _missing(
-    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None, symptoms: tuple[Symptom, ...] | None
+    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None, symptoms: Symptoms
 ) -> Symptom | None:
     """Return the message that a CUDA library cannot be opened, unless another check is for it.
 
@@ -85,7 +85,7 @@ def _missing(
     return summary[0] if summary else None
 
 
-def _missing_symbol(libraries: tuple[SharedLibrary, ...], symptoms: tuple[Symptom, ...] | None) -> MissingSymbol | None:
+def _missing_symbol(libraries: tuple[SharedLibrary, ...], symptoms: Symptoms) -> MissingSymbol | None:
     """Return the function that the loaded library does not have: another version of it was found first."""
     for symptom in of_kind(symptoms, "cuda-symbol-*"):
         name, function = symptom.names.get("library", ""), symptom.names["symbol"]
@@ -98,11 +98,7 @@ def _missing_symbol(libraries: tuple[SharedLibrary, ...], symptoms: tuple[Sympto
             stem=stem,
             loaded=loaded[0].names["path"] if loaded else "",
             on_path=libraries[first].path if first is not None else "",
-            facts=(
-                symptom.fact,
-                *(each.fact for each in loaded[:1]),
-                *((_fact(first),) if first is not None else ()),
-            ),
+            facts=(symptom.fact, *(each.fact for each in loaded[:1]), *((_fact(first),) if first is not None else ())),
         )
     return None
 
@@ -114,10 +110,7 @@ def stem_of(name: str) -> str:
 
 
 def _libcuda(
-    libraries: tuple[SharedLibrary, ...],
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    works: bool,
+    libraries: tuple[SharedLibrary, ...], driver: Driver | None, devices: tuple[Device, ...] | None, works: bool
 ) -> Libcuda | None:
     """Return the libcuda that is loaded if it is a stub or of a compatibility package."""
     if driver is not None and driver.libcuda_path is not None:

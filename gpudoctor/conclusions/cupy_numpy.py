@@ -2,7 +2,7 @@
 
 from gpudoctor.data import cupy_release
 from gpudoctor.model import Cupy, CupyNumpy, CupyStatus, PackageVersion, Python, Symptom
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 # The last CuPy that used a function which NumPy removed.
 # Source: "NumPy 2 support" in the release notes of CuPy 13.3; of NumPy 1.24, in those of CuPy 12.0.
@@ -10,12 +10,7 @@ LAST_WITH = {"compat": (13, 2)}
 LAST_WITH_OTHERS = (12, 3)
 
 
-def cupy_numpy(
-    cupy: Cupy | None,
-    cupy_status: CupyStatus,
-    python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
-) -> CupyNumpy:
+def cupy_numpy(cupy: Cupy | None, cupy_status: CupyStatus, python: Python | None, symptoms: Symptoms) -> CupyNumpy:
     """Return NumPy's version and what CuPy needs: by its metadata, else by the table of its releases."""
     version, version_fact = _numpy(cupy, python)
     requirement, requirement_fact = _requirement(cupy, cupy_status.version)
@@ -30,7 +25,7 @@ def cupy_numpy(
     )
 
 
-def _failure(version: PackageVersion | None, symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
+def _failure(version: PackageVersion | None, symptoms: Symptoms) -> Symptom | None:
     """Return the message in which CuPy fails because of NumPy or Python.
 
     If a function that NumPy removed is named without a file of CuPy, it counts if this CuPy still used it.

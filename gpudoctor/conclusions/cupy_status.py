@@ -1,14 +1,12 @@
 """CuPy, merged from its files and from its import."""
 
 from gpudoctor.data import removed_from_cupy
-from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion, Symptom
+from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion
 from gpudoctor.model.software import lacks_module
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
-def cupy_status(
-    cupy: Cupy | None, cupy_runtime: CupyRuntime | None, symptoms: tuple[Symptom, ...] | None
-) -> CupyStatus:
+def cupy_status(cupy: Cupy | None, cupy_runtime: CupyRuntime | None, symptoms: Symptoms) -> CupyStatus:
     """Return what is installed as CuPy, whether it works, and which part of it is missing."""
     there, runtime = cupy or Cupy(), cupy_runtime or CupyRuntime()
     built = runtime.build_cuda_version.major if runtime.build_cuda_version is not None else None
@@ -45,7 +43,7 @@ def works(cupy_runtime: CupyRuntime | None) -> bool:
     return bool(kernels) and not any(call.error for call in kernels)
 
 
-def removed_part(symptoms: tuple[Symptom, ...] | None, version: PackageVersion | None) -> str:
+def removed_part(symptoms: Symptoms, version: PackageVersion | None) -> str:
     """Return the part that the first error names, if this CuPy, or newer ones than the unknown one, removed it."""
     for symptom in of_kind(symptoms, "cupy-own-part-missing")[:1]:
         part = removed_from_cupy(f"{symptom.names['module']}.{symptom.names['attribute']}")

@@ -2,7 +2,7 @@
 
 from gpudoctor.data import last_driver_branch, supported_cuda
 from gpudoctor.model import CudaVersion, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
-from gpudoctor.symptoms import first, of_kind, with_code
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # PyTorch says so if cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
 NOT_FOUND = ("torch-no-driver", "libcuda-not-found", "cuda-driver-version-zero")
@@ -14,7 +14,7 @@ def driver_state(
     system: System | None,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> DriverState:
     """Return what the driver and the programs that use it show of it."""
     driver = driver or Driver()
@@ -47,7 +47,7 @@ def _answers(device: Device) -> bool:
     return any(value is not None for value in (*shown, device.temperature_celsius, device.performance_state))
 
 
-def _too_old(symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
+def _too_old(symptoms: Symptoms) -> Symptom | None:
     """Return the symptom that calls the driver too old, best one that names what the driver offers.
 
     FFmpeg names the driver that it needs also if it finds no libnvidia-encode: then that is what is wrong.

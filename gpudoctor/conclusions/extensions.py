@@ -10,17 +10,8 @@ from gpudoctor.data.packages import (
     distribution_of,
     extension_distributions,
 )
-from gpudoctor.model import (
-    BuiltExtension,
-    Extensions,
-    FailedExtension,
-    Package,
-    Project,
-    Python,
-    Requirement,
-    Symptom,
-)
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.model import BuiltExtension, Extensions, FailedExtension, Package, Project, Python, Requirement, Symptom
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 OWN = ("torch", "torchvision", "torchaudio", "torchtext")
 KINDS = (
@@ -38,7 +29,7 @@ KINDS = (
 )
 
 
-def extensions(python: Python | None, project: Project | None, symptoms: tuple[Symptom, ...] | None) -> Extensions:
+def extensions(python: Python | None, project: Project | None, symptoms: Symptoms) -> Extensions:
     """Return the extensions that are installed, that could not be loaded, and that are still to be compiled."""
     built = None
     if python is not None and python.packages is not None:
@@ -60,7 +51,7 @@ def _to_build(project: Project, python: Python) -> Requirement | None:
     return None
 
 
-def _failed(python: Python, symptoms: tuple[Symptom, ...] | None) -> Iterator[FailedExtension]:
+def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
     """Yield the extensions whose import failed in a report, each distribution once."""
     seen: set[str] = set()
     for symptom in of_kind(pasted(symptoms), *KINDS):

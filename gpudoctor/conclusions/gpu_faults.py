@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import xid_cause, xid_effect, xid_label
-from gpudoctor.model import Device, Driver, FaultSign, GpuFault, GpuFaults, Place, Symptom, Xid
-from gpudoctor.symptoms import first, of_kind, with_code
+from gpudoctor.model import Device, Driver, FaultSign, GpuFault, GpuFaults, Place, Xid
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 LOST_WORDS = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "requires restart"
 # Messages of a GPU that is lost, and of other faults. None of them says which GPU it is.
@@ -18,7 +18,7 @@ NVML_LOST = "nvml-15"  # NVML_ERROR_GPU_IS_LOST of nvml.h
 
 
 def gpu_faults(
-    driver: Driver | None, devices: tuple[Device, ...] | None, symptoms: tuple[Symptom, ...] | None, place: Place
+    driver: Driver | None, devices: tuple[Device, ...] | None, symptoms: Symptoms, place: Place
 ) -> GpuFaults:
     """Return the faults of each GPU, those of the devices of NVML first."""
     listed = devices or ()
@@ -86,7 +86,7 @@ def _has_counters(device: Device) -> bool:
     return any(fact is not None for fact in facts)
 
 
-def _reported(symptoms: tuple[Symptom, ...] | None, devices: tuple[Device, ...]) -> FaultSign | None:
+def _reported(symptoms: Symptoms, devices: tuple[Device, ...]) -> FaultSign | None:
     """Return the fault that a program or NVML reports, None if none does.
 
     The kernel log goes back to the start: while a device answers, a line without an Xid in it may be of the past.

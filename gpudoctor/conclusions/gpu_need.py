@@ -35,7 +35,7 @@ def gpu_need(
     toolkit: Toolkit | None,
     setups: tuple[SeenSetup, ...],
     project: Project | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> GpuNeed:
     """Return whether an NVIDIA GPU is asked for, and whether there is one.
 

@@ -1,8 +1,8 @@
 """Whether fp16 gives NaN or infinity, by what a report says and by the GPUs that are known for it."""
 
 from gpudoctor.data import is_minor_turing
-from gpudoctor.model import Device, HalfPrecision, Symptom, TorchRuntime
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.model import Device, HalfPrecision, TorchRuntime
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Messages that name fp16 themselves.
 CONCLUSIVE = (
@@ -18,7 +18,7 @@ FAULTY = ("gpu-named-gtx-16", "gpu-named-turing-minor")
 
 
 def half_precision(
-    torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None, symptoms: tuple[Symptom, ...] | None
+    torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None, symptoms: Symptoms
 ) -> HalfPrecision:
     """Return what shows that fp16 gives NaN, and on which GPUs that is known."""
     faulty = _faulty(torch_runtime, devices)

@@ -12,10 +12,9 @@ from gpudoctor.model import (
     KnownGpu,
     Nvrtc,
     Python,
-    Symptom,
     Toolkit,
 )
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 def nvrtc(
@@ -24,7 +23,7 @@ def nvrtc(
     cupy_runtime: CupyRuntime | None,
     toolkit: Toolkit | None,
     python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> Nvrtc:
     """Return what NVRTC refused, for which GPU, whether CuPy finds its library, and what that compiles for."""
     on_disk, unknown = _on_disk(cupy or Cupy(), toolkit or Toolkit(), python or Python())
@@ -54,7 +53,7 @@ def _on_disk(cupy: Cupy, toolkit: Toolkit, python: Python) -> tuple[bool | None,
     return (None, "what conda's packages hold") if python.environment == "conda" else (False, "")
 
 
-def named_gpus(symptoms: tuple[Symptom, ...] | None) -> tuple[KnownGpu, ...]:
+def named_gpus(symptoms: Symptoms) -> tuple[KnownGpu, ...]:
     """Return the GPU that the report names with the error, else the one whose capability was asked for."""
     for symptom in of_kind(symptoms, "nvrtc-architecture-device*"):
         name = symptom.names.get("device")

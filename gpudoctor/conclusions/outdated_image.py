@@ -17,7 +17,7 @@ DISTRIBUTIONS = {
 }
 
 
-def outdated_image(place: Place, project: Project | None, symptoms: tuple[Symptom, ...] | None) -> OutdatedImage:
+def outdated_image(place: Place, project: Project | None, symptoms: Symptoms) -> OutdatedImage:
     """Return what a report shows of the image: a required module that is missing in it, or a message about it."""
     stale = of_kind(symptoms, "docker-image-stale", "docker-not-rebuilt")
     missing = of_kind(symptoms, "python-module-missing", "torch-module-missing")

@@ -15,10 +15,9 @@ from gpudoctor.model import (
     ProbeReport,
     Proof,
     Pytorch,
-    Symptom,
     TorchRuntime,
 )
-from gpudoctor.symptoms import with_role
+from gpudoctor.symptoms import Symptoms, with_role
 
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 
@@ -32,7 +31,7 @@ def proof(
     driver: Driver | None,
     driver_state: DriverState,
     devices: tuple[Device, ...] | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
     reports: tuple[ProbeReport, ...],
 ) -> Proof:
     """Return what shows that the GPU works.
@@ -120,6 +119,6 @@ def _seen_by_cupy(status: CupyStatus, cupy: CupyRuntime) -> Iterator[str]:
         yield f"the report shows that {status.name or 'CuPy'} sees {cupy.device_count} GPU(s)"
 
 
-def _seen_by_programs(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+def _seen_by_programs(symptoms: Symptoms) -> Iterator[str]:
     for symptom in with_role(symptoms, "works")[:1]:
         yield f'the report shows that a program uses the GPU: "{symptom.text}"'

@@ -13,13 +13,12 @@ from gpudoctor.model import (
     Place,
     Python,
     Pytorch,
-    Symptom,
     System,
     Torch,
     TorchRuntime,
 )
 from gpudoctor.model.software import lacks_module
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # torch.version.cuda is None in every build that is not for CUDA.
 NO_CUDA_VERSION = "torch-version-cuda-none"
@@ -28,7 +27,7 @@ NO_CUDA_VERSION = "torch-version-cuda-none"
 def pytorch(
     torch: Torch | None,
     torch_runtime: TorchRuntime | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
     gpu: Gpu,
     place: Place,
     cuda_intent: CudaIntent,
@@ -94,9 +93,7 @@ def _default_has_no_cuda(read: Pytorch, system: System | None) -> bool:
     return os in (None, "windows") if read.version is None else not read.version.local and os == "windows"
 
 
-def merge_torch(
-    torch: Torch | None, torch_runtime: TorchRuntime | None, symptoms: tuple[Symptom, ...] | None = None
-) -> Pytorch:
+def merge_torch(torch: Torch | None, torch_runtime: TorchRuntime | None, symptoms: Symptoms = None) -> Pytorch:
     """Return PyTorch as its files show it, with what its import shows if the files do not. Nothing is inferred."""
     base, runtime = torch or Torch(), torch_runtime or TorchRuntime()
     version = base.version or runtime.version
@@ -136,9 +133,7 @@ def _installed(torch: Torch, runtime: TorchRuntime) -> tuple[bool | None, str]:
     return (True if there else None), fact
 
 
-def _build(
-    runtime: TorchRuntime, local: str, version_fact: str, symptoms: tuple[Symptom, ...] | None
-) -> tuple[str | None, str]:
+def _build(runtime: TorchRuntime, local: str, version_fact: str, symptoms: Symptoms) -> tuple[str | None, str]:
     """Return the kind of build by what PyTorch said of itself, else by the local part of its version, and the fact."""
     if runtime.cuda_version is not None or CudaVersion.of_tag(local) is not None:
         return "cuda", "torch_runtime.cuda_version" if runtime.cuda_version is not None else version_fact

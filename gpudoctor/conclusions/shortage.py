@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpudoctor.model import Device, Shortage, Symptom
-from gpudoctor.symptoms import of_kind
+from gpudoctor.symptoms import Symptoms, of_kind
 
 # What a CUDA context takes besides the allocator, with room to spare: below it nothing is known of other processes.
 CONTEXT_BYTES = 1.5 * 2**30
@@ -32,7 +32,7 @@ LARGE = (
 )
 
 
-def shortage(symptoms: tuple[Symptom, ...] | None, devices: tuple[Device, ...] | None) -> Shortage:
+def shortage(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Shortage:
     """Return the shortage that the messages show: the one with most numbers, of the device before that of the host."""
     found = [_shortage(symptom, devices) for symptom in of_kind(symptoms, *KINDS)]
     return max(found, key=_weight, default=Shortage())
@@ -48,11 +48,7 @@ def _weight(shortage: Shortage) -> tuple[int, int]:
 def _shortage(message: Symptom, devices: tuple[Device, ...] | None) -> Shortage:
     names, kind = message.names, message.kind
     said = Shortage(
-        kind=kind,
-        library=message.library,
-        text=message.text,
-        fact=message.fact,
-        certain=kind not in (*KILLED, *UNSURE),
+        kind=kind, library=message.library, text=message.text, fact=message.fact, certain=kind not in (*KILLED, *UNSURE)
     )
     tried = _first(names, "tried", "asked", "size", "wanted", "buffer")
     if kind in KILLED:

@@ -3,17 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.numerics import has_tf32_error
-from gpudoctor.model import (
-    ComputeCapability,
-    Environment,
-    KnownGpu,
-    Pytorch,
-    Symptom,
-    Tf32,
-    Tf32Product,
-    TorchRuntime,
-)
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.model import ComputeCapability, Environment, KnownGpu, Pytorch, Symptom, Tf32, Tf32Product, TorchRuntime
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 FIRST_WITH_TF32 = ComputeCapability(8, 0)  # Source: NVIDIA A100 whitepaper
 # Each allows or forces TF32 if it is 1. Source: aten/src/ATen/Context.cpp of PyTorch; CuPy's reference of its
@@ -29,7 +20,7 @@ def tf32(
     pytorch: Pytorch,
     known_gpus: tuple[KnownGpu, ...],
     environment: Environment | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> Tf32:
     """Return what shows that float32 products run in TF32."""
     gpu = first(of_kind(symptoms, "gpu-named-ampere"))
@@ -63,7 +54,7 @@ def _by_default(runtime: TorchRuntime | None, pytorch: Pytorch) -> bool:
     return not switched_off and (pytorch.build == "cuda" or pytorch.cuda_version is not None)
 
 
-def _said(symptoms: tuple[Symptom, ...] | None) -> tuple[Symptom, ...]:
+def _said(symptoms: Symptoms) -> tuple[Symptom, ...]:
     """Return what names TF32, or both a float32 product and a device without TF32 that it is compared with."""
     named = of_kind(symptoms, "tf32-mentioned")[:1] or of_kind(symptoms, "float32-error-like-tf32")[:1]
     product = of_kind(symptoms, "float32-product-told")[:1]

@@ -18,7 +18,7 @@ from gpudoctor.model import (
     TorchKernels,
 )
 from gpudoctor.model.record import record
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # What CUDA says at the first kernel, of PyTorch or of an extension, and libraries with kernels for other GPUs.
 FAILED = ("torch-no-kernel-image", "torch-invalid-device-function", "kernel-built-for-other-device")
@@ -43,7 +43,7 @@ def torch_kernels(
     nvrtc: Nvrtc,
     origin: Origin,
     system: System | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> TorchKernels:
     """Return for which GPUs the build has machine code: as read from it, else as the table knows its release."""
     own = tuple(found for found in symptoms or () if not found.fact.startswith("cupy_runtime"))

@@ -1,18 +1,14 @@
 """How much it matters whether PyTorch is there."""
 
-from gpudoctor.model import Cupy, Gpu, Project, Python, Requirement, Severity, Symptom, TorchNeed
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.model import Cupy, Gpu, Project, Python, Requirement, Severity, TorchNeed
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # Libraries other than PyTorch and CuPy for which people have a GPU.
 OTHER_FRAMEWORKS = ("tensorflow*", "tf-nightly*", "jax", "jaxlib", "onnxruntime*", "numba", "cudf*", "cuml*")
 
 
 def torch_need(
-    project: Project | None,
-    gpu: Gpu,
-    cupy: Cupy | None,
-    python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
+    project: Project | None, gpu: Gpu, cupy: Cupy | None, python: Python | None, symptoms: Symptoms
 ) -> TorchNeed:
     """Return what asks for PyTorch: the project, a program that imports it, or a GPU that nothing else uses."""
     missing = of_kind(pasted(symptoms), "torch-module-missing", "torch-said-missing")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from gpudoctor.data import torch_releases
 from gpudoctor.data.torch_wheels import pythons_of, release_of, torch_of, torch_platform, torch_variants, was_built
 from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # The one that says most comes first: "pip-no-match" repeats what "pip-no-version" says with the versions available.
 _FAILURES = (
@@ -19,7 +19,7 @@ _OF_TORCH = ("torch", "pytorch", "torchvision", "torchaudio")
 _WITHOUT_WHEELS = ("win32", "linux_i686", "linux_armv7l")
 
 
-def torch_request(symptoms: tuple[Symptom, ...] | None, python: Python | None, system: System | None) -> TorchRequest:
+def torch_request(symptoms: Symptoms, python: Python | None, system: System | None) -> TorchRequest:
     """Return what an installer was asked for and did not find."""
     said = pasted(symptoms)
     message = next((found[0] for kind in _FAILURES if (found := of_kind(said, kind))), None)

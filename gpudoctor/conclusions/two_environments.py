@@ -1,7 +1,7 @@
 """What a report shows of a second Python environment: a package is in one, and the program runs in the other."""
 
 from gpudoctor.model import Contradiction, Cupy, Python, Symptom, Torch, TorchRequest, TwoEnvironments
-from gpudoctor.symptoms import of_kind, pasted
+from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 
 def two_environments(
@@ -10,7 +10,7 @@ def two_environments(
     cupy: Cupy | None,
     torch_request: TorchRequest,
     contradictions: tuple[Contradiction, ...] | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> TwoEnvironments:
     """Return what shows that two environments are in use; nothing is concluded from one alone."""
     said = pasted(symptoms)

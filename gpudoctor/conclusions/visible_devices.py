@@ -3,18 +3,8 @@
 import re
 from dataclasses import replace
 
-from gpudoctor.model import (
-    Device,
-    DeviceChoice,
-    Driver,
-    DriverState,
-    Environment,
-    Symptom,
-    System,
-    TorchRuntime,
-    VisibleDevices,
-)
-from gpudoctor.symptoms import of_kind, with_code
+from gpudoctor.model import Device, DeviceChoice, Driver, DriverState, Environment, System, TorchRuntime, VisibleDevices
+from gpudoctor.symptoms import Symptoms, of_kind, with_code
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
 AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", NVIDIA)
@@ -27,7 +17,7 @@ def visible_devices(
     driver_state: DriverState,
     system: System | None,
     torch_runtime: TorchRuntime | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> VisibleDevices:
     """Return what each variable leaves visible, and whether programs find devices."""
     runtime = torch_runtime or TorchRuntime()
@@ -58,7 +48,7 @@ def _sees_too_few(value: str, runtime: TorchRuntime) -> bool:
     return runtime.device_count < len(value.split(","))
 
 
-def _seen_elsewhere(runtime: TorchRuntime, symptoms: tuple[Symptom, ...] | None) -> tuple[str, tuple[str, ...]]:
+def _seen_elsewhere(runtime: TorchRuntime, symptoms: Symptoms) -> tuple[str, tuple[str, ...]]:
     """Return a GPU that PyTorch names in one program of a report, if it finds none in another."""
     none = of_kind(symptoms, "torch-no-gpus")
     if not none or not runtime.device_names or runtime.available:

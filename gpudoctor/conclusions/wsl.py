@@ -2,7 +2,7 @@
 
 import re
 
-from gpudoctor.model import Driver, DriverState, Symptom, System, TorchRuntime, Wsl
+from gpudoctor.model import Driver, DriverState, System, TorchRuntime, Wsl
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Source: https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl
@@ -22,7 +22,7 @@ def wsl(
     driver: Driver | None,
     driver_state: DriverState,
     torch_runtime: TorchRuntime | None,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> Wsl:
     """Return what is known of the driver in WSL, and of what keeps it out."""
     available = torch_runtime.available if torch_runtime is not None else None
