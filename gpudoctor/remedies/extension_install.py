@@ -1,6 +1,6 @@
 """Getting a build of a compiled extension that fits the installed PyTorch."""
 
-from gpudoctor.model import Package, Python, Pytorch, Remedy, System
+from gpudoctor.model import Fix, Package, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.fixes import fix
 
@@ -18,7 +18,9 @@ SOURCES = {
 
 
 @fix
-def replace_extension(*, package: Package, pytorch: Pytorch, python: Python | None, system: System | None) -> Remedy:
+def replace_extension(
+    *, package: Package, pytorch: Pytorch, python: Python | None, system: System | None
+) -> Remedy | Fix:
     """Return how to replace an installed extension by one that is built for the installed PyTorch."""
     name, version = package.name, package.version
     module = name.replace("-", "_")
@@ -36,26 +38,19 @@ def replace_extension(*, package: Package, pytorch: Pytorch, python: Python | No
                 verify,
             ),
         )
-    return Remedy(
-        summary=f"Install the wheel of {name} that is built for PyTorch {pytorch.described}, or compile it here"
-    )
+    return Fix("compile-or-find-wheel", name=name, described=pytorch.described)
 
 
 @fix
 def reinstall_extension(
     *, name: str, pytorch: Pytorch, python: Python | None, system: System | None
-) -> tuple[Remedy, ...]:
+) -> tuple[Remedy | Fix, ...]:
     """Return how to get a build of the extension that fits the installed PyTorch."""
     environment = environment_of(python, system)
     target = f"PyTorch {pytorch.described}" if pytorch.version is not None else "the installed PyTorch"
     show = python_command(python, "-c", SHOW)
     if name in ("torch_extensions", "deepspeed"):
-        return (
-            Remedy(
-                summary=f"Remove what was compiled for another PyTorch: it is rebuilt for {target} at the next start",
-                commands=("rm -rf ~/.cache/torch_extensions", show),
-            ),
-        )
+        return (Fix("remove-compiled-extensions", target=target),)
     if name in PYG:
         return (_pyg(name, pytorch, environment, show),)
     if name == "mmcv":
@@ -74,13 +69,7 @@ def reinstall_extension(
     if name in ("vllm", "xformers", "torchtext", "sgl-kernel", "torchao"):
         return _with_its_torch(name, pytorch, python, environment, target)
     if not name:
-        return (
-            Remedy(
-                summary=f"Reinstall the extension as a wheel built for {target}, or rebuild it: pip uninstall it, then "
-                "pip install --no-build-isolation --no-cache-dir --no-deps, with the nvcc of torch.version.cuda",
-                commands=(show,),
-            ),
-        )
+        return (Fix("reinstall-some-extension", target=target),)
     source = SOURCES.get(name, name)
     module = name.replace("-", "_")
     return (
@@ -95,7 +84,7 @@ def reinstall_extension(
             ),
             reference="https://github.com/Dao-AILab/flash-attention/releases" if name == "flash-attn" else None,
         ),
-        Remedy(summary=f"Or install the PyTorch for which the installed {name} was built", commands=(show,)),
+        Fix("install-torch-of-extension", name=name),
     )
 
 
@@ -115,12 +104,7 @@ def _with_its_torch(
             commands=(
                 environment.uninstall([name]),
                 environment.install(["--no-cache-dir", name, *options]),
-                python_command(
-                    python,
-                    "-m",
-                    "xformers.info" if name == "xformers" else "pip",
-                    *([] if name == "xformers" else ["check"]),
-                ),
+                python_command(python, "-m", *(["xformers.info"] if name == "xformers" else ["pip", "check"])),
             ),
         ),
     )

@@ -1,10 +1,15 @@
-"""Installing and removing Python packages in the environment diagnosed."""
+"""Installing and removing Python packages, and which one stays of those that do not go together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from gpudoctor.model import Python, Remedy
+from gpudoctor.data.packages import FIRST_TORCH_WITH_NUMPY_2
+from gpudoctor.model import Fix, Python, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.torch_install import reinstall_torch
+
+SHOW_PROVIDERS = "import onnxruntime; print(onnxruntime.get_available_providers())"
 
 
 @fix
@@ -42,3 +47,67 @@ def removals(environment: Environment, python: Python | None, names: Sequence[st
     by_pip = [name for name in names if name not in by_conda]
     commands = [environment.conda("remove", by_conda)] if by_conda else []
     return [*commands, environment.uninstall(by_pip)] if by_pip else commands
+
+
+@fix
+def keep_one_distribution(
+    *, names: Sequence[str], keep: str, requirement: str = "", show: str = SHOW_PROVIDERS, python: Python | None
+) -> Remedy:
+    """Return how to keep one of several distributions of a module. requirement: of `keep`, with its version."""
+    return install_packages(
+        python=python,
+        remove=tuple(names),
+        requirements=(requirement or keep,),
+        summary=f"Remove {' and '.join(names)}, then install {keep} alone",
+        verify=show,
+    )
+
+
+@fix
+def keep_one_torch(*, python: Python | None, system: System | None, torch: Torch | None) -> Remedy:
+    """Return how to keep the PyTorch that pip installed last, which is the one that is imported."""
+    environment = environment_of(python, system)
+    from_pip = replace(torch, conda_build="", conda_cpuonly=False) if torch is not None else None
+    again = reinstall_torch(python=python, system=system, pytorch=from_pip)
+    remove = [environment.uninstall(["torch"])]
+    if environment.conda_prefix and torch is not None and torch.conda_build:
+        remove.append(environment.conda("remove", ["--force", "pytorch"]))
+    return Remedy(
+        summary="Remove PyTorch with both tools, then install it once, with pip",
+        commands=(*remove, *again.commands) if again.commands else (),
+        reference=again.reference,
+    )
+
+
+@fix
+def install_jax(*, name: str, built_with: str, python: Python | None) -> Remedy:
+    """Return how to install JAX with the CUDA libraries that it was built with, by the version of one of them.
+
+    name: "cuBLAS". built_with: 120205 for cuBLAS 12.2.5, 12020 for CUDA 12.2. JAX has wheels for CUDA 12 and 13.
+    """
+    # Their major versions count one less than CUDA's: cuFFT 11 belongs to CUDA 12.
+    number = int(built_with[:2]) + (1 if name in ("cuFFT", "cuSOLVER") else 0)
+    major = 13 if number == 13 else 12
+    return install_packages(
+        python=python,
+        requirements=("--upgrade", f"jax[cuda{major}]"),
+        summary=f"Install JAX with the CUDA libraries it needs, as wheels (nvidia-*-cu{major})",
+        verify="import jax; print(jax.devices())",
+    )
+
+
+@fix
+def update_for_numpy_2(*, pytorch: Pytorch | None) -> Fix:
+    """Return what to update so that it runs with NumPy 2."""
+    version = pytorch.version if pytorch is not None else None
+    of_torch = version is not None and version.release < FIRST_TORCH_WITH_NUMPY_2
+    return Fix("update-torch-for-numpy-2" if of_torch else "update-module-for-numpy-2")
+
+
+@fix
+def system_library_for_extension(*, asks: str, python: Python | None, system: System | None) -> tuple[Fix, ...]:
+    """Return how to get a package that runs with this system's libraries. asks: "GLIBC_2.32", "GLIBCXX_3.4.32"."""
+    if asks.startswith("GLIBC_"):
+        return Fix("rebuild-for-this-system"), Fix("use-newer-distribution")
+    in_conda = environment_of(python, system).conda_prefix
+    return Fix("update-conda-libstdcxx" if in_conda else "find-newer-libstdcxx"), Fix("rebuild-for-this-system")

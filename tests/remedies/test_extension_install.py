@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Package, PackageVersion, Python, Pytorch, System
-from gpudoctor.remedies.extension_install import reinstall_extension, replace_extension
+from gpudoctor.model import CudaVersion, Fix, Package, PackageVersion, Python, Pytorch, System
+from tests.remedies.made import made, made_one
 
 PYTHON = Python(executable="/v/bin/python", environment="venv", installer="pip")
 LINUX = System(os="linux")
@@ -22,13 +22,13 @@ LIKELY_CPU = Pytorch(installed=True, version=PackageVersion("2.4.1"), build="cpu
 
 
 def commands(name: str, pytorch: Pytorch = TORCH) -> list[str]:
-    remedies = reinstall_extension(name=name, pytorch=pytorch, python=PYTHON, system=LINUX)
+    remedies = made(Fix("reinstall-extension", name=name), pytorch=pytorch, python=PYTHON, system=LINUX)
     return [command for remedy in remedies for command in remedy.commands]
 
 
 def replaced(name: str, pytorch: Pytorch = TORCH) -> tuple[str, ...]:
     package = Package(name=name, version=PackageVersion("2.6.3+cu123torch2.3"))
-    return replace_extension(package=package, pytorch=pytorch, python=PYTHON, system=LINUX).commands
+    return made_one(Fix("replace-extension", package=package), pytorch=pytorch, python=PYTHON, system=LINUX).commands
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_is_compiled_at_run_time_is_deleted(name: str) -> None:
 
 
 def test_an_unknown_extension_is_described() -> None:
-    (remedy,) = reinstall_extension(name="", pytorch=TORCH, python=PYTHON, system=LINUX)
+    (remedy,) = made(Fix("reinstall-extension", name=""), pytorch=TORCH, python=PYTHON, system=LINUX)
     assert "PyTorch 2.4.1+cu121 (CUDA 12.1), C++11 ABI off" in remedy.summary
-    (remedy,) = reinstall_extension(name="", pytorch=Pytorch(), python=PYTHON, system=LINUX)
+    (remedy,) = made(Fix("reinstall-extension", name=""), pytorch=Pytorch(), python=PYTHON, system=LINUX)
     assert "the installed PyTorch" in remedy.summary

@@ -1,23 +1,101 @@
-"""The CUDA toolkit that compiles extensions: choosing it, installing it, and a PyTorch that fits it."""
+"""What extensions and Triton's kernels are compiled with: toolkit, compiler, headers, and a way to find PyTorch."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data import first_toolkit, last_toolkit, torch_builds
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Python, Remedy, System, Toolkit
+from gpudoctor.data.cuda_libraries import first_toolkit_for_gcc
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Fix, Python, Pytorch, Remedy, System, Toolkit
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import install_torch
-from gpudoctor.remedies.variables import set_variable
 
 ARCHIVE = "https://developer.nvidia.com/cuda-toolkit-archive"
-_APT = ("ubuntu", "debian")
+APT = ("ubuntu", "debian")
+POLICY = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy"
+# What a build without isolation must find installed. Source: flash-attention, README, "Installation and features".
+BUILD_TOOLS = ("setuptools", "wheel", "packaging", "ninja")
+REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-isolation"
+
+
+def is_windows(system: System | None) -> bool:
+    """Return whether the machine is known to run Windows."""
+    return system is not None and system.os == "windows"
+
+
+@fix
+def install_python_headers(*, python: Python | None, system: System | None) -> tuple[Fix, ...]:
+    """Return how to install the development files of Python."""
+    release = ".".join(map(str, python.version.release[:2])) if python is not None and python.version else ""
+    linux = Fix("install-apt-python-headers", package=f"python{release or '3'}-dev")
+    windows = Fix("copy-python-headers")
+    return (windows,) if is_windows(system) else (linux, windows)
+
+
+@fix
+def install_compiler(*, visual_studio: bool = False, python: Python | None, system: System | None) -> tuple[Fix, ...]:
+    """Return how to install a compiler. visual_studio: cl.exe is the one that is missing."""
+    linux: tuple[Fix, ...] = ()
+    if not is_windows(system):
+        linux = (Fix("install-conda-gcc" if environment_of(python, system).conda_prefix else "install-system-gcc"),)
+    may_be_windows = is_windows(system) or visual_studio or system is None or system.os is None
+    return (*linux, *((Fix("install-visual-studio-build-tools"),) if may_be_windows else ()))
+
+
+@fix
+def install_gcc(*, newest: int, python: Python | None, system: System | None) -> Fix:
+    """Return how to compile with a gcc that nvcc accepts.
+
+    PyTorch hands CC to nvcc as its host compiler, CMake takes CUDAHOSTCXX, nvcc itself NVCC_CCBIN for its -ccbin.
+    Source: torch/utils/cpp_extension.py; CMake's documentation of CUDAHOSTCXX; nvcc --help.
+    """
+    if environment_of(python, system).conda_prefix:
+        return Fix("install-older-conda-gcc", newest=newest)
+    by_apt = system is not None and system.distribution in APT
+    return Fix("install-older-apt-gcc" if by_apt else "install-older-gcc", newest=newest)
+
+
+@fix
+def newer_toolkit_for_compiler(*, gcc: str) -> Remedy:
+    """Return which newer toolkit accepts this version of gcc; "" for another compiler or an unknown version."""
+    major = int(gcc.partition(".")[0]) if gcc else None
+    first = first_toolkit_for_gcc(major) if major is not None else None
+    which = f"CUDA {first} or newer accepts gcc {major}" if first else "newer ones accept newer compilers"
+    return Remedy(
+        summary=f"Or install a newer CUDA toolkit ({which}), of the major version that PyTorch was built with",
+        reference=POLICY,
+    )
+
+
+@fix
+def build_without_isolation(
+    *, package: str, pytorch: Pytorch, python: Python | None, system: System | None
+) -> tuple[Remedy | Fix, ...]:
+    """Return how to build a package where its setup.py finds PyTorch. package: "" if it is unknown."""
+    environment = environment_of(python, system)
+    first = "" if pytorch.installed else ", after PyTorch is installed there"
+    name = package or "PACKAGE"
+    install = environment.install(["--no-build-isolation", name])
+    return (
+        Remedy(
+            summary=f"Build {package or 'it'} in the environment itself with --no-build-isolation{first}; the build "
+            "tools must then be installed too",
+            commands=(
+                *environment.setup,
+                python_command(python, "-c", "import torch; print(torch.__version__)"),
+                environment.install([*BUILD_TOOLS]),
+                *((install,) if package else ()),
+            ),
+            reference=REFERENCE,
+        ),
+        Fix("build-without-isolation-in-uv", name=name),
+    )
 
 
 @fix
 def use_toolkit(
     *, cuda: CudaVersion | None, toolkit: Toolkit | None, python: Python | None, system: System | None
-) -> Remedy:
+) -> Remedy | Fix:
     """Return how to compile with the toolkit of `cuda` (None: of PyTorch): one that is here, else how to install it."""
     fitting = [
         install
@@ -26,8 +104,8 @@ def use_toolkit(
     ]
     if fitting:
         nearest = max(fitting, key=lambda install: (install.version == cuda, str(install.version)))
-        return set_variable(
-            system=system,
+        return Fix(
+            "set-variable",
             name="CUDA_HOME",
             value=nearest.path,
             summary=f"Compile with the toolkit of CUDA {nearest.version}, which is installed too",
@@ -35,12 +113,7 @@ def use_toolkit(
     of = f"CUDA {cuda}" if cuda else "the CUDA version that torch.version.cuda names"
     environment = environment_of(python, system)
     if environment.conda_prefix:
-        version = [f"cuda-version={cuda}"] if cuda else []
-        command = environment.conda("install", ["--channel", "conda-forge", "cuda-toolkit", *version])
-        return Remedy(
-            summary=f"Install the toolkit of {of} in the conda environment",
-            commands=(command, "nvcc --version"),
-        )
+        return Fix("install-conda-toolkit-of-version" if cuda else "install-conda-toolkit", which=of, cuda=cuda)
     return Remedy(
         summary=f"Install the toolkit of {of} beside what is there and set CUDA_HOME to it",
         commands=tuple(_install(cuda, environment.windows, python, system)),
@@ -55,7 +128,7 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python | None, sys
         yield rf"$env:CUDA_HOME = 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\{version}'"
         yield r"& $env:CUDA_HOME\bin\nvcc --version"
         return
-    if cuda is not None and (system is None or system.distribution in (None, *_APT)):
+    if cuda is not None and (system is None or system.distribution in (None, *APT)):
         # From NVIDIA's repository: the package cuda would bring a driver too.
         yield with_sudo(f"apt-get install --yes cuda-toolkit-{cuda.major}-{cuda.minor}", system)
     if cuda is None:

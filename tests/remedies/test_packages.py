@@ -5,13 +5,6 @@ from __future__ import annotations
 import pytest
 
 from gpudoctor.model import CudaVersion, Fix, Package, PackageVersion, Python, Pytorch, System, Torch
-from gpudoctor.remedies.package_conflicts import (
-    install_jax,
-    keep_one_distribution,
-    keep_one_torch,
-    system_library_for_extension,
-    update_for_numpy_2,
-)
 from tests.remedies.made import made, made_one
 
 PYTHON = Python(executable="/v/bin/python", environment="venv", installer="pip")
@@ -26,7 +19,9 @@ PIP = "/v/bin/python -m pip"
 
 
 def test_one_of_two_distributions_stays() -> None:
-    remedy = keep_one_distribution(names=("a", "b"), keep="b", requirement="b==1.2", show="import m", python=PYTHON)
+    remedy = made_one(
+        Fix("keep-one-distribution", names=("a", "b"), keep="b", requirement="b==1.2", show="import m"), python=PYTHON
+    )
     assert remedy.commands == (
         f"{PIP} uninstall -y a b",
         f"{PIP} install b==1.2",
@@ -36,7 +31,7 @@ def test_one_of_two_distributions_stays() -> None:
 
 def test_pytorch_of_conda_and_of_pip_both_go() -> None:
     torch = Torch(installed=True, version=PackageVersion("2.6.0"), conda_build="py3.12_cuda12.4")
-    commands = keep_one_torch(python=CONDA, system=LINUX, torch=torch).commands
+    commands = made_one(Fix("keep-one-torch"), python=CONDA, system=LINUX, torch=torch).commands
     assert commands[:3] == (
         "/c/bin/python -m pip uninstall -y torch",
         "conda remove --yes --prefix /c --force pytorch",
@@ -45,7 +40,7 @@ def test_pytorch_of_conda_and_of_pip_both_go() -> None:
 
 
 def test_an_unknown_pytorch_has_no_command() -> None:
-    assert keep_one_torch(python=PYTHON, system=LINUX, torch=None).commands == ()
+    assert made_one(Fix("keep-one-torch"), python=PYTHON, system=LINUX).commands == ()
 
 
 def test_the_binding_of_nvml() -> None:
@@ -71,7 +66,7 @@ def test_the_binding_of_nvml() -> None:
     ],
 )
 def test_jax_comes_with_the_cuda_that_it_was_built_with(name: str, built_with: str, extra: str) -> None:
-    remedy = install_jax(name=name, built_with=built_with, python=PYTHON)
+    remedy = made_one(Fix("install-jax", name=name, built_with=built_with), python=PYTHON)
     assert remedy.commands[0] == f"{PIP} install --upgrade 'jax[{extra}]'"
 
 
@@ -99,12 +94,12 @@ def test_libcudart_is_a_question_of_linux() -> None:
 @pytest.mark.parametrize(("version", "of_torch"), [("2.2.2", True), ("2.3.0", False), ("2.13.0", False), (None, False)])
 def test_only_a_pytorch_before_2_3_is_updated_for_numpy_2(version: str | None, of_torch: bool) -> None:
     pytorch = Pytorch(version=PackageVersion(version) if version else None)
-    assert update_for_numpy_2(pytorch=pytorch).summary.startswith("Or update PyTorch") is of_torch
+    assert made_one(Fix("update-for-numpy-2"), pytorch=pytorch).summary.startswith("Or update PyTorch") is of_torch
     assert made_one(Fix("install-numpy-1"), python=PYTHON).commands[0] == f"{PIP} install 'numpy<2'"
 
 
 def test_glibc_is_not_replaced() -> None:
-    rebuild, other = system_library_for_extension(asks="GLIBC_2.32", python=PYTHON, system=LINUX)
+    rebuild, other = made(Fix("system-library-for-extension", asks="GLIBC_2.32"), python=PYTHON, system=LINUX)
     assert rebuild.commands == ("ldd --version",)
     assert other.commands == ()
 
@@ -117,5 +112,5 @@ def test_glibc_is_not_replaced() -> None:
     ],
 )
 def test_libstdcxx_comes_from_conda(python: Python, command: str) -> None:
-    first, _ = system_library_for_extension(asks="GLIBCXX_3.4.32", python=python, system=LINUX)
+    first, _ = made(Fix("system-library-for-extension", asks="GLIBCXX_3.4.32"), python=python, system=LINUX)
     assert first.commands[0] == command

@@ -1,0 +1,99 @@
+"""Containers seen from outside: another image, and other settings at their start."""
+
+import shlex
+
+from gpudoctor.model import Container, ContainerSetup, CudaVersion, Fix, Remedy, System
+from gpudoctor.remedies.fixes import Machine, fix
+from gpudoctor.remedies.torch_install import install_torch
+
+RUN = "https://docs.docker.com/reference/cli/docker/container/run/"
+COMPOSE = "https://docs.docker.com/reference/compose-file/services/"
+CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
+TAGS = "https://hub.docker.com/r/nvidia/cuda/tags"
+
+
+@fix
+def use_older_base_image(setup: ContainerSetup, at_most: CudaVersion | None) -> Remedy | Fix:
+    """Return how the image of a container is built, or chosen, for the CUDA that the host's driver supports."""
+    if setup.base is None:
+        return Fix("use-older-image", at_most=at_most)
+    limit = f"CUDA {at_most} or older" if at_most is not None else "an older CUDA"
+    service = f" {shlex.quote(setup.service)}" if setup.service else ""
+    command = f"docker compose up --detach --build{service}" if setup.service else "docker build --tag IMAGE ."
+    return Remedy(
+        summary=f"Change FROM {setup.base} in the Dockerfile to an image for {limit}, and rebuild the image",
+        commands=(command,),
+        needs=("restart",),
+        reference=TAGS,
+    )
+
+
+@fix
+def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: System | None) -> Remedy:
+    """Return the line of the Dockerfile that installs a PyTorch for CUDA, and how to rebuild the image with it."""
+    linux = System(os="linux", machine=system.machine if system is not None else None)
+    install: Remedy = machine.call(install_torch, python=None, system=linux, pytorch=setup.torch)
+    lines = [command for command in install.commands if " install " in command]
+    service = f" {shlex.quote(setup.service)}" if setup.service else ""
+    build = f"docker compose build --no-cache{service}" if setup.service else "docker build --no-cache --tag IMAGE ."
+    start = f"docker compose up --detach --force-recreate{service}" if setup.service else ""
+    line = f": RUN {lines[0]}" if lines else ""
+    return Remedy(
+        summary=f"In the Dockerfile, install a build for CUDA{line}; let requirements.txt name no other, and rebuild "
+        f"the image. {install.summary}",
+        commands=(build, *((start,) if start else ())),
+        needs=("restart",),
+        reference=install.reference,
+    )
+
+
+@fix
+def rebuild_image(*, container: Container | None) -> tuple[Fix, ...]:
+    """Return how to rebuild the image and start it: with compose first, unless docker run was used."""
+    compose, run = Fix("rebuild-service"), Fix("rebuild-without-compose")
+    if container is not None and container.compose is None and container.gpus_requested is not None:
+        return (run, compose)
+    return (compose, Fix("build-service-with-every-start"), run)
+
+
+@fix
+def give_container_capabilities(setup: ContainerSetup, by_request: bool) -> Fix:
+    """Return how to start the container with the driver's libraries. by_request: its request for the GPU names them."""
+    return Fix(
+        "recreate-container",
+        setup=setup,
+        wish="Let it have compute and utility",
+        options=f"--gpus all -e {CAPABILITIES}=compute,utility",
+        service_lines=f"environment: {{{CAPABILITIES}: 'compute,utility'}}"
+        + (", and capabilities: [gpu] in its device reservation" if by_request else ""),
+        program="nvidia-smi",
+    )
+
+
+@fix
+def recreate_container(
+    setup: ContainerSetup | None = None, *, wish: str, options: str, service_lines: str, program: str = ""
+) -> tuple[Remedy, ...]:
+    """Return how to recreate the container with other settings: by compose, by `docker run`, its own way first.
+
+    wish: what is done, "Give it the GPU". options: of `docker run`. service_lines: YAML of the service, in one line.
+    program: that shows in the image that it worked.
+    """
+    setup = setup or ContainerSetup(name="", kind="container")
+    image = shlex.quote(setup.image or "IMAGE")
+    kept = " and the options that it had, because a container keeps its settings until it is recreated"
+    run = Remedy(
+        summary=f"{wish}: docker run {options}{kept if setup.kind == 'container' else ''}",
+        commands=(" ".join(part for part in ("docker run --rm", options, image, program) if part),),
+        needs=("restart",),
+        reference=RUN,
+    )
+    service = setup.service
+    compose = Remedy(
+        summary=f"{wish}, {f'in the service {service}' if service else 'with compose in the service'}: "
+        f"{service_lines}; then recreate its container, because docker compose restart keeps the old settings",
+        commands=(f"docker compose up --detach --force-recreate {shlex.quote(service or 'SERVICE')}",),
+        needs=("restart",),
+        reference=COMPOSE,
+    )
+    return (compose, run) if service else (run, compose)
