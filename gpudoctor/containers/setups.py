@@ -64,7 +64,9 @@ def look_at_setups(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
     except EngineUnavailable as reason:
         if named:
             return {"unavailable": str(reason)}
-        return {"containers": to_json(_without_engine(project, arguments, base))}
+        services = () if project is None else project.wanted_services(arguments.get("service"))
+        setups = [parse_service(service, None) for service in services] if project else [_of_dockerfile(base)]
+        return {"containers": to_json(Containers(setups=tuple(setups)))}
     from docker.errors import DockerException
     from requests import RequestException
 
@@ -90,11 +92,8 @@ def _project(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Projec
         return None
 
 
-def _without_engine(project: Project | None, arguments: Mapping[str, Any], base: str | None) -> Containers:
-    if project is None:
-        return Containers(setups=(ContainerSetup(name=DOCKERFILE, kind="image", base=base),))
-    services = project.wanted_services(arguments.get("service"))
-    return Containers(setups=tuple(parse_service(service, None) for service in services))
+def _of_dockerfile(base: str | None) -> ContainerSetup:
+    return ContainerSetup(name=DOCKERFILE, kind="image", base=base)
 
 
 def parse_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:
@@ -143,7 +142,7 @@ class _Look:
         elif arguments.get("image"):
             setups = (replace(self._image(arguments["image"]), base=base),)
         else:
-            setups = (ContainerSetup(name=DOCKERFILE, kind="image", base=base),)
+            setups = (_of_dockerfile(base),)
         return Containers(setups=setups, engine=self._engine)
 
     def _services(self, project: Project, wanted: str | None) -> Iterator[ContainerSetup]:

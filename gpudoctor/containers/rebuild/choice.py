@@ -112,8 +112,8 @@ def _compose_of(
 
 def _image_alone(subject: Subject) -> str:
     """Return the command that rebuilds the image of a service without compose."""
-    options = {"--image": subject.image, "--dockerfile": str(subject.dockerfile), "--context": str(subject.context)}
+    places = {"--image": subject.image, "--dockerfile": str(subject.dockerfile), "--context": str(subject.context)}
+    options = {**places, "--target": subject.target}
     words = [word for name, value in options.items() if value for word in (name, value)]
-    words += ["--target", subject.target] if subject.target else []
     words += [word for pair in subject.build_arguments.items() for word in ("--build-arg", "=".join(pair))]
     return shlex.join(["gpudoctor", "rebuild", *words])

@@ -184,7 +184,12 @@ def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
                 yield f"# {attempt.why}"
             yield from map(str, attempt.steps)
         yield "# once the files of the image are those of the context:"
-        yield from _tagging(work, tag, image)
+        if work.chosen.docker is None:
+            yield f"# the engine's API: {image} is the name of {tag} then, which goes"
+        else:
+            docker = work.chosen.docker.docker
+            for words in (("tag", tag, image), ("rmi", "--no-prune", tag)):
+                yield str(Command(arguments=(docker.path, *words), environment=docker.environment))
     if work.recreates and isinstance(work.chosen.builder, ComposeBuilder):
         yield str(work.chosen.builder.recreate(start=_state(api, str(work.subject.container))[1]))
     elif work.recreates:
@@ -192,15 +197,6 @@ def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
             f"# by the engine's API: container {work.subject.container} is made anew from {image} with its settings;"
             " the old one is kept until the new one has started"
         )
-
-
-def _tagging(work: RebuildPlan, tag: str, image: str) -> Iterator[str]:
-    if work.chosen.docker is None:
-        yield f"# the engine's API: {image} is the name of {tag} then, which goes"
-        return
-    docker = work.chosen.docker.docker
-    for words in (("tag", tag, image), ("rmi", "--no-prune", tag)):
-        yield str(Command(arguments=(docker.path, *words), environment=docker.environment))
 
 
 def execute(api: APIClient, work: RebuildPlan, progress: Progress, judge: Judge) -> Verdict:
