@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 # Patterns are texts, which `re` compiles when one is asked for: most texts give no occasion.
@@ -16,20 +16,8 @@ _MASKED_UUID = "00000000-0000-0000-0000-"
 # Keys of services by the form that their makers give them, and whatever stands after such a word.
 # Source: https://docs.github.com/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
 _SERVICE_KEY_MARKS = (
-    "hf_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "sk-",
-    "AKIA",
-    "xox",
-    "nvapi-",
-    "eyJ",
-    "wandb_v",
+    *("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
+    *("sk-", "AKIA", "xox", "nvapi-", "eyJ", "wandb_v"),
 )
 _SERVICE_KEY = (
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
@@ -65,29 +53,25 @@ def mask(value: Any, setting: Owner) -> Any:
     together = "\n".join(_texts(value))
     if mask_text(together, setting) == together:  # mostly, and ten times as fast as text by text
         return value
-    return _masked(value, setting)
+    return _changed(value, lambda text: mask_text(text, setting))
 
 
 def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value, keys too."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        yield from value
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
+    elif isinstance(value, (dict, list, tuple)):
+        for item in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _texts(item)
 
 
-def _masked(value: Any, setting: Owner) -> Any:
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    """Return the JSON value with every text in it changed, keys too."""
     if isinstance(value, str):
-        return mask_text(value, setting)
+        return change(value)
     if isinstance(value, dict):
-        return {mask_text(key, setting): _masked(item, setting) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_masked(item, setting) for item in value]
-    return value
+        return {change(key): _changed(item, change) for key, item in value.items()}
+    return [_changed(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def mask_text(text: str, setting: Owner) -> str:
@@ -135,29 +119,13 @@ def mask_uuids(document: Any) -> Any:
     reads the same whether it comes from the machine or from its snapshot. What is masked already stays.
     """
     numbers: dict[str, str] = {}
-    _number_uuids(document.get("snapshot", document) if isinstance(document, dict) else document, numbers)
-    _number_uuids(document, numbers)
-    return _replaced(document, numbers)
-
-
-def _number_uuids(value: Any, numbers: dict[str, str]) -> None:
-    if isinstance(value, str):
-        for uuid in re.findall(_UUID, value) if "-" in value else ():
+    snapshot = document.get("snapshot", document) if isinstance(document, dict) else document
+    for text in (*_texts(snapshot), *_texts(document)):
+        for uuid in re.findall(_UUID, text) if "-" in text else ():
             if not uuid.startswith(_MASKED_UUID):
                 numbers.setdefault(uuid.lower(), f"{_MASKED_UUID}{len(numbers) + 1:012d}")
-    elif isinstance(value, dict):
-        for item in value.values():
-            _number_uuids(item, numbers)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _number_uuids(item, numbers)
 
+    def numbered(text: str) -> str:
+        return re.sub(_UUID, lambda match: numbers.get(match[0].lower(), match[0]), text) if "-" in text else text
 
-def _replaced(value: Any, numbers: dict[str, str]) -> Any:
-    if isinstance(value, str):
-        return re.sub(_UUID, lambda match: numbers.get(match[0].lower(), match[0]), value) if "-" in value else value
-    if isinstance(value, dict):
-        return {key: _replaced(item, numbers) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replaced(item, numbers) for item in value]
-    return value
+    return _changed(document, numbered)

@@ -178,6 +178,15 @@ def _device(answers: _Answers, index: int) -> Device:
     major = answers.whole("compute_capability", 1, 99, 0)
     minor = answers.whole("compute_capability", 0, 9, 1)
     memory = "memory" if answers.value("memory") is not None else "memory_v1"
+    reasons = answers.whole("event_reasons", 0, 2**64 - 1)
+    mig = False if answers.error("mig_mode") == NOT_SUPPORTED else answers.flag("mig_mode", 0)
+    uuids = answers.value("mig_uuids")
+    listed = tuple(cleaned([uuid for uuid in uuids if isinstance(uuid, str)])) if isinstance(uuids, list) else None
+    state = FABRIC_STATES.get(answers.value("fabric", "state"))
+    if answers.error("fabric") == NOT_SUPPORTED:
+        state = "not-supported"
+    states = answers.value("nvlinks")
+    known = [state == 1 for state in states] if isinstance(states, list) else None
     return Device(
         nvml_index=index,
         error=answers.lost(),
@@ -189,10 +198,30 @@ def _device(answers: _Answers, index: int) -> Device:
         memory_total_bytes=answers.whole(memory, 1, MEMORY_MAXIMUM, "total"),
         memory_used_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "used"),
         processes=_processes(answers.value("processes")),
-        **_power_and_clocks(answers),
-        **_health(answers),
-        **_modes(answers),
-        **_links(answers),
+        power_draw_watts=answers.watts("power_draw"),
+        power_limit_watts=answers.watts("power_limit"),
+        power_limit_default_watts=answers.watts("power_limit_default"),
+        clock_sm_mhz=answers.whole("clock_sm", 0, MHZ_MAXIMUM),
+        clock_sm_max_mhz=answers.whole("clock_sm_max", 1, MHZ_MAXIMUM),
+        throttle_reasons=None if reasons is None else _event_reasons(reasons),
+        performance_state=answers.whole("performance_state", 0, 15),  # 32 is NVML_PSTATE_UNKNOWN
+        utilization_percent=answers.whole("utilization", 0, 100, "gpu"),
+        temperature_celsius=answers.whole("temperature", 0, CELSIUS_MAXIMUM),
+        temperature_slowdown_celsius=answers.whole("temperature_slowdown", 1, CELSIUS_MAXIMUM),
+        ecc_uncorrected_volatile=answers.whole("ecc_uncorrected_volatile", 0, COUNTER_MAXIMUM),
+        retired_pages_pending=answers.flag("retired_pages_pending"),
+        remapped_rows_pending=answers.flag("remapped_rows", 2),
+        remapped_rows_failed=answers.flag("remapped_rows", 3),
+        mig_enabled=mig,
+        mig_uuids=() if mig is False else listed,
+        persistence_enabled=answers.flag("persistence_mode"),
+        compute_mode=COMPUTE_MODES.get(answers.value("compute_mode")),
+        fabric_state=state,
+        pcie_generation=answers.whole("pcie_generation", 1, 16),
+        pcie_generation_max=answers.whole("pcie_generation_max", 1, 16),
+        pcie_width=answers.whole("pcie_width", 1, 64),
+        pcie_width_max=answers.whole("pcie_width_max", 1, 64),
+        nvlinks_active=None if known is None else sum(known),
     )
 
 
@@ -221,22 +250,6 @@ def _processes(entries: Any) -> tuple[DeviceProcess, ...] | None:
     )
 
 
-def _power_and_clocks(answers: _Answers) -> dict[str, Any]:
-    reasons = answers.whole("event_reasons", 0, 2**64 - 1)
-    return {
-        "power_draw_watts": answers.watts("power_draw"),
-        "power_limit_watts": answers.watts("power_limit"),
-        "power_limit_default_watts": answers.watts("power_limit_default"),
-        "clock_sm_mhz": answers.whole("clock_sm", 0, MHZ_MAXIMUM),
-        "clock_sm_max_mhz": answers.whole("clock_sm_max", 1, MHZ_MAXIMUM),
-        "throttle_reasons": None if reasons is None else _event_reasons(reasons),
-        "performance_state": answers.whole("performance_state", 0, 15),  # 32 is NVML_PSTATE_UNKNOWN
-        "utilization_percent": answers.whole("utilization", 0, 100, "gpu"),
-        "temperature_celsius": answers.whole("temperature", 0, CELSIUS_MAXIMUM),
-        "temperature_slowdown_celsius": answers.whole("temperature_slowdown", 1, CELSIUS_MAXIMUM),
-    }
-
-
 def _event_reasons(mask: int) -> tuple[str, ...] | None:
     """Return the names of the bits; None where most of them have no name, so that it is no mask."""
     from gpudoctor.nvml import EVENT_REASONS  # with ctypes, which a machine without a device does without
@@ -246,40 +259,3 @@ def _event_reasons(mask: int) -> tuple[str, ...] | None:
         return None
     unknown = tuple(f"reason_{1 << bit:#x}" for bit in range(64) if unnamed >> bit & 1)
     return tuple(name for bit, name in EVENT_REASONS.items() if mask & bit) + unknown
-
-
-def _health(answers: _Answers) -> dict[str, Any]:
-    return {
-        "ecc_uncorrected_volatile": answers.whole("ecc_uncorrected_volatile", 0, COUNTER_MAXIMUM),
-        "retired_pages_pending": answers.flag("retired_pages_pending"),
-        "remapped_rows_pending": answers.flag("remapped_rows", 2),
-        "remapped_rows_failed": answers.flag("remapped_rows", 3),
-    }
-
-
-def _modes(answers: _Answers) -> dict[str, Any]:
-    mig = False if answers.error("mig_mode") == NOT_SUPPORTED else answers.flag("mig_mode", 0)
-    uuids = answers.value("mig_uuids")
-    listed = tuple(cleaned([uuid for uuid in uuids if isinstance(uuid, str)])) if isinstance(uuids, list) else None
-    state = FABRIC_STATES.get(answers.value("fabric", "state"))
-    if answers.error("fabric") == NOT_SUPPORTED:
-        state = "not-supported"
-    return {
-        "mig_enabled": mig,
-        "mig_uuids": () if mig is False else listed,
-        "persistence_enabled": answers.flag("persistence_mode"),
-        "compute_mode": COMPUTE_MODES.get(answers.value("compute_mode")),
-        "fabric_state": state,
-    }
-
-
-def _links(answers: _Answers) -> dict[str, Any]:
-    states = answers.value("nvlinks")
-    known = [state == 1 for state in states] if isinstance(states, list) else None
-    return {
-        "pcie_generation": answers.whole("pcie_generation", 1, 16),
-        "pcie_generation_max": answers.whole("pcie_generation_max", 1, 16),
-        "pcie_width": answers.whole("pcie_width", 1, 64),
-        "pcie_width_max": answers.whole("pcie_width_max", 1, 64),
-        "nvlinks_active": None if known is None else sum(known),
-    }

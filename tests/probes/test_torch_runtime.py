@@ -17,6 +17,7 @@ from gpudoctor.probes.host import Answer, ProbeContext
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.runtimes import parse_torch_runtime
 from gpudoctor.probes.workers import torch_runtime as worker
+from gpudoctor.probes.workers.asking import MAXIMUM_WARNINGS
 from tests.environments import python_of
 from tests.probes.asked import asked
 from tests.stand_ins import facts_of
@@ -116,7 +117,7 @@ def test_what_a_library_prints_or_replaces_does_not_spoil_the_answer(ask_stub: A
     answer = ask_stub(torch)
     runtime = parse_torch_runtime(answer.facts)
     assert (answer.state, runtime.version) == ("ok", PackageVersion("2.13.0"))
-    assert runtime.warnings == tuple(f"warning {number}" for number in range(worker.MAXIMUM_WARNINGS))
+    assert runtime.warnings == tuple(f"warning {number}" for number in range(MAXIMUM_WARNINGS))
 
 
 CUDA_BUILD = """

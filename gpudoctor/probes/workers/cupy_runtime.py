@@ -12,11 +12,11 @@ import os
 import traceback
 import warnings
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
+
+from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, warning_texts
 
 SIZE = 64  # rows and columns of the matrices
-MAXIMUM_CHARACTERS = 2000
-MAXIMUM_WARNINGS = 20
 
 Facts = Dict[str, Any]
 
@@ -30,7 +30,7 @@ def collect(arguments: Mapping[str, Any]) -> Facts:
             facts["calls"] = [_nvrtc(cupy, facts)]
             if arguments.get("calls", True) and facts["device_count"]:
                 facts["calls"] += _calls(cupy, facts["device_count"])
-    facts["warnings"] = _distinct(str(warning.message).strip() for warning in caught)
+    facts["warnings"] = warning_texts(caught)
     return facts
 
 
@@ -44,7 +44,7 @@ def _import_cupy() -> Tuple[Facts, Any]:
 
         version = str(cupy.__version__)  # a folder of that name that an uninstallation left behind has none
     except BaseException as error:  # an import may raise SystemExit too
-        facts = {"import_error": _text(_cause(error)), "import_message": _text(error)}
+        facts = {"import_error": error_text(_cause(error)), "import_message": error_text(error)}
         return {**facts, "import_traceback": traceback.format_exc()[-4000:]}, None
     return {"import_error": "", "version": version}, cupy
 
@@ -63,9 +63,9 @@ def _versions(cupy: Any) -> Facts:
     facts: Facts = {}
     if _is_hip(cupy):
         return facts
-    _put(facts, "build_cuda_version", lambda: _cuda_version(cupy.cuda.driver.get_build_version()))
-    _put(facts, "runtime_cuda_version", lambda: _cuda_version(cupy.cuda.runtime.runtimeGetVersion()))
-    _put(facts, "driver_cuda_version", lambda: _cuda_version(cupy.cuda.runtime.driverGetVersion()))
+    put_known(facts, "build_cuda_version", lambda: _cuda_version(cupy.cuda.driver.get_build_version()))
+    put_known(facts, "runtime_cuda_version", lambda: _cuda_version(cupy.cuda.runtime.runtimeGetVersion()))
+    put_known(facts, "driver_cuda_version", lambda: _cuda_version(cupy.cuda.runtime.driverGetVersion()))
     return facts
 
 
@@ -75,23 +75,23 @@ def _cuda_version(number: int) -> Any:
 
 
 def _is_hip(cupy: Any) -> bool:
-    return bool(_ask(lambda: cupy.cuda.runtime.is_hip))
+    return bool(ask(lambda: cupy.cuda.runtime.is_hip))
 
 
 def _devices(cupy: Any) -> Facts:
-    count, error = _attempt(lambda: int(cupy.cuda.runtime.getDeviceCount()))
+    count, error = attempt(lambda: int(cupy.cuda.runtime.getDeviceCount()))
     return {"device_count": count or 0, "device_error": error}
 
 
 def _nvrtc(cupy: Any, facts: Facts) -> Facts:
     """Ask the compiler for its version, which needs no device, and put what it knows into `facts`."""
     call: Facts = {"library": "nvrtc"}
-    version, error = _attempt(lambda: [int(part) for part in cupy.cuda.nvrtc.getVersion()])
+    version, error = attempt(lambda: [int(part) for part in cupy.cuda.nvrtc.getVersion()])
     if error:
         return {**call, "error": error}
     if not _is_hip(cupy):
         facts["nvrtc_version"] = ".".join(str(part) for part in version)
-        numbers = _ask(lambda: list(cupy.cuda.nvrtc.getSupportedArchs())) or _ask(_loaded_nvrtc_architectures)
+        numbers = ask(lambda: list(cupy.cuda.nvrtc.getSupportedArchs())) or ask(_loaded_nvrtc_architectures)
         if numbers:
             facts["nvrtc_architectures"] = ["sm_{}".format(int(number)) for number in numbers]
     return call
@@ -163,7 +163,7 @@ def _sparse_product(cupy: Any, column: Any) -> Any:
 def _random_numbers(cupy: Any) -> Facts:
     """Ask for uniform numbers, which NumPy draws otherwise: their range and mean show whether they are uniform."""
     call: Facts = {"library": "curand"}
-    numbers, error = _attempt(lambda: cupy.random.RandomState(0).random_sample(SIZE * SIZE).get())
+    numbers, error = attempt(lambda: cupy.random.RandomState(0).random_sample(SIZE * SIZE).get())
     if error:
         return {**call, "error": error}
     low, mean, high = float(numbers.min()), float(numbers.mean()), float(numbers.max())
@@ -175,40 +175,10 @@ def _random_numbers(cupy: Any) -> Facts:
 
 def _difference(run: Callable[[], Any], expected: Any) -> Facts:
     """Return how far the result of `run` on the device is from `expected`."""
-    actual, error = _attempt(lambda: run().get())  # copying to the CPU waits for the device
+    actual, error = attempt(lambda: run().get())  # copying to the CPU waits for the device
     if error:
         return {"error": error}
     difference = float(abs(actual - expected).max() / abs(expected).max())
     if not math.isfinite(difference):
         return {"error": "not finite"}
     return {"relative_error": float("{:.3e}".format(difference))}
-
-
-def _ask(question: Callable[[], Any]) -> Any:
-    """Return the answer, None where this CuPy has no such thing or raises."""
-    try:
-        return question()
-    except Exception:
-        return None
-
-
-def _attempt(question: Callable[[], Any]) -> Any:
-    """Return the answer and "", or None and the exception's text."""
-    try:
-        return question(), ""
-    except Exception as error:
-        return None, _text(error)
-
-
-def _put(facts: Facts, name: str, question: Callable[[], Any]) -> None:
-    answer = _ask(question)
-    if answer is not None:
-        facts[name] = answer
-
-
-def _text(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip()[:MAXIMUM_CHARACTERS]
-
-
-def _distinct(texts: Iterable[str]) -> List[str]:
-    return [text[:MAXIMUM_CHARACTERS] for text in dict.fromkeys(texts)][:MAXIMUM_WARNINGS]

@@ -21,20 +21,10 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
 
 # Beginnings of the normalised names of distributions that bear on GPUs.
 DISTRIBUTIONS = (
-    *("torch", "pytorch-", "triton", "functorch", "pyg-lib", "fairscale", "apex", "deepspeed", "vllm", "sglang"),
+    *("torch", "pytorch-", "triton", "functorch", "pyg-lib", "fairscale", "apex", "deepspeed", "vllm", "sglang", "jax"),
     *("flash-attn", "flashinfer", "xformers", "bitsandbytes", "mmcv", "detectron2", "causal-conv1d", "mamba-ssm"),
     *("nvidia-", "cuda-", "pynvml", "cupy", "amd-cupy", "numpy", "scipy", "numba", "cuml", "cudf", "rmm-", "dask-cu"),
-    *(
-        "tensorflow",
-        "tf-nightly",
-        "jax",
-        "onnxruntime",
-        "ort-",
-        "auto-gptq",
-        "autoawq",
-        "exllama",
-        "transformer-engine",
-    ),
+    *("tensorflow", "tf-nightly", "onnxruntime", "ort-", "auto-gptq", "autoawq", "exllama", "transformer-engine"),
 )
 CONDA_PACKAGES = (
     *("pytorch", "torch", "libtorch", "_pytorch_select", "cpuonly", "cuda", "cudnn", "nccl", "cupy", "numpy"),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
+
+from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, warning_texts
 
 SIZE = 256  # rows and columns of the matrices; gpudoctor/numerics.py computes its bounds for it
 TF32_FROM = (8, 0)  # compute capability of the first devices with TF32 (NVIDIA A100 whitepaper)
-MAXIMUM_CHARACTERS = 2000
-MAXIMUM_WARNINGS = 20
 
 Facts = Dict[str, Any]
 
@@ -24,7 +24,7 @@ def collect(arguments: Mapping[str, Any]) -> Facts:
         facts, torch = _import_torch()
         if torch is not None:
             facts.update(_versions(torch), **_cuda(torch), **_switches(torch), **_mps(torch))
-    facts["warnings"] = _distinct(str(warning.message) for warning in caught)
+    facts["warnings"] = warning_texts(caught)
     if torch is not None and arguments.get("products", True):
         facts["precision_results"] = _products(torch, _devices(facts))
     return facts
@@ -37,13 +37,13 @@ def _import_torch() -> Tuple[Facts, Any]:
 
         version = str(torch.__version__)  # a folder or file of that name that is not PyTorch has none
     except BaseException as error:  # an import may raise SystemExit too
-        return {"import_error": _text(error), "import_traceback": traceback.format_exc()[-4000:]}, None
+        return {"import_error": error_text(error), "import_traceback": traceback.format_exc()[-4000:]}, None
     return {"import_error": "", "version": version}, torch
 
 
 def _versions(torch: Any) -> Facts:
-    facts: Facts = {"hip_version": str(_ask(lambda: torch.version.hip) or "")}
-    cuda = _ask(lambda: torch.version.cuda)
+    facts: Facts = {"hip_version": str(ask(lambda: torch.version.hip) or "")}
+    cuda = ask(lambda: torch.version.cuda)
     if cuda is not None:
         facts["cuda_version"] = str(cuda)
     return facts
@@ -52,14 +52,14 @@ def _versions(torch: Any) -> Facts:
 def _cuda(torch: Any) -> Facts:
     """Return what torch.cuda says. Initialising it names the error that is_available() swallows."""
     facts: Facts = {}
-    on_gpu = bool(_ask(lambda: torch.version.cuda) or _ask(lambda: torch.version.hip))
-    available, error = _attempt(lambda: bool(torch.cuda.is_available()))
+    on_gpu = bool(ask(lambda: torch.version.cuda) or ask(lambda: torch.version.hip))
+    available, error = attempt(lambda: bool(torch.cuda.is_available()))
     facts["available"] = bool(available)
     if on_gpu:
-        _, init_error = _attempt(lambda: torch.cuda.init())  # noqa: PLW0108 - torch.cuda itself may be missing
+        _, init_error = attempt(lambda: torch.cuda.init())  # noqa: PLW0108 - torch.cuda itself may be missing
         error = init_error or error
     facts["availability_error"] = error
-    _put(facts, "device_count", lambda: int(torch.cuda.device_count()))
+    put_known(facts, "device_count", lambda: int(torch.cuda.device_count()))
     facts.update(_architectures(torch, on_gpu), **_cudnn(torch))
     if facts["available"] and not error:
         facts.update(_device_facts(torch, facts.get("device_count") or 0))
@@ -68,9 +68,9 @@ def _cuda(torch: Any) -> Facts:
 
 def _device_facts(torch: Any, count: int) -> Facts:
     facts: Facts = {}
-    _put(facts, "device_names", lambda: [str(torch.cuda.get_device_name(index)) for index in range(count)])
-    if _ask(lambda: torch.version.hip) is None:  # an AMD GPU has a gfx target, no compute capability
-        _put(
+    put_known(facts, "device_names", lambda: [str(torch.cuda.get_device_name(index)) for index in range(count)])
+    if ask(lambda: torch.version.hip) is None:  # an AMD GPU has a gfx target, no compute capability
+        put_known(
             facts,
             "device_capabilities",
             lambda: ["{}.{}".format(*torch.cuda.get_device_capability(index)) for index in range(count)],
@@ -82,22 +82,22 @@ def _architectures(torch: Any, on_gpu: bool) -> Facts:
     """Return the architectures of the build; get_arch_list() is empty without a device, whatever the build has."""
     if not on_gpu:
         return {"architectures": []}
-    flags = _ask(lambda: torch._C._cuda_getArchFlags())  # noqa: PLW0108 - older ones have no such function
-    listed = str(flags).split() if flags else _ask(lambda: [str(arch) for arch in torch.cuda.get_arch_list()])
+    flags = ask(lambda: torch._C._cuda_getArchFlags())  # noqa: PLW0108 - older ones have no such function
+    listed = str(flags).split() if flags else ask(lambda: [str(arch) for arch in torch.cuda.get_arch_list()])
     return {"architectures": listed} if listed else {}
 
 
 def _cudnn(torch: Any) -> Facts:
-    version, error = _attempt(lambda: int(torch.backends.cudnn.version() or 0))
+    version, error = attempt(lambda: int(torch.backends.cudnn.version() or 0))
     return {"cudnn_error": error} if version is None else {"cudnn_version": version, "cudnn_error": ""}
 
 
 def _switches(torch: Any) -> Facts:
     """Return the precision switches. Reading them changes none of them."""
     facts: Facts = {}
-    backends = _ask(lambda: torch.backends)
-    _put(facts, "matmul_tf32", lambda: _tf32(backends, backends.cuda.matmul))
-    _put(facts, "cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark))
+    backends = ask(lambda: torch.backends)
+    put_known(facts, "matmul_tf32", lambda: _tf32(backends, backends.cuda.matmul))
+    put_known(facts, "cudnn_benchmark", lambda: bool(torch.backends.cudnn.benchmark))
     return facts
 
 
@@ -107,19 +107,19 @@ def _tf32(backends: Any, matmul: Any) -> bool:
     Once it has been set, reading the older one raises RuntimeError: "mix of the legacy and new APIs"
     (https://github.com/pytorch/pytorch/issues/173731). "none" stands for the setting above it.
     """
-    precision = _ask(lambda: matmul.fp32_precision)
+    precision = ask(lambda: matmul.fp32_precision)
     if precision == "none":
-        precision = _ask(lambda: backends.fp32_precision)
+        precision = ask(lambda: backends.fp32_precision)
     return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
 
 
 def _mps(torch: Any) -> Facts:
-    backend = _ask(lambda: torch.backends.mps)
+    backend = ask(lambda: torch.backends.mps)
     if backend is None:
         return {"mps_built": False, "mps_available": False}
     facts: Facts = {}
-    _put(facts, "mps_built", lambda: bool(backend.is_built()))
-    _put(facts, "mps_available", lambda: bool(backend.is_available()))
+    put_known(facts, "mps_built", lambda: bool(backend.is_built()))
+    put_known(facts, "mps_available", lambda: bool(backend.is_available()))
     return facts
 
 
@@ -172,7 +172,7 @@ def _product(torch: Any, device: str, precision: str, factors: Any, expected: An
             error = (actual - expected).abs().max() / expected.abs().max()
             result["relative_error"] = float("{:.3e}".format(float(error)))
     except Exception as error:
-        result["error"] = _text(error)
+        result["error"] = error_text(error)
     return result
 
 
@@ -186,33 +186,3 @@ def _allow_tf32(torch: Any, allowed: bool) -> None:
             matmul.fp32_precision = "tf32" if allowed else "ieee"
         elif allowed:  # before PyTorch 1.7 there is no TF32 to forbid
             raise
-
-
-def _ask(question: Callable[[], Any]) -> Any:
-    """Return the answer, None where this build has no such thing or raises."""
-    try:
-        return question()
-    except Exception:
-        return None
-
-
-def _attempt(question: Callable[[], Any]) -> Any:
-    """Return the answer and "", or None and the exception's text."""
-    try:
-        return question(), ""
-    except Exception as error:
-        return None, _text(error)
-
-
-def _put(facts: Facts, name: str, question: Callable[[], Any]) -> None:
-    answer = _ask(question)
-    if answer is not None:
-        facts[name] = answer
-
-
-def _text(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip()[:MAXIMUM_CHARACTERS]
-
-
-def _distinct(texts: Iterable[str]) -> List[str]:
-    return [text[:MAXIMUM_CHARACTERS] for text in dict.fromkeys(texts)][:MAXIMUM_WARNINGS]
