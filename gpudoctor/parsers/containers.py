@@ -82,11 +82,7 @@ LONGEST = 4000  # characters: NVIDIA_REQUIRE_CUDA of an image lists dozens of dr
 
 
 def parse_engine(
-    info: Mapping[str, Any],
-    version: Mapping[str, Any],
-    *,
-    address: str,
-    has_device_links: bool | None,
+    info: Mapping[str, Any], version: Mapping[str, Any], *, address: str, has_device_links: bool | None
 ) -> ContainerEngine:
     """Return the engine.
 
@@ -94,29 +90,23 @@ def parse_engine(
     """
     components = [str(part.get("Name") or "") for part in version.get("Components") or ()]
     is_podman = any("podman" in name.lower() for name in components)
-    is_local = address.startswith(("unix:", "npipe:")) and _shares_driver(info)
+    # In a virtual machine an engine has the driver of its machine only if that is of WSL.
+    is_virtual = "Docker Desktop" in str(info.get("OperatingSystem") or "")
+    shares_driver = not is_virtual or "microsoft" in str(info.get("KernelVersion") or "").lower()
+    is_local = address.startswith(("unix:", "npipe:")) and shares_driver
+    discovered = info.get("DiscoveredDevices")
     return ContainerEngine(
         name="podman" if is_podman else "docker",
         is_local=is_local,
         runtimes=None if info.get("Runtimes") is None else _texts(list(info["Runtimes"])),
         default_runtime=_text(info.get("DefaultRuntime")),
         cdi_folders=_texts(info.get("CDISpecDirs")),
-        cdi_devices=_cdi_devices(info.get("DiscoveredDevices")),
+        cdi_devices=_texts([device.get("ID") for device in discovered if isinstance(device, dict)])
+        if isinstance(discovered, list)
+        else None,
         cgroup_driver=_text(info.get("CgroupDriver")),
         has_device_links=has_device_links if is_local else None,
     )
-
-
-def _shares_driver(info: Mapping[str, Any]) -> bool:
-    """Return whether the engine has the driver of its machine: in a virtual machine only that of WSL has."""
-    in_a_machine_of_its_own = "Docker Desktop" in str(info.get("OperatingSystem") or "")
-    return not in_a_machine_of_its_own or "microsoft" in str(info.get("KernelVersion") or "").lower()
-
-
-def _cdi_devices(found: Any) -> tuple[str, ...] | None:
-    if not isinstance(found, list):
-        return None
-    return _texts([device.get("ID") for device in found if isinstance(device, dict)])
 
 
 def parse_container(about: Mapping[str, Any], image: Mapping[str, Any] | None, engine: str | None) -> ContainerSetup:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpudoctor.data.environment_variables import environment_variables
-from gpudoctor.model import Device, Environment, Package, PackageVersion, System, Torch, TorchRuntime
-from gpudoctor.parsers.conda import CondaRecord, is_cpu_only, torch_record
+from gpudoctor.model import Device, Environment, Package, System, Torch, TorchRuntime
+from gpudoctor.parsers.conda import CondaRecord
 from gpudoctor.parsers.requirements_files import normalise
 from gpudoctor.readers import environment_fields as values
+from gpudoctor.readers.conda import torch_of
 from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
 from gpudoctor.readers.platform_facts import distribution_facts, platform_facts
@@ -242,26 +243,24 @@ def _devices(report: _Report) -> tuple[Device, ...]:
 
 def _packages(report: _Report, facts: Facts) -> Facts:
     records = [record for tool, entry in report.packages if tool == "conda" and (record := _record(entry))]
-    of_conda = {_distribution(record.name) for record in records if not _is_of_pip(record)}
-    of_pip = {normalise(record.name) for record in records if _is_of_pip(record)}
-    found: dict[str, Package] = {}
+    of_conda = {record.name: record for record in records if record.build != "<pip>"}
+    installers = {_distribution(record.name): "pip" if record.build == "<pip>" else "conda" for record in records}
+    found: list[Package] = []
     for tool, entry in report.packages:
         pair = re.match(rf"({NAME})\s?==\s?({VERSION})(?![\w.+-])", entry) if tool != "conda" else None
-        if pair and bears_on_gpus(pair[1]):
-            name = normalise(pair[1])
-            installer = "pip" if name in of_pip else "conda" if name in of_conda else ""
-            found.setdefault(name, package(pair[1], pair[2], installer))
+        if pair:
+            found.append(package(pair[1], pair[2], installers.get(normalise(pair[1]), "")))
     for record in records:
         name = _distribution(record.name)
-        if bears_on_gpus(name):
-            found.setdefault(name, package(name, record.version, "pip" if _is_of_pip(record) else "conda"))
+        found.append(package(name, record.version, installers[name]))
     engine = re.match(r"\d{1,3}(?:\.\d{1,4}){2}[\w.+]{0,60}", report.fields.get("vllm version", ""))
     if engine:
-        found.setdefault("vllm", package("vllm", engine[0]))
-    listed = package_facts(list(found.values()))
+        found.append(package("vllm", engine[0]))
+    first = {item.name: item for item in reversed(found) if bears_on_gpus(item.name)}
+    listed = package_facts(list(first.values())[::-1])
     if facts.get("torch") == Torch(installed=False):
         listed.pop("torch", None)
-    return joined(listed, _conda_torch(records))
+    return joined(listed, sections(torch=torch_of(of_conda)))
 
 
 def _record(entry: str) -> CondaRecord | None:
@@ -269,27 +268,12 @@ def _record(entry: str) -> CondaRecord | None:
     words = entry.split()
     if len(words) < 3 or not re.fullmatch(NAME, words[0]) or not re.fullmatch(VERSION, words[1]):
         return None
-    build = "<pip>" if words[2] == "<pip>" or "pypi" in words[2:] or words[2].startswith("pypi") else words[2]
+    build = "<pip>" if words[2] == "<pip>" or any(word.startswith("pypi") for word in words[2:]) else words[2]
     return CondaRecord(words[0].lower(), words[1], build) if re.fullmatch(r"<pip>|[\w.+]{1,100}", build) else None
-
-
-def _is_of_pip(record: CondaRecord) -> bool:
-    return record.build == "<pip>"
 
 
 def _distribution(name: str) -> str:
     return "torch" if name in ("pytorch", "pytorch-gpu", "pytorch-cpu") else normalise(name)
-
-
-def _conda_torch(records: Sequence[CondaRecord]) -> Facts:
-    own = [record for record in records if not _is_of_pip(record)]
-    torch = torch_record(own)
-    cpu_only = True if is_cpu_only(own) else None
-    if torch is not None:
-        build = "cuda" if re.search(r"cuda|gpu", torch.build) else "cpu" if "cpu" in torch.build else None
-        version = PackageVersion(torch.version)
-        return {"torch": Torch(version=version, build=build, conda_build=torch.build, conda_cpuonly=cpu_only or False)}
-    return {"torch": Torch(conda_cpuonly=True)} if cpu_only else {}
 
 
 def _variables(report: _Report) -> Facts:

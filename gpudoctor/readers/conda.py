@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.model import CudaVersion, Driver, Package, PackageVersion, Project, Python, Requirement, System, Torch
@@ -63,14 +63,12 @@ def _records(text: Text) -> Iterator[CondaRecord]:
     """Yield the packages; of a text with a list and with what was solved both, the list comes last and counts."""
     yield from _json_packages(text.flat)
     rows: list[CondaRecord] = []
-    context = _has_header(text)
+    has_header = _has_header(text)
     for line in text.lines:
-        match = _EXPORT.match(line) or _row(line, context)
-        if match:
-            rows.append(CondaRecord(match[1].lower(), match[2], match[3]))
-            continue
-        solved = _solved(line)
-        if solved:
+        row, solved = _EXPORT.match(line) or _row(line, has_header), _solved(line)
+        if row:
+            rows.append(CondaRecord(row[1].lower(), row[2], row[3]))
+        elif solved:
             yield solved
     yield from rows
 
@@ -79,13 +77,10 @@ def _has_header(text: Text) -> bool:
     return any(_COLUMNS.match(line) or _LIST.search(line) for line in text.lines)
 
 
-def _row(line: str, context: bool) -> re.Match[str] | None:
+def _row(line: str, has_header: bool) -> re.Match[str] | None:
     """Return the row of a list of conda. Without a header one that says more than "name, version, number" is one."""
-    match = _ROW.match(line)
-    if match is None or line.lstrip().startswith("- "):
-        return None
-    telling = context or match[4] is not None or not match[3].isdigit()
-    return match if telling else None
+    match = _ROW.match(line) if not line.lstrip().startswith("- ") else None
+    return match if match and (has_header or match[4] is not None or not match[3].isdigit()) else None
 
 
 def _solved(line: str) -> CondaRecord | None:
@@ -110,29 +105,31 @@ def _json_packages(flat: str) -> Iterator[CondaRecord]:
 
 def _facts(records: Sequence[CondaRecord]) -> Facts:
     latest = {record.name: record for record in records}
-    kept = [record for record in latest.values() if _bears(record.name)]
-    facts = package_facts([_package(record) for record in kept])
+    kept = [_package(record) for record in latest.values() if _bears(record.name)]
+    facts = package_facts(kept)
     if "cupy" in facts and any(name in latest for name in ("cupy", "cupy-core")):
         facts["cupy"] = replace(facts["cupy"], platform="cuda", cuda_major=cuda_major(latest.values()))
-    torch = torch_record(latest.values())
-    cpu_only = is_cpu_only(latest.values())
-    if torch is None and not cpu_only:
-        return facts
-    if torch is not None and any(item.name == "torch" and item.installer == "pip" for item in map(_package, kept)):
+    torch = torch_of(latest)
+    if torch is not None and torch.version and any(item.name == "torch" and item.installer == "pip" for item in kept):
         return {**facts, "torch": Torch(installed=True)}  # pip's files lie over conda's, or conda's over pip's
-    mutex = next((r.build for r in latest.values() if r.name in ("pytorch-mutex", "_pytorch_select")), "")
-    section = Torch(conda_cpuonly=True) if cpu_only else Torch()
-    if torch is not None:
-        build, cuda = _build(torch.build, cpu_only, mutex)
-        section = Torch(
-            installed=True,
-            version=PackageVersion(torch.version),
-            build=build,
-            cuda_version=cuda,
-            conda_build=torch.build,
-            conda_cpuonly=cpu_only if cpu_only or mutex else None,
-        )
-    return joined({"torch": section}, facts)
+    return joined({"torch": torch}, facts) if torch is not None else facts
+
+
+def torch_of(records: Mapping[str, CondaRecord]) -> Torch | None:
+    """Return what conda's packages, by their name, tell of PyTorch; None if there is no word of it."""
+    torch, cpu_only = torch_record(records.values()), is_cpu_only(records.values())
+    if torch is None:
+        return Torch(conda_cpuonly=True) if cpu_only else None
+    mutex = next((r.build for name, r in records.items() if name in ("pytorch-mutex", "_pytorch_select")), "")
+    build, cuda = _build(torch.build, cpu_only, mutex)
+    return Torch(
+        installed=True,
+        version=PackageVersion(torch.version),
+        build=build,
+        cuda_version=cuda,
+        conda_build=torch.build,
+        conda_cpuonly=cpu_only if cpu_only or mutex else None,
+    )
 
 
 def _bears(name: str) -> bool:
@@ -206,6 +203,8 @@ def read_info(text: Text) -> Facts:
     os, machine = _PLATFORMS[platform]
     agent = _AGENT.search(told.get("user-agent", ""))
     linux = agent if agent and agent[1] == "Linux" else None
+    glibc = re.match(r"\d{1,2}\.\d{1,3}", virtual.get("glibc", ""))
+    active, location = (told.get(name, "").strip() for name in ("active environment", "active env location"))
     facts: Facts = {
         "system": System(
             os=os,
@@ -213,9 +212,10 @@ def read_info(text: Text) -> Facts:
             kernel=linux[2] if linux else None,
             distribution=linux[3] if linux else None,
             distribution_version=linux[4] if linux else None,
-            glibc=_version(virtual.get("glibc", "")),
+            glibc=glibc[0] if glibc else None,
         ),
-        "python": _active(told),
+        # The Python version is conda's own, and not that of the active environment.
+        "python": Python(active_environment="" if active == "None" else location or None),
     }
     cuda = re.match(r"(\d{1,2}\.\d{1,2})(?:=|$|\.)", virtual.get("cuda", "").partition("=")[0])
     if cuda:
@@ -251,15 +251,3 @@ def _json(raw: str) -> Iterator[tuple[str, str]]:
         listed = virtual if isinstance(virtual, list) else []
         pairs = [item for item in listed if isinstance(item, list) and len(item) >= 2]
         yield "virtual packages", " ".join(f"{pair[0]}={pair[1]}"[:120] for pair in pairs[:40])
-
-
-def _version(text: str) -> str | None:
-    match = re.match(r"\d{1,2}\.\d{1,3}", text)
-    return match[0] if match else None
-
-
-def _active(told: dict[str, str]) -> Python:
-    """Return the environment that is active. The Python version is conda's own, and not that of the environment."""
-    location = told.get("active env location", "").strip()
-    active = told.get("active environment", "").strip()
-    return Python(active_environment="" if active == "None" else location or None)

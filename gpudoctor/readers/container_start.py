@@ -31,7 +31,7 @@ _VALUED = frozenset(
     )
 )
 _SINGULARITY = re.compile(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
-_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SHELL_WITHOUT_SMI = re.compile(
     r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found"
 )
@@ -156,7 +156,7 @@ def cuda_of_image(name: str) -> CudaVersion | None:
 def bytes_of(size: str) -> int | None:
     """Return the bytes in "8g", "64M", "16gb" or "1073741824"; None for anything else."""
     match = re.fullmatch(r"(\d{1,13})(?:\.\d+)?\s?([bkmgt]?)i?b?", size.strip().lower())
-    return int(match[1]) * _UNITS[match[2]] if match else None
+    return int(match[1]) * UNITS[match[2]] if match else None
 
 
 def known_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Container, DeviceFile, Driver, Environment, SharedLibrary, System, Toolkit
 from gpudoctor.readers.container_start import (
-    bytes_of,
+    UNITS,
     cuda_of_image,
     is_image,
     joined_lines,
@@ -60,7 +60,7 @@ _NO_NODE = re.compile(
     r"(?:ls: )?(?:cannot access )?'?/dev/nvidia\*?'?: No such file or directory|no matches found: /dev/nvidia\*"
 )
 _SHM = re.compile(
-    r"^\s*(?:shm|tmpfs|none|/dev/shm)\s+([\d.]{1,12}[KMGT]?)\s+[\d.]{1,12}[KMGT]?\s+([\d.]{1,12}[KMGT]?)\s+\d{1,3}%\s+/dev/shm$"
+    r"^\s*(?:shm|tmpfs|none|/dev/shm)\s+([\d.]{1,12})([KMGT]?)\s+[\d.]{1,12}[KMGT]?\s+[\d.]{1,12}[KMGT]?\s+\d{1,3}%\s+/dev/shm$"
 )
 _LDD = re.compile(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:/[\w.+-]{1,80}){1,14})")
 
@@ -152,18 +152,9 @@ def _mode(letters: str) -> str:
 
 def _shared_memory(text: Text) -> Iterator[Facts]:
     """Yield the size of /dev/shm by `df`; without a unit it counts KiB."""
-    for match in filter(None, map(_SHM.match, text.lines)):
-        yield {"system": System(shm_total_bytes=_df_bytes(match[1]), os="linux")}
-        return
-
-
-def _df_bytes(size: str) -> int | None:
-    number, unit = re.match(r"([\d.]*)(\w?)", size).groups()  # type: ignore[union-attr]
-    factor = bytes_of(f"1{unit or 'K'}")
-    try:
-        return int(float(number) * (factor or 1))
-    except ValueError:
-        return None
+    shown = next(filter(None, map(_SHM.match, text.lines)), None)
+    if shown and re.fullmatch(r"\d+(?:\.\d+)?", shown[1]):
+        yield {"system": System(shm_total_bytes=int(float(shown[1]) * UNITS[(shown[2] or "k").lower()]), os="linux")}
 
 
 def _loaded_libraries(text: Text, environment: Environment | None) -> Facts:

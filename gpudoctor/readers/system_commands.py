@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 
@@ -104,8 +105,8 @@ def _kernel(text: Text) -> Iterator[Facts]:
 
 def _distribution(text: Text) -> Iterator[Facts]:
     lines = [line.strip() for line in text.lines if re.match(r"\s*(?:ID|VERSION_ID|PRETTY_NAME)=", line)]
-    if any(line.startswith(("VERSION_ID=", "PRETTY_NAME=")) for line in lines):
-        release = parse_os_release("\n".join(lines))
+    release = parse_os_release("\n".join(lines)) if lines else {}
+    if len(release.keys() - {"ID"}) > 0:
         yield _linux(release.get("ID"), release.get("VERSION_ID"), release.get("PRETTY_NAME"))
     pairs = (line.partition(":") for line in text.lines if _LSB.match(line))
     told = {name.strip(): value.strip() for name, _, value in pairs}
@@ -159,16 +160,10 @@ def _modules(text: Text) -> Iterator[Facts]:
 def _module_version(text: Text) -> Iterator[Facts]:
     """Yield what /proc/driver/nvidia/version says, which is there only while the module is loaded."""
     start = text.flat.find(_MODULE_VERSION)
-    try:
-        module = parse_proc_driver_version(text.flat[start : start + LONGEST_VERSION]) if start >= 0 else None
-    except ValueError:
-        return
-    if module is not None:
-        yield {
-            "driver": Driver(
-                installed=True, module_loaded=True, module_version=module.version, module_flavor=module.flavor
-            )
-        }
+    with contextlib.suppress(ValueError):
+        module = parse_proc_driver_version(text.flat[start : start + LONGEST_VERSION] if start >= 0 else "")
+        version, flavor = module.version, module.flavor
+        yield {"driver": Driver(installed=True, module_loaded=True, module_version=version, module_flavor=flavor)}
 
 
 def _goes_on(text: Text, number: int) -> bool:
