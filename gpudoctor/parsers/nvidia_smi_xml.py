@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
@@ -110,7 +110,7 @@ def _device(index: int, gpu: Element) -> Device:
         throttle_reasons=_event_reasons(gpu),
         ecc_uncorrected_volatile=_uncorrected_errors(gpu),
         mig_uuids=_no_instances(gpu, known["mig_enabled"]),
-        fabric_state=_fabric_state(gpu),
+        fabric_state=FABRIC_STATES.get(cleaned(gpu.findtext("fabric/state", "")).lower()),
         **known,
     )
 
@@ -246,20 +246,18 @@ def _uncorrected_errors(gpu: Element) -> int | None:
     return sum(known) if known else _value(gpu, integer, "ecc_errors/volatile/double_bit/total")
 
 
-def _fabric_state(gpu: Element) -> str | None:
-    return FABRIC_STATES.get(cleaned(gpu.findtext("fabric/state", "")).lower())
-
-
 def _processes(gpu: Element) -> tuple[DeviceProcess, ...] | None:
     listed = gpu.find("processes")
     if listed is None or (len(listed) == 0 and cleaned(listed.text or "").strip("[]").lower() not in ("", "none")):
         return None
-    return tuple(_listed_processes(listed))[:MAXIMUM_PROCESSES]
-
-
-def _listed_processes(listed: Element) -> Iterator[DeviceProcess]:
-    for process in listed.iterfind("process_info"):
-        pid = _value(process, integer, "pid")
-        if pid is not None:
-            name = _value(process, str, "process_name") or ""
-            yield DeviceProcess(pid=pid, name=name, used_bytes=_value(process, mebibytes, "used_memory"))
+    pids = ((process, _value(process, integer, "pid")) for process in listed.iterfind("process_info"))
+    found = (
+        DeviceProcess(
+            pid=pid,
+            name=_value(process, str, "process_name") or "",
+            used_bytes=_value(process, mebibytes, "used_memory"),
+        )
+        for process, pid in pids
+        if pid is not None
+    )
+    return tuple(found)[:MAXIMUM_PROCESSES]

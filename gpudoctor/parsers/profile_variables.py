@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpudoctor.model.profile import SCHEMA, Profile
 
@@ -78,32 +78,27 @@ def _write(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else allowed(str(value))
 
 
-class _Field(NamedTuple):
-    """How one field is read, and whether it must be there."""
-
-    read: Callable[[str], Any]
-    required: bool = False
-
-
-_FIELDS = {
-    "device": _Field(_matching(r"cuda:[0-9]{1,3}|cpu|mps", "cuda:N, cpu or mps"), required=True),
-    "precision": _Field(_precision, required=True),
-    "batch_size": _Field(_number, required=True),
-    "max_batch_size": _Field(_number_or_none, required=True),
-    "workload": _Field(str, required=True),
-    "fingerprint": _Field(str, required=True),
-    "mode": _Field(str),
-    "created_at": _Field(str),
-    "throughput": _Field(_matching(r"[0-9]{1,15}(\.[0-9]{1,9})?", "a decimal number", float)),
-    "unit": _Field(str),
-    "channels_last": _Field(_flag),
-    "cudnn_benchmark": _Field(_flag),
-    "compile": _Field(_flag),
-    "pinned_memory": _Field(_flag),
-    "non_blocking": _Field(_flag),
-    "workers": _Field(_count),
+# Field → how it is read; the first ones must be there.
+_FIELDS: Mapping[str, Callable[[str], Any]] = {
+    "device": _matching(r"cuda:[0-9]{1,3}|cpu|mps", "cuda:N, cpu or mps"),
+    "precision": _precision,
+    "batch_size": _number,
+    "max_batch_size": _number_or_none,
+    "workload": str,
+    "fingerprint": str,
+    "mode": str,
+    "created_at": str,
+    "throughput": _matching(r"[0-9]{1,15}(\.[0-9]{1,9})?", "a decimal number", float),
+    "unit": str,
+    "channels_last": _flag,
+    "cudnn_benchmark": _flag,
+    "compile": _flag,
+    "pinned_memory": _flag,
+    "non_blocking": _flag,
+    "workers": _count,
 }
 FIELDS = tuple(_FIELDS)
+_REQUIRED = FIELDS[: FIELDS.index("mode")]
 
 
 def variable_of(field: str) -> str:
@@ -119,8 +114,8 @@ def field_text(profile: Profile, field: str) -> str:
 def gpudoctor_variables(profile: Profile) -> dict[str, str]:
     """Return gpudoctor's own variables: those required, and of the others what is known."""
     variables = {SCHEMA_VARIABLE: SCHEMA}
-    for name, field in _FIELDS.items():
-        if field.required or getattr(profile, name) not in (None, ""):
+    for name in FIELDS:
+        if name in _REQUIRED or getattr(profile, name) not in (None, ""):
             variables[variable_of(name)] = field_text(profile, name)
     return variables
 
@@ -146,16 +141,16 @@ def profile_from(variables: Mapping[str, str]) -> Profile:
     """
     _check_schema(variables)
     values: dict[str, Any] = {}
-    for name, field in _FIELDS.items():
+    for name, read in _FIELDS.items():
         variable = variable_of(name)
         if variable in variables:
-            values[name] = _read(field, variable, variables[variable])
-        elif field.required:
+            values[name] = _checked(read, variable, variables[variable])
+        elif name in _REQUIRED:
             raise BadVariable(variable, f"{variable} is missing")
     others = {name: value for name, value in variables.items() if not name.startswith(PREFIX)}
     frameworks = {name: value for name, value in others.items() if name in FRAMEWORK_VARIABLES}
     if THREADS_VARIABLE in frameworks:
-        _read(_Field(_number), THREADS_VARIABLE, frameworks[THREADS_VARIABLE])
+        _checked(_number, THREADS_VARIABLE, frameworks[THREADS_VARIABLE])
     own = {name: value for name, value in others.items() if name not in FRAMEWORK_VARIABLES}
     return Profile(**values, frameworks=frameworks, own=own)
 
@@ -168,8 +163,8 @@ def _check_schema(variables: Mapping[str, str]) -> None:
         raise BadVariable(SCHEMA_VARIABLE, f"its schema is {schema[:80]!r}, this gpudoctor reads {SCHEMA}")
 
 
-def _read(field: _Field, variable: str, value: str) -> Any:
+def _checked(read: Callable[[str], Any], variable: str, value: str) -> Any:
     try:
-        return field.read(value)
+        return read(value)
     except ValueError as error:
         raise BadVariable(variable, f"{variable} is {value[:80]!r}, not {error}") from None

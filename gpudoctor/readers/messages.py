@@ -58,41 +58,28 @@ def _facts(row: FailureMessage, symptom: Symptom) -> Facts:
 
 
 def _filled(template: Any, names: Mapping[str, str]) -> Any:
-    if not isinstance(template, str):
-        return template
-    wanted = re.findall(r"\{(\w+)\}", template)
-    if any(name not in names for name in wanted):
+    try:
+        return template.format_map(names) if isinstance(template, str) else template
+    except KeyError:
         return None
-    return re.sub(r"\{(\w+)\}", lambda match: names[match[1]], template)
 
 
 def _section(section: str, values: Mapping[str, Any]) -> Any:
     """Return the section with these fields, each read as its type asks."""
+    kind = Device if section == "devices" else typing.get_args(_field_types(Snapshot)[section])[0]
     if section == "environment":
-        return from_json(_section_type(section), {"variables": dict(values)})
-    if section == "devices":
-        return (from_json(Device, {"nvml_index": 0, **_typed(Device, values)}),)
-    kind = _section_type(section)
-    return from_json(kind, _typed(kind, values))
-
-
-def _typed(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values as their fields take them: a text for several is one of them, a list of words is split."""
+        return from_json(kind, {"variables": dict(values)})
     hints = _field_types(kind)
-    return {name: _as(name, hints[name], value) for name, value in values.items()}
+    typed = {name: _as(name, hints[name], value) for name, value in values.items()}
+    return (from_json(kind, {"nvml_index": 0, **typed}),) if section == "devices" else from_json(kind, typed)
 
 
 def _as(name: str, hint: Any, value: Any) -> Any:
+    """Return the value as its field takes it: a text for several is one of them, a list of words is split."""
     choices = typing.get_args(hint) or (hint,)
     if isinstance(value, str) and any(typing.get_origin(choice) is tuple for choice in choices):
         return re.split(r"[\s,]+", value.strip()) if name in _LISTS_OF_WORDS else [value]
-    if isinstance(value, str) and int in choices:
-        return int(value)
-    return value
-
-
-def _section_type(section: str) -> Any:
-    return typing.get_args(_field_types(Snapshot)[section])[0]
+    return int(value) if isinstance(value, str) and int in choices else value
 
 
 @functools.cache

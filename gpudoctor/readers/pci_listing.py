@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -49,7 +50,7 @@ def _rows(lines: Sequence[str]) -> Iterator[PciGpu]:
         row = _ROW.match(line)
         if row is None or not _DISPLAY.match(row[3]):
             continue
-        vendor = _vendor(row[5])
+        vendor = next((vendor for vendor, pattern in _VENDORS if pattern.search(row[5])), None)
         if vendor is not None:
             yield PciGpu(
                 address=f"{(row[1] or '0000')[-4:]}:{row[2]}",
@@ -58,10 +59,6 @@ def _rows(lines: Sequence[str]) -> Iterator[PciGpu]:
                 name=_product(row[5], vendor),
                 bound_driver=_bound(lines[number + 1 : number + 25]),
             )
-
-
-def _vendor(text: str) -> str | None:
-    return next((vendor for vendor, pattern in _VENDORS if pattern.search(text)), None)
 
 
 def _device_id(text: str) -> str:
@@ -73,22 +70,14 @@ def _device_id(text: str) -> str:
 def _product(text: str, vendor: str) -> str:
     """Return the name of the product: what stands in the last brackets that hold no ids and no vendor."""
     plain = _IDS.sub("", text)
-    names = [
-        name for name in re.findall(r"\[([^\[\]]{3,100})\]", plain) if not re.fullmatch(r"AMD(?:/ATI)?|rev \w\w", name)
-    ]
-    if not names:
-        return ""
-    return f"NVIDIA {names[-1]}" if vendor == "nvidia" and not names[-1].startswith("NVIDIA") else names[-1]
+    shown = re.findall(r"\[([^\[\]]{3,100})\]", plain)
+    name = next((name for name in reversed(shown) if not re.fullmatch(r"AMD(?:/ATI)?|rev \w\w", name)), "")
+    return f"NVIDIA {name}" if name and vendor == "nvidia" and not name.startswith("NVIDIA") else name
 
 
 def _bound(lines: Sequence[str]) -> str:
-    for line in lines:
-        if _ROW.match(line):
-            return ""
-        match = _BOUND.match(line)
-        if match:
-            return match[1]
-    return ""
+    below = itertools.takewhile(lambda line: not _ROW.match(line), lines)
+    return next((match[1] for match in map(_BOUND.match, below) if match), "")
 
 
 def _others(text: Text) -> Iterator[PciGpu]:

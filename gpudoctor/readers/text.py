@@ -40,7 +40,9 @@ def read_text(data: bytes, name: str) -> Text:
     """
     if len(data) > LARGEST_BYTES:
         raise UsageError(f"{name}: larger than {LARGEST_BYTES // 2**20} MiB: keep the part around the error")
-    raw = _decoded(data)
+    # PowerShell writes UTF-16 when output is sent to a file.
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    raw = data.decode(encoding, errors="replace")
     if _noise(raw) > _NOT_TEXT:
         raise UsageError(f"{name}: no text: paste what the program printed")
     return clean_text(raw, name)
@@ -61,13 +63,6 @@ def _bounded(lines: tuple[str, ...]) -> tuple[str, ...]:
     lines = tuple(itertools.chain.from_iterable(tuple(run) if has_words else ("",) for has_words, run in runs))
     half = MOST_LINES // 2
     return lines if len(lines) <= MOST_LINES else (*lines[:half], "", *lines[-half:])
-
-
-def _decoded(data: bytes) -> str:
-    """Return the text; PowerShell writes UTF-16 when output is sent to a file."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
 
 
 def _noise(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,15 +45,11 @@ def _checked(symptom: Symptom, number: int, snapshot: Snapshot) -> Symptom:
     """
     row = row_of(symptom.kind)
     own = f"symptoms[{number}].text"
-    fact = symptom.fact if not symptom.fact.startswith("symptoms") and _is_text(symptom.fact, snapshot) else own
+    fact = own
+    with contextlib.suppress(KeyError):
+        known = isinstance(look_up(snapshot, symptom.fact), str | int)
+        fact = symptom.fact if known and not symptom.fact.startswith("symptoms") else own
     return replace(symptom, fact=fact, code=row.code if row is not None else symptom.code)
-
-
-def _is_text(fact: str, snapshot: Snapshot) -> bool:
-    try:
-        return isinstance(look_up(snapshot, fact), str | int)
-    except KeyError:
-        return False
 
 
 def _is_return_code(symptom: Symptom) -> bool:

@@ -51,7 +51,12 @@ class FailureMessage:
 @functools.cache
 def failure_messages() -> tuple[FailureMessage, ...]:
     """Return every row, table by table."""
-    return tuple(_row(table, row) for table in map(_load, _tables()) for row in table["messages"])
+    rows: list[FailureMessage] = []
+    for name in sorted(name for name in os.listdir(FOLDER) if name.endswith(".json")):
+        with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+            table = json.load(file)
+        rows += (_row(table, row) for row in table["messages"])
+    return tuple(rows)
 
 
 @functools.cache
@@ -62,16 +67,6 @@ def _rows_by_id() -> Mapping[str, FailureMessage]:
 def row_of(kind: str) -> FailureMessage | None:
     """Return the row with this id; None if the tables have none, as for return codes."""
     return _rows_by_id().get(kind)
-
-
-def _tables() -> list[str]:
-    return sorted(name for name in os.listdir(FOLDER) if name.endswith(".json"))
-
-
-def _load(name: str) -> Mapping[str, Any]:
-    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-        table: dict[str, Any] = json.load(file)
-    return table
 
 
 def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
