@@ -129,7 +129,7 @@ def install_cuda_library(
     if major is not None and cuda is not None and cuda.major != major:
         again = Remedy(
             summary=f"Install the package that asks for {name} again, in the build for CUDA {cuda}, or compile it here "
-            "against the PyTorch that is installed (pip install --no-build-isolation)",
+            "against the PyTorch that is installed (pip install --no-build-isolation)"
         )
         remedies.append(again)
     if stem is not None:

@@ -1,5 +1,6 @@
 """Installing and updating the NVIDIA driver."""
 
+import shlex
 from collections.abc import Sequence
 
 from gpudoctor.data import last_driver_branch, minimum_driver
@@ -29,6 +30,13 @@ REPOSITORIES = {
 }
 # The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
 FIRST_OPEN = ComputeCapability(7, 5)
+# Patterns of apt for a Linux driver's packages, which leave toolkit and container toolkit alone.
+DRIVER_PACKAGES = (
+    "^nvidia-(driver|utils|dkms|kernel|compute).*",
+    "^libnvidia-(cfg1|common|compute|decode|encode|extra|fbc1|gl).*",
+    "^libcuda1$",
+    "^cuda-drivers.*",
+)
 
 
 @fix
@@ -150,3 +158,18 @@ def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: 
         return "ubuntu-drivers install"
     flavor = "-open" if min(capabilities) >= FIRST_OPEN else ""
     return f"ubuntu-drivers install nvidia:{UBUNTU_BRANCH}{flavor}"
+
+
+@fix
+def remove_driver_in_wsl(*, system: System | None) -> Remedy:
+    """Return how to remove a Linux driver inside WSL, which hides that of Windows."""
+    debian = system is None or system.distribution in (None, "ubuntu", "debian", "kali", "linuxmint")
+    remove = (f"sudo apt-get purge {shlex.join(DRIVER_PACKAGES)}", "sudo ldconfig") if debian else ()
+    return Remedy(
+        summary="Remove the Linux NVIDIA driver inside WSL and keep that of Windows, whose libraries are in "
+        "/usr/lib/wsl/lib; of CUDA install the toolkit only (cuda-toolkit, never cuda or cuda-drivers); "
+        "then restart WSL in PowerShell",
+        commands=(*remove, "wsl.exe --shutdown", "wsl.exe nvidia-smi"),
+        needs=("root", "restart"),
+        reference=WSL,
+    )

@@ -75,16 +75,12 @@ def _remove_mount(image: ProjectImage) -> Remedy:
 def _reinstall(image: ProjectImage) -> Remedy:
     base = f"; if the base {image.base} has them, build that one first" if image.base else ""
     return Remedy(
-        summary=f"Reinstall the packages: build without the cache{base}",
-        commands=(_docker_build(image, "--no-cache"),),
+        summary=f"Reinstall the packages: build without the cache{base}", commands=(_docker_build(image, "--no-cache"),)
     )
 
 
 def _build_on_new_base(image: ProjectImage) -> Remedy:
-    return Remedy(
-        summary=f"Build again: {image.base} names another image now",
-        commands=(_docker_build(image),),
-    )
+    return Remedy(summary=f"Build again: {image.base} names another image now", commands=(_docker_build(image),))
 
 
 def _remove_installed_copy(image: ProjectImage) -> Remedy:

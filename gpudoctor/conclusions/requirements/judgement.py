@@ -1,5 +1,6 @@
-"""The answer to one requirement, and which findings explain it."""
+"""The answer to one requirement, which findings explain it, and why a fact is not known."""
 
+from gpudoctor.model import Snapshot
 from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
 # Checks whose finding is why something is not there.
@@ -19,6 +20,8 @@ NO_CUPY = ("cupy-missing",)
 BROKEN_CUPY = ("cupy-unusable",)
 SMALL_SHM = ("shm-too-small",)
 BAD_PROFILE = ("profile-stale",)
+
+_IMPORTING = {"torch_runtime": "PyTorch", "cupy_runtime": "CuPy"}
 
 
 def version_agrees(requirement: MachineRequirement, version: str) -> bool | None:
@@ -40,3 +43,18 @@ def size_agrees(requirement: MachineRequirement, size_bytes: int, tolerance: flo
     wanted = int(requirement.value or 0)
     equal = abs(size_bytes - wanted) <= tolerance * wanted
     return OPERATORS[requirement.operator](wanted if equal else size_bytes, wanted)
+
+
+def why_unknown(snapshot: Snapshot, section: str, probe: str = "") -> str:
+    """Return why what `section` holds is not known.
+
+    probe: the one that would have told it, where the section has several.
+    """
+    reports = [report for report in snapshot.reports if report.section == section]
+    report = next((report for report in reports if report.probe == probe), None) or snapshot.report(section)
+    if report is None or report.state in ("ok", "absent"):
+        return f"{section} does not tell it"
+    if report.state == "not-run" and snapshot.contradictions is None and section in _IMPORTING:
+        return f"{_IMPORTING[section]} was not imported (--fast)"
+    detail = report.detail.strip().partition("\n")[0].strip()
+    return f"{section}: {report.state}{f' ({detail})' if detail else ''}"

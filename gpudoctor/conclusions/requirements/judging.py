@@ -18,8 +18,8 @@ from gpudoctor.conclusions.requirements.judgement import (
     SMALL_SHM,
     size_agrees,
     version_agrees,
+    why_unknown,
 )
-from gpudoctor.conclusions.requirements.unknown import why_unknown
 from gpudoctor.data.numerics import within
 from gpudoctor.model import Cupy, CupyRuntime, Driver, Python, Snapshot, System, TorchRuntime
 from gpudoctor.model.requirement import Judgement, MachineRequirement

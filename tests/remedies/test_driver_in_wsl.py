@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import System
-from gpudoctor.remedies.wsl import remove_driver_in_wsl
+from gpudoctor.remedies.driver_install import remove_driver_in_wsl
 
 RESTART = ("wsl.exe --shutdown", "wsl.exe nvidia-smi")
 PURGE = (

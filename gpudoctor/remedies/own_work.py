@@ -1,7 +1,7 @@
-"""What shows the fault of a probe without gpudoctor."""
+"""What gpudoctor itself does: a probe that failed, and tuning again."""
 
-from gpudoctor.model import Python, Remedy
-from gpudoctor.remedies.commands import python_command
+from gpudoctor.model import FoundProfile, Python, Remedy
+from gpudoctor.remedies.commands import python_command, quote
 from gpudoctor.remedies.fixes import fix
 
 CODE = {
@@ -35,3 +35,20 @@ def repeat_probe(*, python: Python | None, probe: str, fatal: bool = False) -> R
 def _for_platform(code: str, python: Python | None) -> str:
     windows = python is not None and (python.platform_tag or "").startswith("win")
     return code.replace("libcuda.so.1", "nvcuda.dll") if windows else code
+
+
+@fix
+def tune_again(*, profile: FoundProfile | None) -> Remedy:
+    """Return how to write the profile of this machine, for the same work as the present one if there is one."""
+    if profile is None:
+        return Remedy(summary="Tune on this machine; the profile is written again", commands=("gpudoctor tune",))
+    options = {
+        "--workload": profile.workload,
+        "--mode": profile.mode if profile.mode == "inference" else None,
+        "--device": profile.device,
+    }
+    words = [word for option, value in options.items() if value for word in (option, quote(value))]
+    return Remedy(
+        summary="Tune again on this machine; the profile is written again",
+        commands=(" ".join(["gpudoctor tune", *words]), f"gpudoctor profile verify {quote(profile.path)}"),
+    )
