@@ -8,13 +8,7 @@ from gpudoctor.probes.reading import Facts, file_text, listed, value
 
 CONTAINER_SIGNS = {
     "files": ["/run/systemd/container", "/proc/1/cgroup", "/proc/1/comm"],
-    "listings": [
-        "/.dockerenv",
-        "/run/.containerenv",
-        "/var/run/secrets/kubernetes.io",
-        "/.singularity.d",
-        "/dev/lxd",
-    ],
+    "listings": ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io", "/.singularity.d", "/dev/lxd"],
     "values": [
         "platform",
         "filesystem:/",

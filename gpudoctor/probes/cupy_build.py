@@ -10,12 +10,7 @@ from typing import Any
 
 from gpudoctor.model import Cupy, Package, PackageVersion
 from gpudoctor.parsers import conda
-from gpudoctor.parsers.environment_facts import (
-    DistributionFacts,
-    EnvironmentFacts,
-    package_of,
-    parse_environment_facts,
-)
+from gpudoctor.parsers.environment_facts import DistributionFacts, EnvironmentFacts, package_of, parse_environment_facts
 
 # Source: cupy/_environment.py of CuPy 14.2, _detect_duplicate_installation, and docs.cupy.dev/en/stable/install.html
 DISTRIBUTIONS = r"cupy|cupy-cuda\d+x?|cupy-rocm-[\d-]+|amd-cupy"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
 from gpudoctor.parsers.linux import driver_messages, parse_xids
-from gpudoctor.probes.parts import first_known
 from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned
+
+T = TypeVar("T")
 
 # Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.
 NO_DRIVER = ("/stubs/", "/compat/")
@@ -70,6 +71,17 @@ def parse_kernel_log(facts: Facts) -> Driver:
         return Driver()
     lines = [cleaned(line) for line in lines]
     return Driver(xids=parse_xids(lines)[-XIDS:], kernel_messages=driver_messages(lines, MESSAGES))
+
+
+def first_known(*parts: T) -> T:
+    """Return the section whose facts are those of the first part that knows them; a single part as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    section: Any = parts[0]
+    names = [item.name for item in fields(section)]
+    known = {name: next((v for v in (getattr(p, name) for p in parts) if v is not None), None) for name in names}
+    merged: T = replace(section, **known)
+    return merged
 
 
 def merge_driver(*parts: Driver) -> Driver:

@@ -25,7 +25,6 @@ from gpudoctor.probes import (
     torch_build,
 )
 from gpudoctor.probes.host import DRIVER, READING, Answer, Host, ProbeContext, Question
-from gpudoctor.probes.parts import first_known
 from gpudoctor.symptoms.facts import with_symptoms
 
 
@@ -94,7 +93,7 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
         if value is not None:
             values.setdefault(part.section, []).append(value)
     sections: dict[str, Any] = {
-        section: driver.merge_driver(*found) if section == "driver" else first_known(*found)
+        section: driver.merge_driver(*found) if section == "driver" else driver.first_known(*found)
         for section, found in values.items()
     }
     reports += [ProbeReport(section=section, state="absent", detail=NOT_HERE) for section in PASTED]

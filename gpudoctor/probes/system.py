@@ -15,15 +15,7 @@ from gpudoctor.parsers.linux import (
     parse_pci_uevent,
 )
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.reading import (
-    Facts,
-    file_text,
-    file_texts,
-    is_linux,
-    listed,
-    unreadable,
-    value,
-)
+from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, listed, unreadable, value
 from gpudoctor.untrusted import cleaned
 
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")

@@ -12,23 +12,11 @@ from gpudoctor.model.record import record
 SCHEMA = "gpudoctor/diff/1"
 
 # Readings of the moment: they differ between any two looks at one machine and tell of no change.
-MOMENTARY = frozenset(
-    {
-        "taken_at",
-        "reports",
-        "seconds",
-        "processes",
-        "memory_used_bytes",
-        "power_draw_watts",
-        "clock_sm_mhz",
-        "throttle_reasons",
-        "performance_state",
-        "utilization_percent",
-        "temperature_celsius",
-        "pcie_generation",
-        "relative_error",
-    }
-)
+MOMENTARY = {
+    *("taken_at", "reports", "seconds", "processes", "memory_used_bytes"),
+    *("power_draw_watts", "clock_sm_mhz", "throttle_reasons", "performance_state"),
+    *("utilization_percent", "temperature_celsius", "pcie_generation", "relative_error"),
+}
 _NAMED_BY = ("nvml_index", "kind", "name", "path", "soname", "number", "precision", "library", "address")
 
 

@@ -1,9 +1,9 @@
-"""One driver of several parts."""
+"""One driver of several parts, and other sections that several answers tell."""
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Driver, DriverVersion
-from gpudoctor.probes.driver import merge_driver
+from gpudoctor.model import CudaVersion, Driver, DriverVersion, Toolkit
+from gpudoctor.probes.driver import first_known, merge_driver
 
 R535, R550 = DriverVersion.parse("535.129.03"), DriverVersion.parse("550.54.15")
 
@@ -46,3 +46,14 @@ def test_the_version_of_the_libraries_does_not() -> None:
 )
 def test_installed(parts: tuple[Driver, ...], installed: bool) -> None:
     assert merge_driver(*parts).installed is installed
+
+
+def test_each_fact_is_that_of_the_first_part_that_knows_it() -> None:
+    first = Toolkit(host_compiler="gcc")
+    second = Toolkit(system_libraries=())
+    assert first_known(first, second) == Toolkit(host_compiler="gcc", system_libraries=())
+
+
+def test_one_part_is_the_section() -> None:
+    devices = ("a", "b")
+    assert first_known(devices) is devices

@@ -22,10 +22,7 @@ LINE_LENGTH = 1000
 COMMAND_SECONDS = 5.0
 WORDS = (b"nvrm", b"xid", b"nvidia")
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
-COMMANDS = (
-    ("dmesg",),
-    ("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=cat", "--lines=20000"),
-)
+COMMANDS = (("dmesg",), ("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=cat", "--lines=20000"))
 
 
 def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
