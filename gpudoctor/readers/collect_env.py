@@ -260,7 +260,8 @@ def _packages(report: _Report, facts: Facts) -> Facts:
     listed = package_facts(list(first.values())[::-1])
     if facts.get("torch") == Torch(installed=False):
         listed.pop("torch", None)
-    return joined(listed, sections(torch=torch_of(of_conda)))
+    torch = torch_of(of_conda)  # of a whole list
+    return joined(listed, {"torch": replace(torch, conda_cpuonly=torch.conda_cpuonly or False)} if torch else {})
 
 
 def _record(entry: str) -> CondaRecord | None:
