@@ -19,6 +19,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.symptoms import Symptoms, with_role
 
+PYTHON = "python"  # in the name of a process: frameworks run in it
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 
 
@@ -41,7 +42,8 @@ def proof(
     """
     torch, cupy = torch_runtime or TorchRuntime(), cupy_runtime or CupyRuntime()
     if origin.is_report:
-        seen = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy), *_seen_by_programs(symptoms))
+        frameworks = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy))
+        seen = (*frameworks, *_seen_by_programs(symptoms, devices))
         return Proof(sentences=seen, failures=with_role(symptoms, "failure"))
     computed = (*_computed_by_torch(pytorch, torch, len(devices or ())), *_computed_by_cupy(cupy_status, cupy, devices))
     return Proof(sentences=computed or tuple(_driver(driver, driver_state, devices, pytorch, cupy_status, reports)))
@@ -116,9 +118,15 @@ def _seen_by_torch(pytorch: Pytorch, torch: TorchRuntime) -> Iterator[str]:
 
 def _seen_by_cupy(status: CupyStatus, cupy: CupyRuntime) -> Iterator[str]:
     if cupy.device_count:
-        yield f"the report shows that {status.name or 'CuPy'} sees {cupy.device_count} GPU(s)"
+        plural = "s" if cupy.device_count > 1 else ""
+        yield f"the report shows that {status.name or 'CuPy'} sees {cupy.device_count} GPU{plural}"
 
 
-def _seen_by_programs(symptoms: Symptoms) -> Iterator[str]:
+def _seen_by_programs(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iterator[str]:
+    held = ((device, process) for device in devices or () for process in device.processes or ())
+    for device, process in held:
+        if PYTHON in process.name:
+            yield f"the report shows that {process.name} computes on GPU {device.nvml_index}"
+            break
     for symptom in with_role(symptoms, "works")[:1]:
         yield f'the report shows that a program uses the GPU: "{symptom.text}"'

@@ -117,6 +117,7 @@ def _runtime(table: Table, version: PackageVersion | None, rocm: bool) -> CupyRu
         driver_cuda_version=_cuda(table.get("cuda driver version", "")),
         local_cuda_version=_cuda(local),
         nvrtc_version=CudaVersion(int(nvrtc[1]), int(nvrtc[2])) if nvrtc else None,
+        device_count=sum(key.endswith(" name") for key in table if _DEVICE_KEY.fullmatch(key)) or None,
         device_error=_device_error(table),
         calls=tuple(_calls(table)) or None,
         warnings=tuple(_unused(table)) or None,
