@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module typing takes as long to import as all of this one
@@ -34,6 +35,40 @@ EVENT_REASONS = {  # nvmlClocksEventReasons of nvml.h, and two that only pynvml 
     0x200: "board_limit",
     0x400: "reliability",
 }
+
+
+def open_nvml(module_path: str | None = None) -> tuple[Gate | None, str]:
+    """Return the way to NVML, which is initialised; None and the reason, in one line, where there is none.
+
+    module_path: the file of pynvml, for an environment that has none of its own.
+    """
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError:
+        return None, f"the NVIDIA driver's library {LIBRARY} cannot be loaded"
+    try:
+        module = _load_module(module_path)
+    except Exception as error:
+        return None, f"the module pynvml of nvidia-ml-py cannot be imported: {error}"
+    if not hasattr(module, "nvmlInit") or not hasattr(module, "NVMLError"):
+        return None, "the module pynvml is not that of nvidia-ml-py"
+    gate = Gate(module, library)
+    answer = gate.ask("nvmlInit")
+    return (None, f"NVML does not start: {answer['text']}") if "error" in answer else (gate, "")
+
+
+def _load_module(path: str | None) -> Any:
+    try:
+        return import_module("pynvml")
+    except Exception:  # a broken one is no better than none
+        import importlib.util
+
+        spec = importlib.util.spec_from_file_location("pynvml", path) if path else None
+        if spec is None or spec.loader is None:
+            raise
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
 
 
 class Gate:

@@ -3,32 +3,26 @@
 Its answers: first a `Watch` with the devices or the problem, then `Sample` after `Sample`.
 """
 
-import ctypes
 import os
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from gpudoctor.model.codec import to_json
-from gpudoctor.nvml import LIBRARY, MEMORY_V2, SM, Gate
+from gpudoctor.nvml import MEMORY_V2, SM, Gate, open_nvml
 from gpudoctor.tuning.workers.conditions import Monitor, own_pids
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.worker import take_over_streams
-
-
-class Unwatchable(Exception):
-    """The GPU cannot be watched; the message is one line."""
 
 
 def main() -> None:
     """Answer the one request, of a program's `pid` and `every_seconds`, with samples until this process is ended."""
     requests, answer = take_over_streams()
     request: Any = next(requests)
-    try:
-        gate = open_nvml()
-        watched = list(_devices(gate))
-    except Unwatchable as reason:
-        answer(to_json(Watch(problem=str(reason))))
+    gate, problem = open_nvml()
+    watched = [] if gate is None else list(_devices(gate))
+    if gate is None or not watched:
+        answer(to_json(Watch(problem=problem or "NVML tells of no GPU that can be used")))
         return
     answer(to_json(Watch(devices=tuple(device for device, _ in watched))))
     cpu = CpuUse(request["pid"])
@@ -41,37 +35,13 @@ def main() -> None:
         answer(to_json(Sample(at_seconds=time.monotonic() - begun, cpu_cores=cpu.cores, devices=samples)))
 
 
-def open_nvml() -> Gate:
-    """Return the way to NVML.
-
-    Raises:
-        Unwatchable: there is no driver, or no pynvml, or the driver refuses.
-    """
-    try:
-        library = ctypes.CDLL(LIBRARY)
-    except OSError:
-        raise Unwatchable(f"the NVIDIA driver's library {LIBRARY} cannot be loaded") from None
-    try:
-        import pynvml
-    except Exception as error:
-        raise Unwatchable(f"the module pynvml of nvidia-ml-py cannot be imported: {error}") from None
-    if not hasattr(pynvml, "nvmlInit") or not hasattr(pynvml, "NVMLError"):
-        raise Unwatchable("the module pynvml is not that of nvidia-ml-py")
-    gate = Gate(pynvml, library)
-    answer = gate.ask("nvmlInit")
-    if "error" in answer:
-        raise Unwatchable(f"NVML does not start: {answer['text']}")
-    return gate
-
-
 def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
-    """Give each device with its handle; raise Unwatchable where there is none."""
+    """Give each device that can be used, with its handle."""
     count = gate.ask("nvmlDeviceGetCount").get("value") or 0
-    asked = ((index, *gate.call("nvmlDeviceGetHandleByIndex", index)) for index in range(count))
-    handles = [(index, handle) for index, handle, failure in asked if failure is None]
-    if not handles:
-        raise Unwatchable("NVML tells of no GPU that can be used")
-    for index, handle in handles:
+    for index in range(count):
+        handle, failure = gate.call("nvmlDeviceGetHandleByIndex", index)
+        if failure is not None:
+            continue
         limit = gate.ask("nvmlDeviceGetEnforcedPowerLimit", handle).get("value")
         device = WatchedDevice(
             nvml_index=index,

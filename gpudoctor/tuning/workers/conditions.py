@@ -3,14 +3,11 @@
 Without pynvml, or on a device that NVML does not know, every value is unknown.
 """
 
-import ctypes
-import importlib.util
 import os
-from contextlib import suppress
 from typing import Any
 
 from gpudoctor.model.tuning import Conditions
-from gpudoctor.nvml import EVENT_REASONS, GPU, LIBRARY, SM, Gate, is_own
+from gpudoctor.nvml import EVENT_REASONS, GPU, SM, Gate, is_own, open_nvml
 
 NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"}
 """Reasons that hold no clock below what its owner has set."""
@@ -87,14 +84,8 @@ def open_monitor(*, uuid: str | None, pci_bus_id: str | None, module_path: str |
     uuid: with its prefix, "GPU-..." or "MIG-...". pci_bus_id: "0000:01:00.0".
     module_path: of pynvml, for an environment that has none of its own.
     """
-    module = _load_module(module_path)
-    if module is None:
-        return None
-    try:
-        gate = Gate(module, ctypes.CDLL(LIBRARY))
-    except OSError:
-        return None
-    if "error" in gate.ask("nvmlInit"):
+    gate, _ = open_nvml(module_path)
+    if gate is None:
         return None
     named = (("nvmlDeviceGetHandleByUUID", uuid), ("nvmlDeviceGetHandleByPciBusId", pci_bus_id))
     ways: list[tuple[str, bytes | int]] = [(function, name.encode()) for function, name in named if name]
@@ -105,20 +96,3 @@ def open_monitor(*, uuid: str | None, pci_bus_id: str | None, module_path: str |
         if failure is None:
             return Monitor(gate, handle)
     return None
-
-
-def _load_module(path: str | None) -> Any:
-    """Return the module pynvml: that of this environment, else the one file at `path`; None where neither works."""
-    with suppress(Exception):  # a broken one is no better than none
-        import pynvml
-
-        return pynvml
-    try:
-        spec = importlib.util.spec_from_file_location("pynvml", path or "")
-        if spec is None or spec.loader is None:
-            return None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    except Exception:
-        return None

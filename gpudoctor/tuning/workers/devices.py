@@ -1,6 +1,6 @@
 """The clock and the memory of a device, as trials use them: one class for each kind of device.
 
-This module knows the host, for torch on the CPU and for NumPy, and needs the standard library alone.
+This module knows the host, for torch on the CPU and for NumPy, and the GPU of CuPy; it imports neither library.
 """
 
 import gc
@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import Conditions
 from gpudoctor.nvml import read_start
+from gpudoctor.tuning.workers.conditions import open_monitor
 
 NEARLY_FULL = 0.05
 """Of the memory that the process may use: with less left, a library that fails has most likely got no workspace."""
@@ -114,6 +116,50 @@ class QueuedGpu(Device):
 
     def driver_version(self) -> str | None:
         return None if self.monitor is None else self.monitor.driver_version()
+
+
+class Cupy(QueuedGpu):
+    """A GPU as CuPy uses it. Its pool never shrinks by itself, so that what it holds in the end is the peak."""
+
+    def __init__(self, index: int, pynvml_path: str | None) -> None:
+        self._cupy: Any = import_module("cupy")
+        self.name = f"cuda:{index}"
+        self._device = self._cupy.cuda.Device(index)
+        self._device.use()
+        self._pool = self._cupy.get_default_memory_pool()
+        self.monitor = open_monitor(uuid=None, pci_bus_id=self._device.pci_bus_id, module_path=pynvml_path)
+
+    def memory_use(self) -> MemoryUse:
+        self.synchronize()
+        gc.collect()
+        held = int(self._pool.total_bytes())
+        return MemoryUse(peak_bytes=held, resident_bytes=int(self._pool.used_bytes()), reserved_bytes=held)
+
+    def synchronize(self) -> None:
+        self._device.synchronize()
+
+    def new_event(self) -> Any:
+        return self._cupy.cuda.Event()
+
+    def milliseconds_between(self, before: Any, after: Any) -> float:
+        return float(self._cupy.cuda.get_elapsed_time(before, after))
+
+    def limit_memory(self, limit_bytes: int) -> None:
+        self._pool.set_limit(size=limit_bytes)
+
+    def is_full(self) -> bool:
+        with suppress(Exception):  # after an error of the device no question is answered
+            free, total = self._device.mem_info
+            limit = self._pool.get_limit() or total
+            return bool(free < NEARLY_FULL * total or limit - self._pool.total_bytes() < NEARLY_FULL * limit)
+        return False
+
+    def free_memory(self) -> None:
+        """Empty the pool and the cache of FFT plans, whose work areas are device memory too."""
+        gc.collect()
+        with suppress(AttributeError):
+            self._cupy.fft.config.get_plan_cache().clear()
+        self._pool.free_all_blocks()
 
 
 class Host(Device):

@@ -10,7 +10,7 @@ from gpudoctor.model.tuning import UNSUPPORTED, Loading, Measurement, Transfer, 
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers import catalog, ceilings, describing
 from gpudoctor.tuning.workers.comparing import BATCH_SIZE, compare
-from gpudoctor.tuning.workers.devices import Device, Host
+from gpudoctor.tuning.workers.devices import Cupy, Device, Host
 from gpudoctor.tuning.workers.failures import Failure
 from gpudoctor.tuning.workers.library import ArrayLibrary, Library
 from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, arrays, dataset_size, samples_of, unit_of
@@ -40,11 +40,8 @@ class Session:
             from gpudoctor.tuning.workers import torch_devices, torch_library
 
             return torch_devices.open_device(name, pynvml_path), torch_library.TorchLibrary(name)
-        if name == "cpu":
-            return Host(), ArrayLibrary(name)
-        from gpudoctor.tuning.workers.array_devices import Cupy
-
-        return Cupy(int(name.partition(":")[2]), pynvml_path), ArrayLibrary(name)
+        device = Host() if name == "cpu" else Cupy(int(name.partition(":")[2]), pynvml_path)
+        return device, ArrayLibrary(name)
 
     def judged(self, failure: Failure, request: Mapping[str, Any]) -> Failure:
         """Return the failure of the user's code as the precision's if the same step works in the baseline.
