@@ -82,14 +82,12 @@ class MemoryModel:
     def largest_proved(self, limit_bytes: int) -> int:
         """Return the largest batch size whose upper bound leaves the headroom free; 0 where none does."""
         room = self._room(limit_bytes)
-        fitting = [point for point in self.points if point.held <= room]
+        fitting = [number for number, point in enumerate(self.points) if point.held <= room]
         if not fitting:
             return 0
-        last = fitting[-1]
-        later = [point for point in self.points if point.batch_size > last.batch_size]
-        if later:
-            return _reach(last, (later[0].held - last.held) / (later[0].batch_size - last.batch_size), room)
-        return _reach(last, (last.held - self.resident) / last.batch_size, room)
+        last, later = self.points[fitting[-1]], self.points[fitting[-1] + 1 :]
+        slope = _slope(last, later[0]) if later else (last.held - self.resident) / last.batch_size
+        return _reach(last, slope, room)
 
     def largest_likely(self, limit_bytes: int) -> int:
         """Return the largest batch size that may be tried, at least the largest proved.
@@ -104,8 +102,7 @@ class MemoryModel:
             return proved
         if len(self.points) == 1:
             return max(proved, last.batch_size + (last.held < SINGLE_POINT_SHARE * limit_bytes))
-        before = self.points[-2]
-        along = _reach(last, (last.held - before.held) / (last.batch_size - before.batch_size), room)
+        along = _reach(last, _slope(self.points[-2], last), room)
         growth = STRAIGHT_GROWTH if self._is_straight() else LINE_GROWTH
         return max(proved, min(along, math.floor(growth * last.batch_size)))
 
@@ -117,17 +114,13 @@ class MemoryModel:
         if len(self.points) < 3:
             return False
         first, second, last = self.points[-3:]
-        slope = (second.held - first.held) / (second.batch_size - first.batch_size)
-        told = second.held + slope * (last.batch_size - second.batch_size)
+        told = second.held + _slope(first, second) * (last.batch_size - second.batch_size)
         return abs(told - last.held) <= STRAIGHT * last.held
 
     def _surprise(self) -> float:
         """Return by how many bytes the worst point lay above what the smaller ones had promised."""
-        excesses = (
-            point.held - _upper(self.points[:index], self.resident, point.batch_size)
-            for index, point in enumerate(self.points)
-            if index > 0
-        )
+        later = enumerate(self.points[1:], start=1)
+        excesses = (point.held - _upper(self.points[:i], self.resident, point.batch_size) for i, point in later)
         return max((0.0, *excesses))
 
 
@@ -146,6 +139,10 @@ def model_of(measurements: Iterable[Measurement]) -> MemoryModel:
     return MemoryModel(points.values(), min((m.resident_memory_bytes or 0 for m in ran), default=0))
 
 
+def _slope(low: MemoryPoint, high: MemoryPoint) -> float:
+    return (high.held - low.held) / (high.batch_size - low.batch_size)
+
+
 def _reach(point: MemoryPoint, slope: float, room: float) -> int:
     """Return the batch size at which a line through the point fills the room."""
     return point.batch_size + math.floor((room - point.held) / max(slope, 1.0))
@@ -160,6 +157,5 @@ def _upper(points: list[MemoryPoint], resident: int, batch_size: int) -> float:
         return resident + (last.held - resident) * batch_size / last.batch_size
     if after == 0 or sizes[after] == batch_size:
         return points[after].held
-    low, high = points[after - 1], points[after]
-    share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
-    return low.held + (high.held - low.held) * share
+    low = points[after - 1]
+    return low.held + _slope(low, points[after]) * (batch_size - low.batch_size)

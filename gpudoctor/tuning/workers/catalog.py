@@ -1,12 +1,24 @@
-"""The workloads by name: the built-in ones, and the user's own as MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE."""
+"""The workloads by name: the built-in ones, and the user's own as MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE.
 
+A mistake in what was typed, or an object that does not follow the protocol, is a UsageError of one line. Whatever the
+user's code raises while it is imported, built or run goes through as it is, with its traceback.
+"""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module, util
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS, TunedWorkload
-from gpudoctor.tuning.workers import user_code
-from gpudoctor.tuning.workload import WorkloadFactory
+from gpudoctor.tuning.workers.precision import Precision
+from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 TRAINING, INFERENCE = MODES = ("training", "inference")
 SIGNAL = "signal"
@@ -26,8 +38,8 @@ def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
         ImportError: the library that it is written in cannot be imported.
         Exception: whatever the user's own code raises while it is imported.
     """
-    if user_code.is_spec(name):
-        return user_code.load(name)
+    if is_spec(name):
+        return load(name)
     _check_built_in(name, mode)
     if name == SIGNAL:
         from gpudoctor.tuning.workers.spectra import Spectra
@@ -44,8 +56,8 @@ def describe(name: str, mode: str = TRAINING) -> TunedWorkload:
     Raises:
         UsageError: there is no such workload or mode, or the name of the user's own is not complete.
     """
-    if user_code.is_spec(name):
-        user_code.split(name)
+    if is_spec(name):
+        split(name)
         return TunedWorkload(name=name)
     _check_built_in(name, mode)
     return TunedWorkload(name=name, mode="" if name == SIGNAL else mode, unit=f"{UNITS[name]}/s")
@@ -53,7 +65,7 @@ def describe(name: str, mode: str = TRAINING) -> TunedWorkload:
 
 def precisions(name: str) -> tuple[str, ...]:
     """Return the precisions to try; those of torch for the user's own, unless he names others."""
-    if not user_code.is_spec(name):
+    if not is_spec(name):
         _check_built_in(name, TRAINING)
     return COMPLEX_PRECISIONS if name == SIGNAL else PRECISIONS
 
@@ -63,7 +75,161 @@ def _check_built_in(name: str, mode: str) -> None:
     if name not in UNITS:
         near = get_close_matches(name.lower(), UNITS, n=1)
         hint = f"did you mean {near[0]}? There are" if near else "there are"
-        own = f"your own as {user_code.FORMS}"
+        own = f"your own as {FORMS}"
         raise UsageError(f"no workload is called {name!r}: {hint} {', '.join(UNITS)}, and {own}")
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}: there are {' and '.join(MODES)}")
+
+
+FORMS = "MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"
+METHODS = {"make_batch": "(size)", "step": "(batch)"}
+"""What a workload must have, and what each is called with."""
+
+SHOWN = 8
+"""Names that a message lists at most."""
+
+
+def load(spec: str) -> WorkloadFactory:
+    """Return the factory that `spec` names; it checks the workload that it returns.
+
+    Raises:
+        UsageError: the spec is no such thing, or names something that is not there or cannot be called so.
+        Exception: whatever the user's code raises while it is imported.
+    """
+    place, attribute = split(spec)
+    module = _import_file(Path(place)) if _is_file(place) else _import_module(place)
+    factory = _attribute(module, attribute, place)
+    if not callable(factory):
+        ready = all(hasattr(factory, method) for method in METHODS)
+        instead = "its class, or a function that returns it" if ready else "a class or a function"
+        raise UsageError(f"{spec} cannot be called: it is {_described(factory)}; name {instead}")
+    _check_call(factory, spec, 2, "(device, precision)")
+
+    def build(device: str, precision: Precision) -> Workload:
+        workload: Workload = factory(device, precision)
+        for method, arguments in METHODS.items():
+            function = getattr(workload, method, None)
+            if not callable(function):
+                raise UsageError(f"{spec} returned {_described(workload)} without a method {method}{arguments}")
+            _check_call(function, f"{method} of {spec}", 1, arguments)
+        return workload
+
+    return build
+
+
+def is_spec(name: str) -> bool:
+    """Tell whether `name` can only mean the user's own code, right or wrong."""
+    return ":" in name or _is_file(name)
+
+
+def split(spec: str) -> tuple[str, str]:
+    """Return module or file, and the attribute. The colon of a Windows drive belongs to the file.
+
+    Raises:
+        UsageError: one of them is missing.
+    """
+    place, _, attribute = spec.rpartition(":")
+    if place and attribute.isidentifier():
+        return place, attribute
+    if spec.endswith(".py"):
+        raise UsageError(f"{spec} names no workload in the file: write {spec}:ATTRIBUTE")
+    raise UsageError(f"{spec!r} is no workload: write {FORMS}")
+
+
+def _is_file(place: str) -> bool:
+    return place.endswith(".py") or "/" in place or "\\" in place
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Return the file as a module, imported as `python FILE.py` would, less what runs as "__main__" only."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}" if not path.is_dir() else f"{path} is a folder, not a Python file")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"{path} cannot be read")
+    path = path.resolve()
+    _put_on_path(path.parent)
+    # Under its own name the processes of a DataLoader find it again, unless something else has that name.
+    name = path.stem if path.stem not in sys.modules else f"workload_{path.stem}"
+    spec = util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file: its name must end in .py")
+    module = util.module_from_spec(spec)
+    sys.modules[name] = module
+    _run(lambda: spec.loader.exec_module(module), str(path))  # type: ignore[union-attr]
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    """Return the module, found as `python -m` would: from the working directory on."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise UsageError(f"{name!r} is not the name of a module: write {FORMS}")
+    _put_on_path(Path.cwd())
+    try:
+        _run(lambda: import_module(name), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # something that the user's code imports
+        hint = f": for the file write {name}.py:ATTRIBUTE" if Path(f"{name}.py").is_file() else ""
+        raise UsageError(f"there is no module {name}, seen from {Path.cwd()} by {sys.executable}{hint}") from None
+    return sys.modules[name]
+
+
+def _put_on_path(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _run(execute: Callable[[], object], place: str) -> None:
+    """Import the user's code. What it raises goes on without the frames of the import system."""
+    try:
+        execute()
+    except SystemExit as error:
+        advice = 'put what it runs under `if __name__ == "__main__":`'
+        raise UsageError(f"{place} ended the program when it was imported (exit {error.code!r}): {advice}") from None
+    except Exception as error:
+        raise error.with_traceback(_users_frames(error.__traceback__))  # noqa: B904  the same error
+
+
+def _users_frames(frames: TracebackType | None) -> TracebackType | None:
+    """Return the frames from the user's first on; None where there is none, as for an error of syntax."""
+    own = (__file__, import_module.__code__.co_filename)
+    while frames is not None:
+        name = frames.tb_frame.f_code.co_filename
+        if name not in own and not name.startswith("<frozen importlib"):
+            return frames
+        frames = frames.tb_next
+    return None
+
+
+def _attribute(module: ModuleType, name: str, place: str) -> Any:
+    """Return the attribute; a UsageError names the nearest, or those that look like workloads."""
+    if name in vars(module):
+        return vars(module)[name]
+    public = [key for key in vars(module) if not key.startswith("_")]
+    names = get_close_matches(name, public, n=1) or [key for key in public if _looks_right(vars(module)[key])][:SHOWN]
+    hint = f": did you mean {' or '.join(names)}?" if names else ""
+    raise UsageError(f"{place} has no {name}{hint}")
+
+
+def _looks_right(value: Any) -> bool:
+    """Tell whether this is a class with the methods, or a function of a device and a precision."""
+    if inspect.isclass(value):
+        return all(callable(getattr(value, method, None)) for method in METHODS)
+    return inspect.isfunction(value) and list(inspect.signature(value).parameters)[:2] == ["device", "precision"]
+
+
+def _check_call(function: Any, what: str, count: int, arguments: str) -> None:
+    """Raise UsageError unless `count` positional arguments fit; what has no signature to read passes."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return
+    try:
+        signature.bind(*(None for _ in range(count)))
+    except TypeError:
+        names = ", ".join(signature.parameters)
+        raise UsageError(f"{what} is called with {arguments}, but takes ({names})") from None
+
+
+def _described(value: Any) -> str:
+    return "None" if value is None else f"an object of type {type(value).__name__}"

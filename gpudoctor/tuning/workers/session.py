@@ -112,7 +112,7 @@ class Session:
         """Return the rates from host to device, for batches of a size."""
         if self._order["arrays"] or self._device.kind != "cuda":
             return ()
-        from gpudoctor.tuning.workers.transferring import transfers
+        from gpudoctor.tuning.workers.loading import transfers
 
         batch_bytes = request["batch_size"] * _sample_bytes(self._bench.build(request["precision"]))
         self._bench.forget()
