@@ -1,7 +1,5 @@
 """What tuning measures and recommends. `None` means unknown or not measured, never zero."""
 
-from __future__ import annotations
-
 import statistics
 from typing import Annotated
 

@@ -45,9 +45,9 @@ def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
         from gpudoctor.tuning.workers.spectra import Spectra
 
         return Spectra
-    from gpudoctor.tuning.workers.networks import TASKS, Inference, Training
+    from gpudoctor.tuning.workers.networks import Inference, Training
 
-    return partial(Training if mode == TRAINING else Inference, TASKS[name])
+    return partial(Training if mode == TRAINING else Inference, name)
 
 
 def describe(name: str, mode: str = TRAINING) -> TunedWorkload:

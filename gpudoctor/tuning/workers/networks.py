@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
+from gpudoctor.tuning.workers.catalog import UNITS
 from gpudoctor.tuning.workers.precision import Precision
 
 CLASSES = 1000
@@ -47,7 +48,6 @@ class Task:
     make_batch: of a size and a device: returns inputs, and labels of shape (size, ...), int64.
     """
 
-    unit: str
     build_model: Callable[[], Any]
     build_optimizer: Callable[[Any], Any]
     make_batch: Callable[[int, str], tuple[Any, Any]]
@@ -56,10 +56,10 @@ class Task:
 class Inference:
     """Forward pass of the model as it is used after training: batch norm by its running statistics, no gradients."""
 
-    def __init__(self, task: Task, device: str, precision: Precision) -> None:
-        self.unit = task.unit
-        self.model = task.build_model().to(device).eval()
-        self._task, self._device, self._precision = task, device, precision
+    def __init__(self, name: str, device: str, precision: Precision) -> None:
+        self.unit = UNITS[name]
+        self._task, self._device, self._precision = TASKS[name], device, precision
+        self.model = self._task.build_model().to(device).eval()
 
     def make_batch(self, size: int) -> Any:
         """Return `size` random inputs, made on the device."""
@@ -75,9 +75,9 @@ class Inference:
 class Training(Inference):
     """Forward pass, cross-entropy, backward pass, optimiser."""
 
-    def __init__(self, task: Task, device: str, precision: Precision) -> None:
-        super().__init__(task, device, precision)
-        self._optimizer = task.build_optimizer(self.model.train().parameters())
+    def __init__(self, name: str, device: str, precision: Precision) -> None:
+        super().__init__(name, device, precision)
+        self._optimizer = self._task.build_optimizer(self.model.train().parameters())
 
     def make_batch(self, size: int) -> tuple[Any, Any]:
         """Return `size` random inputs and labels, made on the device."""
@@ -214,25 +214,21 @@ def _text(kinds: int, length: int, size: int, device: str) -> tuple[Any, Any]:
 
 TASKS = {
     "mlp": Task(
-        unit="samples",
         build_model=build_perceptron,
         build_optimizer=partial(torch.optim.AdamW, lr=1e-3),
         make_batch=partial(_labelled, (FEATURES,)),
     ),
     "cnn": Task(
-        unit="images",
         build_model=build_residual_network,
         build_optimizer=partial(torch.optim.SGD, lr=0.01, momentum=0.9, weight_decay=1e-4),
         make_batch=partial(_labelled, (3, PIXELS, PIXELS)),
     ),
     "lstm": Task(
-        unit="sequences",
         build_model=CharacterModel,
         build_optimizer=partial(torch.optim.Adam, lr=1e-3),
         make_batch=partial(_text, CHARACTERS, CHARACTERS_LENGTH),
     ),
     "transformer": Task(
-        unit="sequences",
         build_model=Decoder,
         build_optimizer=partial(torch.optim.AdamW, lr=3e-4),
         make_batch=partial(_text, TOKENS, TOKENS_LENGTH),

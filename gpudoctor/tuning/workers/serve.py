@@ -30,8 +30,12 @@ def main() -> None:
         try:
             session = session or _open_session(order)
             value = getattr(session, f"answer_{request['ask']}")(request)
+        except UsageError as error:
+            value = Failure(kind=USAGE, detail=str(error))
+        except Unusable as error:
+            value = Failure(kind=LIBRARY, detail=str(error))
         except BaseException as error:  # user code may end the program
-            value = _understand(error, session)
+            value = failure_of(error, memory_full=session is not None and session.memory_is_full())
         if isinstance(value, Failure) and value.kind == WORKLOAD and not value.poisons and session is not None:
             value = session.judged(value, request)
         name = "failure" if isinstance(value, Failure) else "value"
@@ -68,11 +72,3 @@ def _open_session(order: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:
         raise Unusable(f"device {order['device']} cannot be used: {one_line(error)}") from None
-
-
-def _understand(error: BaseException, session: Any) -> Failure:
-    if isinstance(error, UsageError):
-        return Failure(kind=USAGE, detail=str(error))
-    if isinstance(error, Unusable):
-        return Failure(kind=LIBRARY, detail=str(error))
-    return failure_of(error, memory_full=session is not None and session.memory_is_full())

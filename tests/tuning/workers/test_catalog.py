@@ -303,7 +303,7 @@ def test_an_error_in_the_users_code_keeps_its_traceback_from_the_users_first_lin
     (project / "script.py").write_text(program)
     with pytest.raises(error) as raised:
         load(spec)
-    own = [frame for frame in traceback.extract_tb(raised.value.__traceback__) if "user_code" not in frame.filename]
+    own = [frame for frame in traceback.extract_tb(raised.value.__traceback__) if "catalog" not in frame.filename]
     assert (own[0].filename, own[0].lineno) == (str(project / "script.py"), 2)
 
 
