@@ -49,7 +49,6 @@ class MemoryModel:
         self.resident = resident
 
     def __bool__(self) -> bool:
-        """Tell whether anything is known."""
         return bool(self.points)
 
     @property

@@ -55,7 +55,6 @@ class StepTimes:
         self._tail, self._line = _longest_line(self.points)
 
     def __bool__(self) -> bool:
-        """Tell whether anything is known."""
         return bool(self.points)
 
     @property

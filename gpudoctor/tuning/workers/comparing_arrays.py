@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
+from gpudoctor.tuning.workers.library import leaves, map_leaves
 from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workers.process_state import seed
 

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name torch's own documentation uses
 from torch.overrides import TorchFunctionMode
 
-from gpudoctor.tuning.workers.batches import leaves, map_leaves
 from gpudoctor.tuning.workers.comparing import Step, Watched
+from gpudoctor.tuning.workers.library import leaves, map_leaves
 from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workers.process_state import seed
 

@@ -1,6 +1,7 @@
 """What a device is, and which precisions it supports itself: for torch, and for the array libraries."""
 
 import platform
+import re
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, TunedDevice
+from gpudoctor.nvml import read_start
 from gpudoctor.tuning.workers.devices import Device, host_memory
 
 TF32_FROM = BF16_FROM = (8, 0)
@@ -141,14 +143,13 @@ def _bf16_native(torch: Any) -> bool | None:
 def _by_trying(torch: Any, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the precisions that autocast accepts on a device without a table of its own, and the others."""
     candidates = {"bf16": torch.bfloat16, **({"fp16": torch.float16} if kind == "mps" else {})}
-    refused = {"tf32": "a format of NVIDIA's devices"}
-    if kind == "cpu":
-        refused["fp16"] = "gradient scaling is for GPUs"
-    refused.update(
-        {name: reason for name, dtype in candidates.items() if (reason := _why_no_autocast(torch, kind, dtype))}
-    )
-    supported = ("fp32", *(name for name in candidates if name not in refused))
-    return supported, tuple(f"{name}: {reason}" for name, reason in refused.items())
+    refused = {name: _why_no_autocast(torch, kind, dtype) for name, dtype in candidates.items()}
+    supported = ("fp32", *(name for name, reason in refused.items() if not reason))
+    never = {
+        "tf32": "a format of NVIDIA's devices",
+        **({"fp16": "gradient scaling is for GPUs"} if kind == "cpu" else {}),
+    }
+    return supported, tuple(f"{name}: {reason}" for name, reason in {**never, **refused}.items() if reason)
 
 
 def _why_no_autocast(torch: Any, kind: str, dtype: Any) -> str:
@@ -171,9 +172,5 @@ def _version_of(*packages: str) -> str | None:
 
 
 def _processor_name() -> str:
-    """Return the model of the processor."""
-    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*: *(.+)", read_start("/proc/cpuinfo"), re.MULTILINE)
+    return match[1].strip() if match else platform.processor() or platform.machine()

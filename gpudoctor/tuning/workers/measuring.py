@@ -12,10 +12,9 @@ from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import UNSUPPORTED, Conditions, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.figures import spoilt_by
-from gpudoctor.tuning.workers.batches import leaves
 from gpudoctor.tuning.workers.devices import Device, timed_one_by_one
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
-from gpudoctor.tuning.workers.library import Library, Unsupported
+from gpudoctor.tuning.workers.library import Library, Unsupported, leaves
 from gpudoctor.tuning.workers.process_state import seed
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from gpudoctor.model.tuning import Settings
-from gpudoctor.tuning.workers.batches import map_leaves
-from gpudoctor.tuning.workers.library import BLOCK, Library, Unsupported
+from gpudoctor.tuning.workers.library import BLOCK, Library, Unsupported, map_leaves
 from gpudoctor.tuning.workers.precision import AUTOCAST_TYPES, make_precision
 from gpudoctor.tuning.workload import Workload
 
