@@ -138,15 +138,12 @@ def headroom_bytes(tuning: Tuning) -> int | None:
 
 def recommended_transfer(tuning: Tuning) -> Transfer | None:
     """Return the measured way from host to device that is recommended; None if there is none."""
-    settings = _settings(tuning)
+    settings = tuning.recommendation.settings if tuning.recommendation else Settings()
     wanted = (settings.pin_memory, settings.non_blocking)
     return next((item for item in tuning.transfers if (item.pinned, item.non_blocking) == wanted), None)
 
 
 def recommended_loading(tuning: Tuning) -> Loading | None:
     """Return how the recommended number of workers did; None if there is none."""
-    return next((item for item in tuning.loading if item.workers == _settings(tuning).loader_workers), None)
-
-
-def _settings(tuning: Tuning) -> Settings:
-    return Settings() if tuning.recommendation is None else tuning.recommendation.settings
+    wanted = tuning.recommendation.settings.loader_workers if tuning.recommendation else None
+    return next((item for item in tuning.loading if item.workers == wanted), None)
