@@ -47,7 +47,6 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
 
 
 def _has_fast_fp16(table: Features) -> bool:
-    """Return whether devices of this capability without tensor cores have fast arithmetic in fp16."""
     return table.fp16 == "native" and table.tensor_cores is False
 
 

@@ -41,7 +41,6 @@ def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> 
 
 
 def _package(symptoms: Symptoms) -> str:
-    """Return the package that is built, "" if it is unknown."""
     named = [found.names.get("package", "") for found in of_kind(symptoms, "build-lacks-torch-said")]
     named += [found.names.get("package", "") for found in of_kind(symptoms, "package-build-failed")]
     for found in of_kind(symptoms, "pip-install-command"):

@@ -71,7 +71,6 @@ def _last(builds: list[TorchBuild], newest: str) -> str:
 
 
 def _variants(builds: list[TorchBuild]) -> str:
-    """Return the variants of the last release among `builds`."""
     return ", ".join(build.variant for build in builds if build.release == builds[-1].release)
 
 

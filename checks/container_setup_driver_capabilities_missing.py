@@ -43,7 +43,6 @@ def _requested(seen: SeenSetup) -> frozenset[str]:
 
 
 def _granted(seen: SeenSetup) -> frozenset[str]:
-    """Return the capabilities that the container gets, all of them if no runtime chooses."""
     if seen.gpu_access not in ("request", "runtime"):
         return CAPABILITIES
     value = seen.setup.environment.get(VARIABLE) or DEFAULT

@@ -76,7 +76,6 @@ def _need_of(seen: SeenSetup, driver: Driver) -> _Need | None:
 
 
 def _unmet(seen: SeenSetup, offered: CudaVersion, driver: Driver) -> _Need | None:
-    """Return the condition of the image that the driver does not meet."""
     environment = seen.setup.environment
     condition = DriverCondition(text=environment.get("NVIDIA_REQUIRE_CUDA", ""))
     is_off = environment.get("NVIDIA_DISABLE_REQUIRE", "").lower() in ("1", "true")
@@ -93,7 +92,6 @@ def _unmet(seen: SeenSetup, offered: CudaVersion, driver: Driver) -> _Need | Non
 
 
 def _too_new(seen: SeenSetup, offered: CudaVersion) -> _Need | None:
-    """Return the first CUDA version of the image that the driver cannot run."""
     for cuda in seen.image_cuda:
         if not offered_cuda_can_run(offered, cuda.version):
             return _Need(text=f"{cuda.words} (CUDA {cuda.version})", fact=cuda.fact, cuda=cuda.version)

@@ -37,7 +37,6 @@ def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[F
 
 
 def _failed(seen: SeenSetup) -> str:
-    """Return the fact of a failure for want of memory that may be locked."""
     return next((failure.fact for failure in of_kind(seen.failures, "memlock-exceeded")), "")
 
 

@@ -40,7 +40,6 @@ def container_setup_shm_too_small(setups: tuple[SeenSetup, ...]) -> Iterator[Fin
 
 
 def _failed(seen: SeenSetup) -> str:
-    """Return the fact of a failure for want of shared memory."""
     return next((failure.fact for failure in of_kind(seen.failures, "shm-*")), "")
 
 

@@ -32,5 +32,4 @@ def container_torch_cpu_build(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
 
 
 def _severity(seen: SeenSetup) -> Severity:
-    """Return an error if there is a GPU to use for certain."""
     return Severity.ERROR if seen.gpu_access or seen.host_has_gpu else Severity.WARNING

@@ -32,7 +32,6 @@ def contradictory_report(
 
 
 def _drivers_too_old(devices: tuple[Device, ...], driver: Driver) -> Iterator[Finding]:
-    """Yield a finding for a device that is newer than the driver that the report shows beside it."""
     if driver.version is None:
         return
     for number, device in enumerate(devices):

@@ -64,7 +64,6 @@ def cuda_build_on_amd(
 
 
 def _has_build(pytorch: Pytorch, targets: tuple[str, ...]) -> bool:
-    """Return whether a ROCm build of the installed release, or of a newer one, has code for one of the targets."""
     releases = (pytorch.version.minor_release if pytorch.version is not None else "", FALLBACK_RELEASE)
     builds = (rocm_builds(release) for release in releases)
     return any(found and found.variants and set(found.gfx_targets or ()) & set(targets) for found in builds)

@@ -106,7 +106,6 @@ def _some_hidden(choice: DeviceChoice) -> Finding:
 
 
 def _wrong_number(said: Symptom, choice: DeviceChoice | None, count: int) -> Finding:
-    """Return the finding if a program asked for a device whose number is not among the visible ones."""
     shown = f' with {NVIDIA}="{choice.value}"' if choice is not None and choice.value else ""
     there = f"; the machine has {count} GPU{'s' if count > 1 else ''}, 0 to {count - 1}" if count else ""
     summary = f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}"

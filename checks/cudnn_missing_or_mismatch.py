@@ -145,7 +145,6 @@ def _fixes(symptom: Symptom, pytorch: Pytorch) -> Iterator[Fix]:
 
 
 def _wheel(pytorch: Pytorch, python: Python) -> tuple[str, PackageVersion] | None:
-    """Return the wheel of cuDNN for PyTorch's CUDA major version, and the fact that names its version."""
     if pytorch.cuda_version is None:
         return None
     return python.package(f"nvidia-cudnn-cu{pytorch.cuda_version.major}")

@@ -36,14 +36,13 @@ def cupy_numpy_incompatible(
         Severity.WARNING if imported and said is None else Severity.ERROR,
         f"numpy {numpy}" if numpy else "numpy",
         f"{name}{needs}{has}{f' ({said.text})' if said and not outside else ''}",
-        (*filter(None, (cupy_numpy.version_fact, cupy_numpy.requirement_fact)), said.fact if said else ""),
+        (cupy_numpy.version_fact, cupy_numpy.requirement_fact, said.fact if said else ""),
         Fix("install-numpy-for-cupy", requirement=wanted, installed_fits=not outside),
         Fix("install-cupy"),
     )
 
 
 def _failed(name: str, cupy_numpy: CupyNumpy, failure: Symptom) -> Finding:
-    """Return the finding if a message shows that CuPy fails because of NumPy or Python."""
     numpy = cupy_numpy.version
     fixes: tuple[Fix, ...] = (Fix("upgrade-cupy-for-numpy"),)
     if failure.kind == "cupy-python-too-new":
@@ -56,5 +55,5 @@ def _failed(name: str, cupy_numpy: CupyNumpy, failure: Symptom) -> Finding:
         error = (failure.names.get("error") or failure.text).removeprefix("AttributeError: ")
         summary = f"{name} does not work with {has}: {error}"
         fixes = (Fix("numpy-with-removed-name", name=failure.names.get("attribute", "")), *fixes)
-    facts = (failure.fact, *filter(None, (cupy_numpy.version_fact,)))
+    facts = (failure.fact, cupy_numpy.version_fact)
     return Finding.error(f"numpy {numpy}" if numpy else "numpy", summary, facts, *fixes)

@@ -59,7 +59,6 @@ def _summary(runtime: CupyRuntime, status: CupyStatus, of_a_gpu: Sequence[Sympto
 
 
 def _fixes(status: CupyStatus, of_a_gpu: Sequence[Symptom], listed: bool) -> Iterator[Fix]:
-    """Yield the fixes. listed: whether the installed distributions are known."""
     if status.removed_part:
         yield Fix("install-older-cupy", part=status.removed_part)
         return
@@ -97,5 +96,4 @@ def _fault(call: LibraryCall) -> str:
 
 
 def _is_wrong(call: LibraryCall) -> bool:
-    """Return whether the call answered, but wrongly."""
     return call.is_invalid or (call.relative_error is not None and call.relative_error > LARGEST_ERROR)

@@ -53,17 +53,11 @@ def driver_missing(
         summary = f"{subject} is on the PCI bus, and no NVIDIA driver is installed"
     elif said is not None and said.kind == NO_NVIDIA_SMI:
         summary = "There is no nvidia-smi, which comes with every NVIDIA driver: none is installed, or not for here"
-    yield Finding(
-        # What computes on the GPU has its driver, wherever nvidia-smi is.
-        no_usable_gpu=True,
-        severity=Severity.INFO if torch_runtime.available else Severity.ERROR,
-        summary=summary,
-        subject=subject,
-        facts=("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else ""),
-        fixes=(Fix("install-missing-driver"),),
-    )
+    # What computes on the GPU has its driver, wherever nvidia-smi is.
+    severity = Severity.INFO if torch_runtime.available else Severity.ERROR
+    facts = ("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else "")
+    yield Finding.of(severity, subject, summary, facts, Fix("install-missing-driver"), no_usable_gpu=True)
 
 
 def _has_traces(driver: Driver) -> bool:
-    """Return whether anything of a driver is known to be there."""
     return any((driver.installed, driver.version, driver.module_loaded, driver.libcuda_path, driver.library_version))

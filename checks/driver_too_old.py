@@ -21,6 +21,8 @@ from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, with_code
 from gpudoctor.symptoms.answers import answers
 
+VERSIONS = ("driver.version", "driver.cuda_version")
+
 
 @check(family="driver", explains=(*CUDA_FAILS, "cupy-wrong-cuda-package"))
 def driver_too_old(
@@ -62,7 +64,7 @@ def driver_too_old(
             f"Programs compiled with nvcc of CUDA {nvcc.cuda_version} do not run here: "
             f"the {_supports(driver, driver_state)}"
         )
-        yield Finding.advice("CUDA toolkit", summary, (nvcc.fact, *_facts(driver)))
+        yield Finding.advice("CUDA toolkit", summary, (nvcc.fact, *VERSIONS))
 
 
 def _skip_unknown(driver: Driver, consumers: tuple[Consumer, ...]) -> None:
@@ -82,16 +84,12 @@ def _supports(driver: Driver, state: DriverState) -> str:
     return f"driver{version} supports CUDA {offered}" if offered else f"driver{version} is too old for that"
 
 
-def _facts(driver: Driver) -> tuple[str, ...]:
-    return tuple(f"driver.{name}" for name in ("version", "cuda_version") if getattr(driver, name) is not None)
-
-
 def _refused(refused: list[Consumer], driver: Driver, state: DriverState) -> Finding:
     needed = max(consumer.cuda_version for consumer in refused)
     return Finding.error(
         driver.label,
         f"{' and '.join(consumer.says for consumer in refused)}, the {_supports(driver, state)}",
-        (*(consumer.fact for consumer in refused), *_facts(driver), state.too_old.fact if state.too_old else ""),
+        (*(consumer.fact for consumer in refused), *VERSIONS, state.too_old.fact if state.too_old else ""),
         _fix(needed, *(consumer.name for consumer in refused)),
         certain=not any(consumer.likely for consumer in refused),
     )
@@ -111,7 +109,7 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
     return Finding.error(
         driver.label,
         f"{built_with}, the {_supports(driver, state)}",
-        (said.fact, first.fact if first else "", *_facts(driver)),
+        (said.fact, first.fact if first else "", *VERSIONS),
         _fix(_needed(said, consumers, symptoms), *libraries),
         certain=first is None or not first.likely,
     )
@@ -138,7 +136,7 @@ def _newer_ptx(
     library = "cupy" if said and said[0].fact.startswith("cupy") else "torch"
     if said:
         summary = "PTX of a newer CUDA toolkit than the driver knows was to be compiled"
-        facts = (said[0].fact, *_facts(driver))
+        facts = (said[0].fact, *VERSIONS)
     elif number is not None:
         device = devices[number]
         sm = device.compute_capability.sm if device.compute_capability is not None else ""
@@ -151,7 +149,6 @@ def _newer_ptx(
 
 
 def _device_with_ptx_alone(pytorch: Pytorch, devices: tuple[Device, ...], offered: CudaVersion | None) -> int | None:
-    """Return the number of the first device for which PyTorch has PTX that the driver is too old to compile."""
     architectures = pytorch.architectures or ()
     compiled = [name for name in architectures if name.startswith("sm_")]
     if offered is None or pytorch.cuda_version is None or pytorch.cuda_version <= offered:

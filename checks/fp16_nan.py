@@ -62,7 +62,6 @@ def _measured(results: tuple[PrecisionResult, ...]) -> Iterator[Finding]:
 
 
 def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Finding:
-    """Return the finding for what a report says of NaN."""
     device = described(half.faulty.values()) or (half.named.text if half.named is not None else "")
     certain = half.certain or bool(device)
     because = " in fp16" if half.certain else ", probably because of fp16"

@@ -56,7 +56,6 @@ def _listed(signs: Iterable[FaultSign]) -> str:
 
 
 def _xids(signs: Iterable[FaultSign]) -> list[dict[str, Any]]:
-    """Return the Xid errors with what NVIDIA's catalogue says about them."""
     rows: list[dict[str, Any]] = []
     for xid in (sign.xid for sign in signs if sign.xid is not None):
         rows.append({"number": xid.number, "pci_address": xid.pci_address, "text": xid.text})

@@ -44,18 +44,12 @@ def _is_at_limit(device: Device) -> bool:
 
 
 def _hot(path: str, device: Device) -> Finding:
-    return Finding.warning(
-        device.label,
-        f"{device.label} is at {device.temperature_celsius} °C, "
-        f"and lowers its clocks from {device.temperature_limit_celsius} °C on",
-        known_facts(
-            path,
-            device,
-            *("temperature_celsius", "temperature_operating_celsius", "temperature_slowdown_celsius", "clock_sm_mhz"),
-        ),
-        Fix("cool-or-power-gpu", reasons="thermal", nvml_index=device.nvml_index),
-        Fix("find-who-sets-temperature-limit"),
-    )
+    limit = device.temperature_limit_celsius
+    summary = f"{device.label} is at {device.temperature_celsius} °C, and lowers its clocks from {limit} °C on"
+    heat = ("temperature_celsius", "temperature_operating_celsius", "temperature_slowdown_celsius", "clock_sm_mhz")
+    cool = Fix("cool-or-power-gpu", reasons="thermal", nvml_index=device.nvml_index)
+    facts = (f"{path}.{name}" for name in heat)
+    return Finding.warning(device.label, summary, facts, cool, Fix("find-who-sets-temperature-limit"))
 
 
 def _held_down(path: str, device: Device) -> Iterator[Finding]:
@@ -69,12 +63,7 @@ def _held_down(path: str, device: Device) -> Iterator[Finding]:
     if device.clock_sm_mhz is not None and device.clock_sm_max_mhz is not None:
         state += f", with the SM clock at {device.clock_sm_mhz} of {device.clock_sm_max_mhz} MHz"
     summary = f"Clocks of {device.label} are held down by {' and '.join(active)}{state}"
-    facts = known_facts(
-        path,
-        device,
-        *("throttle_reasons", "temperature_celsius", "temperature_slowdown_celsius"),
-        *("clock_sm_mhz", "clock_sm_max_mhz", "power_draw_watts"),
-    )
-    yield Finding.warning(
-        device.label, summary, facts, Fix("cool-or-power-gpu", reasons=" ".join(active), nvml_index=device.nvml_index)
-    )
+    heat = ("throttle_reasons", "temperature_celsius", "temperature_slowdown_celsius")
+    facts = known_facts(path, device, *heat, "clock_sm_mhz", "clock_sm_max_mhz", "power_draw_watts")
+    fix = Fix("cool-or-power-gpu", reasons=" ".join(active), nvml_index=device.nvml_index)
+    yield Finding.warning(device.label, summary, facts, fix)

@@ -58,7 +58,6 @@ def _nvcc(toolkit: Toolkit) -> str:
 
 
 def _failed_build(symptom: Symptom, toolkit: Toolkit) -> Finding:
-    """Return the finding if a build ended because of the compiler."""
     compiler = COMPILERS.get(symptom.kind, "gcc")
     tell = {"cl": _visual_studio, "clang": _clang, "gcc": _gcc}[compiler]
     summary, fixes = tell(symptom, toolkit)

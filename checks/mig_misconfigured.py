@@ -68,24 +68,20 @@ def _unusable(
     if counted is not None and (by_name or named or any(device.mig_enabled for device in devices)):
         facts = by_name or ((named.fact,) if named is not None else ())
         summary = "PyTorch counts several MIG instances, and a process may use one only"
-        yield _error(summary, "MIG", (counted.fact, *facts), _one_instance(devices))
+        yield Finding.error("MIG", summary, (counted.fact, *facts), _one_instance(devices))
     only_one = first(of_kind(symptoms, "one-device-told"))
     for number, device in enumerate(devices):
         count = len(device.mig_uuids or ())
         if only_one is not None and count > 1:
             summary = f"A program sees one of the {count} MIG instances, for a process may use one only"
-            yield _error(summary, "MIG", (only_one.fact, f"devices[{number}].mig_uuids"), _one_instance(devices))
+            yield Finding.error("MIG", summary, (only_one.fact, f"devices[{number}].mig_uuids"), _one_instance(devices))
     for said in of_kind(symptoms, "mig-uuid-as-number"):
         summary = f"A program takes {said.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, for a number"
-        yield _error(summary, "MIG", (said.fact,), _one_instance(devices))
+        yield Finding.error("MIG", summary, (said.fact,), _one_instance(devices))
     missing = _missing(symptoms)
     if value and value.startswith("MIG-") and missing:
         summary = f"CUDA does not find the MIG device {value}"
-        yield _error(summary, "MIG", (f"environment.{VARIABLE}", missing), _one_instance(devices))
-
-
-def _error(summary: str, subject: str, facts: tuple[str, ...], *fixes: Fix) -> Finding:
-    return Finding.error(subject, summary, facts, *fixes)
+        yield Finding.error("MIG", summary, (f"environment.{VARIABLE}", missing), _one_instance(devices))
 
 
 def _one_instance(devices: tuple[Device, ...]) -> Fix:
@@ -98,10 +94,9 @@ def _instance(index: int) -> tuple[Fix, Fix]:
 
 
 def _by_commands(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
-    """Yield what `nvidia-smi` said if the devices themselves are not shown."""
     none = first(of_kind(symptoms, "mig-no-devices"))
     if none is not None and not any(device.mig_enabled is not None for device in devices or ()):
-        yield _error("MIG is on, and nvidia-smi finds no MIG device", "MIG", (none.fact,), *_instance(0))
+        yield Finding.error("MIG", "MIG is on, and nvidia-smi finds no MIG device", (none.fact,), *_instance(0))
     yield from answers(symptoms, "mig-misconfigured")
 
 
@@ -112,7 +107,7 @@ def _unseen(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     missing = _missing(symptoms) or (told.fact if told is not None else "")
     if named is not None and missing and not any(device.mig_enabled is not None for device in devices or ()):
         summary = f'A GPU is partitioned by MIG ("{named.text}"), and a program finds no device in it'
-        yield _error(summary, "MIG", (named.fact, missing), Fix("list-mig-instances"), *_instance(0))
+        yield Finding.error("MIG", summary, (named.fact, missing), Fix("list-mig-instances"), *_instance(0))
 
 
 def _unlisted(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
@@ -124,7 +119,7 @@ def _unlisted(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
             f"MIG is on for {name}, and CUDA finds no device: there is no MIG instance, or not one for this process"
         )
         fixes = (*_instance(devices[0].nvml_index), _one_instance(devices))
-        yield _error(summary, name, ("devices[0].mig_enabled", missing), *fixes)
+        yield Finding.error(name, summary, ("devices[0].mig_enabled", missing), *fixes)
 
 
 def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
@@ -140,7 +135,6 @@ def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
 def _addresses(
     value: str | None, partitioned: list[Device], devices: tuple[Device, ...], driver: Driver
 ) -> Iterator[Finding]:
-    """Yield a finding if CUDA_VISIBLE_DEVICES does not reach the instances that it means."""
     entries = [entry.strip() for entry in (value or "").split(",") if entry.strip()]
     accepted = driver.cuda_device_count
     if not entries or (accepted is not None and accepted >= len(entries)):
@@ -155,7 +149,7 @@ def _addresses(
     else:
         return
     facts = (f"environment.{VARIABLE}", f"devices[{devices.index(partitioned[0])}].mig_uuids")
-    finding = _error(summary, VARIABLE, facts, _one_instance(tuple(partitioned)))
+    finding = Finding.error(VARIABLE, summary, facts, _one_instance(tuple(partitioned)))
     yield finding if accepted == 0 else replace(finding, severity=Severity.WARNING)
 
 

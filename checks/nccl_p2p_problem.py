@@ -81,13 +81,11 @@ def nccl_p2p_problem(
 
 
 def _failed(symptoms: Symptoms) -> Symptom | None:
-    """Return the message that says that NCCL failed, of the most telling kind."""
     kinds = TELLING if _has_other_cause(symptoms) else (*TELLING, *WEAK)
     return first(*(of_kind(symptoms, kind) for kind in kinds))
 
 
 def _has_other_cause(symptoms: Symptoms) -> bool:
-    """Return whether something else is reported that makes NCCL fail."""
     memory_or_coded = any(symptom.code or symptom.kind.endswith("-out-of-memory") for symptom in symptoms or ())
     return memory_or_coded or bool(of_kind(symptoms, *OTHER_CAUSES))
 

@@ -51,15 +51,10 @@ def no_nvidia_gpu(
     skip_unless(not place.in_wsl, "WSL shows no PCI bus")
     if known(system.nvidia_gpus, "system.pci_gpus"):
         return
-    yield Finding(
-        severity=gpu_need.severity,
-        summary=f"No {'NVIDIA ' if system.pci_gpus else ''}GPU found on this machine{_others(system)}"
-        f"{_user(pytorch, consumers, gpu_need)}",
-        subject="GPU",
-        facts=("system.pci_gpus", pytorch.facts["build"] if pytorch.build else "", gpu_need.meant_fact),
-        fixes=_fixes(gpu_need),
-        no_usable_gpu=True,
-    )
+    missing = f"No {'NVIDIA ' if system.pci_gpus else ''}GPU found on this machine"
+    summary = f"{missing}{_others(system)}{_user(pytorch, consumers, gpu_need)}"
+    facts = ("system.pci_gpus", pytorch.facts["build"] if pytorch.build else "", gpu_need.meant_fact)
+    yield Finding.of(gpu_need.severity, "GPU", summary, facts, *_fixes(gpu_need), no_usable_gpu=True)
 
 
 def _fixes(need: GpuNeed) -> tuple[Fix, ...]:
@@ -94,7 +89,6 @@ def _others(system: System) -> str:
 
 
 def _user(pytorch: Pytorch, consumers: Consumers, need: GpuNeed) -> str:
-    """Return what needs a GPU, or that nothing does."""
     if pytorch.build == "cuda":
         return f", but {pytorch.label} is a CUDA build"
     if consumers.ask_for_cuda:

@@ -41,7 +41,6 @@ def package_twins(
 
 
 def _in_one_folder(found: list[Package]) -> list[Package]:
-    """Return those packages that share their folder with another one."""
     folders = [package.location for package in found]
     return [package for package in found if folders.count(package.location) > 1]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Device, Finding, Fix, Severity, known_facts
+from gpudoctor.model import Device, Finding, Fix, Severity
 from gpudoctor.registry import check, reachable, settled
 
 
@@ -34,19 +34,10 @@ def _findings(path: str, device: Device) -> Iterator[Finding]:
         parts.append(f"generation {device.pcie_generation} of {device.pcie_generation_max}")
     severity = Severity.WARNING if busy else Severity.INFO
     summary = f"The PCIe link of {device.label} has {' and '.join(parts)}{'' if busy else ' while it is idle'}"
-    facts = known_facts(
-        path,
-        device,
-        "pcie_width",
-        "pcie_width_max",
-        "pcie_generation",
-        "pcie_generation_max",
-        "performance_state",
-        "utilization_percent",
-    )
-    yield Finding.of(
-        severity, device.label, summary, facts, Fix("check-pcie-link-under-load", nvml_index=device.nvml_index)
-    )
+    link = ("pcie_width", "pcie_width_max", "pcie_generation", "pcie_generation_max")
+    facts = (f"{path}.{name}" for name in (*link, "performance_state", "utilization_percent"))
+    fix = Fix("check-pcie-link-under-load", nvml_index=device.nvml_index)
+    yield Finding.of(severity, device.label, summary, facts, fix)
 
 
 def _is_below(now: int | None, most: int | None) -> bool:
@@ -54,7 +45,6 @@ def _is_below(now: int | None, most: int | None) -> bool:
 
 
 def _is_busy(device: Device) -> bool:
-    """Return whether the device is known to work now, so that its link has no reason to be slow."""
     if "gpu_idle" in (device.throttle_reasons or ()):
         return False
     in_high_state = device.performance_state is not None and device.performance_state <= 2

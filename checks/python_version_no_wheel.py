@@ -70,7 +70,6 @@ def python_version_no_wheel(
 
 
 def _refused(request: TorchRequest, python: Python) -> Finding:
-    """Return the finding if an installer found no wheel for its Python."""
     version = python.version
     own = version.minor_release if version is not None else ""
     tags = newest_pythons((release_of(request.version) or torch_releases()[-1],), request.wheel_platform)

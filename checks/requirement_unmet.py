@@ -52,7 +52,6 @@ def _fixes(requirement: MachineRequirement, pytorch: Pytorch, gpu: Gpu) -> tuple
 
 
 def _needed(requirement: MachineRequirement) -> DriverVersion | CudaVersion | None:
-    """Return the version to update to; None if there is no least one."""
     if requirement.operator != ">=" or requirement.name not in ("driver", "cuda"):
         return None
     kind = DriverVersion if requirement.name == "driver" else CudaVersion

@@ -68,7 +68,6 @@ def _has_builds(gpu: Gpu, devices: tuple[Device, ...]) -> bool:
 
 
 def _is_default(pytorch: Pytorch, system: System) -> bool:
-    """Return whether the default index has this build for Linux on aarch64."""
     if pytorch.version is None or (system.os, system.machine) != ("linux", "aarch64"):
         return False
     defaults = {release.release: release.default.get("linux_aarch64") for release in torch_releases()}

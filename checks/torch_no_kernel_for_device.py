@@ -77,7 +77,6 @@ def _refused(said: Symptom, kernels: TorchKernels, pytorch: Pytorch) -> Finding:
 
 
 def _for_unknown_gpu(said: Symptom, pytorch: Pytorch) -> Finding:
-    """Return the finding if CUDA found no code for a GPU that the report does not name."""
     return Finding.error(
         pytorch.subject,
         f"The program has no code for the GPU: {pytorch.label} or an extension of it was built for other "

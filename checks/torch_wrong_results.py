@@ -67,7 +67,6 @@ def _overflows_in_fp16(result: PrecisionResult, results: tuple[PrecisionResult, 
 
 
 def _name(torch_runtime: TorchRuntime, device: str) -> str:
-    """Return the device for a sentence: "cuda:0 (NVIDIA L4)"."""
     names = torch_runtime.device_names or ()
     index = device.removeprefix("cuda:")
     named = device.startswith("cuda:") and index.isascii() and index.isdigit() and int(index) < len(names)

@@ -53,7 +53,6 @@ def torchvision_mismatch(
 
 
 def _mismatches(python: Python, pytorch: Pytorch, system: System) -> tuple[_Mismatch, ...]:
-    """Return the installed companions that do not belong to PyTorch, by their versions."""
     known(python.packages, "python.packages")
     found = {name: there for name in COMPANIONS if (there := python.package(name)) is not None}
     skip_unless(found, "neither torchvision nor torchaudio is installed")
@@ -82,7 +81,6 @@ def _finding(mismatches: tuple[_Mismatch, ...], pytorch: Pytorch) -> Finding:
 
 
 def _reported(said: Symptom, pytorch: Pytorch) -> Finding:
-    """Return the finding if a program says so, and the versions do not show it."""
     names = said.names
     companion = "torchaudio" if "torchaudio" in names.get("companion", "") else "torchvision"
     if "companion_cuda" in names:

@@ -62,7 +62,6 @@ def wsl_driver_problem(
 
 
 def _by_release(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
-    """Return a release of Windows, WSL or its kernel that is too old."""
     if wsl.old_windows and (wsl.failure or wsl.version):
         text = f"{wsl.old_windows} has no GPU support in WSL 2, which starts with build 19044 (Windows 10 21H2)"
         fix = Fix("update-wsl", first="Update Windows, its NVIDIA driver and WSL's kernel")
@@ -76,7 +75,6 @@ def _by_release(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
 
 
 def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
-    """Return what a report says about WSL in addition to its error."""
     if not wsl.failure:
         for said in of_kind(symptoms, "wsl-libcuda-no-link"):
             folder = said.names.get("path", f"{WSL_LIBRARIES}lib/")

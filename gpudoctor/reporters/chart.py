@@ -165,7 +165,6 @@ def _batch_axis(grid: _Grid, shown: Picture, pen: Pen) -> Iterator[str]:
 
 
 def _legend(shown: Picture, pen: Pen, several: bool, color: bool, width: int) -> list[str]:
-    """Return what the markers mean; the colours are put in after the lines are broken."""
     entries = [
         (pen.marker(c.style), c.style.terminal_color, c.name if c.safe else f"{c.name} (unsafe)") for c in shown.curves
     ]

@@ -51,7 +51,6 @@ def render_table(comparison: Comparison, *, color: bool, width: int) -> str:
 
 
 def _findings(title: str, findings: Sequence[Finding], kind: str, color: bool, width: int) -> list[str]:
-    """Return a block of findings; those that follow from another one are left to it."""
     roots = [finding for finding in findings if finding.caused_by is None]
     lines = [paint(title, kind, color=color)] if roots else []
     for finding in roots:

@@ -86,7 +86,6 @@ def _message(findings: Sequence[Finding]) -> str:
 
 
 def _texts(findings: Sequence[Finding]) -> str:
-    """Return the findings as text: some readers show it and not the message."""
     return "\n\n".join(f"{finding.severity}: {plain_text(finding)}" for finding in findings)
 
 

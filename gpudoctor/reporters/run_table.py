@@ -37,7 +37,6 @@ def _headline(run: WatchedRun, width: int) -> list[str]:
 
 
 def _parts(run: WatchedRun, device: WatchedDevice) -> Iterator[str]:
-    """Give what is known of the device: medians, of memory and temperature the highest."""
     samples = [own for each in run.watch.samples for own in each.devices if own.nvml_index == device.nvml_index]
     yield f"GPU {device.nvml_index} {clean(device.name or '')}".rstrip()
     if values := _values(samples, "utilization_percent"):

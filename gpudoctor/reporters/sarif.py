@@ -53,7 +53,6 @@ def render(report: Report, *, checks: Sequence[Check], exit_status: int, root: s
 
 
 def _rule(check_id: str, check: Check | None) -> dict[str, Any]:
-    """Return the description of a check; of one that is not registered, its id."""
     if check is None:
         return {"id": clean(check_id)}
     rule = {

@@ -53,7 +53,6 @@ def _sections(tuning: Tuning) -> Iterator[Element | None]:
 
 
 def _section(title: str, *content: Element | Iterable[Element] | None) -> Element | None:
-    """Return a section; nothing where it has no content."""
     body = [
         item for part in content if part is not None for item in ([part] if isinstance(part, Element) else list(part))
     ]
@@ -70,7 +69,6 @@ def _notes(tuning: Tuning) -> list[str]:
 
 
 def _facts(tuning: Tuning) -> Element | None:
-    """Return the numbers of the recommendation, each with its name."""
     advice, limit, headroom = tuning.recommendation, figures.memory_limit_bytes(tuning), figures.headroom_bytes(tuning)
     if advice is None:
         return None

@@ -35,7 +35,6 @@ def _plain(value: Any) -> Any:
 
 
 def _statistics(measurement: Measurement) -> dict[str, float | None]:
-    """Return what other programs compare: a number, or None where there is none, or none that is finite."""
     statistics = {
         "step_ms": _milliseconds(measurement.step_median_seconds),
         "step_ms_spread": _milliseconds(figures.spread_seconds(measurement)),

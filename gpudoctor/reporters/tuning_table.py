@@ -39,7 +39,6 @@ def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "u
 
 
 def _headline(tuning: Tuning, color: bool, width: int) -> list[str]:
-    """Return the recommendation in one line and the reasons under it."""
     advice = tuning.recommendation
     what, result = tuning_words.headline(tuning)
     lines = wrap_painted(what, f": {result}", "warning" if advice is None else "healthy", color, width)
@@ -55,7 +54,6 @@ def _listed(title: str, sentences: Sequence[str], width: int) -> list[str]:
 
 
 def _facts(tuning: Tuning, width: int) -> list[str]:
-    """Return the memory that it takes and the switches that belong to it."""
     advice = tuning.recommendation
     if advice is None:
         return []
@@ -101,7 +99,6 @@ def _table(cells: Sequence[tuple[str, ...]], unit: str) -> list[str]:
 
 
 def _painted(lines: Sequence[str], rows: Sequence[PrecisionRow], color: bool) -> list[str]:
-    """Return the lines of the table with their last word in colour."""
     return [
         line[: -len(row.verdict)] + paint(row.verdict, _VERDICT_KINDS.get(row.verdict, ""), color=color)
         for line, row in zip(lines, rows, strict=True)
@@ -128,7 +125,6 @@ def _legend(cells: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 
 def _runners_up(tuning: Tuning, width: int) -> list[str]:
-    """Return what lost against the recommendation, and why."""
     advice = tuning.recommendation
     if advice is None or not advice.runners_up:
         return []
@@ -150,7 +146,6 @@ def _switches(tuning: Tuning, width: int) -> list[str]:
 
 
 def _profile(tuning: Tuning, width: int) -> list[str]:
-    """Return where the profile is and how to use it, each command whole on a line of its own."""
     if tuning.profile is None:
         return []
     lines = wrap(f"profile written: {clean(tuning.profile)}", width, "", "  ")
