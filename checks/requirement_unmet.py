@@ -30,7 +30,7 @@ def requirement_unmet(judgements: tuple[Judgement, ...], pytorch: Pytorch, gpu: 
                 summary=f"{text} is required, and {judgement.found}",
                 subject=text,
                 facts=judgement.facts,
-                fixes=_fixes(judgement.requirement, pytorch, gpu),
+                fixes=_fixes(judgement.requirement, pytorch, gpu) or _elsewhere(judgement),
                 details={"requirement": text, "known": judgement.met is not None},
                 same_fault_as=judgement.faults,
             )
@@ -49,6 +49,12 @@ def _fixes(requirement: MachineRequirement, pytorch: Pytorch, gpu: Gpu) -> tuple
         "profile": Fix("tune-again"),
     }
     return (fixes[requirement.name],) if requirement.name in fixes else ()
+
+
+def _elsewhere(judgement: Judgement) -> tuple[Fix, ...]:
+    """Return what to do if no command meets it: another machine, or a value that can be read."""
+    name = "show-required-value" if judgement.met is None else "meet-requirement"
+    return (Fix(name, requirement=judgement.requirement.text),)
 
 
 def _needed(requirement: MachineRequirement) -> DriverVersion | CudaVersion | None:

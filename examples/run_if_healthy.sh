@@ -3,6 +3,6 @@
 #
 #     examples/run_if_healthy.sh python train.py
 #
-# A finding (exit status 1) stops it, and so does a machine of which nothing could be learnt (exit status 3).
+# A finding (exit status 1) stops it, and so does an unknown verdict (exit status 3).
 gpudoctor check --require 'gpu>=1' >&2 || exit
 exec "$@"

@@ -64,10 +64,13 @@ def _stop(config: pytest.Config, reason: str, status: int) -> NoReturn:
 def reason_of(report: Report) -> str:
     """Return what stands in the way, in a few lines: the root cause and the commands that mend it."""
     from gpudoctor.model import Severity
+    from gpudoctor.untrusted import clean
 
     errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
     if not errors:
-        return "gpudoctor: verdict unknown: nothing proves that the GPU works: gpudoctor check says what to do next"
+        steps = report.triage.next_steps if report.triage is not None else ()
+        lines = [line for step in steps for line in (f"next: {step.why}", f"  {clean(step.command, limit=None)}")]
+        return "\n".join(["gpudoctor: verdict unknown: nothing proves that the GPU works", *lines])
     cause = next((found for found in report.findings if found.check_id == errors[0].caused_by), None)
     shown = [errors[0]] if cause is None else [cause, errors[0]]
     others = sum(finding not in shown for finding in errors)

@@ -73,10 +73,28 @@ def test_fast_cannot_tell_whether_torch_computes(tmp_path: Path) -> None:
     required = ("--require", "torch.cuda", "--require", "torch>=2.4")
     python = str(environment / "bin" / "python")
     status, report = on_json("module-shadowed", "--fast", "--python", python, *required, folder=tmp_path)
-    assert (status, [finding["summary"] for finding in report["findings"]]) == (
-        1,
-        ["torch.cuda is required, and whether PyTorch can use a GPU is not known: PyTorch was not imported (--fast)"],
+    (unmet,) = [finding for finding in report["findings"] if finding["check"] == "requirement-unmet"]
+    assert status == 1
+    assert unmet["summary"].endswith("whether PyTorch can use a GPU is not known: PyTorch was not imported (--fast)")
+
+
+@pytest.mark.parametrize("selected", [(), ("module-shadowed",), ("torch",)])
+def test_an_unmet_requirement_comes_with_its_root_cause_and_fix(selected: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "torch.txt").write_text(
+        "Python version: 3.11\nPyTorch version: 2.9.0+cpu\nCUDA available: False\n"
+        "GPU 0: NVIDIA GeForce RTX 4090\nNvidia driver version: 580.95.05\n"
     )
+    _, report = on_json(*selected, "--from", "torch.txt", "--require", "torch.cuda", folder=tmp_path)
+    first, second, *_ = report["findings"]
+    assert (first["check"], first["severity"]) == ("torch-cpu-build", "error")
+    assert any("-m pip install" in command for remedy in first["remedies"] for command in remedy["commands"])
+    assert (second["check"], second["caused_by"]) == ("requirement-unmet", "torch-cpu-build")
+
+
+def test_a_cause_that_nobody_selected_is_given_only_with_what_it_explains(tmp_path: Path) -> None:
+    _, report = on_json("module-shadowed", "--require", "python>=3.8", "--require", "shm>=1KiB", folder=tmp_path)
+    ids = {*report["passed"], *(entry["check"] for entry in report["skipped"])}
+    assert (report["findings"], ids) == ([], {"module-shadowed", "requirement-unmet"})
 
 
 def test_requirements_are_judged_on_a_report(tmp_path: Path) -> None:

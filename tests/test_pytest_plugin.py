@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpudoctor.model import Finding, Remedy, Report, Severity, Snapshot
+from gpudoctor.model import Finding, NextStep, Remedy, Report, Severity, Snapshot, Triage
 from gpudoctor.pytest_plugin import reason_of
 from tests.conftest import Install
 from tests.stand_ins import RTX_4090, Cuda, Nvml
@@ -93,4 +94,7 @@ def test_the_reason_is_the_root_cause_and_its_fix() -> None:
 
 
 def test_without_a_verdict_there_is_no_reason_to_start() -> None:
-    assert reason_of(report()) == "gpudoctor: no verdict: nothing could be checked"
+    assert reason_of(report()).startswith("gpudoctor: verdict unknown: ")
+    step = NextStep(command="nvidia-smi", why="Shows whether the driver answers.")
+    unknown = replace(report(), triage=Triage(next_steps=(step,)))
+    assert reason_of(unknown).splitlines()[1:] == ["next: Shows whether the driver answers.", "  nvidia-smi"]

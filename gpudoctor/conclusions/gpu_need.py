@@ -14,6 +14,7 @@ from gpudoctor.model import (
     Toolkit,
     TorchRuntime,
 )
+from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Symptoms of a kernel module that found a GPU and could not take it.
@@ -23,6 +24,9 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 # Packages that do nothing without an NVIDIA GPU.
 GPU_PACKAGES = ("cupy", "cupy-cuda*", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn", "tensorrt*", "cudf-*")
+
+# What --require can ask of a machine without a GPU.
+WITHOUT_GPU = ("python", "torch", "shm", "profile")
 
 
 def gpu_need(
@@ -36,6 +40,7 @@ def gpu_need(
     setups: tuple[SeenSetup, ...],
     project: Project | None,
     symptoms: Symptoms,
+    requirements: tuple[MachineRequirement, ...] = (),
 ) -> GpuNeed:
     """Return whether an NVIDIA GPU is asked for, and whether there is one.
 
@@ -53,7 +58,8 @@ def gpu_need(
     version_known = driver is not None and (driver.version is not None or bool(driver.module_loaded))
     # CUDA fails with 999 also on a driver that has no GPU.
     asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999"))
-    meant, fact = _meant(toolkit, setups, project)
+    required = next((requirement.text for requirement in requirements if requirement.name not in WITHOUT_GPU), "")
+    meant, fact = (f"{required} is required", "") if required else _meant(toolkit, setups, project)
     return GpuNeed(
         asked=asked,
         meant=meant,

@@ -80,9 +80,9 @@ def check_files(
     checks = load_checks(rules.folder)
     chosen = _chosen(checks, tuple(names), rules)
     left_out = _left_out(checks, _reasons(ignored), rules)
-    report = run_checks(
-        chosen, read_files(files), left_out, rules.requirements, rules.severities, Policy(selected=bool(names))
-    )
+    causes = _causes(checks, chosen, left_out, rules)
+    policy = Policy(selected=bool(names), causes=causes)
+    report = run_checks(chosen, read_files(files), left_out, rules.requirements, rules.severities, policy)
     return replace(report, duration_s=round(time.monotonic() - began, 3))
 
 
@@ -107,9 +107,10 @@ def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], 
     checks = load_checks(rules.folder)
     chosen = _chosen(checks, names, rules)
     left_out = _left_out(checks, ignored, rules)
-    needed = _sections(check for check in chosen if check.id not in left_out)
+    causes = _causes(checks, chosen, left_out, rules)
+    needed = _sections(check for check in (*chosen, *causes) if check.id not in left_out)
     wait = begin_snapshot(host, needed | sections_of(rules.requirements))
-    policy = Policy(gpu=rules.gpu, selected=bool(names))
+    policy = Policy(gpu=rules.gpu, selected=bool(names), causes=causes)
     return run_checks(chosen, wait(), left_out, rules.requirements, rules.severities, policy)
 
 
@@ -118,6 +119,19 @@ def _chosen(checks: Sequence[Check], names: tuple[str, ...], rules: Rules) -> tu
     from gpudoctor.engine.selection import select
 
     return select(checks, (*names, UNMET) if names and rules.requirements else names)
+
+
+def _causes(
+    checks: Sequence[Check], chosen: Sequence[Check], left_out: Mapping[str, str], rules: Rules
+) -> tuple[Check, ...]:
+    """Return the checks that nobody selected and that may find why a requirement is not met."""
+    if UNMET in left_out or not rules.requirements:
+        return ()
+    from gpudoctor.conclusions.requirements.judgement import FAULTS  # most runs require nothing
+
+    faults = {fault for requirement in rules.requirements for fault in FAULTS.get(requirement.name, ())}
+    known = {*left_out, *(check.id for check in chosen)}
+    return tuple(check for check in checks if check.id in faults - known)
 
 
 def _reasons(ignored: Iterable[str] | Mapping[str, str]) -> Mapping[str, str]:

@@ -43,13 +43,16 @@ def _find_causes(ranked: Sequence[Finding], checks: Mapping[str, Check]) -> list
     causes: list[int | None] = [None] * len(ranked)
     for n, candidates in enumerate(explained_by):
         possible = [m for m in candidates if not _leads_to(n, m, causes)]
-        causes[n] = min(possible, key=lambda m: (bool(explained_by[m]), m), default=None)
+        causes[n] = min(
+            possible, key=lambda m: (ranked[m].severity is Severity.INFO, bool(explained_by[m]), m), default=None
+        )
     return causes
 
 
 def _explains(cause: Finding, finding: Finding, checks: Mapping[str, Check]) -> bool:
-    """Tell whether `finding` goes when `cause` is mended. Advice explains nothing."""
-    other = cause.check_id != finding.check_id and cause.severity is not Severity.INFO
+    """Tell whether `finding` goes when `cause` is mended. Advice explains only a requirement that it names."""
+    is_advice = cause.severity is Severity.INFO and cause.check_id not in finding.same_fault_as
+    other = cause.check_id != finding.check_id and not is_advice
     if not other or not _is_there(cause, finding):
         return False
     explains = checks[cause.check_id].explains

@@ -41,13 +41,29 @@ def run_checks(
         _skipped(check, ignored[check.id]) if check.id in ignored else _run(check, facts) for check in checks
     )
     found = [finding for result in results for finding in result.findings]
+    faults = {fault for finding in found for fault in finding.same_fault_as}
+    others = tuple(result for check in policy.causes if check.id in faults and (result := _run(check, facts)).findings)
+    found += [finding for result in others for finding in result.findings]
     if facts.get("origin").is_report:
         policy = replace(policy, gpu="auto")
     chosen = {**policy.severities(found), **(severities or {})}
-    findings = diagnose(found, {check.id: check for check in checks}, chosen)
-    proof = proof_of(facts, results, findings, policy)
+    findings = diagnose(found, {check.id: check for check in (*checks, *policy.causes)}, chosen)
+    findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
+    proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts)) if report.verdict == "unknown" else report
+
+
+def _explaining(findings: Sequence[Finding], others: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return those of the results whose finding explains another one."""
+    explaining = {finding.caused_by for finding in findings}
+    return tuple(result for result in others if result.check_id in explaining)
+
+
+def _without_bystanders(findings: Sequence[Finding], others: Sequence[CheckResult]) -> tuple[Finding, ...]:
+    """Return the findings without those of `others` that explain none."""
+    bystanders = {result.check_id for result in others} - {finding.caused_by for finding in findings}
+    return tuple(finding for finding in findings if finding.check_id not in bystanders)
 
 
 def run_one(check: Check, snapshot: Snapshot, requirements: Sequence[MachineRequirement] = ()) -> CheckResult:

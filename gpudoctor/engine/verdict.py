@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from gpudoctor.conclusions import Facts
 from gpudoctor.model import CheckResult, Finding, Outcome, Proof, Severity, Triage
 from gpudoctor.model.record import record
+from gpudoctor.registry import Check
 
 UNEXPLAINED = "unknown-error"
 _NAMES_SHOWN = 3
@@ -18,10 +19,12 @@ class Policy:
 
     gpu: what it means that no GPU can be used: "auto", "required" or "optional".
     selected: whether the user asked for some checks only: then only these have to pass.
+    causes: checks that nobody selected; their findings count only if they explain an unmet requirement.
     """
 
     gpu: str = "auto"
     selected: bool = False
+    causes: tuple[Check, ...] = ()
 
     def severities(self, findings: Sequence[Finding]) -> Mapping[str, Severity]:
         """Return the severity that it gives to the findings that say that no GPU can be used."""
@@ -35,7 +38,10 @@ AUTO = Policy()
 def proof_of(
     facts: Facts, results: Sequence[CheckResult], findings: Sequence[Finding], policy: Policy
 ) -> tuple[str, ...]:
-    """Return the sentences that prove that the machine works; () if something was found, or nothing proves it."""
+    """Return the sentences that prove that the machine works; () if something was found, or nothing proves it.
+
+    results: of the checks that the user did not ask to ignore.
+    """
     if any(finding.severity is not Severity.INFO for finding in findings) or _crashed(results):
         return ()
     proof: Proof = facts.get("proof")

@@ -52,9 +52,18 @@ def _facts(row: FailureMessage, symptom: Symptom) -> Facts:
     for path, template in row.gives.items():
         value = _filled(template, {**symptom.names, "text": symptom.text})
         section, _, field = path.partition(".")
-        if value is not None:
+        if value is not None and _is_valid(section, field, value):
             fields.setdefault(section, {})[field] = value
     return {section: _section(section, values) for section, values in fields.items()}
+
+
+def _is_valid(section: str, field: str, value: Any) -> bool:
+    """Return whether the fact can have this value: a text may write "driver version 0.00"."""
+    try:
+        _section(section, {field: value})
+    except ValueError:
+        return False
+    return True
 
 
 def _filled(template: Any, names: Mapping[str, str]) -> Any:

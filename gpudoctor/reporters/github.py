@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Severity
 from gpudoctor.model.report import Report
 from gpudoctor.reporters.locations import Location, locations
-from gpudoctor.reporters.report_words import crashed, headline, plain_text
+from gpudoctor.reporters.report_words import crashed, headline, plain_text, question_lines
 from gpudoctor.untrusted import clean
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -29,7 +29,7 @@ def render(report: Report, *, root: str) -> str:
 def _lines(report: Report, root: str) -> Iterator[str]:
     line = headline(report)
     if line.kind in _VERDICTS:
-        yield _command(_VERDICTS[line.kind], "gpudoctor", line.text)
+        yield _command(_VERDICTS[line.kind], "gpudoctor", "\n".join([line.text, *question_lines(report)]))
     for finding in report.findings:
         place = next(iter(locations(finding, report.snapshot, root)), None)
         title = f"gpudoctor: {clean(finding.check_id)}"

@@ -13,6 +13,7 @@ from gpudoctor.reporters.quantities import duration
 from gpudoctor.reporters.report_words import (
     Headline,
     Problem,
+    Question,
     advice,
     crashed,
     evidence_lines,
@@ -20,6 +21,7 @@ from gpudoctor.reporters.report_words import (
     labels,
     needs,
     problems,
+    questions,
     skipped_groups,
 )
 from gpudoctor.untrusted import clean
@@ -45,6 +47,7 @@ def _body(report: Report, line: Headline) -> Iterator[Element]:
 
 def _sections(report: Report) -> Iterator[Element | None]:
     yield from (_problem(problem) for problem in problems(report.findings))
+    yield from (_question(question) for question in questions(report))
     yield from (_finding(finding) for finding in advice(report.findings))
     broken = [element("li", _code(r.check_id), " ", clean(r.reason)) for r in crashed(report.results)]
     yield element("ul", broken, class_="warnings") if broken else None
@@ -58,6 +61,16 @@ def _sections(report: Report) -> Iterator[Element | None]:
 def _problem(problem: Problem) -> Element:
     follows = [element("li", _code(f.check_id), " ", clean(f.summary)) for f in problem.consequences]
     return _finding(problem.finding, [element("h3", "Follows from it"), element("ul", follows)] if follows else None)
+
+
+def _question(question: Question) -> Element:
+    commands = [
+        part
+        for command, why in question.commands
+        for part in (element("p", why), element("pre", element("code", command), tabindex="0"))
+    ]
+    lines = element("ul", (element("li", line) for line in question.lines)) if question.lines else None
+    return element("section", element("h2", question.heading), lines, commands)
 
 
 def _finding(finding: Finding, follows: Content = None) -> Element:

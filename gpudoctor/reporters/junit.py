@@ -7,7 +7,7 @@ from gpudoctor.model import CheckResult, Finding, Outcome, Severity
 from gpudoctor.model.report import Report
 from gpudoctor.registry import Check
 from gpudoctor.reporters.machine import device_lines, machine_line
-from gpudoctor.reporters.report_words import headline, plain_text
+from gpudoctor.reporters.report_words import headline, plain_text, question_lines
 from gpudoctor.untrusted import clean
 
 _NO_FAMILY = "gpudoctor"  # of a finding that no registered check gives
@@ -18,10 +18,13 @@ def render(report: Report, *, checks: Sequence[Check], fail_on: str) -> str:
     """Return the report as an XML document, in ASCII.
 
     An error is a failure; a warning is one where `fail_on` is "warning", and else, like information, the output of a
-    test that passed. A check that crashed is an error of its own, one that could not answer is skipped.
+    test that passed. A check that crashed is an error of its own, one that could not answer is skipped. An unknown
+    verdict is an error of a test case "verdict": each check passed or was skipped, and the job must not go on.
     """
     families = {check.id: check.family for check in checks}
     cases = [_case(result, report, families, fail_on) for result in _results(report)]
+    if report.verdict == "unknown":
+        cases.insert(0, _unknown(report))
     tags = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     counts = {name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in tags.items()}
     totals = {"name": "gpudoctor", "tests": str(len(cases)), **counts, "time": f"{report.duration_s:.3f}"}
@@ -68,6 +71,14 @@ def _case(result: CheckResult, report: Report, families: Mapping[str, str], fail
     others = [finding for finding in found if finding not in failures]
     if others:
         SubElement(case, "system-out").text = _xml(_texts(others))
+    return case
+
+
+def _unknown(report: Report) -> Element:
+    """Return the test case that says why the verdict is unknown, and what to do next."""
+    case = Element("testcase", {"classname": _NO_FAMILY, "name": "verdict"})
+    text = headline(report).text
+    _add(case, "error", text, "\n".join([text, *question_lines(report)]), report.verdict)
     return case
 
 

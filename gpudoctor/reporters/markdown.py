@@ -8,6 +8,7 @@ from gpudoctor.model.report import Report
 from gpudoctor.reporters.machine import device_lines, machine_line
 from gpudoctor.reporters.report_words import (
     Problem,
+    Question,
     advice,
     crashed,
     evidence_lines,
@@ -16,6 +17,7 @@ from gpudoctor.reporters.report_words import (
     needs,
     number,
     problems,
+    questions,
     skipped_groups,
 )
 from gpudoctor.untrusted import clean
@@ -50,6 +52,7 @@ def render(report: Report) -> str:
 def _blocks(report: Report) -> Iterator[str]:
     for problem in problems(report.findings):
         yield "\n\n".join(_problem(problem))
+    yield from ("\n\n".join(_question(question)) for question in questions(report))
     yield from ("\n\n".join(_advice(finding)) for finding in advice(report.findings))
     for result in crashed(report.results):
         yield f"{_SIGNS['warning']} {_code(result.check_id)}: {escape(clean(result.reason))}"
@@ -91,6 +94,15 @@ def _remedy(first: str, remedy: Remedy) -> Iterator[str]:
         yield f"Needs {escape(needs(remedy))}."
     if remedy.reference:
         yield f"See {_link(clean(remedy.reference))}"
+
+
+def _question(question: Question) -> Iterator[str]:
+    yield f"### {escape(question.heading)}"
+    if question.lines:
+        yield "\n".join(f"- {escape(line)}" for line in question.lines)
+    for command, why in question.commands:
+        yield escape(why)
+        yield _fenced([command], "sh")
 
 
 def _advice(finding: Finding) -> Iterator[str]:

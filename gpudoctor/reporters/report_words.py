@@ -76,7 +76,7 @@ def questions(report: Report) -> list[Question]:
         Question(heading="Missing for a verdict", lines=tuple(map(clean, triage.missing))),
         Question(
             heading="Possible causes, most frequent first",
-            lines=tuple(f"{cause.check}: {cause.why} Check: {cause.confirm}" for cause in triage.possible),
+            lines=tuple(clean(f"{cause.check}: {cause.why} Check: {cause.confirm}") for cause in triage.possible),
         ),
         Question(
             heading="Next: run this, then paste the output into gpudoctor check --from -",
@@ -86,9 +86,18 @@ def questions(report: Report) -> list[Question]:
     return [question for question in found if question.lines or question.commands]
 
 
+def question_lines(report: Report) -> list[str]:
+    """Return the parts of an unknown verdict in plain lines: for a log, and for a program that shows text as it is."""
+    lines: list[str] = []
+    for question in questions(report):
+        lines += [f"{question.heading}:", *(f"  {line}" for line in question.lines)]
+        lines += [line for command, why in question.commands for line in (f"    {command}", f"  {why}")]
+    return lines
+
+
 def _reason(step: NextStep) -> str:
     """Return why to run the command, and where."""
-    return f"{step.why} Run it {step.where}." if step.where else step.why
+    return clean(f"{step.why} Run it {step.where}." if step.where else step.why)
 
 
 def number(amount: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from gpudoctor.privacy import mask_uuids
 from gpudoctor.registry import Check
 from gpudoctor.reporters.json_report import evidence, remedies
 from gpudoctor.reporters.locations import Location, locations
-from gpudoctor.reporters.report_words import crashed, headline, plain_text
+from gpudoctor.reporters.report_words import crashed, headline, plain_text, question_lines
 from gpudoctor.untrusted import clean
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -75,9 +75,19 @@ def _invocation(report: Report, indices: Mapping[str, int], exit_status: int) ->
         "executionSuccessful": report.verdict != "unknown",
         "exitCode": exit_status,
         "exitCodeDescription": headline(report).text,
-        "toolExecutionNotifications": [_notification(result, indices, "error") for result in crashed(report.results)],
+        "toolExecutionNotifications": [
+            *_unknown(report),
+            *(_notification(result, indices, "error") for result in crashed(report.results)),
+        ],
         "toolConfigurationNotifications": [_notification(result, indices, "note") for result in skipped],
     }
+
+
+def _unknown(report: Report) -> list[dict[str, Any]]:
+    """Return the notification that says why the verdict is unknown, and what to do next; [] for a verdict."""
+    if report.verdict != "unknown":
+        return []
+    return [{"message": _message("\n".join([headline(report).text, *question_lines(report)])), "level": "error"}]
 
 
 def _notification(result: CheckResult, indices: Mapping[str, int], level: str) -> dict[str, Any]:

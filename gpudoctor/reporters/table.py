@@ -121,8 +121,9 @@ def _answers(report: Report, width: int) -> list[list[str]]:
     """Return what passed and what was not checked. Without a verdict these names help nobody: the amounts suffice."""
     if report.verdict != "unknown":
         return [_passed(report, width), _skipped(report.results, width), _not_applicable(report.results, width)]
-    skipped = sum(result.applicable for result in report.skipped)
-    return [[f"{len(report.passed)} passed, {skipped} skipped, {len(report.skipped) - skipped} not applicable"]]
+    skipped = [result.applicable for result in report.results if result.outcome is Outcome.SKIPPED]
+    asked = f"{sum(skipped)} skipped, {len(skipped) - sum(skipped)} not applicable"
+    return [[f"{len(report.passed)} passed, {asked}"]]
 
 
 def _passed(report: Report, width: int) -> list[str]:

@@ -7,13 +7,17 @@ from gpudoctor.model import (
     Cupy,
     Device,
     Driver,
+    Fix,
     Outcome,
     Package,
     PackageVersion,
     PciGpu,
+    Project,
+    Requirement,
     Severity,
     Symptom,
     System,
+    Toolkit,
     Torch,
     TorchRuntime,
 )
@@ -34,23 +38,49 @@ def linux(*gpus: PciGpu) -> System:
 @pytest.mark.parametrize(
     ("torch", "cupy", "severity"),
     [
-        pytest.param(CUDA, NO_CUPY, Severity.WARNING, id="CUDA build of PyTorch"),
-        pytest.param(CPU, CUPY, Severity.WARNING, id="CuPy"),
-        pytest.param(CPU, NO_CUPY, Severity.INFO, id="CPU build"),
-        pytest.param(Torch(installed=False), NO_CUPY, Severity.INFO, id="nothing installed"),
+        pytest.param(CUDA, NO_CUPY, Severity.ERROR, id="CUDA build of PyTorch"),
+        pytest.param(CPU, CUPY, Severity.ERROR, id="CuPy"),
+        pytest.param(CPU, NO_CUPY, Severity.WARNING, id="CPU build"),
+        pytest.param(Torch(installed=False), NO_CUPY, Severity.WARNING, id="nothing installed"),
     ],
 )
-def test_severity_follows_who_asks(torch: Torch, cupy: Cupy, severity: Severity) -> None:
+def test_severity_follows_what_needs_a_gpu(torch: Torch, cupy: Cupy, severity: Severity) -> None:
     result = run_check("no-nvidia-gpu", system=linux(INTEL), torch=torch, cupy=cupy)
     assert result.outcome is Outcome.FOUND
-    assert result.findings[0].severity is severity
-    assert "no NVIDIA GPU, only GPUs of Intel" in result.findings[0].summary
+    (finding,) = result.findings
+    assert (finding.severity, finding.no_usable_gpu) == (severity, True)
+    assert "only Intel GPUs" in finding.summary
 
 
-def test_a_cpu_build_is_called_right() -> None:
-    result = run_check("no-nvidia-gpu", system=linux(), torch=CPU, cupy=NO_CUPY)
-    assert "CPU build, as it should be" in result.findings[0].summary
-    assert result.findings[0].remedies == ()
+def test_nothing_that_needs_a_gpu_is_a_warning_that_can_be_switched_off() -> None:
+    (finding,) = run_check("no-nvidia-gpu", system=linux(), torch=CPU, cupy=NO_CUPY).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.fixes == (Fix("gpu-is-optional"),)
+    assert finding.remedies[0].commands == ("gpudoctor check --gpu optional",)
+
+
+@pytest.mark.parametrize(
+    ("sections", "fact"),
+    [
+        pytest.param({"toolkit": Toolkit(nvcc_version=CudaVersion(13, 0))}, "toolkit.nvcc_version", id="toolkit"),
+        pytest.param(
+            {"project": Project(requirements=(Requirement(name="onnxruntime-gpu", source="requirements.txt"),))},
+            "project.requirements",
+            id="a package of the project",
+        ),
+    ],
+)
+def test_an_environment_that_is_meant_for_a_gpu_makes_it_an_error(sections: dict[str, object], fact: str) -> None:
+    (finding,) = run_check("no-nvidia-gpu", system=linux(), torch=CPU, cupy=NO_CUPY, **sections).findings
+    assert finding.severity is Severity.ERROR
+    assert fact in finding.facts
+    assert finding.fixes == (Fix("move-to-nvidia-gpu"), Fix("gpu-is-optional"))
+
+
+def test_of_a_pasted_report_nothing_is_required() -> None:
+    sections = {"system": linux(), "torch": CUDA, "cupy": NO_CUPY, "contradictions": ()}
+    (finding,) = run_check("no-nvidia-gpu", **sections).findings
+    assert finding.severity is Severity.WARNING
 
 
 def test_pytorch_looked_for_a_driver() -> None:

@@ -11,6 +11,7 @@ from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     CheckResult,
     CudaVersion,
+    Cupy,
     Device,
     Driver,
     DriverVersion,
@@ -145,12 +146,62 @@ def test_an_odd_version_is_no_crash(text: str) -> None:
 
 def test_a_build_with_cuda_is_not_installed_again() -> None:
     cuda = replace(SNAPSHOT, torch=Torch(installed=True, version=PackageVersion("2.9.0"), build="cuda"))
-    assert unmet("torch.cuda", snapshot=cuda)[0].fixes == ()
+    assert unmet("torch.cuda", snapshot=cuda)[0].fixes == (Fix("meet-requirement", requirement="torch.cuda"),)
     assert unmet("torch.cuda")[0].fixes == (Fix("install-torch"),)
 
 
 def test_no_command_brings_another_gpu() -> None:
-    assert unmet("vram>=80GiB")[0].remedies == ()
+    (remedy,) = unmet("vram>=80GiB")[0].remedies
+    assert (remedy.summary, remedy.commands) == (
+        "Run on a machine that meets vram>=80GiB, or change the requirement",
+        (),
+    )
+
+
+ABSENT = Snapshot(
+    system=System(os="linux", kernel="6.8.0", container="", wsl=0, pci_gpus=()),
+    driver=Driver(installed=False, module_loaded=False, libcuda_path="", nvml_code=12),
+    devices=(),
+    python=Python(version=PackageVersion("3.11.7"), executable="/usr/bin/python3"),
+    torch=Torch(installed=False),
+    cupy=Cupy(distributions=()),
+)
+EVERY = (
+    *("gpu>=1", "vram>=24GiB", "compute_capability>=8.0", "bf16", "fp16", "tf32", "fp8", "driver>=550", "cuda>=12.4"),
+    *("python>=99", "torch>=2.4", "torch.cuda", "cupy", "cupy>=13", "shm>=1GiB", "profile"),
+)
+
+
+@pytest.mark.parametrize("text", EVERY)
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        pytest.param(SNAPSHOT, id="CPU build beside a GPU"),
+        pytest.param(ABSENT, id="no GPU"),
+        pytest.param(Snapshot(), id="nothing known"),
+        pytest.param(Snapshot(contradictions=(), symptoms=()), id="an empty report"),
+    ],
+)
+def test_an_unmet_requirement_has_its_root_cause_or_a_fix(text: str, snapshot: Snapshot) -> None:
+    found = report(text, snapshot=snapshot)
+    for finding in found.findings:
+        if finding.check_id == "requirement-unmet":
+            cause = next((other for other in found.findings if other.check_id == finding.caused_by), finding)
+            assert cause.remedies
+
+
+@pytest.mark.parametrize("text", ["gpu>=1", "vram>=24GiB", "bf16", "driver>=550", "cuda>=12.4", "torch.cuda", "cupy"])
+def test_what_needs_a_gpu_is_explained_by_its_absence(text: str) -> None:
+    first, second, *_ = report(text, snapshot=ABSENT).findings
+    assert (first.check_id, first.severity) == ("no-nvidia-gpu", Severity.ERROR)
+    assert f"{text} is required" in first.summary
+    assert (second.check_id, second.caused_by) == ("requirement-unmet", "no-nvidia-gpu")
+
+
+def test_a_required_package_that_is_missing_is_an_error() -> None:
+    first, second, *_ = report("torch>=2.4", snapshot=ABSENT).findings
+    assert (first.check_id, first.severity) == ("torch-not-installed", Severity.ERROR)
+    assert (second.check_id, second.caused_by) == ("requirement-unmet", "torch-not-installed")
 
 
 def test_requirements_that_could_not_be_judged_give_no_verdict() -> None:

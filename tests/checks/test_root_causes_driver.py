@@ -546,7 +546,6 @@ def test_one_fault_is_one_error(snapshot: Snapshot, cause: str) -> None:
         pytest.param(HEALTHY, id="RTX 4090, R580, cu130"),
         pytest.param(A10_MINOR, id="A10, R535, cu128: minor-version compatibility"),
         pytest.param(GB10, id="GB10, sm_121 runs sm_120"),
-        pytest.param(CPU_ONLY, id="no GPU, CPU build"),
         pytest.param(WSL_IN_ORDER, id="WSL in order"),
         pytest.param(IDLE, id="idle in P8"),
         pytest.param(POWER_CAP, id="under load at its power limit"),
@@ -558,15 +557,18 @@ def test_a_healthy_machine_is_called_healthy(snapshot: Snapshot) -> None:
     assert report.verdict == "healthy"
 
 
-def test_a_cpu_build_without_a_gpu_is_told_that_it_is_right() -> None:
-    assert "no-nvidia-gpu" in [finding.check_id for finding in diagnosed(CPU_ONLY).findings]
+def test_a_cpu_build_without_a_gpu_is_one_warning() -> None:
+    report = diagnosed(CPU_ONLY)
+    worst = [finding.check_id for finding in report.findings if finding.severity is not Severity.INFO]
+    assert (worst, report.verdict) == (["no-nvidia-gpu"], "warning")
 
 
-def test_a_cuda_build_without_a_gpu_is_one_warning() -> None:
+def test_a_cuda_build_without_a_gpu_is_one_error() -> None:
     snapshot = replace(HEALTHY, system=replace(LINUX, pci_gpus=()), driver=NOTHING, devices=(), **NO_DRIVER)
     report = diagnosed(snapshot)
     assert report.findings[0].check_id == "no-nvidia-gpu"
-    assert report.verdict == "warning"
+    assert [finding.severity for finding in report.findings].count(Severity.ERROR) == 1
+    assert report.verdict == "error"
 
 
 @pytest.mark.parametrize("snapshot", [HEALTHY, DRIVER_MISSING, NOT_LOADED, MISMATCH, TOO_OLD, WITHOUT_GPU, NVML_LOST])

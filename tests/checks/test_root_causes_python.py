@@ -460,7 +460,7 @@ def test_two_cupy_distributions() -> None:
 
 
 def test_no_gpu_and_a_cpu_build() -> None:
-    """S1: nothing is wrong with it."""
+    """S1: nothing is wrong with it, but programs compute on the CPU."""
     report = diagnose(
         machine(
             system=replace(LINUX, pci_gpus=()),
@@ -472,8 +472,8 @@ def test_no_gpu_and_a_cpu_build() -> None:
             cupy=NO_CUPY,
         )
     )
-    assert (ids(report, Severity.ERROR), ids(report, Severity.WARNING)) == ([], [])
-    assert report.verdict == "healthy"
+    assert (ids(report, Severity.ERROR), ids(report, Severity.WARNING)) == ([], ["no-nvidia-gpu"])
+    assert report.verdict == "warning"
 
 
 def test_the_wrong_environment() -> None:

@@ -36,9 +36,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 
 
 def test_the_report_keeps_its_promise(report: dict[str, object]) -> None:
-    assert list(report) == ["schema", "version", "verdict", "findings", "passed", "skipped", "snapshot", "duration_s"]
+    triage = ["understood", "missing", "next", "possible"]
+    others = ["findings", "passed", "skipped", "snapshot", "duration_s"]
+    assert list(report) == ["schema", "version", "verdict", "proof", *triage, *others]
     assert report["schema"] == "gpudoctor/report/1"
-    assert report["verdict"] in ("healthy", "warning", "error")
+    assert report["verdict"] in ("healthy", "warning", "error", "unknown")
+    assert (report["verdict"] == "healthy") is bool(report["proof"])
+    assert (report["verdict"] == "unknown") is bool(report["next"])
 
 
 def test_every_check_is_accounted_for(report: dict[str, object]) -> None:
@@ -82,10 +86,10 @@ def test_an_ignored_check_stays_visible(tmp_path: Path) -> None:
     assert skipped["cupy-missing"] == "ignored on the command line"
 
 
-def test_a_run_in_which_everything_is_ignored_has_no_verdict(tmp_path: Path) -> None:
+def test_a_run_in_which_everything_is_ignored_has_the_verdict_unknown(tmp_path: Path) -> None:
     done = gpudoctor("check", "cupy-missing", "--ignore", "cupy", "--format", "json", folder=tmp_path)
     assert done.returncode == 3
-    assert json.loads(done.stdout)["verdict"] is None
+    assert json.loads(done.stdout)["verdict"] == "unknown"
 
 
 def test_a_requirement_of_the_project_makes_a_missing_cupy_an_error(tmp_path: Path) -> None:

@@ -116,14 +116,22 @@ def test_an_ignored_check_stays_visible() -> None:
     assert report.findings == ()
 
 
-def test_a_run_that_could_check_nothing_has_no_verdict() -> None:
-    assert run_checks([check(finds, "torch")], Snapshot()).verdict is None
-    assert run_checks([], Snapshot()).verdict is None
+def test_a_run_that_could_check_nothing_has_the_verdict_unknown() -> None:
+    for checks in ([check(finds, "torch")], []):
+        report = run_checks(checks, Snapshot())
+        assert (report.verdict, report.proof) == ("unknown", ())
+        assert report.triage is not None
+        assert report.triage.next_steps
 
 
 def test_the_verdict_is_that_of_the_worst_finding() -> None:
-    assert run_checks([check(finds, "torch")], TORCH).verdict == "error"
-    assert run_checks([check(passes, "driver")], Snapshot(driver=Driver())).verdict == "healthy"
+    report = run_checks([check(finds, "torch")], TORCH)
+    assert (report.verdict, report.proof, report.triage) == ("error", (), None)
+
+
+def test_a_check_that_passes_is_no_proof() -> None:
+    report = run_checks([check(passes, "driver")], Snapshot(driver=Driver()))
+    assert (report.passed, report.verdict) == (("passes",), "unknown")
 
 
 def test_a_question_that_does_not_arise_is_told_from_one_without_an_answer() -> None:

@@ -11,8 +11,10 @@ from gpudoctor.model import (
     DriverVersion,
     Evidence,
     Finding,
+    NextStep,
     Outcome,
     PackageVersion,
+    PossibleCause,
     Python,
     Remedy,
     Report,
@@ -20,6 +22,7 @@ from gpudoctor.model import (
     Snapshot,
     System,
     Torch,
+    Triage,
 )
 
 INSTALL = (
@@ -123,9 +126,16 @@ def not_applicable(reason: str, *ids: str) -> tuple[CheckResult, ...]:
     return tuple(replace(result, applicable=False) for result in skipped(reason, *ids))
 
 
-def report(*findings: Finding, snapshot: Snapshot = DESKTOP, others: tuple[CheckResult, ...] = ()) -> Report:
+def report(
+    *findings: Finding,
+    snapshot: Snapshot = DESKTOP,
+    others: tuple[CheckResult, ...] = (),
+    proof: tuple[str, ...] = (),
+    triage: Triage | None = None,
+) -> Report:
     found = (CheckResult(check_id=f.check_id, outcome=Outcome.FOUND, findings=(f,)) for f in findings)
-    return Report(version="0.1.0", snapshot=snapshot, results=(*found, *others), findings=findings)
+    results = (*found, *others)
+    return Report(version="0.1.0", snapshot=snapshot, results=results, findings=findings, proof=proof, triage=triage)
 
 
 OTHERS = (
@@ -136,8 +146,11 @@ OTHERS = (
     *skipped("CuPy is not installed", "cupy-multiple-packages", "cupy-nvrtc-missing", "cupy-a", "cupy-b"),
 )
 
+PROOF = "PyTorch 2.13.0+cu126 computed correctly on 2 GPUs (NVIDIA GeForce RTX 4090, NVIDIA H200; fp32)"
 HEALTHY = report(
-    snapshot=Snapshot(system=UBUNTU, driver=DRIVER_550, devices=(RTX_4090, H200), python=PYTHON), others=OTHERS
+    snapshot=Snapshot(system=UBUNTU, driver=DRIVER_550, devices=(RTX_4090, H200), python=PYTHON),
+    others=OTHERS,
+    proof=(PROOF,),
 )
 WARNING = report(SHM, others=OTHERS)
 ERROR = report(
@@ -153,9 +166,22 @@ CRASHED = report(
         ),
     ),
 )
-NO_VERDICT = report(snapshot=Snapshot(), others=skipped("driver: not known", "driver-missing", "driver-too-old"))
+QUESTIONS = Triage(
+    understood=("Ubuntu 24.04.1 LTS", 'PyTorch finds no GPU: "no CUDA-capable device is detected"'),
+    missing=("the driver version",),
+    next_steps=(
+        NextStep(command="nvidia-smi", why="Shows whether the driver answers.", where="on the host"),
+        NextStep(command="lspci -nnk -d 10de:", why="Shows whether the GPU is on the PCI bus."),
+    ),
+    possible=(
+        PossibleCause(check="driver-missing", why="Without a driver no program sees it.", confirm="nvidia-smi fails."),
+    ),
+)
+UNKNOWN = report(
+    snapshot=Snapshot(), others=skipped("driver: not known", "driver-missing", "driver-too-old"), triage=QUESTIONS
+)
 IGNORED = report(CPU_BUILD, others=(*skipped("ignored on the command line", "shm-too-small"), *OTHERS[:1]))
-NOTHING = report(snapshot=Snapshot())
+NOTHING = report(snapshot=Snapshot(), triage=Triage())
 
 EVIL = (
     "\x1b[2J\r\n::error::x%\ud800 <script>alert(1)</script> </code></pre></details> ``` ````` ]]> @octocat #12 "
@@ -188,19 +214,29 @@ def everywhere(text: str) -> Report:
     crash = CheckResult(check_id=text, outcome=Outcome.CRASHED, reason=text)
     others = (*passed(text), *skipped(text, text), *not_applicable(text, text), crash)
     whole = report(finding, replace(advice, caused_by=text), advice, snapshot=snapshot, others=others)
-    return replace(whole, version=text)
+    triage = Triage(
+        understood=(text,),
+        missing=(text,),
+        next_steps=(NextStep(command=text, why=text, where=text),),
+        possible=(PossibleCause(check=text, why=text, confirm=text),),
+    )
+    return replace(whole, version=text, proof=(text,), triage=triage)
 
 
 HOSTILE = everywhere(EVIL)
+HOSTILE_HEALTHY = replace(HOSTILE, findings=(), triage=None)
+HOSTILE_UNKNOWN = replace(HOSTILE, findings=(), proof=())
 HUNDREDS = report(*(replace(CPU_BUILD, check_id=f"check-{n}") for n in range(400)))
 ALL = {
     "healthy": HEALTHY,
     "warning": WARNING,
     "error": ERROR,
     "crashed": CRASHED,
-    "no verdict": NO_VERDICT,
+    "unknown": UNKNOWN,
     "ignored": IGNORED,
     "nothing": NOTHING,
     "hostile": HOSTILE,
+    "hostile, healthy": HOSTILE_HEALTHY,
+    "hostile, unknown": HOSTILE_UNKNOWN,
     "hundreds": HUNDREDS,
 }

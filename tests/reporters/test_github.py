@@ -60,12 +60,19 @@ def test_what_follows_names_its_cause_and_no_fix_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("report", "command"),
     [
-        (reports.HEALTHY, ("notice", {"title": "gpudoctor"}, "healthy: 5 checks passed, 5 skipped")),
-        (reports.NO_VERDICT, ("error", {"title": "gpudoctor"}, "no verdict: none of 2 checks could answer")),
+        (reports.HEALTHY, ("notice", {"title": "gpudoctor"}, f"healthy: {reports.PROOF}")),
+        (reports.NOTHING, ("error", {"title": "gpudoctor"}, "unknown: no check ran")),
     ],
 )
 def test_a_verdict_without_findings(report: Report, command: tuple[str, dict[str, str], str]) -> None:
     assert commands(report) == [command]
+
+
+def test_an_unknown_verdict_is_an_error_with_what_to_do_next() -> None:
+    ((name, _, message),) = commands(reports.UNKNOWN)
+    lines = message.splitlines()
+    assert (name, lines[0]) == ("error", "unknown: none of 2 checks could answer")
+    assert {"    nvidia-smi", "    lspci -nnk -d 10de:"} <= set(lines)
 
 
 def test_a_crash_is_a_warning() -> None:

@@ -38,8 +38,8 @@ def test_the_policy_allows_the_style_of_the_page_and_nothing_else() -> None:
     [
         (reports.ERROR, "error", "1 error, 1 warning fix driver-library-mismatch first"),
         (reports.WARNING, "warning", "1 warning shm-too-small"),
-        (reports.HEALTHY, "healthy", "healthy 5 checks passed, 5 skipped"),
-        (reports.NO_VERDICT, "no-verdict", "no verdict none of 2 checks could answer"),
+        (reports.HEALTHY, "healthy", f"healthy {reports.PROOF}"),
+        (reports.UNKNOWN, "unknown", "unknown none of 2 checks could answer"),
     ],
 )
 def test_the_verdict_is_the_title(report: Report, kind: str, words: str) -> None:
@@ -66,6 +66,16 @@ def test_the_root_cause_comes_first_and_what_follows_stands_in_it() -> None:
         "finding error",
         "finding warning",
     ]
+
+
+def test_an_unknown_verdict_says_what_to_do_next() -> None:
+    text = render(reports.UNKNOWN)
+    assert "<code>lspci -nnk -d 10de:</code>" in text
+    words = Page(text).text
+    order = ["Understood", "no CUDA-capable device", "Missing for a verdict", "the driver version", "Possible causes"]
+    order += ["Without a driver no program sees it.", "Next: run this", "Run it on the host.", "Skipped: 2"]
+    places = [words.index(part) for part in order]
+    assert places == sorted(places)
 
 
 def test_a_command_stands_whole_in_an_element_of_its_own() -> None:

@@ -1,5 +1,8 @@
 import json
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
@@ -22,6 +25,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.model.codec import from_json
 from gpudoctor.reporters.json_report import render
+from tests.reporters import reports
 
 FINDING = Finding(
     check_id="torch-cpu-build",
@@ -53,6 +57,11 @@ def test_the_whole_document() -> None:
         "schema": "gpudoctor/report/1",
         "version": "0.1.0",
         "verdict": "error",
+        "proof": [],
+        "understood": [],
+        "missing": [],
+        "next": [],
+        "possible": [],
         "findings": [
             {
                 "check": "torch-cpu-build",
@@ -101,14 +110,24 @@ def test_the_whole_document() -> None:
     assert next(iter(document["snapshot"])) == "schema"
 
 
-def test_nothing_checked_has_no_verdict() -> None:
-    skipped = CheckResult(check_id="driver-missing", outcome=Outcome.SKIPPED, reason="driver: not known")
-    assert json.loads(render(report(skipped)))["verdict"] is None
+def test_an_unknown_verdict_says_what_to_do_next() -> None:
+    document = json.loads(render(reports.UNKNOWN))
+    assert (document["verdict"], document["proof"]) == ("unknown", [])
+    assert document["understood"] == list(reports.QUESTIONS.understood)
+    assert document["missing"] == ["the driver version"]
+    assert document["next"] == [
+        {"command": "nvidia-smi", "why": "Shows whether the driver answers.", "where": "on the host"},
+        {"command": "lspci -nnk -d 10de:", "why": "Shows whether the GPU is on the PCI bus.", "where": ""},
+    ]
+    cause = {"check": "driver-missing", "why": "Without a driver no program sees it.", "confirm": "nvidia-smi fails."}
+    assert document["possible"] == [cause]
 
 
-def test_advice_alone_is_healthy() -> None:
+@pytest.mark.parametrize(("proof", "verdict"), [(("it works",), "healthy"), ((), "unknown")])
+def test_advice_alone_changes_no_verdict(proof: tuple[str, ...], verdict: str) -> None:
     advice = CheckResult(check_id="cupy-x", outcome=Outcome.FOUND, findings=(CAUSED,))
-    assert json.loads(render(report(advice, findings=(CAUSED,))))["verdict"] == "healthy"
+    document = json.loads(render(replace(report(advice, findings=(CAUSED,)), proof=proof)))
+    assert (document["verdict"], document["proof"]) == (verdict, list(proof))
 
 
 def test_numbers_that_json_lacks_become_text() -> None:

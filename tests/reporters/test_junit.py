@@ -80,9 +80,21 @@ def test_two_findings_of_a_check_are_one_failure() -> None:
 
 
 def test_skipped_says_why() -> None:
-    skipped = case(reports.NO_VERDICT, "driver-missing").find("skipped")
+    skipped = case(reports.UNKNOWN, "driver-missing").find("skipped")
     assert skipped is not None
     assert skipped.get("message") == "driver: not known"
+
+
+def test_an_unknown_verdict_is_an_error_with_what_to_do_next() -> None:
+    error = case(reports.UNKNOWN, "verdict").find("error")
+    assert error is not None
+    assert error.attrib == {"message": "unknown: none of 2 checks could answer", "type": "unknown"}
+    assert "\n    nvidia-smi\n" in (error.text or "")
+
+
+@pytest.mark.parametrize("report", [reports.HEALTHY, reports.WARNING, reports.ERROR])
+def test_a_verdict_is_no_test_case_of_its_own(report: Report) -> None:
+    assert "verdict" not in [found.get("name") for found in suite(report).findall("testcase")]
 
 
 def test_a_crash_is_an_error() -> None:

@@ -3,8 +3,19 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.model import Evidence, Report
-from gpudoctor.reporters.report_words import advice, evidence_lines, headline, labels, problems, skipped_groups
+from gpudoctor.reporters.report_words import (
+    advice,
+    evidence_lines,
+    headline,
+    labels,
+    problems,
+    question_lines,
+    questions,
+    skipped_groups,
+)
 from tests.reporters import reports
+
+NO_PROOF = "no check found a fault, and nothing proves that the GPU works"
 
 
 @pytest.mark.parametrize(
@@ -12,13 +23,37 @@ from tests.reporters import reports
     [
         (reports.ERROR, "error", "1 error, 1 warning; fix driver-library-mismatch first"),
         (reports.WARNING, "warning", "1 warning: shm-too-small"),
-        (reports.HEALTHY, "healthy", "healthy: 5 checks passed, 5 skipped"),
-        (reports.NO_VERDICT, "no verdict", "no verdict: none of 2 checks could answer"),
-        (reports.NOTHING, "no verdict", "no verdict: no check was run"),
+        (reports.HEALTHY, "healthy", f"healthy: {reports.PROOF}"),
+        (reports.UNKNOWN, "unknown", "unknown: none of 2 checks could answer"),
+        (reports.NOTHING, "unknown", "unknown: no check ran"),
+        (reports.report(others=reports.OTHERS), "unknown", f"unknown: {NO_PROOF}"),
+        (replace(reports.CRASHED, findings=()), "unknown", "unknown: 1 check crashed"),
     ],
 )
 def test_headline(report: Report, kind: str, text: str) -> None:
     assert (headline(report).kind, headline(report).text) == (kind, text)
+
+
+def test_an_unknown_verdict_says_what_to_do_next() -> None:
+    assert question_lines(reports.UNKNOWN) == [
+        "Understood:",
+        "  Ubuntu 24.04.1 LTS",
+        '  PyTorch finds no GPU: "no CUDA-capable device is detected"',
+        "Missing for a verdict:",
+        "  the driver version",
+        "Possible causes, most frequent first:",
+        "  driver-missing: Without a driver no program sees it. Check: nvidia-smi fails.",
+        "Next: run this, then paste the output into gpudoctor check --from -:",
+        "    nvidia-smi",
+        "  Shows whether the driver answers. Run it on the host.",
+        "    lspci -nnk -d 10de:",
+        "  Shows whether the GPU is on the PCI bus.",
+    ]
+
+
+@pytest.mark.parametrize("report", [reports.HEALTHY, reports.WARNING, reports.ERROR, reports.NOTHING])
+def test_a_verdict_asks_nothing(report: Report) -> None:
+    assert questions(report) == []
 
 
 def test_what_follows_stands_with_its_cause_and_advice_apart() -> None:

@@ -128,9 +128,18 @@ def test_an_ignored_check_is_suppressed_with_its_reason() -> None:
 def test_the_invocation_tells_how_the_run_ended() -> None:
     (ended,) = rendered(reports.ERROR, exit_status=1)["invocations"]
     assert (ended["executionSuccessful"], ended["exitCode"]) == (True, 1)
-    (failed,) = rendered(reports.NO_VERDICT, exit_status=3)["invocations"]
+    (failed,) = rendered(reports.UNKNOWN, exit_status=3)["invocations"]
     assert (failed["executionSuccessful"], failed["exitCode"]) == (False, 3)
     assert [note["message"]["text"] for note in failed["toolConfigurationNotifications"]] == ["driver: not known"] * 2
+
+
+def test_an_unknown_verdict_is_a_notification_with_what_to_do_next() -> None:
+    (ended,) = rendered(reports.UNKNOWN, exit_status=3)["invocations"]
+    (unknown,) = ended["toolExecutionNotifications"]
+    assert unknown["level"] == "error"
+    assert unknown["message"]["text"].startswith("unknown: none of 2 checks could answer\n")
+    assert "\n    nvidia-smi\n" in unknown["message"]["text"]
+    assert rendered(reports.HEALTHY)["invocations"][0]["toolExecutionNotifications"] == []
 
 
 def test_a_crash_is_a_notification() -> None:

@@ -36,11 +36,14 @@ from tests.reporters.reports import (
     RTX_4090,
     SHM,
     UBUNTU,
+    UNKNOWN,
     not_applicable,
     passed,
     report,
     skipped,
 )
+
+WORKS = ("it works",)
 
 
 def test_cpu_build_on_a_desktop() -> None:
@@ -119,9 +122,11 @@ system unknown · Python unknown · driver 550.54.14 ·
 
 def test_a_healthy_machine() -> None:
     snapshot = Snapshot(system=UBUNTU, driver=DRIVER_550, devices=(RTX_4090, H200), python=PYTHON)
-    assert render(report(snapshot=snapshot, others=OTHERS[:3]), color=False, width=80) == (
+    proof = ("PyTorch computed correctly on 2 GPUs (NVIDIA GeForce RTX 4090, NVIDIA H200; fp32)",)
+    assert render(report(snapshot=snapshot, others=OTHERS[:3], proof=proof), color=False, width=80) == (
         """\
-healthy: 3 checks passed
+healthy: PyTorch computed correctly on 2 GPUs (NVIDIA GeForce RTX 4090, NVIDIA
+  H200; fp32)
 
 passed 3: driver-missing, driver-too-old, no-nvidia-gpu
 
@@ -143,17 +148,46 @@ def test_nothing_checked() -> None:
     nothing = report(snapshot=Snapshot(), others=(*skipped("driver: not known", "a"), crash))
     assert render(nothing, color=False, width=80) == (
         """\
-no verdict: none of 2 checks could answer
+unknown: 1 check crashed
 
 b crashed, which is a fault of gpudoctor: KeyError: 3
 
-skipped 1:
-  unknown driver: a
+0 passed, 1 skipped, 0 not applicable
 
 system unknown · Python unknown · driver unknown · torch unknown · CuPy unknown
 """
     )
-    assert render(report(snapshot=Snapshot()), color=False, width=80).startswith("no verdict: no check was run\n")
+    assert render(report(snapshot=Snapshot()), color=False, width=80).startswith("unknown: no check ran\n")
+
+
+def test_an_unknown_verdict_says_what_to_do_next() -> None:
+    assert render(UNKNOWN, color=False, width=60) == (
+        """\
+unknown: none of 2 checks could answer
+
+Understood:
+  Ubuntu 24.04.1 LTS
+  PyTorch finds no GPU: "no CUDA-capable device is detected"
+
+Missing for a verdict:
+  the driver version
+
+Possible causes, most frequent first:
+  driver-missing: Without a driver no program sees it.
+    Check: nvidia-smi fails.
+
+Next: run this, then paste the output into gpudoctor check --from -:
+    nvidia-smi
+  Shows whether the driver answers. Run it on the host.
+    lspci -nnk -d 10de:
+  Shows whether the GPU is on the PCI bus.
+
+0 passed, 2 skipped, 0 not applicable
+
+system unknown · Python unknown · driver unknown ·
+  torch unknown · CuPy unknown
+"""
+    )
 
 
 def test_no_driver_and_no_torch_are_known_absences() -> None:
@@ -214,7 +248,7 @@ def test_text_from_the_machine_cannot_act_on_the_terminal() -> None:
 
 def test_forty_skipped_checks_are_a_few_lines() -> None:
     many = skipped("PyTorch is not installed", *(f"check-{n}" for n in range(40)))
-    lines = render(report(snapshot=Snapshot(), others=many), color=False, width=80).splitlines()
+    lines = render(report(snapshot=Snapshot(), others=many, proof=WORKS), color=False, width=80).splitlines()
     assert lines[2:4] == ["skipped 40:", "  PyTorch is not installed: check-0, check-1, 38 more"]
     assert len(lines) == 6
 
@@ -226,7 +260,7 @@ def test_checks_without_a_fact_are_one_entry_that_names_the_facts() -> None:
         *skipped("driver.version is unknown", "d"),
         *skipped("whether any of them has one is unknown", "e"),
     )
-    lines = render(report(snapshot=Snapshot(), others=results), color=False, width=80).splitlines()
+    lines = render(report(snapshot=Snapshot(), others=results, proof=WORKS), color=False, width=80).splitlines()
     assert lines[2:6] == [
         "skipped 5:",
         "  unknown torch.version, driver.version: a, b, d",
@@ -304,8 +338,8 @@ def test_checks_that_do_not_apply_are_told_from_those_without_an_answer() -> Non
         *not_applicable("this is not WSL", "e"),
         *not_applicable("this is not a Mac", "f"),
     )
-    text = render(report(snapshot=Snapshot(), others=results), color=False, width=80)
-    assert text.startswith("healthy: 1 check passed, 1 skipped\n")
+    text = render(report(snapshot=Snapshot(), others=results, proof=WORKS), color=False, width=80)
+    assert text.startswith("healthy: it works\n")
     assert (
         """
 skipped 1:

@@ -64,7 +64,9 @@ def judge_property(requirement: MachineRequirement, gpus: Gpus, least: int) -> t
 
 
 def _unknown(requirement: MachineRequirement, gpus: Gpus) -> Judgement:
-    return Judgement(requirement=requirement, met=None, found=f"which GPUs can be used is not known: {gpus.why}")
+    return Judgement(
+        requirement=requirement, met=None, found=f"which GPUs can be used is not known: {gpus.why}", faults=NO_GPU
+    )
 
 
 def _counted(gpus: Gpus) -> str:

@@ -1,5 +1,7 @@
 """The answer to one requirement, which findings explain it, and why a fact is not known."""
 
+from collections.abc import Mapping
+
 from gpudoctor.model import Snapshot
 from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
@@ -20,6 +22,15 @@ NO_CUPY = ("cupy-missing",)
 BROKEN_CUPY = ("cupy-unusable",)
 SMALL_SHM = ("shm-too-small",)
 BAD_PROFILE = ("profile-stale",)
+FAULTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("gpu", "vram", "compute_capability", "bf16", "fp16", "tf32", "fp8", "driver", "cuda"), NO_GPU),
+    "torch": (*NO_TORCH, *BROKEN_TORCH),
+    "torch.cuda": (*NO_TORCH, *NO_TORCH_CUDA),
+    "cupy": (*NO_CUPY, *BROKEN_CUPY, *NO_GPU),
+    "shm": SMALL_SHM,
+    "profile": BAD_PROFILE,
+}
+"""Name of a requirement → ids of the checks that may find why it is not met."""
 
 _IMPORTING = {"torch_runtime": "PyTorch", "cupy_runtime": "CuPy"}
 

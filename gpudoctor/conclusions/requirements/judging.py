@@ -12,7 +12,7 @@ from gpudoctor.conclusions.requirements.judgement import (
     BROKEN_CUPY,
     BROKEN_TORCH,
     NO_CUPY,
-    NO_DRIVER,
+    NO_GPU,
     NO_TORCH,
     NO_TORCH_CUDA,
     SMALL_SHM,
@@ -49,9 +49,9 @@ def judge(requirements: Sequence[MachineRequirement], snapshot: Snapshot) -> tup
 def _driver(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     driver = snapshot.driver or Driver()
     if driver.installed is False:
-        return _lacking(requirement, "no NVIDIA driver is installed", "driver.installed", NO_DRIVER)
+        return _lacking(requirement, "no NVIDIA driver is installed", "driver.installed", NO_GPU)
     if driver.version is None:
-        return _unknown(requirement, "the driver's version", why_unknown(snapshot, "driver", "nvml"), NO_DRIVER)
+        return _unknown(requirement, "the driver's version", why_unknown(snapshot, "driver", "nvml"), NO_GPU)
     return _version(requirement, f"the driver is {driver.version}", str(driver.version), "driver.version")
 
 
@@ -61,9 +61,9 @@ def _cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
         found = f"the driver offers CUDA {driver.cuda_version}"
         return _version(requirement, found, str(driver.cuda_version), "driver.cuda_version")
     if driver.installed is False:
-        return _lacking(requirement, "no NVIDIA driver is installed", "driver.installed", NO_DRIVER)
+        return _lacking(requirement, "no NVIDIA driver is installed", "driver.installed", NO_GPU)
     why = why_unknown(snapshot, "driver", "cuda-driver")
-    return _unknown(requirement, "the CUDA version that the driver offers", why, NO_DRIVER)
+    return _unknown(requirement, "the CUDA version that the driver offers", why, NO_GPU)
 
 
 def _python(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
@@ -84,7 +84,7 @@ def _torch(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
 
 
 def _torch_cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
-    absent = _torch_absent(requirement, snapshot)
+    absent = _torch_absent(requirement, snapshot, NO_GPU)
     if absent is not None:
         return absent
     runtime = snapshot.torch_runtime
@@ -109,18 +109,20 @@ def _computes(runtime: TorchRuntime) -> bool:
     return any(result.device.startswith("cuda") and within(result, "tf32") for result in results)
 
 
-def _torch_absent(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement | None:
+def _torch_absent(
+    requirement: MachineRequirement, snapshot: Snapshot, faults: tuple[str, ...] = ()
+) -> Judgement | None:
     """Return why PyTorch cannot be had: it is not installed, or its import fails; None where nothing says so."""
     pytorch = merge_torch(snapshot.torch, snapshot.torch_runtime)
     if pytorch.installed is False:
-        return _lacking(requirement, "PyTorch is not installed", pytorch.facts["installed"], NO_TORCH)
+        return _lacking(requirement, "PyTorch is not installed", pytorch.facts["installed"], (*NO_TORCH, *faults))
     return _import_fails(requirement, "torch_runtime", "PyTorch", snapshot, BROKEN_TORCH)
 
 
 def _cupy(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     if cupy_installed(snapshot.cupy, snapshot.cupy_runtime) is False:
         fact = "cupy_runtime.import_error" if snapshot.cupy is None else "cupy.distributions"
-        return _lacking(requirement, "CuPy is not installed", fact, NO_CUPY)
+        return _lacking(requirement, "CuPy is not installed", fact, (*NO_CUPY, *NO_GPU))
     failing = _import_fails(requirement, "cupy_runtime", "CuPy", snapshot, BROKEN_CUPY)
     if failing is not None:
         return failing

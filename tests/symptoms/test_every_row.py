@@ -1,0 +1,144 @@
+"""No failure message of the tables, alone or beside a harmless nvidia-smi table, lets a machine be called healthy."""
+
+from __future__ import annotations
+
+import re
+import string
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.model import Outcome, Report
+from gpudoctor.readers.report import read_texts
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+
+PARSER: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+CHECKS = load_checks()
+ROWS = [pytest.param(row, id=row.id) for row in failure_messages() if not row.facts]
+TABLE = """\
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 580.95.05              Driver Version: 580.95.05      CUDA Version: 13.0     |
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|=========================================+========================+======================|
+|   0  NVIDIA GeForce RTX 4090        On  |   00000000:01:00.0 Off |                  Off |
+|  0%   38C    P8             12W /  450W |       2MiB /  24564MiB |      0%      Default |
++-----------------------------------------+------------------------+----------------------+
+"""
+"""What nvidia-smi prints on a machine on which nothing is wrong."""
+EXAMPLES = {
+    "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
+    "pip-newest-versions": "(from versions: 1.0, 1.1) ERROR: No matching distribution found for torch==2.9",
+    "python-interpreters-told": "which python: /usr/bin/python3 and where the job runs: /opt/conda/bin/python3.11",
+    "torch-differs-by-program": "torch.cuda.is_available() is False in the notebook and True in the terminal",
+}
+"""Texts of rows for whose pattern none can be made."""
+OTHERS = "\u2019\u201c\u201d\u00b7\u2014\u2026\u2502\u0430"
+"""Characters apart from ASCII that patterns name."""
+
+
+def text_of(row: FailureMessage) -> str:
+    """Return a text in which the row recognises its message."""
+    if row.id in EXAMPLES:
+        return EXAMPLES[row.id]
+    tried: list[str] = []
+    for take in range(8):
+        for phrase in row.contains:
+            made = "".join(example(PARSER.parse(row.pattern, re.IGNORECASE | re.ASCII), take, phrase))
+            for text in (made, f"{made} {phrase}", f"{phrase} {made}", phrase):
+                tried.append(text)
+                if is_recognised(row, " ".join(text.split())):
+                    return text
+    raise AssertionError(f"no text for {row.id}: write one into EXAMPLES; tried {tried[:4]}")
+
+
+def is_recognised(row: FailureMessage, text: str) -> bool:
+    return any(phrase in text.lower() for phrase in row.contains) and row.expression().search(text) is not None
+
+
+def example(pattern: Sequence[Any], take: int, phrase: str) -> Iterator[str]:
+    """Yield the parts of a text that the parsed pattern matches.
+
+    take: which of several alternatives is taken, and how often what repeats is repeated. phrase: for free text.
+    """
+    for operator, argument in pattern:
+        yield from part(str(operator), argument, take, phrase)
+
+
+def part(operator: str, argument: Any, take: int, phrase: str) -> Iterator[str]:
+    if operator == "LITERAL":
+        yield chr(argument)
+    elif operator == "ANY":
+        yield " " if take < 4 else "x"
+    elif operator == "NOT_LITERAL":
+        yield next(c for c in "x1 " if ord(c) != argument)
+    elif operator == "IN":
+        yield one_of(argument, take)
+    elif operator in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        least, most, inner = argument
+        for _ in range(max(least, min(int(most), 1 if take % 2 == 0 else 0))):
+            yield from example(inner, take, phrase)
+    elif operator == "SUBPATTERN":
+        yield from example(argument[-1], take, phrase)
+    elif operator == "ATOMIC_GROUP":
+        yield from example(argument, take, phrase)
+    elif operator == "BRANCH":
+        yield from example(argument[1][take // 2 % len(argument[1])], take, phrase)
+    elif operator == "ASSERT":
+        yield from example(argument[1], take, phrase) if argument[0] > 0 else ()
+
+
+def one_of(choices: Sequence[Any], take: int) -> str:
+    allowed = [c for c in ("8x .a-" if take < 4 else " .0a-x") + string.printable + OTHERS if fits(choices, c)]
+    if not allowed:
+        raise AssertionError(f"name a character that {choices} allows in OTHERS")
+    return allowed[take // 2 % min(len(allowed), 2)]
+
+
+def fits(choices: Sequence[Any], character: str) -> bool:
+    found = False
+    for operator, argument in choices:
+        name = str(operator)
+        if name == "LITERAL":
+            found |= ord(character) == argument
+        elif name == "RANGE":
+            found |= argument[0] <= ord(character) <= argument[1]
+        elif name == "CATEGORY":
+            found |= category(str(argument), character)
+    return found != any(str(operator) == "NEGATE" for operator, _ in choices)
+
+
+def category(name: str, character: str) -> bool:
+    kinds = {
+        "DIGIT": character.isdigit(),
+        "SPACE": character.isspace(),
+        "WORD": character.isalnum() or character == "_",
+    }
+    return kinds[name.rpartition("_")[2]] != ("_NOT_" in name)
+
+
+def diagnosed(text: str) -> Report:
+    return run_checks(CHECKS, read_texts([("report.txt", text.encode())]))
+
+
+def shows_that_it_works(row: FailureMessage) -> bool:
+    """Return whether the message says that a program uses the GPU, or that a framework sees one."""
+    return row.role == "works" or (row.role == "context" and "torch_runtime.available" in row.gives)
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("beside", ["", TABLE], ids=["alone", "beside nvidia-smi"])
+def test_no_message_is_called_healthy(row: FailureMessage, beside: str) -> None:
+    report = diagnosed(f"{beside}\n{text_of(row)}\n")
+    assert [result.reason for result in report.results if result.outcome is Outcome.CRASHED] == []
+    if not shows_that_it_works(row):
+        assert report.verdict != "healthy"
+    if report.verdict == "unknown":
+        assert report.triage is not None
+        assert 1 <= len(report.triage.next_steps) <= 2
