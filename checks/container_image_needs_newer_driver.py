@@ -25,7 +25,10 @@ VARIABLE = "NVIDIA_REQUIRE_CUDA"
 VERSION = "CUDA_VERSION"
 
 
-@check(family="container", explains=("driver-too-old", "torch-cuda-unavailable", "cupy-unusable", "cuda-libs-conflict"))
+@check(
+    family="container",
+    explains=("driver-too-old", "torch-cuda-unavailable", "cupy-unusable", "cuda-libs-conflict", "runs-on-cpu"),
+)
 def container_image_needs_newer_driver(
     container_gpu: ContainerGpu,
     place: Place,

@@ -9,7 +9,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 ERRORS = {"cuda-999": "error 999, unknown", "cuda-304": "error 304, a call of the operating system failed"}
 
 
-@check(family="driver", explains=("torch-cuda-unavailable", "cupy-unusable"))
+@check(family="driver", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-no-device", "runs-on-cpu"))
 def cuda_init_unknown_error_999(
     origin: Origin, place: Place, driver_state: DriverState, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ UNSET_IF_SET = Fix(
     family="cuda",
     explains=(
         *("torch-import-failed", "torch-cuda-unavailable", "torch-wrong-results", "cupy-unusable"),
-        "driver-library-mismatch",
+        *("driver-library-mismatch", "runs-on-cpu"),
     ),
 )
 def cuda_libs_conflict(cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:

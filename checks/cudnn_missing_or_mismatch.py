@@ -39,7 +39,13 @@ LONGEST = 240
 
 @check(
     family="cuda",
-    explains=("torch-import-failed", "torch-library-missing", "torch-cuda-unavailable", "torch-wrong-results"),
+    explains=(
+        "torch-import-failed",
+        "torch-library-missing",
+        "torch-cuda-unavailable",
+        "torch-wrong-results",
+        "runs-on-cpu",
+    ),
 )
 def cudnn_missing_or_mismatch(
     cuda_libraries: CudaLibraries,

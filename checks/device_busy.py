@@ -9,7 +9,7 @@ from gpudoctor.symptoms import Symptoms, first, with_code
 PROHIBITED = "prohibited"
 
 
-@check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable"))
+@check(family="device", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-no-device", "runs-on-cpu"))
 def device_busy(
     origin: Origin, driver_state: DriverState, devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
 
-@check(family="cuda", explains=("cuda-libs-conflict",))
+@check(family="cuda", explains=("cuda-libs-conflict", "jax-cpu-build", "runs-on-cpu"))
 def jax_cuda_libs_mismatch(symptoms: Symptoms = None) -> Iterator[Finding]:
     """JAX finds a CUDA library that is older than the one it was built with.
 

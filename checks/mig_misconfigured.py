@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.model import Device, Devices, Driver, Environment, Finding, Fix, Severity, TorchRuntime
-from gpudoctor.registry import Skip, check
+from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 from gpudoctor.symptoms.answers import answers
 
@@ -14,7 +14,7 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 FIRST_BRANCH_WITH_SEVERAL = 570
 
 
-@check(family="multi-gpu", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-visible-devices-hides-gpu"))
+@check(family="multi-gpu", explains=(*CUDA_FAILS, "cuda-visible-devices-hides-gpu"))
 def mig_misconfigured(
     devices: Devices = None,
     driver: Driver = Driver(),

@@ -15,7 +15,10 @@ KINDS = (
 )
 
 
-@check(family="vendor", explains=("torch-cpu-build", "torch-cuda-unavailable", "no-nvidia-gpu", "driver-missing"))
+@check(
+    family="vendor",
+    explains=("torch-cpu-build", "torch-cuda-unavailable", "no-nvidia-gpu", "driver-missing", "runs-on-cpu"),
+)
 def mps_issues(
     pytorch: Pytorch,
     torch_runtime: TorchRuntime = TorchRuntime(),

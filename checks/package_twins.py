@@ -8,7 +8,7 @@ from gpudoctor.registry import check, known
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
-@check(family="python")
+@check(family="python", explains=("runs-on-cpu",))
 def package_twins(
     gpu: Gpu, python: Python = Python(), torch: Torch = Torch(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx", "rocm-stack-incomplete"))
+@check(
+    family="vendor", explains=("torch-cuda-unavailable", "rocm-unsupported-gfx", "rocm-stack-incomplete", "runs-on-cpu")
+)
 def rocm_build_on_nvidia(
     pytorch: Pytorch, system: System = System(), devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:

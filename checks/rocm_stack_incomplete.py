@@ -10,7 +10,7 @@ from gpudoctor.symptoms.answers import answers
 KINDS = ("rocm-module-not-loaded", "rocm-kfd-denied", "rocm-library-missing", "rocm-no-device")
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "torch-import-failed", "torch-cpu-build"))
+@check(family="vendor", explains=("torch-cuda-unavailable", "torch-import-failed", "torch-cpu-build", "runs-on-cpu"))
 def rocm_stack_incomplete(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """ROCm cannot reach the AMD GPU: no permission, no kernel driver, or a library of another version.
 

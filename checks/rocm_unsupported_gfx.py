@@ -19,7 +19,7 @@ OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.
 FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")
 
 
-@check(family="vendor", explains=("torch-cuda-unavailable", "torch-no-kernel-for-device"))
+@check(family="vendor", explains=("torch-cuda-unavailable", "torch-no-kernel-for-device", "runs-on-cpu"))
 def rocm_unsupported_gfx(
     pytorch: Pytorch, amd_gpu: AmdGpu, environment: Environment = Environment(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:

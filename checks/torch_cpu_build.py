@@ -8,7 +8,9 @@ from gpudoctor.model import CudaIntent, Device, Devices, Finding, Fix, Gpu, Plac
 from gpudoctor.registry import check, known, skip_unless
 
 
-@check(family="torch", explains=("torch-cuda-unavailable", "torchvision-mismatch", "extension-abi-mismatch"))
+@check(
+    family="torch", explains=("torch-cuda-unavailable", "torchvision-mismatch", "extension-abi-mismatch", "runs-on-cpu")
+)
 def torch_cpu_build(
     pytorch: Pytorch,
     gpu: Gpu,

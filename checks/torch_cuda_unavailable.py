@@ -7,7 +7,7 @@ from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, with_code
 
 
-@check(family="torch")
+@check(family="torch", explains=("runs-on-cpu", "cuda-no-device"))
 def torch_cuda_unavailable(
     pytorch: Pytorch, gpu: Gpu, cuda_intent: CudaIntent, origin: Origin, place: Place, symptoms: Symptoms = None
 ) -> Iterator[Finding]:

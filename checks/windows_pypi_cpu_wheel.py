@@ -7,7 +7,7 @@ from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
-@check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch"))
+@check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch", "runs-on-cpu"))
 def windows_pypi_cpu_wheel(
     pytorch: Pytorch,
     gpu: Gpu,

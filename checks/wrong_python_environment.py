@@ -8,7 +8,13 @@ from gpudoctor.registry import check, known, skip_unless
 
 @check(
     family="python",
-    explains=("torch-not-installed", "torch-cuda-unavailable", "cupy-missing", "python-version-no-wheel"),
+    explains=(
+        "torch-not-installed",
+        "torch-cuda-unavailable",
+        "cupy-missing",
+        "runs-on-cpu",
+        "python-version-no-wheel",
+    ),
 )
 def wrong_python_environment(
     two_environments: TwoEnvironments,

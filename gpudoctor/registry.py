@@ -33,7 +33,9 @@ FAMILIES = (
     "tool",
 )
 
-CUDA_FAILS = ("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999")
+CUDA_FAILS = (
+    *("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "cuda-no-device", "runs-on-cpu"),
+)
 """What is found where programs cannot start CUDA: explained by whatever keeps them from the GPU."""
 
 DRIVER_FAILS = ("driver-missing", "driver-not-loaded", "driver-too-old")

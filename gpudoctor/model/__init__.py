@@ -4,6 +4,7 @@ from gpudoctor.model.conclusions import (
     CONCLUSIONS,
     AmdGpu,
     Conclusions,
+    CpuUse,
     CudaIntent,
     Gpu,
     Nvrtc,
@@ -116,7 +117,7 @@ from gpudoctor.model.torch_conclusions import (
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 __all__ = ["CONCLUSIONS", "AmdGpu", "Conclusions", "CudaIntent", "Gpu", "Nvrtc", "Origin", "Place", "Pytorch"]
-__all__ += ["TorchNeed", "TwoEnvironments"]
+__all__ += ["CpuUse", "TorchNeed", "TwoEnvironments"]
 __all__ += ["ContainerGpu", "EngineLack", "GpuIntent", "ImageCuda", "ImageVerdict", "MissingGpu", "OutdatedImage"]
 __all__ += ["SeenSetup", "once_per_image", "once_per_service"]
 __all__ += ["ContainerEngine", "ContainerSetup", "Containers", "GpuRequest"]

@@ -187,6 +187,25 @@ class CudaIntent:
 
 
 @record
+class CpuUse:
+    """A program that computes on the CPU although a GPU is there, or wanted; all empty if nothing says so.
+
+    fact, text: path of the message, and its words. told: a person says it, no program.
+    program: what computes: "torch", "jax", "ollama", "llama-cpp", "" if that is not known.
+    cause: id of the check of the reason, if the report shows it, with that in words. certain: it is no guess.
+    """
+
+    fact: str = ""
+    text: str = ""
+    told: bool = False
+    program: str = ""
+    cause: str = ""
+    reason: str = ""
+    certain: bool = True
+    without_cuda: Annotated[bool, Fact("the GPU is one that CUDA does not run on: of AMD, or in a Mac")] = False
+
+
+@record
 class Nvrtc:
     """NVRTC, the compiler that libraries call while a program runs."""
 
@@ -223,6 +242,7 @@ class Conclusions:
     judgements: tuple[Judgement, ...]
     fingerprint: tuple[FingerprintPart, ...]
     cuda_intent: CudaIntent
+    cpu_use: CpuUse
     torch_request: TorchRequest
     torch_need: TorchNeed
     two_environments: TwoEnvironments

@@ -1,0 +1,40 @@
+"""CUDA error 100 beside a GPU."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Driver, Finding, Fix, Gpu, GpuNeed, Place, Pytorch
+from gpudoctor.registry import check, skip_unless
+from gpudoctor.symptoms import Symptoms, of_kind, with_code
+
+
+@check(family="cuda", explains=("runs-on-cpu", "cupy-unusable"))
+def cuda_no_device(
+    gpu: Gpu,
+    gpu_need: GpuNeed,
+    place: Place,
+    pytorch: Pytorch,
+    driver: Driver = Driver(),
+    symptoms: Symptoms = None,
+) -> Iterator[Finding]:
+    """CUDA says that there is no device (error 100), and the machine has a GPU.
+
+    Why: the driver was loaded and gave the program no GPU: a variable hides it, the container or the batch system did
+    not give it, its device nodes are missing, or the GPU does not start. What is known to be the cause comes first.
+    Exception: what PyTorch says of it is torch-cuda-unavailable; a machine without a GPU has no-nvidia-gpu.
+    Reference: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
+    """
+    none = with_code(symptoms, "cuda-100")
+    skip_unless(none, "CUDA does not report error 100")
+    skip_unless(pytorch.available is not False, "torch-cuda-unavailable reports it")
+    named = of_kind(symptoms, "nvidia-gpu-named")
+    shown = gpu.present or (named[0].text if named else "") or (driver.label if driver.version else "")
+    if not shown or gpu_need.denied is not None:
+        return
+    yield Finding.error(
+        "CUDA",
+        f"CUDA finds no device, and the report shows {shown}: {none[0].text}",
+        (none[0].fact, gpu.fact if gpu.present else named[0].fact if named else "driver.version"),
+        Fix("look-why-cuda-has-no-device"),
+        Fix("start-container-in-its-way-with-gpu") if place.about_container else None,
+        Fix("make-driver-answer"),
+    )

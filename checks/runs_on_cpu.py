@@ -1,0 +1,59 @@
+"""A program that computes on the CPU."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import CpuUse, Finding, Fix, Place, Pytorch, Severity
+from gpudoctor.registry import check, skip_unless
+
+NAMES = {
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "tensorflow": "TensorFlow",
+    "onnxruntime": "ONNX Runtime",
+    "ollama": "Ollama",
+    "llama-cpp": "llama.cpp",
+    "lm-studio": "LM Studio",
+    "ctranslate2": "CTranslate2",
+    "paddle": "PaddlePaddle",
+    "xgboost": "The boosting library",
+}
+# These have a way of their own to GPUs of AMD and Apple.
+WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
+
+
+@check(family="vendor")
+def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Finding]:
+    """A program computes on the CPU although there is a GPU, or one is wanted.
+
+    Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Mostly the installed build
+    has no GPU support. Where gpudoctor knows the cause, that finding comes first and this one follows from it.
+    Exception: a machine without a GPU has no-nvidia-gpu. Where PyTorch sees the GPU, its programs choose by themselves.
+    CPU builds of JAX and TensorFlow have findings of their own. Words of a person count if they want a GPU used, and
+    nothing else fails.
+    Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html
+    """
+    skip_unless(cpu_use.fact, "no program says that it computes on the CPU")
+    if cpu_use.cause:
+        return
+    name = NAMES.get(cpu_use.program, "A program")
+    yield Finding.of(
+        Severity.WARNING if cpu_use.told else Severity.ERROR,
+        name if cpu_use.program else "program",
+        f'{name} {"probably " if cpu_use.told else ""}computes on the CPU: "{cpu_use.text[:200]}"',
+        (cpu_use.fact,),
+        *_fixes(cpu_use, pytorch),
+        Fix("start-container-in-its-way-with-gpu") if place.about_container else None,
+        certain=not cpu_use.told,
+    )
+
+
+def _fixes(cpu_use: CpuUse, pytorch: Pytorch) -> Iterator[Fix]:
+    """Yield the program's own ways to the GPU: only what computes with PyTorch, or may, has PyTorch installed again."""
+    if cpu_use.without_cuda and cpu_use.program in WITHOUT_CUDA:
+        yield Fix(f"use-gpu-without-cuda-{cpu_use.program or 'torch'}")
+        return
+    yield Fix(f"use-gpu-{cpu_use.program or 'of-program'}")
+    if cpu_use.program == "llama-cpp":
+        yield Fix("use-gpu-llama-cpp-itself")
+    if cpu_use.program in ("torch", "") and pytorch.build != "cuda":
+        yield Fix("install-torch")

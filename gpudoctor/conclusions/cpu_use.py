@@ -1,0 +1,130 @@
+"""The program that computes on the CPU although a GPU is there, or wanted, by its words and those of people."""
+
+from dataclasses import replace
+
+from gpudoctor.model import AmdGpu, CpuUse, Gpu, Place, Python, Pytorch, Symptom
+from gpudoctor.symptoms import first, of_kind, pasted, with_role
+
+# What programs say, the most telling first, and the program that says it if the row's library does not name it.
+JAX = ("jax-cuda-missing", "cpu-jax", "asks-jax-cpu-listed")
+TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow-list-empty")
+SAID = (
+    *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
+    *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
+    *("cpu-device", "torch-on-cpu", "cpu-fallback"),
+)
+# Of what a report is about, the program that computes there; what computes with PyTorch comes last.
+ABOUT = {
+    "about-paddle": "paddle",
+    "about-xgboost": "xgboost",
+    **{f"about-{name}": name for name in ("ollama", "lm-studio", "llama-cpp", "onnxruntime", "jax", "tensorflow")},
+    **{f"about-{name}": "torch" for name in ("comfyui", "stable-diffusion-webui", "fooocus", "invokeai", "lightning")},
+    **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
+}
+# What people say of a GPU that they want used.
+WANTED = ("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected")
+# Failures that are no other failure beside the words of a person.
+OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected")
+WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
+# The last release of TensorFlow for GPUs on Windows. Source: https://www.tensorflow.org/install/pip#windows-native
+LAST_ON_WINDOWS = (2, 10)
+NEEDS_NEWER = (3, 11)  # for this Python TensorFlow 2.10 has no wheel
+
+
+def cpu_use(
+    gpu: Gpu,
+    amd_gpu: AmdGpu,
+    place: Place,
+    pytorch: Pytorch,
+    python: Python | None,
+    symptoms: tuple[Symptom, ...] | None,
+) -> CpuUse:
+    """Return which program computes on the CPU, and why if the report shows that. A probe says no such thing."""
+    said = pasted(symptoms)
+    unused = first(of_kind(said, "asks-gpu-unused", "gpu-expected") if of_kind(said, "about-tensorflow") else ())
+    found = _found(said, gpu) or unused
+    if found is None or of_kind(said, "asks-after-suspend", "cuda-lost-after-suspend"):
+        return CpuUse()
+    program = "tensorflow" if found is unused else _program(found, said)
+    if program == "torch" and pytorch.available:
+        return CpuUse()  # PyTorch sees the GPU: it is the program's own choice
+    amd = bool(amd_gpu.product or amd_gpu.said or amd_gpu.targets) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))
+    use = CpuUse(
+        fact=found.fact,
+        text=found.text,
+        told=found.kind == "cpu-told",
+        program=program,
+        without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named")),
+    )
+    if program == "jax":
+        return _of_jax(use, found, python or Python())
+    if program == "tensorflow":
+        use = _of_tensorflow(use, said, place, python or Python())
+    return CpuUse() if found is unused and not use.cause else use
+
+
+def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
+    """Return what says that a program computes on the CPU.
+
+    "100% CPU" means that only where Ollama says it. Words of a person count if a GPU is wanted and nothing else fails.
+    """
+    ollama = bool(of_kind(said, "about-ollama", "ollama-*"))
+    for kind in SAID:
+        for symptom in of_kind(said, kind):
+            if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not _works(symptom, said):
+                return symptom
+    told = first(of_kind(said, "cpu-told"))
+    failures = [s for s in with_role(said, "failure") if not s.kind.startswith(OF_CPU)]
+    wanted = gpu.name or of_kind(said, *WANTED) or (told is not None and "GPU" in told.text.upper())
+    return told if wanted and not failures and not with_role(said, "works") else None
+
+
+def _works(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
+    """Return whether the report shows, too, that the same program found the GPU."""
+    return any(other.library == symptom.library or not symptom.library for other in with_role(said, "works"))
+
+
+def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:
+    """Return what computes: by the message, else by what the report is about."""
+    whisper = first(of_kind(said, "about-whisper"))
+    if whisper is not None and found.library in ("", "torch") and not whisper.text.lower().startswith("whisper"):
+        return "ctranslate2"
+    if found.library and found.library != "cuda":
+        return found.library.replace(".", "-")
+    return next((program for kind, program in ABOUT.items() if of_kind(said, kind)), "")
+
+
+def _of_jax(use: CpuUse, found: Symptom, python: Python) -> CpuUse:
+    """Return that JAX is the build for the CPU, unless its plugin for CUDA is installed."""
+    if use.without_cuda or any(python.package(name) for name in WITH_CUDA):
+        return use
+    certain = found.kind == "jax-cuda-missing"
+    return replace(use, cause="jax-cpu-build", reason="it finds no GPU and names no error", certain=certain)
+
+
+def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python: Python) -> CpuUse:
+    """Return why TensorFlow has no GPU build: a distribution for the CPU, or a release after 2.10 on Windows."""
+    without_gpu = next((name for name in ("tensorflow-cpu", "tensorflow-intel") if python.package(name)), "")
+    listed = python.package("tensorflow") or python.package("tensorflow-gpu")
+    releases = [listed[1].release[:2]] if listed is not None else _releases(said)
+    newer = bool(of_kind(said, "after-tensorflow-2-10")) or (
+        python.version is not None and python.version.release[:2] >= NEEDS_NEWER
+    )
+    on_windows = place.is_windows and not of_kind(said, "place-docker", "wsl-told", "directml-tensorflow")
+    if of_kind(said, "no-gpu-tensorflow-on-windows"):
+        reason = "it has no GPU support on native Windows"
+    elif without_gpu and not python.package("tensorflow-gpu"):
+        reason = f"{without_gpu} is installed, which has no GPU support"
+    elif on_windows and (newer or not releases or max(releases) > LAST_ON_WINDOWS):
+        shown = f" {'.'.join(map(str, max(releases)))}" if releases and max(releases) > LAST_ON_WINDOWS else ""
+        reason = f"TensorFlow{shown or ' after 2.10'} has no GPU support on native Windows"
+        return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=bool(shown))
+    else:
+        return use
+    return replace(use, cause="tensorflow-no-gpu-build", reason=reason)
+
+
+def _releases(said: tuple[Symptom, ...]) -> list[tuple[int, ...]]:
+    """Return the releases of TensorFlow that the report names."""
+    named = (symptom.names.get("version", "") for symptom in of_kind(said, "release-of-tensorflow"))
+    return [tuple(int(part) for part in version.split(".")) for version in named if version]

@@ -1,0 +1,139 @@
+"""Which program computes on the CPU, by its own words and those of people, and why."""
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.model import CpuUse, Device, Package, PackageVersion, Python, Snapshot, System, TorchRuntime
+from gpudoctor.readers.report import read_texts
+
+
+def concluded(text: str) -> CpuUse:
+    found: CpuUse = Facts(read_texts([("report", text.encode())])).get("cpu_use")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        ("GPUAccelerator can not run on your system since the accelerator is not available", "torch"),
+        ("MisconfigurationException: No supported gpu backend found!", "torch"),
+        ("Total VRAM 32000 MB\nSet vram state to: DISABLED\nDevice: cpu\nComfyUI", "torch"),
+        (">> Using device_type cpu\ninvokeai starts", "torch"),
+        ("Ultralytics 8.3.1 Python-3.11.2 torch-2.4.0 CPU (Intel Core i7)", "torch"),
+        ("UserWarning: FP16 is not supported on CPU; using FP32 instead", "torch"),
+        ('msg="inference compute" id=0 library=cpu variant=avx2', "ollama"),
+        ('ollama: msg="no compatible GPUs were discovered"', "ollama"),
+        ("ollama ps\nllama3:8b  365c0bd3c000  6.2 GB  100% CPU  4 minutes", "ollama"),
+        ("AVX2 = 1 | FMA = 1 | BLAS = 0 | SSE3 = 1", "llama-cpp"),
+        ("warning: no usable GPU found, --gpu-layers option will be ignored", "llama-cpp"),
+        ("llm_load_tensors: offloaded 0/33 layers to GPU", "llama-cpp"),
+        ("No GPU/TPU found, falling back to CPU. (Set TF_CPP_MIN_LOG_LEVEL=0 and rerun)", "jax"),
+        (">>> jax.devices()\n[CpuDevice(id=0)]", "jax"),
+        ("tf.config.list_physical_devices('GPU')\n[]", "tensorflow"),
+        ("tf.test.is_built_with_cuda() returns False", "tensorflow"),
+        ("Warning: CUDAExecutionProvider is not available in this build of onnxruntime", "onnxruntime"),
+        ("ValueError: This CTranslate2 package was not compiled with CUDA support", "ctranslate2"),
+        ("PaddlePaddle is not compiled with CUDA", "paddle"),
+        ("WARNING: No visible GPU is found, setting device to CPU.", "xgboost"),
+        ("faster-whisper: CUDA not available, using CPU", "ctranslate2"),
+        ("lm studio log: no GPU found, using CPU", "lm-studio"),
+        ("the model loader says: falling back to CPU", ""),
+    ],
+)
+def test_a_program_says_it(text: str, program: str) -> None:
+    use = concluded(text)
+    assert (bool(use.fact), use.told, use.program) == (True, False, program)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have an RTX 3060 and the program is only using my CPU",
+        "Why is it running on CPU instead of my GPU?",
+        "Fooocus keeps using the CPU although nvidia-smi shows my RTX 4070",
+        "After the update it uses only the CPU, the GPU is not used at all",
+    ],
+)
+def test_a_person_says_it(text: str) -> None:
+    use = concluded(text)
+    assert (bool(use.fact), use.told) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Training on the GPU is slower than on the CPU, RTX 3060", id="speed"),
+        pytest.param("It works on CPU, and on the RTX 3060 the loss is nan", id="another fault"),
+        pytest.param("It runs on CPU and GPU alike, RTX 4090", id="both"),
+        pytest.param("x.to('cpu') frees the memory of my RTX 3060", id="code"),
+        pytest.param("I run the model on a server, it uses the CPU", id="no GPU wanted"),
+        pytest.param("chrome takes 100% CPU on my RTX 3060 machine", id="load, no Ollama"),
+        pytest.param("AVX2 = 1 | FMA = 1 | BLAS = 1 | SSE3 = 1", id="llama.cpp with BLAS"),
+        pytest.param("llm_load_tensors: offloaded 33/33 layers to GPU", id="all layers"),
+        pytest.param("ollama ps\nllama3:8b  365c0bd3c000  6.2 GB  30%/70% CPU/GPU  4 minutes", id="shared"),
+        pytest.param("providers: ['CUDAExecutionProvider', 'CPUExecutionProvider']", id="CUDA provider"),
+        pytest.param("[CudaDevice(id=0)]", id="JAX sees it"),
+        pytest.param(
+            "The operator 'aten::nonzero' is not currently supported on the MPS backend and will fall back to run on "
+            "the CPU",
+            id="one operator",
+        ),
+        pytest.param("ollama uses the CPU after suspend, RTX 3060", id="sleep"),
+    ],
+)
+def test_no_program_computes_on_the_cpu(text: str) -> None:
+    assert concluded(text) == CpuUse()
+
+
+def test_where_pytorch_sees_the_gpu_its_programs_choose() -> None:
+    snapshot = read_texts([("report", b"Using device: cpu with transformers")])
+    assert Facts(snapshot).get("cpu_use").program == "torch"
+    seen = Snapshot(
+        symptoms=snapshot.symptoms,
+        contradictions=(),
+        torch_runtime=TorchRuntime(available=True),
+        devices=(Device(nvml_index=0, name="NVIDIA L4"),),
+    )
+    assert Facts(seen).get("cpu_use") == CpuUse()
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "certain"),
+    [
+        ("An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed.", "jax", True),
+        ("No GPU/TPU found, falling back to CPU.", "jax", False),
+        ("No GPU/TPU found, falling back to CPU. My MacBook Pro M2", "", True),
+        ("TensorFlow GPU support is not available on native Windows for TensorFlow >= 2.11.", "tensorflow", True),
+        ("Windows 11, TensorFlow 2.15, list_physical_devices('GPU') returns []", "tensorflow", True),
+        ("Windows 10, tensorflow 2.10.1, list_physical_devices('GPU') returns []", "", True),
+        ("Ubuntu 22.04, TensorFlow 2.15, list_physical_devices('GPU') returns []", "", True),
+        ("Windows 11 with WSL2, TensorFlow 2.15, list_physical_devices('GPU') returns []", "", True),
+        ("Windows 11: tensorflow does not find my GPU, newer than 2.10 none does", "tensorflow", False),
+        ("Windows 11: tensorflow 2.16 does not detect the GPU, an RTX 3060", "tensorflow", True),
+    ],
+)
+def test_the_cause(text: str, cause: str, certain: bool) -> None:
+    use = concluded(text)
+    ids = {"jax": "jax-cpu-build", "tensorflow": "tensorflow-no-gpu-build"}
+    assert (use.cause, use.certain) == (ids.get(cause, ""), certain)
+
+
+def with_packages(text: str, **versions: str) -> CpuUse:
+    packages = tuple(
+        Package(name=name.replace("_", "-"), version=PackageVersion(version)) for name, version in versions.items()
+    )
+    symptoms = read_texts([("report", text.encode())]).symptoms
+    python = Python(packages=packages)
+    found: CpuUse = Facts(Snapshot(symptoms=symptoms, contradictions=(), python=python, system=System(os="linux"))).get(
+        "cpu_use"
+    )
+    return found
+
+
+def test_installed_packages_tell_the_build() -> None:
+    listed = "tf.config.list_physical_devices('GPU') returns []"
+    assert with_packages(listed, tensorflow_cpu="2.15.0").cause == "tensorflow-no-gpu-build"
+    assert with_packages(listed, tensorflow="2.15.0").cause == ""
+    fallback = "No GPU/TPU found, falling back to CPU."
+    assert with_packages(fallback, jax="0.4.30").cause == "jax-cpu-build"
+    assert with_packages(fallback, jax="0.4.30", jax_cuda12_plugin="0.4.30").cause == ""
