@@ -17,7 +17,7 @@ from gpudoctor.model.record import fact_of
 from gpudoctor.model.report import Report
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.registry import Check, NotApplicable, Skip
-from gpudoctor.remedies.fixes import remedies_of
+from gpudoctor.remedies.fixes import remedies_of, untried_first
 
 
 def run_checks(
@@ -111,7 +111,7 @@ def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:
     in_known_sections = (fact for fact in named if facts.get(re.split(r"\W", fact)[0]) is not None)
     evidence = tuple(item for fact in in_known_sections if (item := _evidence(fact, facts)).value is not None)
     known = tuple(item.fact for item in evidence)
-    remedies = (*finding.remedies, *remedies_of(finding.fixes, facts))
+    remedies = untried_first((*finding.remedies, *remedies_of(finding.fixes, facts)), facts.get("attempts"))
     return replace(finding, check_id=check.id, facts=known, evidence=evidence, remedies=remedies)
 
 

@@ -3,6 +3,7 @@
 from gpudoctor.model.conclusions import (
     CONCLUSIONS,
     AmdGpu,
+    Attempts,
     Conclusions,
     CpuUse,
     CudaIntent,
@@ -117,7 +118,7 @@ from gpudoctor.model.torch_conclusions import (
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 
 __all__ = ["CONCLUSIONS", "AmdGpu", "Conclusions", "CudaIntent", "Gpu", "Nvrtc", "Origin", "Place", "Pytorch"]
-__all__ += ["CpuUse", "TorchNeed", "TwoEnvironments"]
+__all__ += ["Attempts", "CpuUse", "TorchNeed", "TwoEnvironments"]
 __all__ += ["ContainerGpu", "EngineLack", "GpuIntent", "ImageCuda", "ImageVerdict", "MissingGpu", "OutdatedImage"]
 __all__ += ["SeenSetup", "once_per_image", "once_per_service"]
 __all__ += ["ContainerEngine", "ContainerSetup", "Containers", "GpuRequest"]

@@ -46,6 +46,13 @@ class Origin:
 
 
 @record
+class Attempts:
+    """What the person already did without success, or cannot do."""
+
+    commands: Annotated[tuple[str, ...], Fact("regular expressions of the commands")] = ()
+
+
+@record
 class Place:
     """Where programs run. An answer is False if nothing shows it."""
 
@@ -223,6 +230,7 @@ class Conclusions:
     """Every concluded section. Its name is a parameter of checks, of other conclusions and of fixes."""
 
     origin: Origin
+    attempts: Attempts
     place: Place
     gpu: Gpu
     known_gpus: tuple[KnownGpu, ...]

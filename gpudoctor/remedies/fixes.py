@@ -3,20 +3,22 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
 import gpudoctor.remedies
-from gpudoctor.model import Fix, Python, Remedy, System
+from gpudoctor.model import Attempts, Fix, Python, Remedy, System
 from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote, with_sudo
 
 Made = Remedy | Fix | tuple[Remedy | Fix, ...]
 Builder = TypeVar("Builder", bound=Callable[..., Made])
 # What a value is left without within Python code, whatever a report says.
 _NOT_IN_CODE = re.compile(r"[^\w.: +-]")
+# Commands that change nothing: the last one of a remedy shows whether it helped.
+_VERIFIES = re.compile(r"nvidia-smi|gpudoctor |\S+ -c |docker run ")
 _builders: dict[str, Callable[..., Made]] = {}
 
 
@@ -56,6 +58,16 @@ def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Reme
             made = machine.call(builder_of(item.name), **item.arguments)
             found += remedies_of(made if isinstance(made, tuple) else (made,), machine)
     return tuple(found)
+
+
+def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remedy, ...]:
+    """Return the remedies, those last whose commands the person already ran, or cannot run."""
+
+    def tried(remedy: Remedy) -> bool:
+        changing = [command for command in remedy.commands if not _VERIFIES.match(command)]
+        return bool(changing) and all(any(re.search(p, command) for p in attempts.commands) for command in changing)
+
+    return tuple(sorted(remedies, key=tried))
 
 
 def builder_of(name: str) -> Callable[..., Made]:

@@ -27,6 +27,7 @@ class FailureMessage:
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
     role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
+    tried: regular expression of commands that the message says were run already or cannot be run.
     facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
         A table may name them for all of its rows.
     """
@@ -41,6 +42,7 @@ class FailureMessage:
     source: str
     answers: Sequence[Mapping[str, Any]] = ()
     role: str = "failure"
+    tried: str = ""
     facts: Sequence[str] = ()
 
     def expression(self) -> re.Pattern[str]:
@@ -82,5 +84,6 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         source=source_of(table, row),
         answers=row.get("answers", ()),
         role=row.get("role", "failure"),
+        tried=row.get("tried", ""),
         facts=row.get("facts", table.get("facts", ())),
     )

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Fix, Remedy, Snapshot, System
+from gpudoctor.model import Attempts, Fix, Remedy, Snapshot, System
 from gpudoctor.remedies import fixes
-from gpudoctor.remedies.fixes import fix, remedies_of
+from gpudoctor.remedies.fixes import fix, remedies_of, untried_first
 
 
 @pytest.fixture(autouse=True)
@@ -45,3 +45,14 @@ def _same_name() -> Callable[[], Remedy]:
         return Remedy(summary="")
 
     return made_up_twice
+
+
+REBOOT = Remedy(summary="Reboot", commands=("sudo reboot", "nvidia-smi"))
+UPDATE = Remedy(summary="Update", commands=("sudo apt-get install -y nvidia-driver-580", "sudo reboot", "nvidia-smi"))
+
+
+def test_what_was_tried_is_not_advised_first() -> None:
+    tried = Attempts(commands=(r"\breboot\b",))
+    assert untried_first((REBOOT, UPDATE), tried) == (UPDATE, REBOOT)  # an update is more than its reboot
+    assert untried_first((REBOOT,), tried) == (REBOOT,)
+    assert untried_first((REBOOT, UPDATE), Attempts()) == (REBOOT, UPDATE)

@@ -1,0 +1,11 @@
+"""What the person already did, or cannot do."""
+
+from gpudoctor.model import Attempts
+from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms.tables import row_of
+
+
+def attempts(symptoms: Symptoms) -> Attempts:
+    """Return the commands that need not be advised first, by the words of a report."""
+    rows = (row_of(symptom.kind) for symptom in of_kind(symptoms, "tried-*"))
+    return Attempts(commands=tuple(row.tried for row in rows if row is not None and row.tried))
