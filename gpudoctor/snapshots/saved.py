@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from gpudoctor.errors import UsageError
-from gpudoctor.model import Snapshot
+from gpudoctor.model import ProbeReport, Snapshot, Symptom
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.snapshot import SCHEMA
+from gpudoctor.symptoms import with_role
 from gpudoctor.symptoms.facts import with_symptoms
+from gpudoctor.symptoms.validity import why_invalid
 
+UNKNOWN_ERROR = "unknown-error"
 _NAME = "gpudoctor/snapshot/"
 
 
@@ -32,7 +36,7 @@ def read_snapshot(data: bytes, name: str) -> Snapshot | None:
     if schema != SCHEMA:
         raise UsageError(f"{name}: its schema is {_shown(schema)}, this gpudoctor reads {SCHEMA}")
     try:
-        return with_symptoms(from_json(Snapshot, _upgraded(document), name))
+        return with_symptoms(_with_valid_symptoms(from_json(Snapshot, _upgraded(document), name)))
     except ValueError as error:
         raise UsageError(f"a damaged snapshot: {error}") from None
 
@@ -50,6 +54,27 @@ def _upgraded(document: Any) -> Any:
         raise ValueError("messages: expected a list of messages")
     symptoms = [{name: value for name, value in message.items() if name != "code"} for message in messages]
     return {"symptoms": symptoms, **document}
+
+
+def _with_valid_symptoms(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without the symptoms that the matcher cannot have made, and a report for each of them.
+
+    A failure stays one, as an error that is not known: without it the machine could be called healthy.
+    """
+    symptoms: list[Symptom] = []
+    reports: list[ProbeReport] = []
+    for symptom in snapshot.symptoms or ():
+        problem = why_invalid(symptom)
+        if problem:
+            detail = f"{symptom.kind} {problem}: left out"
+            reports.append(ProbeReport(section="symptoms", state="absent", source=symptom.source, detail=detail))
+        if not problem:
+            symptoms.append(symptom)
+        elif with_role((symptom,), "failure"):
+            symptoms.append(Symptom(kind=UNKNOWN_ERROR, text=symptom.text, fact=symptom.fact, source=symptom.source))
+    if not reports:
+        return snapshot
+    return replace(snapshot, symptoms=tuple(symptoms), reports=(*snapshot.reports, *reports))
 
 
 def _shown(schema: object) -> str:

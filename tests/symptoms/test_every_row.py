@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
 import sys
@@ -13,9 +14,11 @@ import pytest
 
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Outcome, Report
+from gpudoctor.model import Outcome, Report, Snapshot
 from gpudoctor.readers.report import read_texts
+from gpudoctor.symptoms.matching import recognise
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+from gpudoctor.symptoms.validity import why_invalid
 
 PARSER: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 CHECKS = load_checks()
@@ -34,7 +37,7 @@ TABLE = """\
 """What nvidia-smi prints on a machine on which nothing is wrong."""
 EXAMPLES = {
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
-    "pip-newest-versions": "(from versions: 1.0, 1.1) ERROR: No matching distribution found for torch==2.9",
+    "pip-newest-versions": "(from versions: 1.0, 1.1, 1.2) ERROR: No matching distribution found for torch==2.9",
     "python-interpreters-told": "which python: /usr/bin/python3 and where the job runs: /opt/conda/bin/python3.11",
     "torch-differs-by-program": "torch.cuda.is_available() is False in the notebook and True in the terminal",
 }
@@ -142,3 +145,45 @@ def test_no_message_is_called_healthy(row: FailureMessage, beside: str) -> None:
     if report.verdict == "unknown":
         assert report.triage is not None
         assert 1 <= len(report.triage.next_steps) <= 2
+
+
+RENAMED = {"sm": "capability", "cuda_number": "cuda", "wddm": "driver"}
+
+
+def snapshot_with(*symptoms: dict[str, Any], **sections: Any) -> Snapshot:
+    document = {"schema": "gpudoctor/snapshot/1", "contradictions": [], "symptoms": symptoms, **sections}
+    return read_texts([("machine.json", json.dumps(document).encode())])
+
+
+@pytest.mark.parametrize("row", [row for row in failure_messages() if row.expression().groupindex], ids=lambda r: r.id)
+@pytest.mark.parametrize("value", [None, "", "x"], ids=["names nothing", "names blanks", "names nonsense"])
+def test_a_snapshot_file_in_which_names_are_wrong_is_no_crash(row: FailureMessage, value: str | None) -> None:
+    groups = {group.rstrip("0123456789") for group in row.expression().groupindex}
+    names = {} if value is None else {RENAMED.get(group, group): value for group in groups}
+    snapshot = snapshot_with({"kind": row.id, "text": "x", "library": row.library, "names": names})
+    if row.id not in {symptom.kind for symptom in snapshot.symptoms or ()}:
+        assert [report.detail.split()[0] for report in snapshot.reports if report.section == "symptoms"] == [row.id]
+        return
+    report = run_checks(CHECKS, snapshot)
+    assert [result.reason for result in report.results if result.outcome is Outcome.CRASHED] == []
+    if not shows_that_it_works(row):
+        assert report.verdict != "healthy"
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_the_matcher_finds_is_valid_when_it_is_read_again(row: FailureMessage) -> None:
+    found = [symptom for _, symptom in recognise(" ".join(text_of(row).split()))]
+    assert row.id in {symptom.kind for symptom in found}
+    assert [why_invalid(symptom) for symptom in found] == [""] * len(found)
+
+
+def test_a_failure_whose_names_are_wrong_stays_a_failure_and_is_reported() -> None:
+    works = {"available": True, "device_count": 1}
+    failure = {"kind": "nvrtc-architecture-option", "text": "invalid value for --gpu-architecture", "library": "nvrtc"}
+    report = run_checks(CHECKS, snapshot_with(failure, torch_runtime=works))
+    assert report.verdict == "unknown"
+    assert [symptom.kind for symptom in report.snapshot.symptoms or ()] == ["unknown-error"]
+    assert [r.detail for r in report.snapshot.reports if r.section == "symptoms"] == [
+        "nvrtc-architecture-option names no capability: left out"
+    ]
+    assert run_checks(CHECKS, snapshot_with(torch_runtime=works)).verdict == "healthy"
