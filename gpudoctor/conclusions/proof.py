@@ -100,6 +100,8 @@ def _driver(
         n for n, section in present.items() if section in not_run
     }:
         return
+    if driver is not None and driver.cuda_init_code:
+        return
     names = [device.name or f"GPU {device.nvml_index}" for device in devices]
     cuda = f", CUDA up to {driver.cuda_version}" if driver is not None and driver.cuda_version else ""
     rest = (
@@ -107,7 +109,8 @@ def _driver(
         if present
         else "neither PyTorch nor CuPy is installed"
     )
-    yield f"NVIDIA {state.label} works with {_gpus(names)}{cuda}; {rest}, and nothing else was verified"
+    label = state.label.removeprefix("NVIDIA ")
+    yield f"NVIDIA {label} works with {_gpus(names)}{cuda}; {rest}, and nothing else was verified"
 
 
 def _seen_by_torch(pytorch: Pytorch, torch: TorchRuntime) -> Iterator[str]:

@@ -20,10 +20,10 @@ def next_steps(features: frozenset[str], python: Python | None, system: System |
     names = {"python": quote((python.executable if python is not None else None) or "python", windows)}
     found: dict[str, NextStep] = {}
     for row in load_table("next_steps")["steps"]:
-        if row["topic"] not in found and _fits(row, features):
-            found[row["topic"]] = NextStep(
-                command=_filled(row["command"], names), why=row["why"], where=row.get("where", "")
-            )
+        command = _filled(row["command"], names)
+        asked = row["topic"] in found or any(step.command == command for step in found.values())
+        if not asked and _fits(row, features):
+            found[row["topic"]] = NextStep(command=command, why=row["why"], where=row.get("where", ""))
     return tuple(found.values())[:MOST]
 
 

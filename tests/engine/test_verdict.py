@@ -1,0 +1,170 @@
+"""A machine is called healthy only if something proves it; without a fault and without proof the verdict is unknown."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.checkup import exit_status
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.engine.verdict import Policy
+from gpudoctor.model import Cupy, Driver, Finding, ProbeReport, Report, Severity, Snapshot, Torch, TorchRuntime
+from gpudoctor.readers.report import read_texts
+from gpudoctor.registry import Check
+from tests.checks.test_root_causes_driver import CPU_ONLY, HEALTHY, NO_DRIVER, NOTHING
+
+CHECKS = load_checks()
+TABLE = """\
+| NVIDIA-SMI 580.95.05              Driver Version: 580.95.05      CUDA Version: 13.0     |
+|   0  NVIDIA GeForce RTX 4090        On  |   00000000:01:00.0 Off |                  Off |
+|  0%   38C    P8             12W /  450W |       2MiB /  24564MiB |      0%      Default |
+"""
+WORKS = "PyTorch version: 2.9.0+cu128\nIs CUDA available: True\nCUDA used to build PyTorch: 12.8\n"
+CONSTANT = "RuntimeError: CUDA error: no CUDA-capable device is detected\n"
+ODD = 'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\nOddError: the moon is full\n'
+NOT_RUN = tuple(ProbeReport(section=s, state="not-run") for s in ("torch_runtime", "cupy_runtime"))
+FAST = replace(HEALTHY, torch_runtime=None, cupy_runtime=None, reports=NOT_RUN)
+WITHOUT_FRAMEWORKS = replace(
+    HEALTHY, torch=Torch(installed=False), torch_runtime=None, cupy=Cupy(distributions=()), cupy_runtime=None
+)
+
+
+def live(snapshot: Snapshot, policy: Policy | None = None, checks: tuple[Check, ...] = CHECKS) -> Report:
+    return run_checks(checks, snapshot, policy=policy or Policy())
+
+
+def pasted(text: str) -> Report:
+    return run_checks(CHECKS, read_texts([("report.txt", text.encode())]))
+
+
+def crashes(driver: Driver) -> Iterator[Finding]:
+    raise TypeError("oops")
+
+
+CRASHING = Check(id="crashes", family="driver", sections=("driver",), optional=(), explains=(), function=crashes)
+
+
+def selected(*ids: str) -> tuple[Check, ...]:
+    return tuple(check for check in CHECKS if check.id in ids)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "words"),
+    [
+        pytest.param(
+            HEALTHY, "PyTorch 2.13.0+cu130 computed correctly on 1 GPU (NVIDIA GeForce RTX 4090", id="product"
+        ),
+        pytest.param(FAST, "not tried", id="--fast says what it did not try"),
+    ],
+)
+def test_a_live_machine_is_healthy_with_proof(snapshot: Snapshot, words: str) -> None:
+    report = live(snapshot)
+    assert (report.verdict, report.triage, exit_status(report, "warning")) == ("healthy", None, 0)
+    assert words in report.proof[0]
+
+
+def test_the_driver_alone_is_proof_and_says_that_nothing_else_was_verified() -> None:
+    report = run_checks(CHECKS, WITHOUT_FRAMEWORKS, {"torch-not-installed": "not needed here"})
+    assert report.verdict == "healthy"
+    assert "nothing else was verified" in report.proof[0]
+
+
+def test_a_framework_that_computed_nothing_is_no_proof() -> None:
+    runtime = replace(HEALTHY.torch_runtime or TorchRuntime(), precision_results=())
+    snapshot = replace(HEALTHY, torch_runtime=runtime, cupy=Cupy(distributions=()), cupy_runtime=None)
+    report = live(snapshot)
+    assert (report.verdict, report.proof, exit_status(report, "error")) == ("unknown", (), 3)
+
+
+def test_a_machine_of_which_nothing_is_known_is_unknown() -> None:
+    report = live(Snapshot())
+    assert (report.verdict, exit_status(report, "never")) == ("unknown", 3)
+    assert report.triage is not None
+    assert 1 <= len(report.triage.next_steps) <= 2
+    assert len(report.triage.possible) <= 3
+
+
+@pytest.mark.parametrize(
+    ("gpu", "severity", "verdict", "status"),
+    [
+        ("auto", Severity.WARNING, "warning", 0),
+        ("required", Severity.ERROR, "error", 1),
+        ("optional", Severity.INFO, "healthy", 0),
+    ],
+)
+def test_what_it_means_that_there_is_no_gpu(gpu: str, severity: Severity, verdict: str, status: int) -> None:
+    report = live(CPU_ONLY, Policy(gpu=gpu))
+    finding = next(finding for finding in report.findings if finding.check_id == "no-nvidia-gpu")
+    assert (finding.severity, report.verdict, exit_status(report, "error")) == (severity, verdict, status)
+    assert bool(report.proof) is (verdict == "healthy")
+
+
+def test_what_needs_a_gpu_makes_its_absence_an_error() -> None:
+    assert HEALTHY.system is not None
+    snapshot = replace(HEALTHY, system=replace(HEALTHY.system, pci_gpus=()), driver=NOTHING, devices=(), **NO_DRIVER)
+    report = live(snapshot)
+    assert (report.findings[0].check_id, report.verdict) == ("no-nvidia-gpu", "error")
+
+
+def test_the_policy_makes_no_pasted_report_worse() -> None:
+    snapshot = read_texts([("report.txt", b"I don't have an NVIDIA GPU, only Intel graphics.")])
+    severities = [
+        [finding.severity for finding in run_checks(CHECKS, snapshot, policy=Policy(gpu=gpu)).findings]
+        for gpu in ("auto", "required", "optional")
+    ]
+    assert severities[0] == severities[1] == severities[2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "verdict"),
+    [
+        pytest.param(("shm-too-small", "driver-too-old"), "healthy", id="both passed"),
+        pytest.param(("wsl-driver-problem",), "unknown", id="none had to answer"),
+    ],
+)
+def test_a_selection_is_healthy_if_it_passed(ids: tuple[str, ...], verdict: str) -> None:
+    report = live(HEALTHY, Policy(selected=True), selected(*ids))
+    assert report.verdict == verdict
+    assert all("nothing else was checked" in sentence for sentence in report.proof)
+
+
+def test_a_selected_check_that_could_not_answer_is_no_proof() -> None:
+    checks = selected("driver-too-old", "gpu-throttled")
+    assert live(HEALTHY, Policy(selected=True), checks).verdict == "healthy"
+    report = live(replace(HEALTHY, devices=None), Policy(selected=True), checks)
+    assert (report.passed, report.verdict) == (("driver-too-old",), "unknown")
+
+
+def test_an_ignored_check_need_not_pass() -> None:
+    checks = selected("gpu-throttled", "driver-too-old")
+    ignored = {"gpu-throttled": "ignored on the command line"}
+    assert run_checks(checks, HEALTHY, ignored, policy=Policy(selected=True)).verdict == "healthy"
+    everything = dict.fromkeys(("gpu-throttled", "driver-too-old"), "ignored on the command line")
+    assert run_checks(checks, HEALTHY, everything, policy=Policy(selected=True)).verdict == "unknown"
+
+
+def test_a_crashed_check_leaves_no_machine_healthy() -> None:
+    report = live(HEALTHY, checks=(*CHECKS, CRASHING))
+    assert (report.verdict, report.proof, exit_status(report, "error")) == ("unknown", (), 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        pytest.param(WORKS, "healthy", id="PyTorch sees the GPU"),
+        pytest.param(TABLE, "unknown", id="a driver alone proves nothing"),
+        pytest.param(WORKS + ODD, "unknown", id="an error that nobody knows"),
+        pytest.param("hello", "unknown", id="no report at all"),
+    ],
+)
+def test_a_pasted_report(text: str, verdict: str) -> None:
+    report = pasted(text)
+    assert report.verdict == verdict
+    assert bool(report.proof) is (verdict == "healthy")
+    assert (report.triage is not None) is (verdict == "unknown")
+
+
+def test_a_failure_that_no_finding_explains_is_never_healthy() -> None:
+    assert pasted(CONSTANT + "I have an RTX 3060, ubuntu 22.04\n").verdict != "healthy"
+    assert pasted(WORKS + CONSTANT).verdict != "healthy"

@@ -1,0 +1,44 @@
+"""The causes that are possible: at most three, none that what is known excludes."""
+
+import pytest
+
+from gpudoctor.data.tables import load_table
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.triage.possible import possible_causes
+
+ROWS = load_table("possible_causes")["causes"]
+
+
+def causes(*features: str, excluded: tuple[str, ...] = ()) -> list[str]:
+    return [cause.check for cause in possible_causes(frozenset(features), excluded)]
+
+
+@pytest.mark.parametrize(
+    "features", [("os:linux",), ("os:windows", "about:torch"), ("os:darwin",), ("place:docker", "os:linux"), ("live",)]
+)
+def test_at_most_three_with_the_observation_that_decides(features: tuple[str, ...]) -> None:
+    found = possible_causes(frozenset(features))
+    assert 1 <= len(found) <= 3
+    assert all(cause.why and cause.confirm for cause in found)
+
+
+def test_what_excludes_a_cause_leaves_it_out() -> None:
+    rows = [row for row in ROWS if "os:darwin" in row.get("excluded_by", ())]
+    assert rows
+    assert not {row["check"] for row in rows} & set(causes("os:darwin", "about:torch"))
+
+
+def test_a_cause_needs_what_it_needs() -> None:
+    in_containers = {"container-nvml-lost", "nvidia-container-toolkit-missing", "container-without-gpu"}
+    assert in_containers & set(causes("place:docker", "os:linux", "gpu:nvidia"))
+    assert not in_containers & set(causes("os:linux", "gpu:nvidia"))
+
+
+def test_the_most_frequent_comes_first_and_an_excluded_one_never() -> None:
+    first, *_ = causes("os:windows", "about:torch", "gpu:nvidia")
+    assert first not in causes("os:windows", "about:torch", "gpu:nvidia", excluded=(first,))
+
+
+def test_every_confirmed_cause_is_a_check_or_a_possible_cause() -> None:
+    known = {check.id for check in load_checks()} | {row["check"] for row in ROWS}
+    assert {report["cause"] for report in load_table("confirmed_causes")["reports"]} <= known

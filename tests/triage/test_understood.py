@@ -1,0 +1,42 @@
+"""What was understood of a report, and what is missing, in words for a person."""
+
+import re
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.readers.report import read_texts
+from gpudoctor.triage.features import features
+from gpudoctor.triage.understood import missing, understood
+
+
+def facts(text: str) -> Facts:
+    return Facts(read_texts([("report.txt", text.encode())]))
+
+
+def test_system_gpu_driver_and_complaint_are_understood() -> None:
+    text = "Windows 11, RTX 3060\nRuntimeError: CUDA error: no CUDA-capable device is detected\n"
+    found = facts(text).call(understood)
+    assert any("Windows" in line for line in found)
+    assert any("3060" in line for line in found)
+    assert any("no CUDA-capable device" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    "text", ["PyTorch version: 2.9.0+cu128\nOS: Ubuntu 22.04\n", "ollama only uses CPU, RTX 3060", ""]
+)
+def test_no_internal_name_is_shown(text: str) -> None:
+    lines = (*facts(text).call(understood), *facts(text).call(missing))
+    assert not [line for line in lines if re.search(r"\b(?:torch_runtime|driver|system|devices)\.\w+|None\b", line)]
+
+
+def test_what_the_report_shows_is_not_missing() -> None:
+    assert "the PyTorch version" in facts("torch does not see my GPU, Python 3.11").call(missing)
+    shown = facts("PyTorch version: 2.9.0+cu128\nOS: Ubuntu 22.04.3 LTS (x86_64)\nNvidia driver version: 580.95.05\n")
+    assert not {"the PyTorch version", "the operating system", "the driver version"} & set(shown.call(missing))
+
+
+def test_features_name_the_program_and_the_gpu() -> None:
+    found: frozenset[str] = facts("ollama only uses CPU, RTX 3060").call(features)
+    assert {"about:ollama", "gpu:nvidia"} <= found
+    assert "live" not in found
