@@ -55,5 +55,7 @@ def _fixes(cpu_use: CpuUse, pytorch: Pytorch) -> Iterator[Fix]:
     yield Fix(f"use-gpu-{cpu_use.program or 'of-program'}")
     if cpu_use.program == "llama-cpp":
         yield Fix("use-gpu-llama-cpp-itself")
+    if cpu_use.program == "jax" and not cpu_use.without_cuda:
+        yield Fix("install-jax-for-cuda")
     if cpu_use.program in ("torch", "") and pytorch.build != "cuda":
         yield Fix("install-torch")

@@ -22,9 +22,12 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
 # What people say of a GPU that they want used.
-WANTED = ("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected")
+WANTED = (
+    *("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected"),
+    "gpu-wanted-told",
+)
 # Failures that are no other failure beside the words of a person.
-OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected")
+OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 # The last release of TensorFlow for GPUs on Windows. Source: https://www.tensorflow.org/install/pip#windows-native
 LAST_ON_WINDOWS = (2, 10)
@@ -57,7 +60,7 @@ def cpu_use(
         without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named")),
     )
     if program == "jax":
-        return _of_jax(use, found, python or Python())
+        return _of_jax(use, found, bool(of_kind(said, "jax-cuda-asked")), python or Python())
     if program == "tensorflow":
         use = _of_tensorflow(use, said, place, python or Python())
     return CpuUse() if found is unused and not use.cause else use
@@ -94,11 +97,11 @@ def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:
     return next((program for kind, program in ABOUT.items() if of_kind(said, kind)), "")
 
 
-def _of_jax(use: CpuUse, found: Symptom, python: Python) -> CpuUse:
-    """Return that JAX is the build for the CPU, unless its plugin for CUDA is installed."""
-    if use.without_cuda or any(python.package(name) for name in WITH_CUDA):
-        return use
+def _of_jax(use: CpuUse, found: Symptom, cuda_asked: bool, python: Python) -> CpuUse:
+    """Return that JAX is the build for the CPU, unless its plugin for CUDA is installed or was asked for."""
     certain = found.kind == "jax-cuda-missing"
+    if use.without_cuda or any(python.package(name) for name in WITH_CUDA) or (cuda_asked and not certain):
+        return use
     return replace(use, cause="jax-cpu-build", reason="it finds no GPU and names no error", certain=certain)
 
 
