@@ -147,6 +147,15 @@ def test_no_message_is_called_healthy(row: FailureMessage, beside: str) -> None:
         assert 1 <= len(report.triage.next_steps) <= 2
 
 
+@pytest.mark.parametrize("row", [row for row in failure_messages() if row.facts], ids=lambda row: row.id)
+def test_no_message_in_a_fact_is_called_healthy(row: FailureMessage) -> None:
+    section, _, field = row.facts[0].partition(".")
+    report = run_checks(CHECKS, snapshot_with(**{section: {field: text_of(row)}}))
+    assert [result.reason for result in report.results if result.outcome is Outcome.CRASHED] == []
+    assert row.id in {symptom.kind for symptom in report.snapshot.symptoms or ()}
+    assert report.verdict != "healthy"
+
+
 RENAMED = {"sm": "capability", "cuda_number": "cuda", "wddm": "driver"}
 
 
