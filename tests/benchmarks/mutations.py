@@ -296,9 +296,7 @@ class Tests:
         near = f"tests/{room.removeprefix('gpudoctor/')}/"
         direct = [test for test, imported in self._tests.items() if imported & names]
         direct = sorted(direct, key=lambda test: (not test.startswith(near), test))[:MOST_IMPORTERS]
-        importers = [module for module, imported in self._modules.items() if imported & names]
-        importers.sort(key=lambda module: (not module.startswith(room), module))
-        indirect = [test for module in importers for test in self._own(module)][:MOST_IMPORTERS]
+        indirect = self._of_importers(path, room)[:MOST_IMPORTERS]
         machines = ["tests/test_machines.py"] if path.startswith(DECIDING + TABLES) else []
         groups: list[list[str]] = []
         seen: set[str] = set()
@@ -307,12 +305,39 @@ class Tests:
             seen.update(group)
         return [group for group in groups if group]
 
+    def _of_importers(self, path: str, room: str) -> list[str]:
+        """Return the tests of the modules that import this one; if they have none, of those that import them."""
+        seen, modules = {path}, [path]
+        while modules:
+            names = set().union(*map(self._names, modules))
+            modules = [module for module, imported in self._modules.items() if imported & names and module not in seen]
+            modules.sort(key=lambda module: (not module.startswith(room), module))
+            seen.update(modules)
+            tests = [test for module in modules for test in self._own(module)]
+            if tests:
+                return tests
+        return []
+
     def _own(self, path: str) -> list[str]:
+        """Return the tests that have the module's name.
+
+        A program of a folder `workers` is tested as what starts it, and a command as what a person types.
+        """
         folder, _, name = path.removeprefix("gpudoctor/").rpartition("/")
         stem = name.partition(".")[0]
-        mirrored = re.compile(rf"{re.escape(f'tests/{folder}/' if folder else 'tests/')}test_{stem}(_\w+)?\.py")
-        tables = ["tests/data/test_tables.py"] if path.endswith(".json") else []
-        return [*sorted(test for test in self._tests if mirrored.fullmatch(test)), *tables]
+        place = f"{folder}/" if folder else ""
+        found = self._named(place, rf"test_{stem}(_\w+)?")
+        if folder.endswith("workers"):
+            found += self._named(place.removesuffix("workers/"), f"test_{stem}")
+        if folder == "commands":
+            found += [*self._named("", rf"test_{stem}_commands?"), *self._named(place, "test_cli")]
+        if not found and "_" in stem:  # comparing_arrays is a part of comparing
+            found = self._named(place, f"test_{stem.partition('_')[0]}")
+        return [*found, *(["tests/data/test_tables.py"] if path.endswith(".json") else [])]
+
+    def _named(self, folder: str, pattern: str) -> list[str]:
+        named = re.compile(rf"tests/{re.escape(folder)}{pattern}\.py")
+        return sorted(test for test in self._tests if named.fullmatch(test))
 
     def _names(self, path: str) -> set[str]:
         """Return how others import the module: by itself, or by a name that its package hands on."""
@@ -330,7 +355,7 @@ class Tests:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the modules that a file imports, and "package:name" of each name."""
+    """Return the modules that a file imports or starts as programs, and "package:name" of each name."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -339,6 +364,8 @@ def _imported(path: Path) -> set[str]:
                 found |= {f"{node.module}.{alias.name}", f"{node.module}:{alias.name}"}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and str(node.value).startswith("gpudoctor."):
+            found.add(str(node.value))
     return found
 
 
