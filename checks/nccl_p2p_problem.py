@@ -22,7 +22,7 @@ WEAK = ("nccl-hang", "nccl-timeout", "nccl-cuda-error", "nccl-system-error")  # 
 # What NCCL reports is then a consequence: of an error of CUDA with a name of its own, of a full memory or /dev/shm.
 OTHER_CAUSES = (
     *("shm-*", "host-*", "torch-nvml-assert", "fabric-manager-*"),
-    *("gpu-fallen-*", "gpu-is-lost", "gpu-handle-*", "gpu-requires-*", "gpu-ecc-*", "gpu-nvlink-*", "gpu-error-*"),
+    *("gpu-fallen-*", "gpu-handle-*", "gpu-requires-*", "gpu-ecc-*", "gpu-nvlink-*", "gpu-error-*"),
 )
 
 

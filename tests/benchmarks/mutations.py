@@ -3,9 +3,9 @@
     python tests/benchmarks/mutations.py [N] [--seed SEED] [--only PATH] [--timeout SECONDS]
 
 Each mutation is made in a temporary copy of the tree. Its tests are those of the mutated file, those that import it,
-those of the modules that import it, and the recorded machines for what decides. The mutations that survive are printed
-with their place; at most 10 % may. What cannot be told apart by a test is left alone: docstrings, annotations, words
-for people, and the limits on hostile input.
+those of the modules that import it (if these have none, of the modules that import them), and the recorded machines
+for what decides. The mutations that survive are printed with their place; at most 10 % may. What cannot be told apart
+by a test is left alone: docstrings, annotations, words for people, and the limits on hostile input.
 """
 
 from __future__ import annotations
@@ -313,7 +313,9 @@ class Tests:
             modules = [module for module, imported in self._modules.items() if imported & names and module not in seen]
             modules.sort(key=lambda module: (not module.startswith(room), module))
             seen.update(modules)
+            names = set().union(*map(self._names, modules))
             tests = [test for module in modules for test in self._own(module)]
+            tests += sorted(test for test, imported in self._tests.items() if imported & names)
             if tests:
                 return tests
         return []

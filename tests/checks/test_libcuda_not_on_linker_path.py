@@ -23,6 +23,7 @@ def test_the_folder_is_added_and_quoted() -> None:
     finding = run_check("libcuda-not-on-linker-path", driver=DRIVER).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == f"The loader finds no libcuda.so.1, although {HIDDEN} is there"
+    assert [item.fact for item in finding.evidence][:2] == ["driver.libcuda_path", "driver.libcuda_files"]
     assert finding.remedies[0].commands[0] == (
         "echo '/usr/local/nvidia lib64' | sudo tee /etc/ld.so.conf.d/nvidia-libcuda.conf"
     )

@@ -19,6 +19,14 @@ def test_a_larger_file(tmp_path: Path) -> None:
         read_bounded(tmp_path / "f", 5)
 
 
+def test_a_system_without_flags_of_pipes_and_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O_NONBLOCK exists on POSIX, O_BINARY on Windows."""
+    (tmp_path / "f").write_bytes(b"12345")
+    monkeypatch.delattr(os, "O_NONBLOCK", raising=False)
+    monkeypatch.delattr(os, "O_BINARY", raising=False)
+    assert read_bounded(tmp_path / "f", 5) == b"12345"
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes need POSIX")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f")

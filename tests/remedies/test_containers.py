@@ -4,7 +4,7 @@ import pytest
 
 from gpudoctor.model import Container, Fix, System
 from gpudoctor.remedies.containers import engine_of
-from tests.remedies.made import made_one
+from tests.remedies.made import made, made_one
 
 UBUNTU = System(os="linux", distribution="ubuntu")
 ROOT = System(os="linux", distribution="ubuntu", user_is_root=True)
@@ -104,3 +104,20 @@ def test_own_options_are_kept() -> None:
 )
 def test_the_engine_that_started_it(system: System | None, container: Container | None, engine: str) -> None:
     assert engine_of(system, container) == engine
+
+
+@pytest.mark.parametrize(
+    ("container", "first"),
+    [
+        pytest.param(None, "docker run", id="unknown"),
+        pytest.param(Container(engine="docker"), "docker run", id="docker run"),
+        pytest.param(Container(engine="docker", compose=True), "docker compose", id="compose"),
+    ],
+)
+def test_capabilities_of_the_driver_are_granted_in_both_ways(container: Container | None, first: str) -> None:
+    fix = Fix("start-container-with-capabilities", granted="compute,utility")
+    commands = [remedy.commands[0] for remedy in made(fix, container=container) if remedy.commands]
+    print(commands)
+    assert commands[0].startswith(first)
+    assert any("NVIDIA_DRIVER_CAPABILITIES=compute,utility" in command for command in commands)
+    assert len(made(fix, container=container)) == 2

@@ -12,6 +12,7 @@ import os
 import traceback
 import warnings
 from functools import partial
+from operator import itemgetter
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, warning_texts
@@ -138,13 +139,13 @@ def _calls(cupy: Any, devices: int) -> List[Facts]:
 
 def _elementwise(cupy: Any, devices: int, left: Any, right: Any) -> Facts:
     """Compile a kernel and run it on every device. The answer is that of the first one that fails, or the worst."""
-    worst: Facts = {}
+    results: List[Facts] = []
     for index in range(devices):
         result = _difference(partial(_kernel, cupy, index, left, right), left * right + 1)
         if "error" in result:
             return {"library": "elementwise", "error": "device {}: {}".format(index, result["error"])}
-        worst = max(worst, result, key=lambda result: float(result.get("relative_error", -1)))
-    return {"library": "elementwise", **worst}
+        results.append(result)
+    return {"library": "elementwise", **max(results, key=itemgetter("relative_error"))}
 
 
 def _kernel(cupy: Any, index: int, left: Any, right: Any) -> Any:

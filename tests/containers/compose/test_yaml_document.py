@@ -52,6 +52,15 @@ def test_merge_keys() -> None:
     assert root["z"] == {"a": 3, "b": 1, "c": 2}
 
 
+def test_the_deepest_document() -> None:
+    found = parsed("[" * 60 + "1" + "]" * 60)
+    while isinstance(found, list):
+        (found,) = found
+    assert found == 1
+    with pytest.raises(ValueError, match="too deep"):
+        parsed("[" * 61 + "1" + "]" * 61)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -60,6 +60,7 @@ def first(*command: str, entrypoint: tuple[str, ...] = ()) -> tuple[str, ...] | 
         pytest.param("accelerate launch scripts/train.py", ("/app/scripts",), id="accelerate"),
         pytest.param("uv run python -m app", ("/app",), id="uv"),
         pytest.param("env A=1 nohup python train.py", ("/app",), id="wrapped"),
+        pytest.param("tini -- python scripts/train.py", ("/app/scripts",), id="after the end of an init's options"),
         pytest.param("gunicorn app:app", ("/app",), id="gunicorn"),
         pytest.param("gunicorn --chdir /srv app:app", ("/srv",), id="gunicorn elsewhere"),
         pytest.param("uvicorn app:app --app-dir=src", ("/app/src",), id="uvicorn elsewhere"),

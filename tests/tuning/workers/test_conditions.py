@@ -13,6 +13,7 @@ import pytest
 
 from gpudoctor.model.tuning import Conditions
 from gpudoctor.nvml import Gate
+from gpudoctor.tuning.workers import conditions
 from gpudoctor.tuning.workers.conditions import Monitor, foreign_memory_bytes, open_monitor, own_pids
 
 
@@ -81,3 +82,35 @@ def test_other_workers_of_the_run_are_our_own(monkeypatch: pytest.MonkeyPatch) -
         assert own_pids([child.pid, os.getpid(), 1]) == {child.pid, os.getpid()}
     finally:
         child.communicate(b"\n")
+
+
+UUID, BUS, INDEX = "nvmlDeviceGetHandleByUUID", "nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetHandleByIndex"
+
+
+@pytest.mark.parametrize(
+    ("uuid", "pci_bus_id", "devices", "asked"),
+    [
+        pytest.param("GPU-1", "0:1", 2, [(UUID, b"GPU-1"), (BUS, b"0:1")], id="by its UUID first, then by its place"),
+        pytest.param(None, "0:1", 1, [(BUS, b"0:1")], id="by its place"),
+        pytest.param(None, None, 1, [(INDEX, 0)], id="the only one"),
+        pytest.param(None, None, 2, [], id="one of two, of which nothing is known"),
+    ],
+)
+def test_how_the_device_is_found(
+    uuid: str | None,
+    pci_bus_id: str | None,
+    devices: int,
+    asked: list[tuple[str, bytes | int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for last in range(len(asked) + 1):
+        calls: list[tuple[str, bytes | int]] = []
+
+        def call(name: str, argument: bytes | int, calls: Any = calls, last: int = last) -> tuple[Any, str | None]:
+            calls.append((name, argument))
+            return ("handle", None) if len(calls) == last else (None, "Not Found")
+
+        gate = SimpleNamespace(call=call, ask=lambda _: {"value": devices})
+        monkeypatch.setattr(conditions, "open_nvml", lambda _, gate=gate: (gate, None))
+        found = open_monitor(uuid=uuid, pci_bus_id=pci_bus_id)
+        assert (found is not None, calls) == (bool(last), asked[: last or None])

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from gpudoctor.tuning.workers import devices
 from gpudoctor.tuning.workers.devices import host_memory, timed_one_by_one
 
 MIB = 2**20
@@ -69,3 +70,22 @@ def test_each_step_is_waited_for() -> None:
     assert events == ["step", "wait", "step", "wait"]
     assert len(seconds) == 2
     assert all(second >= 0 for second in seconds)
+
+
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    [
+        pytest.param(2**62 - 1, [(2**62 - 1, 5)], id="a limit"),
+        pytest.param(2**62, [], id="none"),
+        pytest.param(2**63 - 4096, [], id="what version 1 writes for none"),
+    ],
+)
+def test_a_limit_of_a_control_group(limit: int, found: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = "/sys/fs/cgroup/memory"
+    files = {
+        "/proc/self/cgroup": "4:cpu:/job\n3:memory:/job\n",
+        f"{folder}/job/memory.limit_in_bytes": str(limit),
+        f"{folder}/job/memory.usage_in_bytes": "5",
+    }
+    monkeypatch.setattr(devices, "read_start", lambda path: files.get(path, ""))
+    assert list(devices._group_limits()) == found

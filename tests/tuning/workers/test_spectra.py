@@ -150,3 +150,9 @@ def test_cupy_computes_what_numpy_computes(name: str) -> None:
     for found, expected in zip(device.step(cupy.asarray(batch)), host.step(batch), strict=True):
         assert found.dtype == expected.dtype
         assert np.linalg.norm(cupy.asnumpy(found) - expected) < 1e-5 * np.linalg.norm(expected)
+
+
+def test_mel_filters_reach_from_the_lowest_frequency_to_half_the_sample_rate() -> None:
+    filters = spectra.mel_filters()
+    used = filters.any(axis=0).nonzero()[0]
+    assert (used[0], used[-1]) == (1, FRAME // 2 - 1), "0 at both ends, above 0 next to them"
