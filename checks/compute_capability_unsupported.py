@@ -14,10 +14,14 @@ from gpudoctor.data import (
 )
 from gpudoctor.model import ComputeCapability, Device, Finding, Fix, Severity, Torch
 from gpudoctor.registry import Skip, check, reachable
+from gpudoctor.symptoms import Symptoms
+from gpudoctor.symptoms.answers import answers
 
 
 @check(family="device")
-def compute_capability_unsupported(devices: tuple[Device, ...], torch: Torch | None = None) -> Iterator[Finding]:
+def compute_capability_unsupported(
+    devices: tuple[Device, ...], torch: Torch | None = None, symptoms: Symptoms = None
+) -> Iterator[Finding]:
     """Current releases of PyTorch and CUDA have no code for a device of this compute capability any more.
 
     Why: "no kernel image is available for execution on the device" after the next update, or at once.
@@ -25,6 +29,10 @@ def compute_capability_unsupported(devices: tuple[Device, ...], torch: Torch | N
     PyTorch, this is advice only. Jetson devices pass, for their builds of PyTorch come from NVIDIA.
     Reference: https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html
     """
+    said = answers(symptoms, "compute-capability-unsupported")
+    if said:
+        yield from said
+        return
     unknown: list[str] = []
     seen: set[ComputeCapability] = set()
     for path, device in reachable(devices):

@@ -38,6 +38,7 @@ def cuda_build_on_amd(
     for_cpu = pytorch.build_read == "cpu"
     skip_unless(not (for_cpu and cuda_intent.rocm_index), "ROCm was asked for, a CPU build came")
     said = pasted(symptoms)
+    skip_unless(not of_kind(said, "no-gpu-on-colab"), "the program runs on Colab or Kaggle, which have no AMD GPUs")
     asked = of_kind(said, *ASKED)
     if asked and not devices and not of_kind(said, "nvidia-gpu-named") and pytorch.build != "rocm":
         fact, target = amd_gpu.product_fact or amd_gpu.said, amd_gpu.product_target

@@ -117,8 +117,7 @@ def _seen_elsewhere(devices: VisibleDevices) -> Finding:
     remove = f"Or remove {NVIDIA}: programs then see every GPU"
     return Finding.error(
         NVIDIA,
-        f"PyTorch sees {devices.seen_elsewhere} in one program and no GPU in another, probably because of "
-        f"{NVIDIA} there",
+        f"{devices.seen_elsewhere}, and PyTorch finds none in this one, probably because of {NVIDIA}",
         devices.seen_elsewhere_facts,
         Fix("look-for-variable-in-program"),
         Fix("unset-variable", name=NVIDIA, summary=remove),

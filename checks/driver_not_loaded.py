@@ -1,6 +1,7 @@
 """A driver that is installed, and a kernel that has not loaded it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Symptom, System
@@ -19,6 +20,8 @@ PRINTED = ("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-reje
 # Words that say why nvidia-smi fails, in addition to those that only say that it fails.
 SECURE_BOOT = "secure-boot-told"
 NEW_KERNEL = "kernel-upgraded-told"
+# Words that count where no driver works.
+NOUVEAU_TOLD = "nouveau-told"
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
 NOUVEAU, REINSTALL = Fix("keep-nouveau-out"), Fix("reinstall-driver")
@@ -72,12 +75,14 @@ def driver_not_loaded(
             return
     reason = _reason(driver, system, symptoms)
     version = driver.library_version or driver.version
+    told = said is not None and said.kind == NOUVEAU_TOLD
     summary = (
-        f"The NVIDIA driver{f' {version}' if version else ''} is installed, but its kernel module is not "
-        f"loaded{reason.text}"
+        f"The NVIDIA driver{f' {version}' if version else ''} is {'probably ' if told else ''}installed, but its "
+        f"kernel module is not loaded{reason.text}"
     )
     facts = (said.fact if said else "", "driver.module_loaded", reason.fact)
-    yield Finding.error("kernel module nvidia", summary, facts, *reason.fixes, no_usable_gpu=True)
+    finding = Finding.error("kernel module nvidia", summary, facts, *reason.fixes, no_usable_gpu=True)
+    yield replace(finding, certain=not told)
 
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
@@ -85,7 +90,8 @@ def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
     fails = of_kind(symptoms, "nvidia-smi-fails-told") if of_kind(symptoms, SECURE_BOOT, NEW_KERNEL) else ()
     # If libcuda is missing too there is no driver at all.
     not_running = () if state.not_found else of_kind(symptoms, "kernel-driver-not-running")
-    return first(of_kind(symptoms, *REFUSED), fails, not_running)
+    nouveau = () if state.works else of_kind(symptoms, NOUVEAU_TOLD)
+    return first(of_kind(symptoms, *REFUSED), fails, not_running, nouveau)
 
 
 def _reason(driver: Driver, system: System, symptoms: Symptoms) -> _Reason:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Consumers, DriverState, Finding, Fix, GpuNeed, Place, Pytorch, Severity, Symptom, System
 from gpudoctor.registry import CUDA_FAILS, DRIVER_FAILS, check, known, skip_unless
+from gpudoctor.symptoms.answers import answers
 
 VENDORS = {"amd": "AMD", "intel": "Intel"}
 ELSEWHERE = (Fix("move-to-nvidia-gpu"), Fix("leave-cuda-build"))
@@ -36,10 +37,14 @@ def no_nvidia_gpu(
     Exception: WSL and the boards of the Jetson family have no GPU on the PCI bus; macOS has none since 10.14.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu
     """
-    skip_unless(not place.is_mac or driver_state.not_found, "macOS has no NVIDIA GPUs")
+    elsewhere = answers((gpu_need.denied,), "no-nvidia-gpu") if gpu_need.denied is not None else ()
+    skip_unless(not place.is_mac or elsewhere or driver_state.not_found, "macOS has no NVIDIA GPUs")
     skip_unless(not place.is_tegra, "the GPU of a Jetson is not on the PCI bus")
     skip_unless(pytorch.build != "rocm", "PyTorch is built for AMD")
     if gpu_need.answers:
+        return
+    if elsewhere:
+        yield elsewhere[0]
         return
     if gpu_need.denied is not None and system.pci_gpus is None:
         yield _denied(gpu_need.denied, asked=gpu_need.asked is not False)

@@ -17,6 +17,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
+from gpudoctor.symptoms.answers import answers
 
 # The open module needs the GPU System Processor, which came with Turing.
 # Source: "Open Linux Kernel Modules" in the driver's README.
@@ -43,6 +44,10 @@ def open_kernel_module_unsupported_gpu(
     gpus = system.nvidia_gpus
     left_out = [gpu for gpu in gpus or () if _is_too_old(gpu) and not _is_listed(gpu, devices)]
     refused = first(of_kind(symptoms, "nvrm-open-module-unsupported"))
+    told = answers(symptoms, "open-kernel-module-unsupported-gpu")
+    if refused is None and told:
+        yield told[0]
+        return
     if refused is None:
         if known(driver.module_flavor, "driver.module_flavor") != "open":
             return

@@ -11,11 +11,13 @@ from gpudoctor.model import (
     Cupy,
     CupyRuntime,
     Driver,
+    Symptom,
     System,
     Toolkit,
     Torch,
     TorchRuntime,
 )
+from gpudoctor.symptoms import Symptoms, of_kind
 
 
 def consumers(
@@ -26,6 +28,7 @@ def consumers(
     toolkit: Toolkit | None,
     driver: Driver | None,
     system: System | None,
+    symptoms: Symptoms = None,
 ) -> Consumers:
     """Return PyTorch, CuPy and nvcc with the CUDA version that each needs a driver for."""
     checked = _Driver(driver=driver or Driver(), system=system or System())
@@ -33,7 +36,7 @@ def consumers(
     return Consumers(
         ask_for_cuda=asks_for_cuda(torch, cupy),
         libraries=(
-            *_torch(torch or Torch(), torch_runtime or TorchRuntime(), checked),
+            *_torch(torch or Torch(), torch_runtime or TorchRuntime(), checked, _of_conda(symptoms)),
             *_cupy(cupy or Cupy(), cupy_runtime or CupyRuntime(), checked),
         ),
         nvcc=None
@@ -73,13 +76,18 @@ class _Driver(NamedTuple):
         return by_version if by_version or offered is None else offered_cuda_can_run(offered, cuda)
 
 
-def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver) -> Iterator[Consumer]:
+def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver, asked: Symptom | None) -> Iterator[Consumer]:
     cuda = torch.cuda_version or runtime.cuda_version
     fact = "torch.cuda_version" if torch.cuda_version is not None else "torch_runtime.cuda_version"
     likely, built = "", "was built"
     if cuda is None:
         cuda, fact, built = _of_default_index(torch, runtime, driver.system), "torch.version", "was probably built"
         likely = "what the default package index serves under that version"
+    if cuda is None and asked is not None and torch.build in (None, "cuda") and runtime.available is False:
+        # Conda may have solved for a build without CUDA. What the driver does not run is wrong all the same.
+        of_conda = CudaVersion.parse(asked.names["version"])
+        if driver.runs(of_conda) is False:
+            cuda, fact, likely = of_conda, asked.fact, "the CUDA version that conda was asked for"
     if cuda is not None:
         yield Consumer(
             name="torch",
@@ -90,6 +98,12 @@ def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver) -> Iterator[Con
             runs=driver.runs(cuda),
             likely=likely,
         )
+
+
+def _of_conda(symptoms: Symptoms) -> Symptom | None:
+    """Return the message that names the one CUDA version that conda was asked for."""
+    said = [symptom for symptom in of_kind(symptoms, "conda-cuda-asked") if "." in symptom.names.get("version", "")]
+    return said[0] if len({symptom.names["version"] for symptom in said}) == 1 else None
 
 
 def _of_default_index(torch: Torch, runtime: TorchRuntime, system: System) -> CudaVersion | None:

@@ -22,6 +22,9 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # Symptoms of programs that looked for an NVIDIA GPU, or for its driver, and found none. On a live machine gpudoctor
 # itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
+# Symptoms of a place that has no GPU, whatever GPU the report names; on Colab and Kaggle only some runtimes have one.
+PLACES = ("no-gpu-in-vm", "no-gpu-in-docker-build")
+NOTEBOOK = "no-gpu-on-colab"
 # Packages that do nothing without an NVIDIA GPU.
 GPU_PACKAGES = ("cupy", "cupy-cuda*", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn", "tensorrt*", "cudf-*")
 
@@ -94,6 +97,10 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
 
     missed: a program misses the GPU or its driver, and no driver is known: then a GPU of another vendor says so too.
     """
+    hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
+    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, NOTEBOOK) if missed and not hidden else ())
+    if elsewhere:
+        return elsewhere[0]
     said = of_kind(symptoms, "no-nvidia-gpu-told")
     if said or of_kind(symptoms, "nvidia-gpu-named"):
         return first(said)
@@ -104,4 +111,4 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     )
     if by_kernel and not of_kind(symptoms, *THERE):
         return by_kernel[0]
-    return first(of_kind(symptoms, "other-gpu-named")) if missed else None
+    return first(of_kind(symptoms, "other-gpu-named")) if missed and not of_kind(symptoms, "nvidia-gpu-owned") else None

@@ -49,11 +49,17 @@ def _sees_too_few(value: str, runtime: TorchRuntime) -> bool:
 
 
 def _seen_elsewhere(runtime: TorchRuntime, symptoms: Symptoms) -> tuple[str, tuple[str, ...]]:
-    """Return a GPU that PyTorch names in one program of a report, if it finds none in another."""
+    """Return what sees a GPU where PyTorch finds none, as a clause: another program, or the notebook's runtime."""
     none = of_kind(symptoms, "torch-no-gpus")
-    if not none or not runtime.device_names or runtime.available:
+    if not none or runtime.available:
         return "", ()
-    return runtime.device_names[0], (none[0].fact, "torch_runtime.device_names")
+    if runtime.device_names:
+        return f"PyTorch sees {runtime.device_names[0]} in one program", (none[0].fact, "torch_runtime.device_names")
+    for other in of_kind(symptoms, "gpu-used-by-another-program", "torch-differs-by-program"):
+        return "Another program sees a GPU", (none[0].fact, other.fact)
+    for chosen in of_kind(symptoms, "gpu-runtime-chosen"):
+        return "The notebook's runtime has a GPU", (none[0].fact, chosen.fact)
+    return "", ()
 
 
 def choose(value: str, devices: tuple[Device, ...] | None) -> DeviceChoice:

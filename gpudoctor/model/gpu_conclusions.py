@@ -121,7 +121,7 @@ class VisibleDevices:
     finds_none: Annotated[bool, Fact("a program finds a driver and no device, for whatever reason")] = False
     finds_some: Annotated[bool, Fact("CUDA finds devices in spite of the variable")] = False
     too_few: Annotated[bool, Fact("PyTorch sees fewer than are named, or a program asks for one too many")] = False
-    seen_elsewhere: Annotated[str, Fact("GPU that PyTorch sees in one program and not in another")] = ""
+    seen_elsewhere: Annotated[str, Fact("what sees a GPU where PyTorch finds none, as a clause")] = ""
     seen_elsewhere_facts: tuple[str, ...] = ()
 
 

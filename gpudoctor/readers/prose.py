@@ -96,6 +96,12 @@ _DRIVER = re.compile(
     re.IGNORECASE,
 )
 _DRIVER_PACKAGE = re.compile(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b")
+# The answer to a question: "What is your driver version? 410.48"
+_DRIVER_ANSWER = re.compile(
+    r"\b(?:drivers?|nvidia-smi)\b[^?|]{0,40}\?[\s>`'\"]{0,4}(?:it(?:'s| is) |my driver is |version |v)?"
+    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\w.]*\d)",
+    re.IGNORECASE,
+)
 _SMI_CUDA = re.compile(
     r"nvidia-smi\s?`?(?:\s(?:says|shows|reports|gives|cuda version|cuda))?\s{0,2}(?:[=:(]|->)?\s{0,2}(?:CUDA"
     r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])",
@@ -238,7 +244,7 @@ def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
 
 def _versions(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the versions of driver, toolkit, Python and compiler; one that is told twice differently is not."""
-    driver = _only(said, _DRIVER, _DRIVER_PACKAGE, _DRIVER_BRANCH)
+    driver = _only(said, _DRIVER, _DRIVER_PACKAGE, _DRIVER_BRANCH) or _only([text.flat], _DRIVER_ANSWER)
     if driver is not None:
         yield {"driver": Driver(installed=True, version=DriverVersion.parse(driver))}
     offered = _only(said, _SMI_CUDA)

@@ -151,6 +151,6 @@ def test_fewer_than_are_named(count: int | None, too_few: bool) -> None:
 def test_a_gpu_in_one_program_and_none_in_another() -> None:
     runtime = TorchRuntime(device_names=("NVIDIA A10",))
     result = found(torch_runtime=runtime, symptoms=(NO_DEVICE,))
-    assert result.seen_elsewhere == "NVIDIA A10"
+    assert result.seen_elsewhere == "PyTorch sees NVIDIA A10 in one program"
     assert result.seen_elsewhere_facts == ("symptoms[0].text", "torch_runtime.device_names")
     assert found(torch_runtime=runtime).seen_elsewhere == ""
