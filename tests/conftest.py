@@ -16,13 +16,23 @@ from tests import stand_ins
 
 # Without hypothesis the other tests still run: `pytest -m gpu` needs nothing but pytest.
 WITH_HYPOTHESIS = [
+    "configuration/test_options.py",
+    "configuration/test_requirements.py",
+    "containers/rebuild/test_engine_build.py",
     "parsers/test_mutated_texts.py",
     "parsers/test_nvidia_smi_xml.py",
+    "readers/test_hostile.py",
+    "readers/test_messages.py",
     "reporters/test_report_properties.py",
-    "test_configuration.py",
-    "test_requirements.py",
+    "tuning/test_memory.py",
 ]
 collect_ignore = [] if find_spec("hypothesis") else WITH_HYPOTHESIS
+if find_spec("hypothesis"):
+    from hypothesis import HealthCheck, settings
+
+    # No test depends on an idle machine.
+    settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("busy")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -231,7 +231,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["check", "reason", "x"]), inner),
     max_leaves=5,
 )
-KEYS = ("select", "ignore", "fail_on", "require", "severity", "compose", "profile", "plugins")
+KEYS = ("select", "ignore", "fail_on", "require", "severity", "compose", "profile", "plugins", "gpu")
 
 
 @given(st.sampled_from(KEYS), VALUES)
