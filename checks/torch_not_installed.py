@@ -2,33 +2,31 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Gpu, Python, Pytorch, Severity, TorchNeed
+from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, TorchNeed
 from gpudoctor.registry import check, known
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="torch")
 def torch_not_installed(
-    pytorch: Pytorch, gpu: Gpu, torch_need: TorchNeed, python: Python = Python(), symptoms: Symptoms = None
+    pytorch: Pytorch, torch_need: TorchNeed, python: Python = Python(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch is not installed in this environment.
 
     Why: import torch ends with "No module named 'torch'". Often it is installed, but in another environment than the
     one that runs.
-    Exception: if nothing asks for PyTorch this is advice: no requirement of the project names it, and there is no
-    GPU, or CuPy or another framework uses it. A requirement in an extra or a group does not count.
+    Exception: if nothing asks for PyTorch this is advice: no requirement of the project names it, and no program
+    imports it. A requirement in an extra or a group does not count.
     Reference: https://pytorch.org/get-started/locally/
     """
     if known(pytorch.installed, "torch.installed"):
         return
     requirement, imported = torch_need.requirement, torch_need.imported
-    severity = Severity.ERROR if imported else torch_need.severity
+    severity = Severity.ERROR if imported or requirement else Severity.INFO
     where = f" in the environment {python.prefix}" if python.prefix else ""
     asks = f", and {requirement.source} asks for {requirement.name}{requirement.specifier}" if requirement else ""
     if imported and not requirement:
         asks = ", and a program imports it"
-    elif not requirement and severity is Severity.WARNING:
-        asks = f", and the machine has {_with_article(gpu.name or '')}"
     yield Finding.of(
         severity,
         "torch",
@@ -38,7 +36,3 @@ def torch_not_installed(
         Fix("install-after-torch") if of_kind(symptoms, "torch-missing-in-setup") else None,
         Fix("use-environment-with-torch") if imported else None,
     )
-
-
-def _with_article(name: str) -> str:
-    return name if name.startswith(("a ", "an ")) else f"an {name}"

@@ -10,7 +10,6 @@ from gpudoctor.model import (
     Cupy,
     Device,
     Outcome,
-    Package,
     PackageVersion,
     PciGpu,
     Project,
@@ -37,22 +36,7 @@ NO_GPU = System(os="linux", machine="x86_64", pci_gpus=())
     [
         pytest.param({"project": ASKS}, Severity.ERROR, id="a requirement names it"),
         pytest.param({"project": OPTIONAL, "devices": (), "system": NO_GPU}, Severity.INFO, id="only an extra does"),
-        pytest.param({"devices": (L4,), "cupy": NO_CUPY}, Severity.WARNING, id="a GPU that nothing uses"),
-        pytest.param({"devices": (L4,)}, Severity.INFO, id="CuPy is not known"),
-        pytest.param(
-            {"devices": (L4,), "cupy": Cupy(distributions=(Package(name="cupy", version=PackageVersion("14.2.0")),))},
-            Severity.INFO,
-            id="CuPy uses the GPU",
-        ),
-        pytest.param(
-            {
-                "devices": (L4,),
-                "cupy": NO_CUPY,
-                "python": Python(packages=(Package(name="jax", version=PackageVersion("0.8")),)),
-            },
-            Severity.INFO,
-            id="JAX uses the GPU",
-        ),
+        pytest.param({"devices": (L4,), "cupy": NO_CUPY}, Severity.INFO, id="a GPU that nothing uses"),
         pytest.param({"devices": (), "system": NO_GPU, "cupy": NO_CUPY}, Severity.INFO, id="no GPU"),
     ],
 )
