@@ -27,7 +27,9 @@ def container_nvml_lost(
     skip_unless(system.container != "", "this is not a container")
     skip_unless(not place.in_wsl, "WSL has no device rules for the GPU")
     inside = place.about_container
-    said = of_kind(symptoms, "container-worked-before", *(("container-context-refused",) if inside else ()))
+    kinds = ("container-worked-before", *(("container-context-refused",) if inside else ()))
+    told = ("gpu-lost-after-a-while",) if inside or of_kind(symptoms, "place-docker", "place-kubernetes") else ()
+    said = of_kind(symptoms, *kinds, *told)
     if said and driver.nvml_error is None and driver.nvml_code is None:
         yield _finding("The container has lost the GPU that it had", said[0].fact, place=place, system=system)
         return

@@ -6,12 +6,14 @@ from typing import Any
 from gpudoctor.data import xid_meaning
 from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity
 from gpudoctor.registry import CUDA_FAILS, Skip, check
+from gpudoctor.symptoms import Symptoms
+from gpudoctor.symptoms.answers import answers
 
 COLD_START = "Turn the machine off and on again: a warm restart does not reset the GPU"
 
 
 @check(family="device", explains=(*CUDA_FAILS, "nccl-p2p-problem"))
-def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
+def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> Iterator[Finding]:
     """The driver logged a fault of the hardware, memory has uncorrectable errors, or a device is lost.
 
     Why: programs die with "uncorrectable ECC error", "unspecified launch failure" or hang, and no change in software
@@ -20,7 +22,8 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
     numbers that it does not have. Errors in the device's whole life count for nothing while the present is clean.
     Reference: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
-    yield from map(_finding, gpu_faults.faulty)
+    told = () if gpu_faults.faulty else answers(symptoms, "gpu-hardware-xid-ecc")
+    yield from (*map(_finding, gpu_faults.faulty), *told)
     if gpu_faults.not_started is not None:
         # The module nvidia stays loaded only if it found a GPU: nvidia_init_module in kernel-open/nvidia/nv.c.
         summary = "The driver is loaded, and nvidia-smi finds no device: it could not initialise the GPU"
@@ -35,7 +38,7 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults) -> Iterator[Finding]:
         yield Finding.advice(
             "kernel log", summary, facts, Fix("find-illegal-memory-access"), details={"xids": _xids(of_programs)}
         )
-    elif not (gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
+    elif not (told or gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
         raise Skip("driver.xids and the memory errors of the devices are unknown")
 
 

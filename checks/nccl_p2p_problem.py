@@ -60,9 +60,10 @@ def nccl_p2p_problem(
     if failed is not None:
         yield _failure(failed)
         return
-    hangs = first(of_kind(symptoms, "job-hangs-told"))
-    if hangs is not None and of_kind(symptoms, "nccl-job-named") and not _has_other_cause(symptoms):
-        yield replace(_failure(hangs), severity=Severity.WARNING)
+    hangs = of_kind(symptoms, "job-hangs-told") if of_kind(symptoms, "nccl-job-named") else ()
+    told = first(hangs, of_kind(symptoms, "wrong-data-on-several-gpus"))
+    if told is not None and not _has_other_cause(symptoms):
+        yield replace(_failure(told), severity=Severity.WARNING)
         return
     if devices is None:
         raise Skip("devices: not known")

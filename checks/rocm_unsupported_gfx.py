@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.data import rocm_builds
-from gpudoctor.data.rocm import OVERRIDE, gfx_target, rocm_targets_after
+from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_targets_after
 from gpudoctor.model import AmdGpu, Environment, Finding, Fix, Pytorch, Severity
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
@@ -14,6 +14,7 @@ KINDS = (
 )
 # Programs of either vendor print it: CUDA's name for the error stays in code that was translated for ROCm.
 OF_EITHER = "torch-invalid-device-function"
+TOLD = "amd-gpu-unsupported-told"  # by a person, of any program
 OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
 # A wrong HSA_OVERRIDE_GFX_VERSION ends so too, and so do faults of a program.
 FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")
@@ -32,10 +33,12 @@ def rocm_unsupported_gfx(
     """
     of_rocm = of_kind(symptoms, "rocm-in-use") and not of_kind(symptoms, "nvidia-gpu-named")
     either = of_kind(symptoms, OF_EITHER) if of_rocm else ()
-    said = first(of_kind(symptoms, *KINDS), of_kind(symptoms, *FAULTS), either)
+    targets = amd_gpu.targets
+    in_no_build = bool(targets) and not any(map(first_rocm_release, targets or ()))
+    told = of_kind(symptoms, TOLD) if in_no_build and pytorch.build != "cuda" else ()
+    said = first(of_kind(symptoms, *KINDS), of_kind(symptoms, *FAULTS), either, told)
     if said is None:
         skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
-    targets = amd_gpu.targets
     override = environment.get(OVERRIDE) or ""
     built = _built_for(pytorch)
     if said is None:
@@ -51,7 +54,7 @@ def rocm_unsupported_gfx(
     if fault:
         summary = f"A kernel fails on {name}{card}, as code that was built for another GPU does"
     else:
-        others = of_kind(symptoms, *OF_OTHERS) and not pytorch.installed
+        others = of_kind(symptoms, *OF_OTHERS, TOLD) and not pytorch.installed
         program = "This program for ROCm" if others else "The ROCm build of PyTorch"
         only = f", only for {', '.join(built)}" if built and not set(built) & set(targets or ()) else ""
         summary = f"{program} has no code for {name}{card}{only}"

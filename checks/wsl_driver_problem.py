@@ -85,7 +85,7 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
         mode = said.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
         text = f"The driver of Windows runs the GPU in {mode} mode, which gives WSL no GPU"
         return _Problem(text, (said.fact, wsl.failure), Fix("switch-to-wddm"))
-    for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed"):
+    for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed", "wsl-linux-driver-told"):
         package = next(filter(None, map(said.names.get, ("package", "runfile", "command"))), said.text)
         text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides that of Windows"
         return _Problem(text, (said.fact, wsl.failure), REMOVE)

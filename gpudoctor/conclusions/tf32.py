@@ -11,6 +11,8 @@ FIRST_WITH_TF32 = ComputeCapability(8, 0)  # Source: NVIDIA A100 whitepaper
 # variables; NVIDIA_TF32_OVERRIDE is read by cuBLAS and cuDNN, and its 0 wins over everything else.
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 VARIABLES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUPY_TF32", OVERRIDE)
+# Words that are enough beside the GPU.
+OF_PRODUCTS = ("float32-error-like-tf32", "product-wrong-on-tf32-gpu")
 # Releases of PyTorch that allow it by default: from this one on, and before that one.
 FIRST_BY_DEFAULT, FIRST_WITHOUT = (1, 7), (1, 12)
 
@@ -33,7 +35,7 @@ def tf32(
         products=tuple(_products(torch_runtime)),
         default_of=pytorch.version if by_default else None,
         default_fact=pytorch.facts["version"] if by_default else "",
-        differing=first(of_kind(symptoms, "float32-error-like-tf32", "numerical-difference")),
+        differing=first(of_kind(symptoms, *OF_PRODUCTS, "numerical-difference")),
         gpu=gpu,
         said=_said(symptoms) if gpu is not None or known_gpus else (),
     )
@@ -56,7 +58,7 @@ def _by_default(runtime: TorchRuntime | None, pytorch: Pytorch) -> bool:
 
 def _said(symptoms: Symptoms) -> tuple[Symptom, ...]:
     """Return what names TF32, or both a float32 product and a device without TF32 that it is compared with."""
-    named = of_kind(symptoms, "tf32-mentioned")[:1] or of_kind(symptoms, "float32-error-like-tf32")[:1]
+    named = of_kind(symptoms, "tf32-mentioned")[:1] or of_kind(symptoms, *OF_PRODUCTS)[:1]
     product = of_kind(symptoms, "float32-product-told")[:1]
     other = of_kind(symptoms, "compared-with-another-device")[:1]
     return named or (product + other if product and other else ())

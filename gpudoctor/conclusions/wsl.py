@@ -27,7 +27,10 @@ def wsl(
     """Return what is known of the driver in WSL, and of what keeps it out."""
     available = torch_runtime.available if torch_runtime is not None else None
     blocked = first(with_code(symptoms, "nvml-17"))
-    missed = blocked or first(of_kind(symptoms, *MISSED), with_code(symptoms, "cuda-100")) or driver_state.not_found
+    told = of_kind(symptoms, "asks-gpu-unused") if of_kind(symptoms, "wsl-linux-driver-told") else ()
+    missed = (
+        blocked or first(of_kind(symptoms, *MISSED), with_code(symptoms, "cuda-100"), told) or driver_state.not_found
+    )
     failure = missed.fact if missed is not None else "torch_runtime.available" if available is False else ""
     old_kernel = _old_kernel(system)
     # Of the driver of Windows a report often holds the table of nvidia-smi, which works there, and so it does in an

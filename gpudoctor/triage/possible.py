@@ -35,7 +35,8 @@ def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) ->
     rows = {row["check"]: row for row in load_table("possible_causes")["causes"]}
     fitting = [name for name, row in rows.items() if name not in excluded and _fits(row, features)]
     counts = _counts()
-    ranked = sorted(fitting, key=lambda name: -_score(name, features, counts))
+    suggested = {name for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
+    ranked = sorted(fitting, key=lambda name: (name not in suggested, -_score(name, features, counts)))
     return tuple(
         PossibleCause(check=name, why=rows[name]["why"], confirm=rows[name]["confirm"]) for name in ranked[:MOST]
     )

@@ -1,0 +1,107 @@
+"""Causes that people tell in words: what is found in several wordings, and what passes beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.model import Finding
+from gpudoctor.model.report import Report
+from gpudoctor.readers.report import read_texts
+
+
+def diagnosed(text: str) -> Report:
+    return run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+
+
+def first(text: str) -> Finding | None:
+    """Return the first finding that is no advice."""
+    return next((finding for finding in diagnosed(text).findings if finding.severity.name != "INFO"), None)
+
+
+LOST = "container-nvml-lost"
+GFX = "rocm-unsupported-gfx"
+POWER = "gpu-hardware-xid-ecc"
+NCCL = "nccl-p2p-problem"
+TF32 = "tf32-precision-surprise"
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        pytest.param("Whisper in a docker container loses the GPU after a few hours", LOST, id="lost after hours"),
+        pytest.param(
+            "Docker, Linux. The container is fine, but after some time the model falls back to CPU. "
+            "Restarting the container fixes it",
+            LOST,
+            id="falls back to the CPU",
+        ),
+        pytest.param(
+            "In the docker container: Failed to initialize NVML: Unknown Error. I have to restart the container "
+            "every time",
+            LOST,
+            id="restart helps",
+        ),
+        pytest.param(
+            "I have an AMD GPU and the installer insists on using CUDA", "cuda-build-on-amd", id="insists on CUDA"
+        ),
+        pytest.param(
+            "On my AMD graphics card pip downloads several nvidia packages", "cuda-build-on-amd", id="packages of CUDA"
+        ),
+        pytest.param(
+            "The script installs the ROCm build of the torch, but my laptop has an RTX 4060. CUDA is not available",
+            "rocm-build-on-nvidia",
+            id="ROCm for NVIDIA",
+        ),
+        pytest.param("My RX 6700 XT is not supported by the server", GFX, id="card without support"),
+        pytest.param("Please add support for the RX 5700 XT", GFX, id="asked for"),
+        pytest.param("HSA_OVERRIDE_GFX_VERSION=gfx1032 does nothing on a Radeon RX 6600", GFX, id="wrong override"),
+        pytest.param("RTX 4090: my PC suddenly shuts down when training starts", POWER, id="shuts down"),
+        pytest.param("The computer reboots by itself while generating images, RTX 3080 Ti", POWER, id="reboots"),
+        pytest.param("Training gets stuck on 2 RTX 3090 after the first epoch", NCCL, id="two cards"),
+        pytest.param("torchrun freezes with several A6000s at 100 % utilization", NCCL, id="several cards"),
+        pytest.param("loss is NaN in multi-GPU training, one card is fine", NCCL, id="wrong data"),
+        pytest.param("torch.matmul gives incorrect values on an RTX 3080, why?", TF32, id="matmul"),
+        pytest.param("On an A100 the matrix multiplication is less precise", TF32, id="less precise"),
+        pytest.param("CUDA is not supported on Mac, what can I use?", "mps-issues", id="CUDA on a Mac"),
+        pytest.param("spacy.prefer_gpu() returns False on a Tesla T4", "cupy-missing", id="spaCy"),
+        pytest.param(
+            "I installed the NVIDIA driver inside WSL2, now my GPU is not used", "wsl-driver-problem", id="WSL"
+        ),
+    ],
+)
+def test_cause(text: str, check: str) -> None:
+    finding = first(text)
+    assert finding is not None
+    assert finding.check_id == check
+    assert finding.remedies
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("In the container the GPU is used. Training stops after 3 hours, as configured", id="ends"),
+        pytest.param("Support for the RX 7900 XTX works since ROCm 6", id="card with support"),
+        pytest.param("After the computer reboots, training goes on from the checkpoint", id="reboot by hand"),
+        pytest.param("We train on 4 RTX 3090 and it scales well", id="several cards that work"),
+        pytest.param("torch.matmul gives correct values on an RTX 3080", id="right product"),
+        pytest.param("spacy.prefer_gpu() returns True on a Tesla T4", id="spaCy that works"),
+        pytest.param("I installed the NVIDIA driver of Windows, not one in WSL, and all is well", id="WSL that works"),
+    ],
+)
+def test_no_cause(text: str) -> None:
+    assert first(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        pytest.param("RuntimeError: CUDA error: CUBLAS_STATUS_INVALID_VALUE", "cuda-libs-conflict", id="cuBLAS"),
+        pytest.param("With --fp16 the training is far slower than without", "amp-unsupported", id="fp16"),
+    ],
+)
+def test_a_message_suggests_causes(text: str, check: str) -> None:
+    report = diagnosed(text)
+    assert report.triage is not None
+    assert check in [cause.check for cause in report.triage.possible[:2]]
