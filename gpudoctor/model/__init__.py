@@ -116,38 +116,3 @@ from gpudoctor.model.torch_conclusions import (
     described,
 )
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
-
-__all__ = ["CONCLUSIONS", "AmdGpu", "Conclusions", "CudaIntent", "Gpu", "Nvrtc", "Origin", "Place", "Pytorch"]
-__all__ += ["Attempts", "CpuUse", "TorchNeed", "TwoEnvironments"]
-__all__ += ["ContainerGpu", "EngineLack", "GpuIntent", "ImageCuda", "ImageVerdict", "MissingGpu", "OutdatedImage"]
-__all__ += ["SeenSetup", "once_per_image", "once_per_service"]
-__all__ += ["ContainerEngine", "ContainerSetup", "Containers", "GpuRequest"]
-__all__ += ["Compiler", "CudaLibraries", "CupyMismatch", "CupyMismatches", "CupyNumpy", "CupyStatus", "Libcuda"]
-__all__ += ["MissingSymbol"]
-__all__ += ["CheckResult", "Evidence", "Finding", "Fix", "Outcome", "Remedy", "Severity"]
-__all__ += ["Consumer", "Consumers", "DeviceChoice", "DriverCondition", "DriverState", "FaultSign", "GpuFault"]
-__all__ += [
-    "GpuFaults",
-    "GpuNeed",
-    "KnownGpu",
-    "Proof",
-    "Shortage",
-    "VisibleDevices",
-    "Wsl",
-    "condition_of_cuda_version",
-]
-__all__ += ["shown_bytes"]
-__all__ += ["CopiedFiles", "Mounted", "ProjectImage", "RunningContainer", "UnmetRequirement"]
-__all__ += ["CudaDevice", "Device", "DeviceFile", "DeviceProcess", "Devices", "Driver", "PciGpu", "System", "Xid"]
-__all__ += ["known_facts"]
-__all__ += ["ranges"]
-__all__ += ["FingerprintPart", "FoundProfile", "fingerprint_memory", "fingerprint_value", "same_device", "same_memory"]
-__all__ += ["Fact"]
-__all__ += ["NextStep", "PossibleCause", "Report", "Triage"]
-__all__ += ["SECTIONS", "ProbeReport", "Snapshot", "look_up"]
-__all__ += ["Container", "Cupy", "CupyRuntime", "Environment", "LibraryCall", "Package", "PrecisionResult", "Project"]
-__all__ += ["Python", "Requirement", "SharedLibrary", "Toolkit", "ToolkitInstall", "Torch", "TorchRuntime"]
-__all__ += ["Contradiction", "Symptom"]
-__all__ += ["Allocator", "AllocatorVariable", "BuiltExtension", "Extensions", "FailedExtension", "HalfPrecision"]
-__all__ += ["Tf32", "Tf32Product", "TorchDevice", "TorchDevices", "TorchKernels", "TorchRequest", "described"]
-__all__ += ["ComputeCapability", "CudaVersion", "DriverVersion", "PackageVersion"]
