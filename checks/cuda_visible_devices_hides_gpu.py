@@ -117,7 +117,7 @@ def _seen_elsewhere(devices: VisibleDevices) -> Finding:
     remove = f"Or remove {NVIDIA}: programs then see every GPU"
     return Finding.error(
         NVIDIA,
-        f"{devices.seen_elsewhere}, and PyTorch finds none in this one, probably because of {NVIDIA}",
+        f"{devices.seen_elsewhere}, but this program finds none, probably because of {NVIDIA}",
         devices.seen_elsewhere_facts,
         Fix("look-for-variable-in-program"),
         Fix("unset-variable", name=NVIDIA, summary=remove),

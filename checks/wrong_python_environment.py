@@ -41,6 +41,7 @@ def wrong_python_environment(
             two_environments.facts,
             Fix("start-through-python") if two_environments.launcher else None,
             one_environment,
+            certain=two_environments.certain,
         )
         return
     active = known(python.active_environment, "python.active_environment")

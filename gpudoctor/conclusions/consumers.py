@@ -36,7 +36,7 @@ def consumers(
     return Consumers(
         ask_for_cuda=asks_for_cuda(torch, cupy),
         libraries=(
-            *_torch(torch or Torch(), torch_runtime or TorchRuntime(), checked, _of_conda(symptoms)),
+            *_torch(torch or Torch(), torch_runtime or TorchRuntime(), checked, _named(symptoms)),
             *_cupy(cupy or Cupy(), cupy_runtime or CupyRuntime(), checked),
         ),
         nvcc=None
@@ -80,14 +80,15 @@ def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver, asked: Symptom 
     cuda = torch.cuda_version or runtime.cuda_version
     fact = "torch.cuda_version" if torch.cuda_version is not None else "torch_runtime.cuda_version"
     likely, built = "", "was built"
+    if cuda is None and asked is not None and torch.build in (None, "cuda") and runtime.available is False:
+        # The build may be another one. What the driver does not run is wrong all the same.
+        named = CudaVersion.parse(asked.names["version"])
+        if driver.runs(named) is False:
+            cuda, fact, built = named, asked.fact, "was probably built"
+            likely = f'the report has "{asked.text}"'
     if cuda is None:
         cuda, fact, built = _of_default_index(torch, runtime, driver.system), "torch.version", "was probably built"
         likely = "what the default package index serves under that version"
-    if cuda is None and asked is not None and torch.build in (None, "cuda") and runtime.available is False:
-        # Conda may have solved for a build without CUDA. What the driver does not run is wrong all the same.
-        of_conda = CudaVersion.parse(asked.names["version"])
-        if driver.runs(of_conda) is False:
-            cuda, fact, likely = of_conda, asked.fact, "the CUDA version that conda was asked for"
     if cuda is not None:
         yield Consumer(
             name="torch",
@@ -100,9 +101,10 @@ def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver, asked: Symptom 
         )
 
 
-def _of_conda(symptoms: Symptoms) -> Symptom | None:
-    """Return the message that names the one CUDA version that conda was asked for."""
-    said = [symptom for symptom in of_kind(symptoms, "conda-cuda-asked") if "." in symptom.names.get("version", "")]
+def _named(symptoms: Symptoms) -> Symptom | None:
+    """Return the message with the one CUDA version that conda was asked for, or that somebody names with PyTorch."""
+    found = of_kind(symptoms, "conda-cuda-asked", "torch-cuda-told")
+    said = [symptom for symptom in found if "." in symptom.names.get("version", "")]
     return said[0] if len({symptom.names["version"] for symptom in said}) == 1 else None
 
 

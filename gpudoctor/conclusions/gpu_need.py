@@ -22,9 +22,10 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # Symptoms of programs that looked for an NVIDIA GPU, or for its driver, and found none. On a live machine gpudoctor
 # itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
-# Symptoms of a place that has no GPU, whatever GPU the report names; on Colab and Kaggle only some runtimes have one.
+# Symptoms of a place that has no GPU, whatever GPU the report names; of those that may have one, and of others' words.
 PLACES = ("no-gpu-in-vm", "no-gpu-in-docker-build")
 NOTEBOOK = "no-gpu-on-colab"
+MACHINE = "no-gpu-on-machine"
 # Packages that do nothing without an NVIDIA GPU.
 GPU_PACKAGES = ("cupy", "cupy-cuda*", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn", "tensorrt*", "cudf-*")
 
@@ -104,6 +105,8 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     said = of_kind(symptoms, "no-nvidia-gpu-told")
     if said or of_kind(symptoms, "nvidia-gpu-named"):
         return first(said)
+    if missed and of_kind(symptoms, MACHINE):
+        return first(of_kind(symptoms, MACHINE))
     by_kernel = of_kind(symptoms, "nvrm-no-gpu") or tuple(
         refused
         for refused in of_kind(symptoms, "kernel-module-not-inserted")

@@ -73,6 +73,9 @@ def _said(said: tuple[Symptom, ...]) -> TwoEnvironments | None:
     for symptom in of_kind(said, "python-other-environment-told"):
         summary = f'A program runs under the Python of another environment: "{symptom.text[:120]}"'
         return TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
+    for symptom in of_kind(said, "pip-of-another-python"):
+        summary = f'pip probably installs into another Python than the program runs under: "{symptom.text[:120]}"'
+        return TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
     for symptom in of_kind(said, "torch-differs-by-program"):
         summary = "PyTorch sees the GPU in one program and not in another one on the same machine"
         return TwoEnvironments(summary=summary, facts=(symptom.fact,))

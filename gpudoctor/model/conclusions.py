@@ -148,6 +148,7 @@ class TwoEnvironments:
     facts: tuple[str, ...] = ()
     module: str = "torch"
     launcher: bool = False
+    certain: bool = True
 
 
 @record

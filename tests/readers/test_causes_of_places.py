@@ -67,6 +67,31 @@ def findings(text: str) -> list[Finding]:
         pytest.param(
             "conda install pytorch cudatoolkit=10.2 -c pytorch\n" + FALSE + SMI, "driver-too-old", id="asked of conda"
         ),
+        pytest.param(
+            "pytorch 1.9.0 with CUDA 11.1, driver version 440.82, on the login node:\n" + FALSE,
+            "driver-too-old",
+            id="CUDA named with PyTorch",
+        ),
+        pytest.param(NO_DRIVER + "The login node has no GPU", "no-nvidia-gpu", id="a node without a GPU"),
+        pytest.param("On GitHub Actions the tests end with\n" + NO_DRIVER, "no-nvidia-gpu", id="a runner of CI"),
+        pytest.param(
+            "nvidia-open on a GTX 1050 Ti: the module could not be loaded",
+            "open-kernel-module-unsupported-gpu",
+            id="the open module",
+        ),
+        pytest.param(
+            "pip install git+https://example.org/ext.git\nNo module named 'torch', and torch 2.3.0 is in pip list",
+            "build-isolation-hides-torch",
+            id="a package from its repository",
+        ),
+        pytest.param(
+            "The portable build still uses its own PyTorch, CPU", "wrong-python-environment", id="own PyTorch"
+        ),
+        pytest.param(
+            "In python_embeded I ran `pip install torch`: already satisfied in c:\\Python311\\lib\\site-packages",
+            "wrong-python-environment",
+            id="pip of another Python",
+        ),
         pytest.param("Does it run CUDA on a MacBook?", "mps-issues", id="CUDA on a Mac"),
         pytest.param(
             "torch 2.5.1 is there (pip list: torch 2.5.1+cu124)\nbuilding natten: No module named 'torch'",
@@ -97,6 +122,9 @@ def test_cause(text: str, check: str) -> None:
         pytest.param("Pascal cards are supported by the driver", id="an old GPU that works"),
         pytest.param("After sleep the program uses the GPU again", id="sleep"),
         pytest.param("The Intel graphics card drives the display, I have an NVIDIA GPU too", id="two GPUs"),
+        pytest.param("The tests run on GitHub Actions and on servers without a GPU", id="CI"),
+        pytest.param("pytorch 1.9.0 with CUDA 11.1 and driver version 440.82", id="versions alone"),
+        pytest.param("nvidia-open works on my GTX 1660", id="the open module works"),
         pytest.param("CUDA available: True, the other project uses the GPU too", id="both see it"),
     ],
 )
@@ -111,6 +139,7 @@ def test_no_cause(text: str) -> None:
         "CUDA in VirtualBox",
         "Another project uses the GPU, this one: " + NO_GPUS,
         "the nouveau driver is loaded",
+        "The web UI uses its own PyTorch",
     ],
 )
 def test_a_guess_is_called_one(text: str) -> None:
