@@ -139,7 +139,7 @@ def test_no_cause(text: str) -> None:
         "CUDA in VirtualBox",
         "Another project uses the GPU, this one: " + NO_GPUS,
         "the nouveau driver is loaded",
-        "The web UI uses its own PyTorch",
+        "The web UI still uses its own PyTorch",
     ],
 )
 def test_a_guess_is_called_one(text: str) -> None:
