@@ -33,7 +33,17 @@ def install_torch_for_rocm(
         summary=f"Install PyTorch {builds.release} built for {variant}",
         commands=(
             python_command(python, "-m", "pip", "uninstall", "--yes", "torch", "torchvision", "torchaudio"),
-            python_command(python, "-m", "pip", "install", f"torch=={builds.release}.*", "--index-url", index),
+            python_command(
+                python,
+                "-m",
+                "pip",
+                "install",
+                f"torch=={builds.release}.*",
+                "torchvision",
+                "torchaudio",
+                "--index-url",
+                index,
+            ),
             python_command(python, "-c", "import torch; print(torch.version.hip, torch.cuda.is_available())"),
         ),
         reference=REFERENCE,

@@ -105,3 +105,26 @@ def test_a_message_suggests_causes(text: str, check: str) -> None:
     report = diagnosed(text)
     assert report.triage is not None
     assert check in [cause.check for cause in report.triage.possible[:2]]
+
+
+TRACEBACK = 'File "{}torch/cuda/__init__.py", line 310\nAssertionError: Torch not compiled with CUDA enabled\n'
+
+
+@pytest.mark.parametrize(
+    ("folder", "interpreter"),
+    [
+        pytest.param(
+            r"E:\Comfy\python_embeded\Lib\site-packages/", r"E:\Comfy\python_embeded\python.exe", id="ComfyUI"
+        ),
+        pytest.param(r"E:\webui\venv\lib\site-packages/", r"E:\webui\venv\Scripts\python.exe", id="venv of Windows"),
+        pytest.param("/srv/webui/venv/lib/python3.11/site-packages/", "/srv/webui/venv/bin/python", id="venv"),
+        pytest.param("/opt/conda/envs/ai/lib/python3.11/site-packages/", "/opt/conda/envs/ai/bin/python", id="conda"),
+        pytest.param("/home/ann/venv/lib/python3.11/site-packages/", "python", id="masked home folder"),
+        pytest.param("/usr/lib/python3/dist-packages/", "python", id="system"),
+    ],
+)
+def test_commands_run_the_interpreter_of_the_report(folder: str, interpreter: str) -> None:
+    finding = first(TRACEBACK.format(folder))
+    assert finding is not None
+    commands = [command for remedy in finding.remedies for command in remedy.commands]
+    assert commands[0].split(" -")[0] == interpreter

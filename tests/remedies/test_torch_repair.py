@@ -276,7 +276,7 @@ class TestRocm:
         assert bool(remedy.commands) is installs
         if installs:
             assert remedy.commands[0] == f"{PIP} uninstall --yes torch torchvision torchaudio"
-            assert f"'torch==2.9.*' --index-url {INDEX}/rocm" in remedy.commands[1]
+            assert f"'torch==2.9.*' torchvision torchaudio --index-url {INDEX}/rocm" in remedy.commands[1]
 
     @pytest.mark.parametrize(
         ("name", "override", "commands"),
