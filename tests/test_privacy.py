@@ -45,6 +45,7 @@ def test_a_machine_without_a_home_directory() -> None:
         "password: hunter22x",
         '"api_key": "a1b2c3d4e5"',
         "--extra-index-url https://me:pw123456@example.org/simple",
+        *(f"gh{kind}_abcdefghijklmnopqrstuvwxyz0123" for kind in "ousr"),
         "AKIAABCDEFGHIJKLMNOP",
     ],
 )

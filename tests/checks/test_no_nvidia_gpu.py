@@ -195,3 +195,10 @@ def test_another_gpu_counts_where_one_is_missed(torch: Torch, available: bool, o
     runtime = TorchRuntime(available=available)
     result = run_check("no-nvidia-gpu", symptoms=(RADEON,), torch=torch, torch_runtime=runtime)
     assert result.outcome is outcome
+
+
+@pytest.mark.parametrize("kind", ["nvrm-no-gpu", "kernel-module-not-inserted"])
+def test_what_the_kernel_module_says_is_a_warning_with_a_look_at_the_bus(kind: str) -> None:
+    said = Symptom(kind=kind, text="No such device", names={"reason": "No such device"})
+    (found,) = run_check("no-nvidia-gpu", symptoms=(said,)).findings
+    assert (found.severity, found.fixes[0]) == (Severity.WARNING, Fix("look-for-gpu-on-bus"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Cupy, Package, PackageVersion, Python, Snapshot, Symptom, TwoEnvironments
+from gpudoctor.model import Contradiction, Cupy, Package, PackageVersion, Python, Snapshot, Symptom, TwoEnvironments
 
 TORCH = Python(packages=(Package(name="torch", version=PackageVersion("2.9.1")),))
 CUPY = Cupy(distributions=(Package(name="cupy-cuda12x", version=PackageVersion("14.2.0"), location="/opt"),))
@@ -52,3 +52,23 @@ def test_two_interpreters_that_are_one() -> None:
 
 def test_a_launcher_of_another_environment() -> None:
     assert concluded(Symptom(kind="python-other-environment-told", text="/usr/bin/torchrun")).launcher
+
+
+OWN = Symptom(kind="python-of-its-own", text="python_embeded\\python.exe", fact="symptoms[0].text")
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "fact", "where", "facts"),
+    [
+        pytest.param((OWN,), "torch.version", "pip", ("contradictions[0].other", "symptoms[0].text"), id="pip's"),
+        pytest.param((OWN,), "torch.version", "line", (), id="of no package list"),
+        pytest.param((OWN,), "driver.version", "pip", (), id="another fact"),
+        pytest.param((), "torch.version", "pip", (), id="no Python of its own"),
+    ],
+)
+def test_a_program_with_its_own_python_beside_another_pytorch(
+    symptoms: tuple[Symptom, ...], fact: str, where: str, facts: tuple[str, ...]
+) -> None:
+    differ = Contradiction(fact=fact, taken="2.9.0+cu128 (line 3)", other=f"2.9.0+cpu ({where} in report.txt)")
+    found = Facts(Snapshot(symptoms=symptoms, contradictions=(differ,))).get("two_environments")
+    assert found.facts == facts

@@ -117,7 +117,6 @@ def test_the_engine_that_started_it(system: System | None, container: Container 
 def test_capabilities_of_the_driver_are_granted_in_both_ways(container: Container | None, first: str) -> None:
     fix = Fix("start-container-with-capabilities", granted="compute,utility")
     commands = [remedy.commands[0] for remedy in made(fix, container=container) if remedy.commands]
-    print(commands)
     assert commands[0].startswith(first)
     assert any("NVIDIA_DRIVER_CAPABILITIES=compute,utility" in command for command in commands)
     assert len(made(fix, container=container)) == 2

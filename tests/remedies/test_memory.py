@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Container, Device, Fix, Remedy, Snapshot, Symptom, System
+from gpudoctor.model import Container, Device, Fix, PackageVersion, Remedy, Snapshot, Symptom, System, Torch
 from gpudoctor.remedies.fixes import remedies_of
 from gpudoctor.remedies.memory import PROGRAMS
 from tests.remedies.made import made
@@ -101,3 +101,18 @@ def test_every_program_has_a_row() -> None:
     for library in PROGRAMS:
         (remedy,) = remedies("make-job-smaller", Symptom(kind="torch-out-of-memory", library=library, text="x"))
         assert "gradient accumulation" not in remedy.summary
+
+
+@pytest.mark.parametrize(
+    ("release", "setting"),
+    [
+        ("2.9.0", "PYTORCH_ALLOC_CONF=expandable_segments:True"),
+        ("2.8.0", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+        ("2.1.0", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+        ("2.0.1", "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"),
+    ],
+)
+def test_the_setting_is_one_that_this_release_reads(release: str, setting: str) -> None:
+    full = Symptom(kind="torch-out-of-memory", library="torch", text="CUDA out of memory. Tried to allocate 1.50 GiB")
+    (remedy,) = remedies("configure-allocator", full, torch=Torch(version=PackageVersion(release)))
+    assert remedy.commands[0] == f"export {setting}"

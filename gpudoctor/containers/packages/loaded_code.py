@@ -47,10 +47,9 @@ class _Imports:
         found: dict[str, str] = {}
         while waiting:
             path = waiting.pop()
-            here = "" if path is None else self._here(path)
-            if path is None or not here or len(found) > MAXIMUM_FILES:
+            if path is None or len(found) > MAXIMUM_FILES:
                 return None
-            found[path] = here
+            found[path] = here = self._here(path)
             try:
                 tree = ast.parse(read_bounded(Path(here), MAXIMUM_FILE_BYTES))
             except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):

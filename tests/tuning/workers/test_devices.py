@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from gpudoctor.model.tuning import Conditions
 from gpudoctor.tuning.workers import devices
 from gpudoctor.tuning.workers.devices import host_memory, timed_one_by_one
 
@@ -89,3 +92,47 @@ def test_a_limit_of_a_control_group(limit: int, found: list[tuple[int, int]], mo
     }
     monkeypatch.setattr(devices, "read_start", lambda path: files.get(path, ""))
     assert list(devices._group_limits()) == found
+
+
+def test_a_processor_without_a_limit_is_never_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "_status_bytes", {"VmRSS": 100 * MIB}.get)
+    host = devices.Host()
+    monkeypatch.setattr(devices, "_status_bytes", {"VmRSS": 900 * MIB}.get)
+    assert not host.is_full()
+    host._limit_bytes = 800 * MIB
+    assert host.is_full()
+    host._limit_bytes = 1600 * MIB
+    assert not host.is_full()
+
+
+class Queue(devices.QueuedGpu):
+    """A GPU whose clock goes on by 2 ms at each step."""
+
+    monitor = None
+
+    def __init__(self) -> None:
+        self.milliseconds = 0.0
+        self.log: list[str] = []
+
+    def new_event(self) -> Any:
+        event = SimpleNamespace(at=None)
+        event.record = lambda: setattr(event, "at", self.milliseconds)
+        return event
+
+    def milliseconds_between(self, before: Any, after: Any) -> float:
+        return float(after.at - before.at)
+
+    def step(self) -> None:
+        self.milliseconds += 2
+        self.log.append("step")
+
+    def synchronize(self) -> None:
+        self.log.append("wait")
+
+
+def test_queued_steps_are_timed_by_events_and_waited_for_once() -> None:
+    queue = Queue()
+    seconds, conditions = queue.time_steps(queue.step, 3, 0.0)
+    assert seconds == [0.002, 0.002, 0.002]
+    assert queue.log == ["step", "step", "step", "wait"]
+    assert (conditions, queue.driver_version()) == (Conditions(), None)

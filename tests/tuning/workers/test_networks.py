@@ -144,3 +144,12 @@ def test_a_torch_without_its_attention_is_told_in_one_line(monkeypatch: pytest.M
     monkeypatch.delattr(functional, "scaled_dot_product_attention")
     with pytest.raises(UsageError, match="the workload transformer needs PyTorch 2.0 or newer, this is "):
         build("transformer")
+
+
+def test_the_feed_forward_network_of_a_layer_is_more_than_one_product() -> None:
+    torch.manual_seed(1)
+    states = torch.randn(1, 4, networks.WIDTH)
+    with torch.no_grad():
+        after_norm = networks.Layer().feed_forward[1:]
+        there, back, at_zero = (after_norm(part) for part in (states, -states, torch.zeros_like(states)))
+    assert not torch.allclose(there + back, 2 * at_zero, atol=1e-3)
