@@ -40,3 +40,8 @@ def test_features_name_the_program_and_the_gpu() -> None:
     found: frozenset[str] = facts("ollama only uses CPU, RTX 3060").call(features)
     assert {"about:ollama", "gpu:nvidia"} <= found
     assert "live" not in found
+
+
+def test_frameworks_are_understood_by_their_versions() -> None:
+    assert "PyTorch 2.9.0+cu128" in facts("PyTorch version: 2.9.0+cu128\n").call(understood)
+    assert not [line for line in facts("RTX 3060\n").call(understood) if "PyTorch" in line or "CuPy" in line]
