@@ -48,7 +48,10 @@ def torch_kernels(
     """Return for which GPUs the build has machine code: as read from it, else as the table knows its release."""
     own = tuple(found for found in symptoms or () if not found.fact.startswith("cupy_runtime"))
     complaint = first(of_kind(own, *COMPLAINTS))
-    failed = first(of_kind(own, *FAILED)) if origin.is_report else None
+    said = tuple(
+        found for found in own if origin.is_report or found.fact.startswith("reports")
+    )  # a probe ended with it
+    failed = first(of_kind(said, *FAILED))
     refused = nvrtc.refused if nvrtc.refused in own else None
     gpus = _gpus(torch_devices, gpu, own) or (_on_bus(system) if origin.is_report else ())
     gpus = gpus or (nvrtc.named_gpus if refused else ())

@@ -38,7 +38,7 @@ _SOLVED_ROW = re.compile(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD}
 _CHANGED = re.compile(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)")
 _CHANGED_NAME = re.compile(rf"^\s+({_CONDA_NAME}):?\s")
 _OBJECT = re.compile(r"\{[^{}]{20,900}\}")
-_LIST = re.compile(r"[Pp]ackages in environment(?: at)?:? \"?([^\s\":]{2,200})")
+_LIST = re.compile(r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)")
 _COLUMNS = re.compile(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?")
 _COMMAND = re.compile(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})")
 _ASKED = re.compile(

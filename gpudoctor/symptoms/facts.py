@@ -92,3 +92,6 @@ def _texts(snapshot: Snapshot) -> Iterator[tuple[str, str | None]]:
         yield "driver.cuda_init_error", driver.cuda_init_error if driver.cuda_init_code is None else None
         for number, line in enumerate(driver.kernel_messages or ()):
             yield f"driver.kernel_messages[{number}]", line
+    for number, report in enumerate(snapshot.reports):
+        if report.state == "failed":
+            yield f"reports[{number}].detail", report.detail.partition("\n")[0]

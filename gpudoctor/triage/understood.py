@@ -11,6 +11,7 @@ from gpudoctor.symptoms.tables import row_of
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
+MERE_WORDS = ("asks-failure", "asks-words")  # that a person writes shows that something is wrong, not what
 
 
 def understood(
@@ -23,13 +24,14 @@ def understood(
     symptoms: tuple[Symptom, ...] | None,
 ) -> tuple[str, ...]:
     """Return what is known of the machine, and what it complains about."""
-    return (
+    found = (
         *_system(system, place),
         *_gpu(gpu, symptoms),
         *((f"NVIDIA {driver.label}",) if driver is not None and driver.version else ()),
         *_frameworks(pytorch, cupy),
         *_said(symptoms),
     )
+    return tuple(dict.fromkeys(found))
 
 
 def _system(system: System | None, place: Place) -> Iterator[str]:
@@ -64,7 +66,8 @@ def _said(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
         row = row_of(symptom.kind)
         if row is not None:
             yield row.says
-    for symptom in with_role(symptoms, "failure")[:MOST_FAILURES]:
+    failures = [symptom for symptom in with_role(symptoms, "failure") if symptom.kind not in MERE_WORDS]
+    for symptom in failures[:MOST_FAILURES]:
         row = row_of(symptom.kind)
         says = row.says if row is not None else "an error that gpudoctor does not know"
         yield f'{says}: "{symptom.text[:LONGEST_QUOTE]}"'

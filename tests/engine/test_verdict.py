@@ -129,11 +129,15 @@ def test_a_selection_is_healthy_if_it_passed(ids: tuple[str, ...], verdict: str)
     assert all("nothing else was checked" in sentence for sentence in report.proof)
 
 
-def test_a_selected_check_that_could_not_answer_is_no_proof() -> None:
+def test_a_selected_check_that_could_not_answer_needs_proof_from_elsewhere() -> None:
     checks = selected("driver-too-old", "gpu-throttled")
     assert live(HEALTHY, Policy(selected=True), checks).verdict == "healthy"
-    report = live(replace(HEALTHY, devices=None), Policy(selected=True), checks)
-    assert (report.passed, report.verdict) == (("driver-too-old",), "unknown")
+    silent = replace(HEALTHY, devices=None)
+    report = live(silent, Policy(selected=True), checks)
+    assert (report.passed, report.verdict) == (("driver-too-old",), "healthy")
+    assert "computed correctly" in report.proof[0]
+    report = live(replace(silent, torch_runtime=None, cupy_runtime=None), Policy(selected=True), checks)
+    assert report.verdict == "unknown"
 
 
 def test_an_ignored_check_need_not_pass() -> None:

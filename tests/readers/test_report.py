@@ -141,3 +141,17 @@ def test_one_such_text_among_others_is_named() -> None:
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="/no/such/file: No such file or directory"):
         read_files(["/no/such/file"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.cuda.is_available() True, then python dies with Illegal instruction",
+        "How can I get torch.cuda.is_available() True? RTX 3060",
+        ">>> torch.cuda.is_available()\nTrue\n40 min per epoch, GPU at 1%, all CPU cores busy",
+        "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')] and model.fit kills the kernel",
+    ],
+)
+def test_a_story_around_a_true_is_no_proof(text: str) -> None:
+    report = run_checks(load_checks(), read_texts([("x.txt", text.encode())]))
+    assert report.verdict != "healthy"

@@ -161,7 +161,6 @@ def test_nothing_is_wrong(text: str) -> None:
         pytest.param(
             "PyTorch version: 2.5.1+cu124\nIs CUDA available: False\nNvidia driver version: No CUDA", id="no wish"
         ),
-        pytest.param("FP16 is not supported on CPU; using FP32 instead", id="a CPU build at work"),
         pytest.param(
             "conda install pytorch cpuonly -c pytorch\ninstalls the CPU version of PyTorch", id="as was asked"
         ),
