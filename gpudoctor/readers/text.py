@@ -67,5 +67,5 @@ def _bounded(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 def _noise(text: str) -> float:
     sample = text[:65536]
-    noise = sum(character < " " and character not in "\t\n\r\f\x1b\b" for character in sample)
+    noise = sum(character < " " and character not in "\a\t\n\r\f\x1b\b" for character in sample)
     return noise / max(len(sample), 1)
