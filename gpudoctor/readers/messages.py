@@ -19,6 +19,7 @@ LINES_OF_AN_ERROR = 12
 _LISTS_OF_WORDS = {"architectures"}
 
 UNKNOWN = "unknown-error"
+WORDS = "asks-"
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exception|Exit)(?:: .{1,2000})?$")
 
@@ -26,10 +27,11 @@ _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exceptio
 def read(text: Text) -> Facts:
     """Return the symptoms in `text`, and the facts that they give."""
     found = recognise(text.flat, source=text.name)
-    known = tuple(symptom for _, symptom in found)
+    messages = [item for item in found if not item.row.id.startswith(WORDS)]  # mere words explain no error
+    unknown = _unknown_error(text, [item.row for item in messages], [item.symptom for item in messages])
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
-        "symptoms": (*known, *_unknown_error(text, [row for row, _ in found], known)),
+        "symptoms": (*(symptom for _, symptom in found), *unknown),
     }
 
 
