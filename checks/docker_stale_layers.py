@@ -1,7 +1,5 @@
 """Images and containers, compared with the files that they should have."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Every function works in scripts, threads and notebooks: it prints nothing, and e
 process of its own, so that a library that hangs or crashes takes nothing with it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping

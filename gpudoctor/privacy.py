@@ -1,7 +1,5 @@
 """What leaves the machine in a snapshot names no person, no host and no device, and holds no secret."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol

@@ -4,8 +4,6 @@ A worker runs one module of this package in a session of its own. Its environmen
 requests on its standard input and answers on its standard output, a line of JSON each: `worker.py` is its side of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """For tests of checks, those of plugins too: run one check on facts written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

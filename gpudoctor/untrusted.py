@@ -1,7 +1,5 @@
 """Texts that another program wrote, made fit to be read, shown and kept."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`gpudoctor list` and `gpudoctor explain`."""
 
-from __future__ import annotations
-
 import os
 import sys
 

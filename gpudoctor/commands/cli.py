@@ -1,7 +1,5 @@
 """The command line: which command it is, and how a run ends. What the commands do stands in commands/."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

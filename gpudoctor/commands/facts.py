@@ -1,7 +1,5 @@
 """`gpudoctor snapshot`, `gpudoctor diff` and `gpudoctor record`: facts, kept."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """Help that reads like a manual page: after the options the exit statuses, and examples to copy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

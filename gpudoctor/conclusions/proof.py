@@ -1,7 +1,5 @@
 """What shows that the GPU works: without it a machine is not called healthy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpudoctor.data.numerics import is_right

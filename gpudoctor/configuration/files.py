@@ -1,7 +1,5 @@
 """The files in which a configuration may stand, and where in them something is: for messages."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

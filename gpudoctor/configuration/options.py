@@ -3,8 +3,6 @@
 The first found counts, going up from the working directory; in one folder in that order. Nothing is joined.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field

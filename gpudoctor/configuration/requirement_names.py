@@ -1,7 +1,5 @@
 """What can be required of a machine: the one table of the names, what each means, and which facts it reads."""
 
-from __future__ import annotations
-
 from gpudoctor.model.record import record
 
 

@@ -1,7 +1,5 @@
 """`NAME OP VALUE` or a bare name, read from text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

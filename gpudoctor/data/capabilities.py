@@ -1,7 +1,5 @@
 """Compute capabilities: what runs on them, what they can do, and how long they are supported."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Mapping

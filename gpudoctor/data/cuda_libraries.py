@@ -1,7 +1,5 @@
 """CUDA's libraries, by the names of their files, and the host compilers that its toolkits accept."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Environment variables that change how GPUs are found and used, and those that cost something while they are set."""
 
-from __future__ import annotations
-
 import functools
 
 from gpudoctor.data.tables import load_table, records

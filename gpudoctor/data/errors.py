@@ -1,7 +1,5 @@
 """Xid errors of the driver."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Compute capabilities of products, for reports of machines whose driver did not answer."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

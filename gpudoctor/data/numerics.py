@@ -1,7 +1,5 @@
 """How exact the products of the worker torch_runtime must be."""
 
-from __future__ import annotations
-
 import math
 
 from gpudoctor.model import PrecisionResult

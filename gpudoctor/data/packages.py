@@ -1,7 +1,5 @@
 """Packages around CUDA: those with compiled extensions, those that install one module, and the wheels of CuPy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Peak rates of devices, to say what share of them a program reaches."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The ROCm builds of PyTorch."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.data.tables import load_table, records

@@ -1,7 +1,5 @@
 """The tables as they lie beside this file: JSON, read once, on first use."""
 
-from __future__ import annotations
-
 import functools
 import os.path
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The CUDA builds of PyTorch: which exist, for which devices, Pythons and platforms, and what belongs to them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

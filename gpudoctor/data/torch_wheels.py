@@ -1,7 +1,5 @@
 """Which wheels of PyTorch exist: by release, variant, Python version and platform."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gpudoctor.data.rocm import rocm_builds

@@ -1,7 +1,5 @@
 """The catalog of checks: gpudoctor's own and those of plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules

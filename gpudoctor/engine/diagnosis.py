@@ -1,7 +1,5 @@
 """Findings in, the same findings out: root cause first, what it explains after it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The options of a run joined with the configuration of its folder. The command line wins."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import fields, replace
 

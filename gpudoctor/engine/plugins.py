@@ -4,8 +4,6 @@ Installed packages name a module in the entry-point group `gpudoctor.checks`. Im
 more than the command line itself, so the lists of entry points are looked through here.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

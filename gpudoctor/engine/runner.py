@@ -1,7 +1,5 @@
 """Checks and a snapshot in, a report out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which checks to run: ids and families named by the user."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from gpudoctor.errors import UsageError

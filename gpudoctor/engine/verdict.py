@@ -1,7 +1,5 @@
 """Whether a run proves that the machine works, and what to do next if it neither proves that nor finds a fault."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from gpudoctor.conclusions import Facts

@@ -1,7 +1,5 @@
 """Model values to JSON and back, driven by the types of their fields."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import types

@@ -1,7 +1,5 @@
 """The result of a whole run."""
 
-from __future__ import annotations
-
 from gpudoctor.model.finding import CheckResult, Finding, Outcome, Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.snapshot import Snapshot

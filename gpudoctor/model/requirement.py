@@ -1,7 +1,5 @@
 """What a user asks of a machine, and whether it is met."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -4,8 +4,6 @@
 Why a whole section is unknown stands in its `ProbeReport`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from typing import Annotated, Any

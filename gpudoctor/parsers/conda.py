@@ -4,8 +4,6 @@ An environment.yml is read line by line and not as YAML, which would need anothe
 and documents, a list under "dependencies:" with one list under "- pip:" in it, is all that is understood.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Source: https://docs.docker.com/reference/api/engine/ (SystemInfo, ContainerInspect, ImageInspect).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Shared libraries: the loader's cache as `ldconfig -p` prints it, and the names of CUDA's."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.model import SharedLibrary

@@ -3,8 +3,6 @@
 Each parser of a file raises `ValueError` for another text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ A field of the profile is the variable GPUDOCTOR_<FIELD>. Values hold only chara
 compose, systemd and a shell read the same way, without quotes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 A line that cannot be read is passed over, and so is one whose marker is for another platform.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Mapping

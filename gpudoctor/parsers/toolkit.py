@@ -1,7 +1,5 @@
 """What a CUDA toolkit and the host compiler say of their versions. Each parser raises `ValueError` for another text."""
 
-from __future__ import annotations
-
 import json
 import re
 

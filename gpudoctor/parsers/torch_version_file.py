@@ -1,7 +1,5 @@
 """The file torch/version.py, read as text: it is never executed."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 

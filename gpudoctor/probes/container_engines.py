@@ -1,7 +1,5 @@
 """The container engines on this machine and whether they know the NVIDIA runtime, as files tell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

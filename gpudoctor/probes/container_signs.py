@@ -1,7 +1,5 @@
 """The signs by which a program knows that it runs in a container, and in one of which engine."""
 
-from __future__ import annotations
-
 import re
 
 from gpudoctor.probes.reading import Facts, file_text, listed, value

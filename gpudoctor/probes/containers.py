@@ -1,7 +1,5 @@
 """Images, containers and services seen from outside: those asked for, or those of the working directory's project."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """CuPy as it lies on disk: its distributions, what they are for, and the NVRTC at hand. It is not imported."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

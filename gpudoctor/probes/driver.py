@@ -1,7 +1,5 @@
 """The driver as libcuda and the kernel log tell of it, and put together from everything that does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace

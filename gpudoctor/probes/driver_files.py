@@ -1,7 +1,5 @@
 """The NVIDIA driver as files tell of it: libraries, kernel modules, device nodes, fabric manager."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from typing import Any

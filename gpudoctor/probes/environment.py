@@ -1,7 +1,5 @@
 """The environment variables that bear on GPUs, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from gpudoctor.data.environment_variables import environment_variables

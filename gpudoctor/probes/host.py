@@ -1,7 +1,5 @@
 """Where facts come from: questions put to a machine, and the answers that came back."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field

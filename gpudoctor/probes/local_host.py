@@ -1,7 +1,5 @@
 """The machine that gpudoctor runs on."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

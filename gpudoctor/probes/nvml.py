@@ -1,7 +1,5 @@
 """The devices and the driver as NVML tells of them; `nvidia-smi` where NVML gives no list of devices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

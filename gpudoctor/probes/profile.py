@@ -1,7 +1,5 @@
 """The env profile in the working directory, of which only gpudoctor's own lines are read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the project in the working directory asks for. Only this folder is read, not those above it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The Python environment that is diagnosed: which it is, what manages it, and what is installed in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

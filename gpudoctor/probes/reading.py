@@ -1,7 +1,5 @@
 """Look things up in the answer of the worker read_host."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any

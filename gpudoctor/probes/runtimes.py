@@ -1,7 +1,5 @@
 """PyTorch and CuPy, each imported in a process of its own under the interpreter that is diagnosed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ask a host everything at the same time, and put the sections together."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple

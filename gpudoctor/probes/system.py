@@ -1,7 +1,5 @@
 """The operating system: what it is, what it runs in, its limits, and the GPUs on its PCI bus."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CUDA toolkits, the host compiler, and the CUDA libraries that the loader finds outside of wheels."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """PyTorch as it lies on disk: which build, for what, and whether it is whole. It is not imported."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The report of `python -m torch.utils.collect_env`, of every layout since 2018, and vLLM's collect_env.py."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

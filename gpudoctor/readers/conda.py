@@ -1,7 +1,5 @@
 """What conda, mamba and micromamba print: lists of packages and `conda info`; and environment files."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How a container was started: the command line, the image, and the variables that it was given."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

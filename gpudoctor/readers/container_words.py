@@ -1,7 +1,5 @@
 """Words and manifests by which a report tells that its programs run in a container."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

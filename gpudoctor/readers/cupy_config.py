@@ -1,7 +1,5 @@
 """What cupy.show_config() prints, of CuPy 5 and newer: the CUDA that it was built with, runs on and calls."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What Docker and NVIDIA's container tools print, and the files that configure them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The report of DeepSpeed's `ds_report`: "torch cuda version ............... 11.7"."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

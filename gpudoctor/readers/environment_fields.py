@@ -1,7 +1,5 @@
 """The values in reports of an environment: versions, answers, names of GPUs. What cannot be right is unknown."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Lists of the environment as Hugging Face's libraries print them: "- PyTorch version (GPU?): 2.5.1+cu124 (True)"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Tables of the environment that frameworks print: OpenMMLab's, Detectron2's, Ultralytics', Lightning's and JAX's."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

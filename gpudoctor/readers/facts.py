@@ -1,7 +1,5 @@
 """What readers give: for each section of the snapshot, a record of which only what the text tells is known."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import replace

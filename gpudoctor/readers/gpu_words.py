@@ -1,7 +1,5 @@
 """GPUs as people write of them: "RTX 2060 Super", "2080 ti", "A100", "Radeon 5700XT"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

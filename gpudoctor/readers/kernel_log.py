@@ -1,7 +1,5 @@
 """Lines of the kernel log, by dmesg or journalctl, that are about an NVIDIA GPU."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

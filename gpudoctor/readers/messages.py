@@ -1,7 +1,5 @@
 """Failure messages in a text: which they are, what they name, and the facts that follow from them."""
 
-from __future__ import annotations
-
 import functools
 import re
 import typing

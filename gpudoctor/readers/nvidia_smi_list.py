@@ -1,7 +1,5 @@
 """Lists of GPUs: `nvidia-smi -L`, the matrix of `topo -m`, the rows of `--query-gpu=...`, and `gpustat`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The table that `nvidia-smi` prints, of every width since R331, however the paste has broken its lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

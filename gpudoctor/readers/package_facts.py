@@ -1,7 +1,5 @@
 """What a list of installed packages tells of the Python environment, PyTorch and CuPy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """GPUs that `lspci`, `lshw` and `ubuntu-drivers` list."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Lists of Python packages that pip, uv and Poetry print, and what pip says while it installs."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

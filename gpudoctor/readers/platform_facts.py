@@ -1,7 +1,5 @@
 """The names by which reports call an operating system: Python's platform string, and the name of a distribution."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What people write in words: the system, the GPU and the versions they have. The least reliable of all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a Python session shows of PyTorch and CuPy: an expression, and its value on a line after it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Pasted texts in, a snapshot of the machine that they tell of out."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Commands that somebody typed, and what they answered."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What commands say of the operating system, its kernel modules, compilers and Python."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A pasted text made readable: what the web, the terminal and the mail put around it is taken off."""
 
-from __future__ import annotations
-
 import itertools
 from typing import NamedTuple
 

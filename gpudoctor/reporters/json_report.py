@@ -1,7 +1,5 @@
 """The report as JSON: schema gpudoctor/report/1."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report as a person reads it in a terminal: the verdict, what to fix in which order, and what was not checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import count
 

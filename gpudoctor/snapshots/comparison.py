@@ -1,7 +1,5 @@
 """Two snapshots: which facts differ, and which findings come and go."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A saved snapshot, or a report with one in it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Failure messages and error codes: the tables, the one matcher, and how checks look symptoms up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from gpudoctor.model import Symptom

@@ -1,7 +1,5 @@
 """Symptoms that are the whole answer: their rows name the check, the summary and the fix, and this renders them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

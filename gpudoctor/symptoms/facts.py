@@ -1,7 +1,5 @@
 """Symptoms in the facts of a snapshot: what libraries, drivers and kernels said, and the codes they returned."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The one matcher of failure messages: a text in, the symptoms in it out."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Messages with which programs fail: by what they are known, what they name, and which facts they give."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -1,7 +1,5 @@
 """Whether the matcher can have made a saved symptom: anybody may have written any line of a snapshot file."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What is known of a machine, in words by which next steps and possible causes are chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data import capability_of

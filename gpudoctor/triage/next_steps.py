@@ -1,7 +1,5 @@
 """The commands that show what is not known yet: at most two, that this person can run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

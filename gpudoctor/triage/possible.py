@@ -1,7 +1,5 @@
 """The causes that fit what is known, most frequent first."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """What was understood of a machine, and what is missing for a verdict, in words for a person."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from gpudoctor.model import Cupy, Device, Driver, Gpu, Place, Pytorch, Symptom, System
