@@ -239,6 +239,19 @@ def test_a_pasted_report_is_diagnosed(tmp_path: Path) -> None:
     assert "(messages in log.txt)" in done.stdout
 
 
+@pytest.mark.parametrize("color", [[], ["--no-color"]])
+def test_quiet_verbose_and_no_color(color: list[str], tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OLD_DRIVER)
+    forced = {"NO_COLOR": "", "FORCE_COLOR": "1"}
+    quiet = gpudoctor("check", "--from", "log.txt", "-q", *color, folder=tmp_path, **forced)
+    assert quiet.stdout == ("1 error: driver-too-old\n" if color else "\x1b[31m1 error\x1b[0m: driver-too-old\n")
+    verbose = gpudoctor("check", "--from", "log.txt", "-v", *color, folder=tmp_path, **forced)
+    assert ("\x1b" in verbose.stdout) is (color == [])
+    assert "[driver.cuda_version]" in verbose.stdout
+    assert "\nnot applicable " in verbose.stdout
+    assert (quiet.returncode, verbose.returncode) == (1, 1)
+
+
 def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "gpudoctor", "check", "--from", "-", "--format", "json"],
