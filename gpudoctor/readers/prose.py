@@ -158,13 +158,6 @@ _GCC = re.compile(
 _MAC_FOLDER = re.compile(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/")
 _FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
 _SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
-# The environment that a traceback or a prompt shows: of ComfyUI's portable build, of conda, or a venv.
-_ENVIRONMENT = re.compile(
-    r"(?<![\w\\/.])((?:[A-Za-z]:\\|/)(?:[^\\/\"'<>|:*?\s]{1,60}[\\/]){0,8}?"
-    r"(?:python_embedd?ed|\.?venv|(?:envs|conda\d?|miniconda\d?|anaconda\d?|miniforge\d?)[\\/]envs[\\/][\w.-]{1,40}"
-    r"|envs[\\/][\w.-]{1,40}))[\\/](?:Lib|lib/python3\.\d{1,2}|Scripts|bin|python\.exe)\b",
-    re.IGNORECASE,
-)
 _UNAVAILABLE = re.compile(
     r"\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
     r"(?:always |still )?[`'\"]?(false|true)\b",
@@ -314,16 +307,3 @@ def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
     pythons = {f"{match[1]}.{match[2]}" for match in _SITE.finditer(text.flat)}
     if len(pythons) == 1:
         yield {"python": Python(version=PackageVersion(pythons.pop()))}
-    roots = {match[1] for match in _ENVIRONMENT.finditer(text.raw[:LONGEST_SEARCHED])}
-    # A home folder whose name is masked is no path of the user's machine.
-    if len({root.lower() for root in roots}) == 1 and not re.search(
-        r"(?i)[\\/]+(?:home|users)[\\/]+user[\\/]", str(roots)
-    ):
-        yield {"python": Python(executable=_interpreter(roots.pop()))}
-
-
-def _interpreter(root: str) -> str:
-    """Return the interpreter of an environment by its folder: only a venv of Windows has it in Scripts."""
-    if root[0] == "/":
-        return f"{root}/bin/python"
-    return rf"{root}\Scripts\python.exe" if root.lower().endswith("venv") else rf"{root}\python.exe"

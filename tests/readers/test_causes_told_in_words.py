@@ -119,8 +119,8 @@ TRACEBACK = 'File "{}torch/cuda/__init__.py", line 310\nAssertionError: Torch no
         pytest.param(r"E:\webui\venv\lib\site-packages/", r"E:\webui\venv\Scripts\python.exe", id="venv of Windows"),
         pytest.param("/srv/webui/venv/lib/python3.11/site-packages/", "/srv/webui/venv/bin/python", id="venv"),
         pytest.param("/opt/conda/envs/ai/lib/python3.11/site-packages/", "/opt/conda/envs/ai/bin/python", id="conda"),
-        pytest.param("/home/ann/venv/lib/python3.11/site-packages/", "python", id="masked home folder"),
-        pytest.param("/usr/lib/python3/dist-packages/", "python", id="system"),
+        pytest.param("/home/ann/venv/lib/python3.11/site-packages/", "~/venv/bin/python", id="masked home folder"),
+        pytest.param("/usr/lib/python3/dist-packages/", "python3", id="system"),
     ],
 )
 def test_commands_run_the_interpreter_of_the_report(folder: str, interpreter: str) -> None:
