@@ -100,9 +100,9 @@ def reinstall_torch(*, python: Python | None, system: System | None, pytorch: Py
 
 def _companions(python: Python | None, origin: Origin | None) -> dict[str, Package | None]:
     """Return the companions to install with PyTorch: those installed; of a report both, which it need not list."""
-    packages = (python.packages if python is not None else None) or ()
-    listed: dict[str, Package | None] = {package.name: package for package in packages if package.name in COMPANIONS}
-    return {**dict.fromkeys(COMPANIONS), **listed} if origin is not None and origin.is_report else listed
+    packages = {package.name: package for package in (python.packages if python is not None else None) or ()}
+    needed = COMPANIONS if origin is not None and origin.is_report else [c for c in COMPANIONS if c in packages]
+    return {name: packages.get(name) for name in needed}
 
 
 def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[str, Package | None]) -> Iterator[str]:
