@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.data.tables import load_table
 from gpudoctor.model import (
     Container,
     CudaVersion,
@@ -25,23 +26,6 @@ from gpudoctor.readers.text import Text
 MOST_LINES = 4000  # a longer text is a log
 
 _MARK = r"[\"'*_`]{0,3}"
-# Name, words of which one stands in each of its spellings, and the spellings.
-_DISTRIBUTIONS = (
-    ("ubuntu", ("ubuntu",), r"Ubuntu(?: Linux| Server| Desktop)?[ -]?v?(\d{2}\.\d{2})?"),
-    ("debian", ("debian",), r"Debian(?: GNU/Linux)?[ -]?(\d{1,2})?"),
-    ("fedora", ("fedora",), r"Fedora(?: Linux| Workstation)?[ -]?(\d{2})?"),
-    ("centos", ("centos",), r"CentOS(?: Linux| Stream)?[ -]?(?:release )?(\d)?"),
-    ("rhel", ("red", "rhel"), r"(?:Red ?Hat Enterprise Linux(?: Server)?|RHEL)[ -]?(?:release )?(\d(?:\.\d{1,2})?)?"),
-    ("rocky", ("rocky",), r"Rocky(?: ?Linux)?[ -]?(\d(?:\.\d{1,2})?)?"),
-    ("almalinux", ("alma",), r"Alma ?Linux[ -]?(\d(?:\.\d{1,2})?)?"),
-    ("arch", ("arch",), r"(?:Arch(?: ?Linux)|archlinux)()"),
-    ("manjaro", ("manjaro",), r"Manjaro()"),
-    ("opensuse-leap", ("opensuse",), r"openSUSE(?: Leap)?[ -]?(\d{2}\.\d)?"),
-    ("linuxmint", ("mint",), r"Linux ?Mint[ -]?(\d{2}(?:\.\d)?)?"),
-    ("pop", ("pop",), r"Pop!?_?OS[ -]?(\d{2}\.\d{2})?"),
-    ("nixos", ("nixos",), r"NixOS[ -]?(\d{2}\.\d{2})?"),
-    ("amzn", ("amazon",), r"Amazon Linux[ -]?(\d{1,4})?"),
-)
 # What each of the expressions below needs, looked for first: most lines of a long report have none of it.
 _TOPICS = (
     *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
@@ -215,10 +199,11 @@ def _labelled_os(line: str, pattern: str) -> bool:
 def _distribution(text: str) -> tuple[str | None, str | None]:
     found: dict[str, str] = {}
     lowered = text.lower()
-    for name, words, pattern in _DISTRIBUTIONS:
-        if not any(word in lowered for word in words):
+    for row in load_table("distributions")["distributions"]:
+        if not any(word in lowered for word in row.get("words", ())):
             continue
-        whole = rf"(?<![\w/:.-]){pattern}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)"
+        name, said = row["id"], row["said"]
+        whole = rf"(?<![\w/:.-]){said}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)"
         for match in re.finditer(whole, text, re.IGNORECASE | re.MULTILINE):
             found[name] = found.get(name) or match[1] or ""
     if len(found) != 1:
