@@ -4,7 +4,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -40,45 +40,52 @@ def from_json(kind: type[T], data: Any, where: str = "") -> T:
     Raises:
         ValueError: the data does not fit; the message names the place.
     """
-    return typing.cast("T", _read(kind, data, where or kind.__name__))
+    return typing.cast("T", _reader(typing.cast("type", kind))(data, where or kind.__name__))
 
 
 @cache
-def _field_types(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def _read(kind: Any, data: Any, where: str) -> Any:
-    origin = typing.get_origin(kind)
+def _reader(kind: Any) -> Callable[[Any, str], Any]:
+    """Return what reads a value of this kind, given the value and its place: each type is taken apart once."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
-        return data
+        return lambda data, _: data
     if origin in (types.UnionType, typing.Union):
-        choices = [choice for choice in typing.get_args(kind) if choice is not type(None)]
-        return None if data is None else _read(choices[0], data, where)
+        known = _reader(next(choice for choice in arguments if choice is not type(None)))
+        return lambda data, where: None if data is None else known(data, where)
     if origin is tuple:
-        _expect(data, list, where)
-        item = typing.get_args(kind)[0]
-        return tuple(_read(item, entry, f"{where}[{n}]") for n, entry in enumerate(data))
+        item = _reader(arguments[0])
+        return lambda data, where: tuple(
+            item(entry, f"{where}[{n}]") for n, entry in enumerate(_expect(data, list, where))
+        )
     if origin is not None and issubclass(origin, Mapping):
-        _expect(data, dict, where)
-        item = typing.get_args(kind)[1]
-        return {str(key): _read(item, entry, f"{where}.{key}") for key, entry in data.items()}
+        item = _reader(arguments[1])
+        return lambda data, where: {
+            str(key): item(entry, f"{where}.{key}") for key, entry in _expect(data, dict, where).items()
+        }
     if kind is PackageVersion:
-        return PackageVersion(_expect(data, str, where))
+        return lambda data, where: PackageVersion(_expect(data, str, where))
     if kind in _VERSIONS:
-        return _parse(kind, _expect(data, str, where), where)
+        return lambda data, where: _parse(kind, _expect(data, str, where), where)
     if dataclasses.is_dataclass(kind):
-        return _read_dataclass(typing.cast("type", kind), _expect(data, dict, where), where)
-    if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
-    if kind is float and data in NOT_FINITE:
-        return float(data)
-    return _expect(data, kind, where)
+        return lambda data, where: _read_dataclass(typing.cast("type", kind), _expect(data, dict, where), where)
+    if kind is float:
+        return _read_float
+    return lambda data, where: _expect(data, kind, where)
+
+
+def _read_float(data: Any, where: str) -> float:
+    number = data in NOT_FINITE or (isinstance(data, int) and not isinstance(data, bool))
+    return float(data) if number else _expect(data, float, where)
+
+
+@cache
+def _field_readers(kind: type) -> dict[str, Callable[[Any, str], Any]]:
+    return {name: _reader(hint) for name, hint in typing.get_type_hints(kind).items()}
 
 
 def _read_dataclass(kind: type, data: dict[str, Any], where: str) -> Any:
-    hints = _field_types(kind)
-    known = {name: _read(hints[name], item, f"{where}.{name}") for name, item in data.items() if name in hints}
+    readers = _field_readers(kind)
+    known = {name: readers[name](item, f"{where}.{name}") for name, item in data.items() if name in readers}
     try:
         return kind(**known)
     except TypeError as error:

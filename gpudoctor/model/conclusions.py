@@ -1,5 +1,7 @@
 """The sections that nobody read: each is concluded from the facts and symptoms by gpudoctor/conclusions/<name>.py."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import field

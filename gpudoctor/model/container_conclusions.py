@@ -1,5 +1,7 @@
 """What is concluded of containers and images: of the one that the facts are of, and of those seen from outside."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """The facts about containers seen from outside: how each is, or would be, started. `None` means unknown, never none."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated

@@ -1,5 +1,7 @@
 """What is concluded of CUDA's libraries and of CuPy: for which CUDA they are, with which NumPy and compiler."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """What a check answers: findings with evidence and remedies, and the result of a whole run."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import Enum, IntEnum
@@ -103,23 +105,23 @@ class Finding:
     @classmethod
     def of(
         cls, severity: Severity, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any
-    ) -> "Finding":
+    ) -> Finding:
         """Return a finding with this severity. fixes: None stands for one that does not apply."""
         applicable = tuple(fix for fix in fixes if fix is not None)
         return cls(severity=severity, summary=summary, subject=subject, facts=tuple(facts), fixes=applicable, **more)
 
     @classmethod
-    def error(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> "Finding":
+    def error(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
         """Return a finding that says what does not work."""
         return cls.of(Severity.ERROR, subject, summary, facts, *fixes, **more)
 
     @classmethod
-    def warning(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> "Finding":
+    def warning(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
         """Return a finding that says what may not work, or works badly."""
         return cls.of(Severity.WARNING, subject, summary, facts, *fixes, **more)
 
     @classmethod
-    def advice(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> "Finding":
+    def advice(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
         """Return a finding that does not change the verdict."""
         return cls.of(Severity.INFO, subject, summary, facts, *fixes, **more)
 

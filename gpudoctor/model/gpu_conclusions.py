@@ -1,5 +1,7 @@
 """What is concluded of GPUs: their driver, their faults and memory, and which of them a program sees."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from typing import Annotated

@@ -1,5 +1,7 @@
 """The facts about images beside the project that they are built from. `None` means unknown, never none."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 from gpudoctor.model.record import Fact, record

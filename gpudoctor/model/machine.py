@@ -1,5 +1,7 @@
 """The facts about the machine: its system, the NVIDIA driver and the devices. `None` means unknown, never none."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from typing import Annotated

@@ -1,5 +1,7 @@
 """The env profile: what tuning found, in the form in which programs take it up, and whether it fits a machine."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field

@@ -4,6 +4,8 @@
 Why a whole section is unknown stands in its `ProbeReport`.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import re
 from typing import Annotated, Any

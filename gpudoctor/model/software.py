@@ -3,6 +3,8 @@
 `None` means unknown, never none.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field

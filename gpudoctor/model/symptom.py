@@ -1,5 +1,7 @@
 """What a text shows: a failure message or an error code, and where a pasted report contradicts itself."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated

@@ -1,5 +1,7 @@
 """What is concluded of PyTorch: its devices, kernels, precision, extensions, allocator, and what pip looked for."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
