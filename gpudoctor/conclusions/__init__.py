@@ -51,6 +51,12 @@ def conclude(name: str) -> Callable[..., Any]:
     return function
 
 
+def load_conclusions() -> None:
+    """Import what concludes each section, for a run that waits for its machine meanwhile."""
+    for name in CONCLUSIONS:
+        conclude(name)
+
+
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the parameters of `function`."""
     code = function.__code__

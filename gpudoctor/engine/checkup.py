@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from gpudoctor.conclusions import load_conclusions
 from gpudoctor.conclusions import sections_of as sections_read
 from gpudoctor.configuration.requirements import UNMET, sections_of
 from gpudoctor.engine.verdict import Policy
@@ -95,6 +96,7 @@ def _check_all(host: Host, rules: Rules) -> Report:
     from gpudoctor.engine.runner import run_checks
 
     checks = load_checks(rules.folder)
+    load_conclusions()
     return run_checks(checks, wait(), None, rules.requirements, rules.severities, Policy(gpu=rules.gpu))
 
 

@@ -12,7 +12,6 @@ from gpudoctor.probes import (
     cupy_build,
     driver,
     driver_files,
-    environment,
     nvml,
     profile,
     project,
@@ -23,7 +22,6 @@ from gpudoctor.probes import (
     torch_build,
 )
 from gpudoctor.probes.host import DRIVER, READING, Answer, Host, ProbeContext, Question
-from gpudoctor.symptoms.facts import with_symptoms
 
 
 class Part(NamedTuple):
@@ -83,6 +81,9 @@ def begin_snapshot(host: Host, sections: Collection[str] = SECTIONS) -> Callable
 
 def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
     """Return the snapshot that the answers give. An answer that cannot be read is a failed probe, no exception."""
+    from gpudoctor.probes import environment  # their tables are not needed to ask
+    from gpudoctor.symptoms.facts import with_symptoms
+
     values: dict[str, list[Any]] = {}
     reports: list[ProbeReport] = []
     for part in PARTS:
@@ -117,6 +118,7 @@ def _all_questions(setting: ProbeContext) -> Iterator[Question]:
     if request is not None:
         yield Question(name="images", worker="docker_images", arguments=request)
         yield Question(name="containers", worker="container_facts", arguments=request)
+    yield Question(name="kernel-log", worker="read_kernel_log", shares=DRIVER)
     yield _to_read("driver-files", driver_files.READING_LIST, DRIVER)
     # pynvml is a requirement of gpudoctor's own, so its interpreter answers
     nvml_arguments = nvml.arguments(setting.timeout_seconds)
@@ -124,7 +126,6 @@ def _all_questions(setting: ProbeContext) -> Iterator[Question]:
     yield _to_read("system", system.READING_LIST)
     yield _to_read("container", container_engines.reading_list(setting.home))
     yield _to_read("toolkit", toolkit.reading_list(setting.environ))
-    yield Question(name="kernel-log", worker="read_kernel_log", shares=READING)
     yield _to_read("project", project.reading_list(directory))
     yield _to_read("profile", profile.reading_list(directory, setting.profile))
     # late, as its folder may be on a file server that is gone

@@ -13,7 +13,6 @@ from gpudoctor.data import (
     torch_builds,
     torch_releases,
 )
-from gpudoctor.data.torch_wheels import companion_of
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -159,10 +158,7 @@ def fits(build: TorchBuild, machine: Machine) -> bool:
 def _in_order(torch: Pytorch | Torch | None) -> list[TorchRelease]:
     newest_first = list(reversed(torch_releases()))
     kept = torch.version.minor_release if torch is not None and torch.version is not None else ""
-    # A release for which there is no torchvision yet comes last: most programs need it.
-    return sorted(
-        newest_first, key=lambda row: (row.release != kept, companion_of("torchvision", row.versions[-1]) is None)
-    )
+    return sorted(newest_first, key=lambda release: release.release != kept)
 
 
 def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
