@@ -99,6 +99,8 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     missed: a program misses the GPU or its driver, and no driver is known: then a GPU of another vendor says so too.
     """
     hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
+    # A driver that is too old is there.
+    hidden = hidden or tuple(symptom for symptom in with_code(symptoms, "cuda-35") if symptom.names.get("cuda"))
     elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, NOTEBOOK) if missed and not hidden else ())
     if elsewhere:
         return elsewhere[0]

@@ -56,7 +56,7 @@ def pytorch(
     if read.available is not False or _another_reason(read, runtime, driver, devices, environment):
         return read
     silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
-    if silent and _default_has_no_cuda(read, system):
+    if silent and not place.about_container and _default_has_no_cuda(read, system):
         return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA and names no error")
     listed = python.package("torch") if python is not None else None
     if place.is_windows and cuda_intent.program and listed is not None and not listed[1].local:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
+from gpudoctor.conclusions.guesses import guess_of
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.engine.verdict import AUTO, Policy, proof_of, triage
@@ -48,8 +49,19 @@ def run_checks(
     findings = diagnose(found, {check.id: check for check in (*checks, *policy.causes)}, chosen)
     findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
+    guess = guess_of(facts.get("symptoms")) if facts.get("origin").is_report else None
+    guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
+    if guess and guessing and guessing.id not in ignored and not (proof or any(f.severity for f in findings)):
+        results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
+        findings = (*(f for r in results for f in r.findings if f.severity), *findings)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts)) if report.verdict == "unknown" else report
+
+
+def _guessed(result: CheckResult, guess: Finding, check: Check, facts: Facts) -> CheckResult:
+    """Return the result of a check that found nothing, with what words suggest."""
+    findings = (_complete(guess, check, facts), *result.findings)
+    return replace(result, outcome=Outcome.FOUND, reason="", findings=findings)
 
 
 def _explaining(findings: Sequence[Finding], others: Sequence[CheckResult]) -> tuple[CheckResult, ...]:

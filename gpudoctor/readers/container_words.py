@@ -18,6 +18,9 @@ _KUBERNETES = re.compile(
     re.IGNORECASE,
 )
 _PODMAN = re.compile(rf"{_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", re.IGNORECASE)
+_SINGULARITY = re.compile(
+    rf"{_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b", re.I
+)
 _DOCKER = re.compile(
     rf"{_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
     rf"|{_IN}{_ARTICLE} docker\b(?! (?:desktop|hub|engine|version))"
@@ -70,7 +73,7 @@ def _devcontainer(text: Text) -> Iterator[Facts]:
 
 
 def _engine(text: Text) -> Iterator[Facts]:
-    engines = (("kubernetes", _KUBERNETES), ("podman", _PODMAN), ("docker", _DOCKER))
+    engines = (("kubernetes", _KUBERNETES), ("podman", _PODMAN), ("singularity", _SINGULARITY), ("docker", _DOCKER))
     engine = next((name for name, words in engines if words.search(text.flat)), None)
     engine = engine or ("docker" if _is_compose_log(text) else None)
     if engine is not None:

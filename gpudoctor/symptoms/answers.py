@@ -25,11 +25,11 @@ def answers(symptoms: Symptoms, check_id: str) -> tuple[Finding, ...]:
             continue
         for answer in row.answers:
             if answer["check"] == check_id:
-                found.setdefault(f"{symptom.kind} {answer['summary']}", _finding(answer, symptom, row.says))
+                found.setdefault(f"{symptom.kind} {answer['summary']}", finding_of(answer, symptom, row.says))
     return tuple(found.values())
 
 
-def _finding(answer: Mapping[str, Any], symptom: Symptom, says: str) -> Finding:
+def finding_of(answer: Mapping[str, Any], symptom: Symptom, says: str) -> Finding:
     names = {"says": says, **symptom.names, "text": symptom.text[:LONGEST_QUOTE]}
     if symptom.code:
         names["code"] = symptom.code

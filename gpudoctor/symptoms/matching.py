@@ -12,6 +12,7 @@ from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
 LONGEST_NAME = 200
+MOST_WORDS = 20_000  # characters in which people tell what they see; a longer text is a log
 BEGINNING = 6  # characters of a phrase
 
 
@@ -27,7 +28,8 @@ def recognise(text: str, *, fact: str = "", source: str = "") -> list[Recognised
 
     fact: dotted path of the fact that holds the text. source: name of the pasted text.
     """
-    rows = (row for row in rows_in_question(text.lower()) if not row.facts or fact.startswith(tuple(row.facts)))
+    rows = [row for row in rows_in_question(text.lower()) if not row.facts or fact.startswith(tuple(row.facts))]
+    rows = [row for row in rows if not (row.guess and fact)]  # a library does not guess
     return [Recognised(row, symptom) for row in rows for symptom in _found(row, text, fact, source)]
 
 
@@ -56,7 +58,9 @@ def _phrases() -> tuple[list[tuple[str, int]], Mapping[str, list[tuple[str, int]
 
 def _found(row: FailureMessage, text: str, fact: str, source: str) -> Iterator[Symptom]:
     seen: set[str] = set()
-    for match in row.expression().finditer(text):
+    if row.unless and re.search(row.unless, text, re.IGNORECASE | re.ASCII):
+        return
+    for match in row.expression().finditer(text[:MOST_WORDS] if row.guess else text):
         shown = match[0][:LONGEST_TEXT].strip()
         if shown not in seen:
             seen.add(shown)

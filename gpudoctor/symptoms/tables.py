@@ -1,16 +1,19 @@
 """Messages with which programs fail: by what they are known, what they name, and which facts they give."""
 
 import functools
+import itertools
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from gpudoctor.data.tables import source_of
 from gpudoctor.model.record import record
 
 FOLDER = os.path.join(os.path.dirname(__file__), "tables")
+BETWEEN_WORDS = 120  # characters, most of them, between the expressions of `near`
 
 
 @record
@@ -26,8 +29,13 @@ class FailureMessage:
     gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
     role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
     tried: regular expression of commands that the message says were run already or cannot be run.
+    guess: the finding that it suggests if nothing else decides, as in `answers`: words of people are no message.
+    unless: regular expression of what makes it mean something else, anywhere in the text.
     facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
         A table may name them for all of its rows.
+
+    In the file a row may have `near` in place of a pattern: expressions that stand close to each other, in any order.
+    "%gpu%" in a pattern stands for what the table calls "gpu" under `vocabulary`.
     """
 
     id: str
@@ -41,6 +49,8 @@ class FailureMessage:
     answers: Sequence[Mapping[str, Any]] = ()
     role: str = "failure"
     tried: str = ""
+    guess: Mapping[str, Any] = field(default_factory=dict)
+    unless: str = ""
     facts: Sequence[str] = ()
 
     def expression(self) -> re.Pattern[str]:
@@ -71,11 +81,14 @@ def row_of(kind: str) -> FailureMessage | None:
 
 def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
     contains = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
+    gap = f".{{0,{row.get('within', BETWEEN_WORDS)}}}?"
+    near = "|".join(map(gap.join, itertools.permutations(f"(?:{words})" for words in row.get("near", ()))))
+    vocabulary = table.get("vocabulary", {})
     return FailureMessage(
         id=row["id"],
         library=row["library"],
         contains=contains,
-        pattern=row.get("pattern") or "|".join(re.escape(phrase) for phrase in contains),
+        pattern=_spelled_out(near or row.get("pattern") or "|".join(map(re.escape, contains)), vocabulary),
         says=row["says"],
         code=row.get("code", ""),
         gives=row.get("gives", {}),
@@ -83,5 +96,14 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         answers=row.get("answers", ()),
         role=row.get("role", "failure"),
         tried=row.get("tried", ""),
+        guess=row.get("guess", {}),
+        unless=_spelled_out(row.get("unless", ""), vocabulary),
         facts=row.get("facts", table.get("facts", ())),
     )
+
+
+def _spelled_out(pattern: str, vocabulary: Mapping[str, str]) -> str:
+    """Return the pattern with the words of the vocabulary in place of their names; they may name others."""
+    for _ in range(3 if vocabulary else 0):
+        pattern = re.sub(r"%([a-z-]+)%", lambda match: f"(?:{vocabulary[match[1]]})", pattern)
+    return pattern

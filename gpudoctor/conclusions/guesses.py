@@ -1,0 +1,21 @@
+"""What the words of people suggest where no message and no fact decides."""
+
+from dataclasses import replace
+
+from gpudoctor.model import Finding
+from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms.answers import finding_of
+from gpudoctor.symptoms.tables import row_of
+
+
+def guess_of(symptoms: Symptoms) -> Finding | None:
+    """Return the finding that words suggest, the first one in the order of the tables, with the id of its check.
+
+    None if they suggest none, or the report ends in an error: mere words do not explain that.
+    """
+    rows = [(row, symptom) for symptom in symptoms or () if (row := row_of(symptom.kind)) and row.guess]
+    if not rows or of_kind(symptoms, "unknown-error"):
+        return None
+    row, symptom = rows[0]
+    guess = {"severity": "warning", "certain": False, **row.guess}
+    return replace(finding_of(guess, symptom, row.says), check_id=guess["check"])

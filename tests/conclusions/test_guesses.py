@@ -1,0 +1,201 @@
+"""What the words of people suggest where no message and no fact decides."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.conclusions.guesses import guess_of
+from gpudoctor.conclusions.inferred import with_inferred
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.model import Fix, Report, Severity
+from gpudoctor.readers.report import read_texts
+from gpudoctor.remedies.fixes import remedies_of
+from gpudoctor.symptoms.matching import MOST_WORDS, recognise
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+
+CHECKS = load_checks()
+GUESSES = [pytest.param(row, id=row.id) for row in failure_messages() if row.guess]
+MACHINES = ("Windows 11, RTX 4090", "Ubuntu 22.04, in docker", "a Kubernetes pod", "WSL2", "macOS")
+
+
+def diagnosed(text: str, ignored: dict[str, str] | None = None) -> Report:
+    return run_checks(CHECKS, read_texts([("report.txt", text.encode())]), ignored)
+
+
+def first_of(report: Report) -> str:
+    return next((f.check_id for f in report.findings if f.severity is not Severity.INFO), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        (
+            "my jellyfin in podman can't see the quadro p2200, on the host it's fine",
+            ("container-without-gpu", "nvidia-container-toolkit-missing"),
+        ),
+        (
+            "inside compose the 4070 is not detected, outside docker all ok",
+            ("container-without-gpu", "nvidia-container-toolkit-missing"),
+        ),
+        ("GPU isnt available in my devcontainer", ("container-without-gpu", "nvidia-container-toolkit-missing")),
+        ("docker 里面检测不到显卡", ("container-without-gpu", "nvidia-container-toolkit-missing")),
+        ("after todays kernel upgrade on debian the nvidia driver wont load anymore", ("driver-not-loaded",)),
+        (
+            "Manjaro update -> nvidia module missing, lsmod shows nothing. nvidia driver not loading",
+            ("driver-not-loaded",),
+        ),
+        ("secure boot is enabled and my driver doesnt load, 3060 laptop", ("driver-not-loaded",)),
+        (
+            "Rebooted the server yesterday, since then drivers are not working, dkms status is empty. Tesla T4",
+            ("driver-missing", "driver-not-loaded"),
+        ),
+        ("nvidia-smi can't talk to the driver since ubuntu installed a new kernel", ("driver-not-loaded",)),
+        (
+            "whenever my thinkpad wakes up from sleep pytorch says no gpu, only a reboot helps",
+            ("cuda-init-unknown-error-999",),
+        ),
+        ("cuda is broken after resume, Fedora 41, RTX 4060", ("cuda-init-unknown-error-999",)),
+        (
+            "if i leave the workstation overnight cuda is not available in the morning until restart",
+            ("container-nvml-lost", "cuda-init-unknown-error-999"),
+        ),
+        ("closing the lid and opening again makes torch not detect the gpu", ("cuda-init-unknown-error-999",)),
+        (
+            "GPU lost after hibernation, torch.cuda.is_available() False, restart fixes it",
+            ("cuda-init-unknown-error-999",),
+        ),
+        ("just got a 5070 ti and nothing works, says not supported by pytorch", ("torch-no-kernel-for-device",)),
+        ("Does this repo support Blackwell? it fails, incompatible with my 5080", ("torch-no-kernel-for-device",)),
+        ("sm_120 unsupported, RTX PRO 6000, how to install?", ("torch-no-kernel-for-device",)),
+        ("你好 5090 不支持 吗 运行报错", ("torch-no-kernel-for-device",)),
+        ("RTX 50 series incompatibility with bundled torch", ("torch-no-kernel-for-device",)),
+        ("pytorch dropped support for my gtx 1080?", ("compute-capability-unsupported", "torch-no-kernel-for-device")),
+        (
+            "Tesla M40 not supported anymore, which version should I use",
+            ("compute-capability-unsupported", "torch-no-kernel-for-device"),
+        ),
+        ("Quadro K620 too old for torch 2?", ("compute-capability-unsupported", "torch-no-kernel-for-device")),
+        (
+            "my card is a GeForce 940MX and it says the gpu is no longer supported",
+            ("compute-capability-unsupported", "torch-no-kernel-for-device"),
+        ),
+        (
+            "compute capability 3.5 unsupported in the new wheels",
+            ("compute-capability-unsupported", "torch-no-kernel-for-device"),
+        ),
+        ("my PC instantly reboots when I start training on the 4090", ("gpu-hardware-xid-ecc",)),
+        ("whole system freezes and crashes hard as soon as the GPU is under load", ("gpu-hardware-xid-ecc",)),
+        ("computer shuts down after a few minutes of rendering, 3080 Ti, 750 W PSU", ("gpu-hardware-xid-ecc",)),
+        ("Workstation suddenly powers off during inference", ("gpu-hardware-xid-ecc",)),
+        ("hard crash + reboot of the desktop when I use cuda", ("gpu-hardware-xid-ecc",)),
+        ("dataloader workers crash, I guess shared memory is too small? running in docker", ("shm-too-small",)),
+        ("bus error, shm full in my pod", ("shm-too-small",)),
+        ("How to increase shared memory for the dataloader in kubernetes", ("shm-too-small",)),
+        ("num_workers=8 runs out of shared memory", ("shm-too-small",)),
+        ("container shm limit error with nccl", ("shm-too-small",)),
+        ("gpu memory is not released after I kill the script", ("gpu-memory-held-by-others", "out-of-memory")),
+        ("zombie python process keeps holding vram", ("gpu-memory-held-by-others", "out-of-memory")),
+        ("after ctrl-c the memory of the GPU is still occupied", ("gpu-memory-held-by-others", "out-of-memory")),
+        ("training gives OOM on my 8gb card", ("out-of-memory",)),
+        ("I always get an out of memory error when loading the model on the GPU", ("out-of-memory",)),
+        ("I only have an intel iris xe graphics card, can I run this?", ("no-nvidia-gpu",)),
+        ("my laptop has integrated graphics only, error about cuda", ("no-nvidia-gpu",)),
+        ("I don't have an nvidia gpu, how to run", ("no-nvidia-gpu",)),
+        ("My graphics card is not nvidia, cuda error", ("cuda-build-on-amd", "no-nvidia-gpu")),
+        ("there is no CUDA-capable GPU in this box, what now", ("no-nvidia-gpu",)),
+    ],
+)
+def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
+    report = diagnosed(text)
+    assert first_of(report) in accepted
+    assert report.findings[0].remedies
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which GPU should I buy for training, 4090 or two 3090?",
+        "Works great on my RTX 3060, thanks! How do I change the batch size?",
+        "Does it support multi gpu? I would like to use both of my A100",
+        "GPU utilization is only 40 %, dataloader is the bottleneck. RTX 4090",
+        "Feature request: add support for ROCm",
+        "How much VRAM do I need for the 7B model?",
+        "I run it in docker with --gpus all on an RTX 3090 and it works fine. Is there an arm64 image?",
+        "Training works on my V100. What learning rate did you use in the paper?",
+        "The README says CUDA 11.8, I use 12.1 and it works. Please update",
+        "docker image is too large, 12 GB. Can you make a smaller one for GPU users?",
+        "Loss is not decreasing after 10 epochs on two GPUs",
+        "How do I stop the server process gracefully? It uses the GPU fine",
+        "Is Python 3.12 supported? I have torch 2.3 with CUDA and a 4080, works on 3.11",
+        "Installed the driver, nvidia-smi shows my card, torch.cuda.is_available() is True. What next?",
+        "Thanks for the fast fix, GPU works again after the update",
+        "Please add a CPU version of the docker image",
+        "Model accuracy differs from the paper, trained on 4 V100s",
+    ],
+)
+def test_what_healthy_people_say_is_no_fault(text: str) -> None:
+    assert first_of(diagnosed(text)) == ""
+
+
+def test_a_guess_is_a_warning_that_is_not_certain() -> None:
+    finding = diagnosed("shm of my pod is full, error from the dataloader").findings[0]
+    assert (finding.check_id, finding.severity, finding.certain) == ("shm-too-small", Severity.WARNING, False)
+    assert "probably" in finding.summary
+
+
+@pytest.mark.parametrize("text", ["the driver does not load, kernel 6.8", "kernel 6.8: the driver does not load"])
+def test_the_order_of_words_does_not_matter(text: str) -> None:
+    assert first_of(diagnosed(text)) == "driver-not-loaded"
+
+
+def test_the_more_telling_words_count() -> None:
+    """Of a machine that slept the driver is said not to work, too."""
+    assert first_of(diagnosed("nvidia driver not working after sleep until I reboot")) == "cuda-init-unknown-error-999"
+
+
+def test_a_message_decides_against_words() -> None:
+    message = "Failed to initialize NVML: Driver/library version mismatch"
+    assert first_of(diagnosed(f"nvidia driver not working since the kernel update: {message}")) == (
+        "driver-library-mismatch"
+    )
+
+
+def test_words_do_not_explain_the_error_of_a_traceback() -> None:
+    traceback = 'Traceback (most recent call last):\n  File "train.py", line 3\nFrobnicateError: nothing left'
+    text = f"my 1080 is no longer supported\n{traceback}\n"
+    assert first_of(diagnosed(text)) == ""
+
+
+def test_an_ignored_check_does_not_guess() -> None:
+    text = "my 1080 is no longer supported by this program"
+    assert first_of(diagnosed(text)) == "torch-no-kernel-for-device"
+    assert first_of(diagnosed(text, {"torch-no-kernel-for-device": "not now"})) == ""
+
+
+def test_what_else_makes_the_words_mean_something_else() -> None:
+    text = "my container does not see the GPU"
+    assert first_of(diagnosed(text)) == "container-without-gpu"
+    assert first_of(diagnosed(f"{text}, started with --gpus all")) != "container-without-gpu"
+
+
+def test_words_count_at_the_beginning_and_not_in_facts() -> None:
+    words = "my container does not see the GPU"
+    assert [found.row.id for found in recognise(words) if found.row.guess] == ["guess-container"]
+    assert not [found for found in recognise(f"{'x ' * MOST_WORDS}{words}") if found.row.guess]
+    assert not [found for found in recognise(words, fact="torch_runtime.error") if found.row.guess]
+    assert guess_of(()) is None
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("row", GUESSES)
+def test_every_guess_has_fixes_for_every_machine(row: FailureMessage, machine: str) -> None:
+    facts = Facts(with_inferred(read_texts([("report.txt", machine.encode())])))
+    fixes = [dict(fix) for fix in row.guess["fixes"]]
+    made = [remedies_of((Fix(fix.pop("fix"), **fix),), facts) for fix in json.loads(json.dumps(fixes))]
+    assert any(made)
+    assert row.guess["check"] in {check.id for check in CHECKS}
+    assert "probably" in row.guess["summary"]
