@@ -3,13 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gpudoctor.data.packages import (
-    COMPILED_AT_RUN_TIME,
-    EXTENSIONS,
-    NOT_EXTENSIONS,
-    distribution_of,
-    extension_distributions,
-)
+from gpudoctor.data import packages
 from gpudoctor.model import BuiltExtension, Extensions, FailedExtension, Package, Project, Python, Requirement, Symptom
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
@@ -44,9 +38,9 @@ def extensions(python: Python | None, project: Project | None, symptoms: Symptom
 
 def _to_build(project: Project, python: Python) -> Requirement | None:
     """Return the requirement on a package that is still to be compiled with nvcc."""
-    for name in EXTENSIONS:
+    for name in packages.EXTENSIONS:
         requirement = project.always_requires(name)
-        if requirement is not None and (name in COMPILED_AT_RUN_TIME or not python.matching(name)):
+        if requirement is not None and (name in packages.COMPILED_AT_RUN_TIME or not python.matching(name)):
             return requirement
     return None
 
@@ -59,7 +53,7 @@ def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
         path = names.get("file") or names.get("path") or ""
         name = _distribution(path, symptom, python)
         libtorch = symptom.kind == "extension-libtorch-missing"
-        if name in seen or (libtorch and seen) or any(other in path.lower() for other in NOT_EXTENSIONS):
+        if name in seen or (libtorch and seen) or any(other in path.lower() for other in packages.NOT_EXTENSIONS):
             continue
         seen.add(name)
         found = python.package(name)
@@ -77,7 +71,7 @@ def _distribution(path: str, symptom: Symptom, python: Python) -> str:
     if symptom.library in ("xformers", "mmcv"):
         return symptom.library
     folder = re.search(r"(?:site|dist)-packages[/\\]([A-Za-z]\w{0,60})[/\\.]", path)
-    found = (distribution_of(folder[1]) if folder else "") or distribution_of(path)
+    found = (packages.distribution_of(folder[1]) if folder else "") or packages.distribution_of(path)
     if found:
         return found
     if folder:
@@ -85,7 +79,7 @@ def _distribution(path: str, symptom: Symptom, python: Python) -> str:
 
         return canonicalize_name(folder[1])
     # Without a file the only installed one of those that are known to be compiled is meant.
-    installed = python.matching(*extension_distributions())
+    installed = python.matching(*packages.extension_distributions())
     return installed[0].name if not path and len(installed) == 1 else ""
 
 

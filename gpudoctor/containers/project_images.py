@@ -10,13 +10,7 @@ from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import MAXIMUM_NAMED, compared, image_path_of
 from gpudoctor.containers.engines.connection import seconds_of
-from gpudoctor.containers.images.base_images import (
-    differing_arguments,
-    differing_defaults,
-    has_base_moved,
-    is_built_on,
-    tag_built_on,
-)
+from gpudoctor.containers.images import base_images
 from gpudoctor.containers.images.facts import ImageFacts, read_copied
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.other_images import fresh_tags, moved_sources
@@ -131,9 +125,16 @@ def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[
     with facts.files() as files:
         instructions = facts.instructions(files)
         packages = _packages(facts, files, instructions, config)
-    arguments = (*differing_arguments(fit, plan), *differing_defaults(fit, plan, facts.built_at))
-    moved = has_base_moved(facts.about, base)
-    other = None if base is None or is_built_on(facts.about, base) else tag_built_on(api, facts.about, fit)
+    arguments = (
+        *base_images.differing_arguments(fit, plan),
+        *base_images.differing_defaults(fit, plan, facts.built_at),
+    )
+    moved = base_images.has_base_moved(facts.about, base)
+    other = (
+        None
+        if base is None or base_images.is_built_on(facts.about, base)
+        else base_images.tag_built_on(api, facts.about, fit)
+    )
     if other is not None and (plan.is_base_given or not moved):
         moved = None
         arguments = (*arguments, f"FROM: built on {other}, {plan.base} asked for")

@@ -4,14 +4,7 @@ import contextlib
 from typing import Any
 
 from gpudoctor.model import PciGpu, System
-from gpudoctor.parsers.linux import (
-    ACCELERATOR,
-    DISPLAY,
-    PciDevice,
-    parse_gfx_target,
-    parse_os_release,
-    parse_pci_uevent,
-)
+from gpudoctor.parsers import linux
 from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, listed, unreadable, value
 from gpudoctor.untrusted import cleaned
@@ -102,7 +95,7 @@ def _is_zero(number: int | None) -> bool | None:
 def _os_release(facts: Facts) -> dict[str, str]:
     for path in OS_RELEASE:
         with contextlib.suppress(ValueError):
-            variables: dict[str, str] = cleaned(parse_os_release(file_text(facts, path) or ""))
+            variables: dict[str, str] = cleaned(linux.parse_os_release(file_text(facts, path) or ""))
             return variables
     return {}
 
@@ -142,7 +135,7 @@ def _iommu(facts: Facts) -> bool | None:
     return bool(units) if units is not None and listed(facts, "/sys/class/iommu") else None
 
 
-def pci_devices(facts: Facts) -> tuple[PciDevice, ...] | None:
+def pci_devices(facts: Facts) -> tuple[linux.PciDevice, ...] | None:
     """Return the devices on the PCI bus; None where the bus cannot be read."""
     if not listed(facts, "/sys/bus/pci/devices"):
         # without the folder there is no bus, unless sysfs is not there at all
@@ -150,7 +143,7 @@ def pci_devices(facts: Facts) -> tuple[PciDevice, ...] | None:
     devices = []
     for text in file_texts(facts, PCI_UEVENTS).values():
         with contextlib.suppress(ValueError):
-            devices.append(parse_pci_uevent(text))
+            devices.append(linux.parse_pci_uevent(text))
     return None if not devices and unreadable(facts, PCI_UEVENTS) else tuple(devices)
 
 
@@ -159,11 +152,11 @@ def _pci_gpus(facts: Facts) -> tuple[PciGpu, ...] | None:
     return None if devices is None else tuple(_gpu(device) for device in devices if _is_gpu(device))
 
 
-def _is_gpu(device: PciDevice) -> bool:
-    return device.kind in DISPLAY or (device.kind == ACCELERATOR and device.vendor in VENDORS)
+def _is_gpu(device: linux.PciDevice) -> bool:
+    return device.kind in linux.DISPLAY or (device.kind == linux.ACCELERATOR and device.vendor in VENDORS)
 
 
-def _gpu(device: PciDevice) -> PciGpu:
+def _gpu(device: linux.PciDevice) -> PciGpu:
     vendor = VENDORS.get(device.vendor, device.vendor.lower())
     return PciGpu(
         address=device.address,
@@ -174,7 +167,7 @@ def _gpu(device: PciDevice) -> PciGpu:
     )
 
 
-def _name_of(device: PciDevice) -> str:
+def _name_of(device: linux.PciDevice) -> str:
     """Return the product's name; "" where the table has none, or several under this number."""
     from gpudoctor.data.tables import load_table
 
@@ -187,7 +180,7 @@ def _amd_gfx_targets(facts: Facts, gpus: tuple[PciGpu, ...] | None) -> tuple[str
     targets = []
     for text in file_texts(facts, KFD_NODES).values():
         with contextlib.suppress(ValueError):
-            targets.append(parse_gfx_target(text))
+            targets.append(linux.parse_gfx_target(text))
     if any(targets):
         return tuple(target for target in targets if target)
     return () if gpus is not None and not any(gpu.vendor == "amd" for gpu in gpus) else None

@@ -10,18 +10,7 @@ from gpudoctor.errors import UsageError
 from gpudoctor.model import DriverVersion, fingerprint_memory, fingerprint_value
 from gpudoctor.model.profile import Profile
 from gpudoctor.model.tuning import Recommendation, TunedDevice, Tuning
-from gpudoctor.parsers.profile_variables import (
-    ALLOCATOR_VARIABLES,
-    ALLOWED,
-    FIELDS,
-    FRAMEWORK_VARIABLES,
-    PREFIX,
-    TF32_VARIABLE,
-    THREADS_VARIABLE,
-    allowed,
-    field_text,
-    is_allowed,
-)
+from gpudoctor.parsers import profile_variables
 from gpudoctor.profiles.env_file import is_name
 
 # PyTorch 2.9 names PYTORCH_ALLOC_CONF in its messages and passes over expandable_segments in it; 2.11 reads it.
@@ -34,7 +23,7 @@ DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "flo
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _TEMPLATE_FIELDS: dict[str, Callable[[Profile, TunedDevice], str]] = {
     "dtype": lambda profile, _: DTYPES.get(profile.precision, profile.precision),
-    "device_name": lambda _, device: allowed(device.name),
+    "device_name": lambda _, device: profile_variables.allowed(device.name),
 }
 
 
@@ -62,12 +51,12 @@ def _recommended(tuning: Tuning, advice: Recommendation, created_at: str | None)
         precision=advice.precision,
         batch_size=advice.batch_size,
         max_batch_size=advice.max_batch_size,
-        workload=allowed(tuning.workload.name),
-        mode=allowed(tuning.workload.mode),
+        workload=profile_variables.allowed(tuning.workload.name),
+        mode=profile_variables.allowed(tuning.workload.mode),
         fingerprint=fingerprint_of(device),
         created_at=created_at or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         throughput=round(advice.throughput, 3),
-        unit=allowed(advice.unit),
+        unit=profile_variables.allowed(advice.unit),
         channels_last=settings.channels_last,
         cudnn_benchmark=settings.cudnn_benchmark,
         compile=settings.compile,
@@ -106,13 +95,13 @@ def _framework_variables(advice: Recommendation, torch_version: str | None) -> d
     if advice.settings.allocator:
         match = re.match(r"(\d{1,4})\.(\d{1,4})", torch_version or "")
         release = (int(match[1]), int(match[2])) if match else (0, 0)
-        new, old = ALLOCATOR_VARIABLES  # every release reads the old one, some with a warning
+        new, old = profile_variables.ALLOCATOR_VARIABLES  # every release reads the old one, some with a warning
         name = new if release >= FIRST_RELEASE_WITH_NEW_ALLOCATOR_VARIABLE else old
         variables[name] = advice.settings.allocator
     if advice.settings.threads:
-        variables[THREADS_VARIABLE] = str(advice.settings.threads)
+        variables[profile_variables.THREADS_VARIABLE] = str(advice.settings.threads)
     if advice.precision == "tf32":
-        variables[TF32_VARIABLE] = "1"
+        variables[profile_variables.TF32_VARIABLE] = "1"
     return variables
 
 
@@ -137,18 +126,22 @@ def _problem(name: str, sign: str, template: str, before: dict[str, str]) -> str
         return "not of the form NAME=value"
     if name in before:
         return f"{name} is set twice"
-    if name.startswith(PREFIX) or name in FRAMEWORK_VARIABLES:
+    if name.startswith(profile_variables.PREFIX) or name in profile_variables.FRAMEWORK_VARIABLES:
         return f"the profile itself says what {name} is"
-    known = (*FIELDS, *_TEMPLATE_FIELDS)
+    known = (*profile_variables.FIELDS, *_TEMPLATE_FIELDS)
     unknown = next((field for field in _PLACEHOLDER.findall(template) if field not in known), None)
     if unknown is not None:
         return f"there is no {{{unknown}}}; there are {', '.join(known)}"
-    return "" if is_allowed(_PLACEHOLDER.sub("", template)) else f"a value may hold {ALLOWED} and {{fields}} only"
+    return (
+        ""
+        if profile_variables.is_allowed(_PLACEHOLDER.sub("", template))
+        else f"a value may hold {profile_variables.ALLOWED} and {{fields}} only"
+    )
 
 
 def _filled(template: str, profile: Profile, device: TunedDevice) -> str:
     def text(match: re.Match[str]) -> str:
         special = _TEMPLATE_FIELDS.get(match[1])
-        return special(profile, device) if special else field_text(profile, match[1])
+        return special(profile, device) if special else profile_variables.field_text(profile, match[1])
 
     return _PLACEHOLDER.sub(text, template)

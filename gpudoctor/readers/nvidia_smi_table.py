@@ -7,14 +7,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, Driver, DriverVersion, System
-from gpudoctor.parsers.nvidia_smi_xml import (
-    COMPUTE_MODES,
-    MAXIMUM_DEVICES,
-    MAXIMUM_PROCESSES,
-    MIB,
-    UNREACHABLE,
-    pci_address,
-)
+from gpudoctor.parsers import nvidia_smi_xml
 from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.nvidia_smi_query import time_of
 from gpudoctor.readers.text import Text
@@ -107,7 +100,7 @@ def _table(part: str) -> _Table:
 
 def _rows(part: str) -> Iterator[Device]:
     """Yield the device of each pair of lines. What has no bus address counts only where a reading follows."""
-    matches = list(islice(_ROW.finditer(part), MAXIMUM_DEVICES))
+    matches = list(islice(_ROW.finditer(part), nvidia_smi_xml.MAXIMUM_DEVICES))
     for number, match in enumerate(matches):
         end = matches[number + 1].start() if number + 1 < len(matches) else len(part)
         rest = part[match.end() : min(end, match.end() + LONGEST_ROW)]
@@ -125,15 +118,15 @@ def _device(row: re.Match[str], rest: str) -> Device:
         nvml_index=int(row["index"]),
         name=None if row["name"] == "ERR!" else row["name"].strip(),
         error=_error(row[0] + " " + rest),
-        pci_address=pci_address(bus if bus.count(":") == 2 else f"0000:{bus}") if bus else None,
-        memory_used_bytes=int(memory[1]) * MIB if memory else None,
-        memory_total_bytes=int(memory[2]) * MIB if memory else None,
+        pci_address=nvidia_smi_xml.pci_address(bus if bus.count(":") == 2 else f"0000:{bus}") if bus else None,
+        memory_used_bytes=int(memory[1]) * nvidia_smi_xml.MIB if memory else None,
+        memory_total_bytes=int(memory[2]) * nvidia_smi_xml.MIB if memory else None,
         power_draw_watts=float(power[1]) if power and power[1] else None,
         power_limit_watts=float(power[2]) if power and power[2] else None,
         performance_state=_number(_STATE.search(before_memory)),
         temperature_celsius=_number(_TEMPERATURE.search(before_memory)),
         utilization_percent=int(use[1]) if use and use[1] else None,
-        compute_mode=COMPUTE_MODES.get(use[2].lower(), "exclusive-process") if use else None,
+        compute_mode=nvidia_smi_xml.COMPUTE_MODES.get(use[2].lower(), "exclusive-process") if use else None,
         ecc_uncorrected_volatile=int(ecc) if ecc and ecc.isdigit() else None,
         persistence_enabled={"on": True, "off": False}.get(row["mode"].lower()),
         mig_enabled=mig[1] == "Enabled" if mig else None,
@@ -146,7 +139,7 @@ def _number(match: re.Match[str] | None) -> int | None:
 
 def _error(row: str) -> str:
     """Return why the device cannot be reached: "ERR!" where several of its values could not be read."""
-    lost = next((words for words in UNREACHABLE if words in row), "")
+    lost = next((words for words in nvidia_smi_xml.UNREACHABLE if words in row), "")
     return lost or ("ERR!" if len(_UNREADABLE.findall(row)) > SINGLE_READING else "")
 
 
@@ -172,9 +165,9 @@ def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
     _, found, listed = part.partition("Processes:")
     by_device: dict[int, tuple[DeviceProcess, ...]] = {}
     for match in _PROCESS.finditer(listed[:50_000]):
-        used = int(match[4]) * MIB if match[4] else None
+        used = int(match[4]) * nvidia_smi_xml.MIB if match[4] else None
         process = DeviceProcess(pid=int(match[2]), name=match[3].strip(), used_bytes=used)
-        by_device[int(match[1])] = (*by_device.get(int(match[1]), ()), process)[:MAXIMUM_PROCESSES]
+        by_device[int(match[1])] = (*by_device.get(int(match[1]), ()), process)[: nvidia_smi_xml.MAXIMUM_PROCESSES]
     return by_device or ({} if found and "No running" in listed[:2000] else None)
 
 

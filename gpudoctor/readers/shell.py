@@ -5,14 +5,7 @@ from collections.abc import Iterator
 
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Container, DeviceFile, Driver, Environment, SharedLibrary, System, Toolkit
-from gpudoctor.readers.container_start import (
-    UNITS,
-    cuda_of_image,
-    is_image,
-    joined_lines,
-    known_variables,
-    read_starts,
-)
+from gpudoctor.readers import container_start
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.pci_listing import read_pci
 from gpudoctor.readers.python_session import read_session
@@ -66,7 +59,7 @@ _LDD = re.compile(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=>
 def read(text: Text) -> Facts:
     """Return what typed commands set and what they showed."""
     facts = joined(
-        *(*_environment(text), *read_starts(text), *_container(text), *read_session(text)),
+        *(*_environment(text), *container_start.read_starts(text), *_container(text), *read_session(text)),
         *(*read_system(text), *read_pci(text), *_nodes(text), *_shared_memory(text)),
     )
     return joined(facts, _loaded_libraries(text, facts.get("environment")))
@@ -76,7 +69,7 @@ def _environment(text: Text) -> Iterator[Facts]:
     """Yield the variables set or shown, of two values of one the last; what a program sets wins over the shell."""
     found: dict[str, str] = {}
     names = environment_variables()
-    lines = list(joined_lines(text.lines))
+    lines = list(container_start.joined_lines(text.lines))
     for number, line in enumerate(lines):
         if not any(name in line for name in names) or _ADVICE.search(line):
             continue
@@ -97,7 +90,7 @@ def _environment(text: Text) -> Iterator[Facts]:
         unset = re.match(rf"^\s*unset\s+({_NAME})\s*$", line)
         if unset:
             found.pop(unset[1], None)
-    variables = known_variables(found.items())
+    variables = container_start.known_variables(found.items())
     if variables:
         yield {"environment": Environment(variables=variables)}
 
@@ -122,9 +115,9 @@ def _plausible(name: str, answer: str) -> bool:
 def _container(text: Text) -> Iterator[Facts]:
     if _ROOT_IN_DOCKER.search(text.raw):
         yield {"system": System(container="docker", os="linux", user_is_root=True)}
-    bases = [match[1] for match in map(_FROM.match, text.lines) if match and is_image(match[1])]
+    bases = [match[1] for match in map(_FROM.match, text.lines) if match and container_start.is_image(match[1])]
     if bases and bases[-1] != "scratch":
-        versions = [version for version in map(cuda_of_image, bases) if version]
+        versions = [version for version in map(container_start.cuda_of_image, bases) if version]
         yield {"container": Container(image=bases[-1], image_cuda_version=versions[-1] if versions else None)}
     if any(map(_COMPOSE.search, text.lines)):
         yield {"container": Container(engine="docker", compose=True, docker_installed=True)}
@@ -152,7 +145,11 @@ def _shared_memory(text: Text) -> Iterator[Facts]:
     """Yield the size of /dev/shm by `df`; without a unit it counts KiB."""
     shown = next(filter(None, map(_SHM.match, text.lines)), None)
     if shown and re.fullmatch(r"\d+(?:\.\d+)?", shown[1]):
-        yield {"system": System(shm_total_bytes=int(float(shown[1]) * UNITS[(shown[2] or "k").lower()]), os="linux")}
+        yield {
+            "system": System(
+                shm_total_bytes=int(float(shown[1]) * container_start.UNITS[(shown[2] or "k").lower()]), os="linux"
+            )
+        }
 
 
 def _loaded_libraries(text: Text, environment: Environment | None) -> Facts:

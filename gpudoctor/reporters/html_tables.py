@@ -5,18 +5,8 @@ from xml.etree.ElementTree import Element
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement, Numerics, Tuning
-from gpudoctor.reporters import tuning_words
+from gpudoctor.reporters import quantities, tuning_words
 from gpudoctor.reporters.html_tree import element
-from gpudoctor.reporters.quantities import (
-    UNKNOWN,
-    gibibytes,
-    milliseconds,
-    percent,
-    rate,
-    relative_error,
-    significant,
-    step_time,
-)
 from gpudoctor.reporters.tuning_words import name
 from gpudoctor.tuning import figures
 from gpudoctor.untrusted import clean
@@ -84,11 +74,15 @@ def precision_table(tuning: Tuning) -> Element | None:
 def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
     for row in tuning_words.precision_rows(tuning):
         verdict = element("span", row.verdict, class_=_VERDICT_CLASSES.get(row.verdict, "bad"))
-        shares = (UNKNOWN,) * 3
+        shares = (quantities.UNKNOWN,) * 3
         if row.best is not None:
-            of_ceiling = percent(figures.fraction_of_ceiling(tuning, row.best))
-            shares = (significant(row.best.tflops), of_ceiling, percent(row.best.fraction_of_peak))
-        yield row.name, verdict, *row.measured, *shares, relative_error(row.error)
+            of_ceiling = quantities.percent(figures.fraction_of_ceiling(tuning, row.best))
+            shares = (
+                quantities.significant(row.best.tflops),
+                of_ceiling,
+                quantities.percent(row.best.fraction_of_peak),
+            )
+        yield row.name, verdict, *row.measured, *shares, quantities.relative_error(row.error)
 
 
 def runner_up_table(tuning: Tuning) -> Element | None:
@@ -97,7 +91,9 @@ def runner_up_table(tuning: Tuning) -> Element | None:
     if advice is None:
         return None
     columns = (words("precision"), *numbers("batch size", name(advice.unit)), sentences("why it lost"))
-    rows = ((name(r.precision), f"{r.batch_size:,}", rate(r.throughput), clean(r.why)) for r in advice.runners_up)
+    rows = (
+        (name(r.precision), f"{r.batch_size:,}", quantities.rate(r.throughput), clean(r.why)) for r in advice.runners_up
+    )
     return table("What lost against the recommendation.", columns, rows)
 
 
@@ -107,8 +103,8 @@ def switch_table(tuning: Tuning) -> Element | None:
     rows = (
         (
             name(switch.name),
-            milliseconds(switch.measurement.step_median_seconds),
-            percent(switch.gain),
+            quantities.milliseconds(switch.measurement.step_median_seconds),
+            quantities.percent(switch.gain),
             "kept" if switch.kept else "left as it is",
             clean(switch.why),
         )
@@ -125,11 +121,11 @@ def numerics_table(tuning: Tuning) -> Element | None:
         (
             name(found.precision),
             name(found.reference),
-            relative_error(found.output_error),
-            relative_error(found.gradient_error),
-            relative_error(found.loss_error),
-            str(found.steps_compared or UNKNOWN),
-            relative_error(found.product_error),
+            quantities.relative_error(found.output_error),
+            quantities.relative_error(found.gradient_error),
+            quantities.relative_error(found.loss_error),
+            str(found.steps_compared or quantities.UNKNOWN),
+            quantities.relative_error(found.product_error),
             _numerics_verdict(found),
         )
         for found in tuning.numerics
@@ -144,8 +140,11 @@ def _numerics_verdict(found: Numerics) -> str:
 
 def transfer_tables(tuning: Tuning) -> Iterator[Element]:
     """Yield the ways from host to device, and the numbers of workers that were tried."""
-    ways = ((tuning_words.transfer_name(way), significant(way.gb_s)) for way in tuning.transfers)
-    loads = ((str(load.workers), rate(load.samples_per_second), percent(load.wait_fraction)) for load in tuning.loading)
+    ways = ((tuning_words.transfer_name(way), quantities.significant(way.gb_s)) for way in tuning.transfers)
+    loads = (
+        (str(load.workers), quantities.rate(load.samples_per_second), quantities.percent(load.wait_fraction))
+        for load in tuning.loading
+    )
     found = (
         table("Host to device.", (words("memory of the host"), *numbers("GB/s")), ways),
         table("DataLoader.", (words("workers"), *numbers("samples/s", "% of a step waiting")), loads),
@@ -169,12 +168,12 @@ def _measurement(measured: Measurement) -> Sequence[str]:
     return (
         name(measured.precision),
         f"{measured.batch_size:,}",
-        step_time(measured.step_median_seconds, figures.spread_seconds(measured)),
-        str(len(measured.step_seconds) or UNKNOWN),
-        rate(measured.throughput),
-        gibibytes(measured.peak_memory_bytes),
-        gibibytes(measured.predicted_memory_bytes),
-        UNKNOWN if clock is None else f"{clock:,}",
+        quantities.step_time(measured.step_median_seconds, figures.spread_seconds(measured)),
+        str(len(measured.step_seconds) or quantities.UNKNOWN),
+        quantities.rate(measured.throughput),
+        quantities.gibibytes(measured.peak_memory_bytes),
+        quantities.gibibytes(measured.predicted_memory_bytes),
+        quantities.UNKNOWN if clock is None else f"{clock:,}",
         "; ".join(_remarks(measured)),
     )
 

@@ -5,21 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.model import Finding, Remedy
 from gpudoctor.model.report import Report
+from gpudoctor.reporters import report_words as words
 from gpudoctor.reporters.machine import device_lines, machine_line
-from gpudoctor.reporters.report_words import (
-    Problem,
-    Question,
-    advice,
-    crashed,
-    evidence_lines,
-    headline,
-    labels,
-    needs,
-    number,
-    problems,
-    questions,
-    skipped_groups,
-)
 from gpudoctor.untrusted import clean
 
 LONGEST = 60_000
@@ -38,7 +25,7 @@ _LINK_TARGET = re.compile(r"https://[A-Za-z0-9._~/?#=&%+,;@:-]+")
 
 def render(report: Report) -> str:
     """Return the page. Where it would be longer than `LONGEST`, whole blocks are left out, and it says so."""
-    line = headline(report)
+    line = words.headline(report)
     page = f"## {_SIGNS[line.kind]} gpudoctor: {escape(line.text)}\n"
     left_out = 0
     for block in _blocks(report):
@@ -46,20 +33,20 @@ def render(report: Report) -> str:
             page += f"\n{block}\n"
         else:
             left_out += 1
-    return page + (f"\n{number(left_out, 'part')} left out: the page would be too long.\n" if left_out else "")
+    return page + (f"\n{words.number(left_out, 'part')} left out: the page would be too long.\n" if left_out else "")
 
 
 def _blocks(report: Report) -> Iterator[str]:
-    for problem in problems(report.findings):
+    for problem in words.problems(report.findings):
         yield "\n\n".join(_problem(problem))
-    yield from ("\n\n".join(_question(question)) for question in questions(report))
-    yield from ("\n\n".join(_advice(finding)) for finding in advice(report.findings))
-    for result in crashed(report.results):
+    yield from ("\n\n".join(_question(question)) for question in words.questions(report))
+    yield from ("\n\n".join(_advice(finding)) for finding in words.advice(report.findings))
+    for result in words.crashed(report.results):
         yield f"{_SIGNS['warning']} {_code(result.check_id)}: {escape(clean(result.reason))}"
     machine = [*device_lines(report.snapshot, _WIDTH), *machine_line(report.snapshot, _WIDTH)]
     yield f"### Machine\n\n{_fenced(machine)}"
     for title, applicable in (("skipped", True), ("not applicable", False)):
-        groups = skipped_groups(report.results, applicable=applicable)
+        groups = words.skipped_groups(report.results, applicable=applicable)
         if groups:
             items = [f"- {escape(reason)}: {_names(ids)}" for reason, ids in groups]
             yield _details(f"{sum(len(ids) for _, ids in groups)} {title}", "\n".join(items))
@@ -67,15 +54,15 @@ def _blocks(report: Report) -> Iterator[str]:
         yield _details(f"{len(report.passed)} passed", _names(report.passed))
 
 
-def _problem(problem: Problem) -> Iterator[str]:
+def _problem(problem: words.Problem) -> Iterator[str]:
     finding = problem.finding
     severity = str(finding.severity)
     yield f"### {_SIGNS[severity]} {severity}: {_titled(finding)}"
     yield escape(clean(finding.summary))
-    evidence = [line for item in finding.evidence for line in _indented(evidence_lines(item))]
+    evidence = [line for item in finding.evidence for line in _indented(words.evidence_lines(item))]
     if evidence:
         yield _fenced(evidence)
-    for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
+    for label, remedy in zip(words.labels(finding.remedies), finding.remedies, strict=True):
         yield from _remedy(f"**{label.capitalize()}**: {escape(clean(remedy.summary))}", remedy)
     if problem.consequences:
         follows = (f"- {_code(other.check_id)}: {escape(clean(other.summary))}" for other in problem.consequences)
@@ -91,12 +78,12 @@ def _remedy(first: str, remedy: Remedy) -> Iterator[str]:
     if remedy.commands:
         yield _fenced([clean(command, None) for command in remedy.commands], "sh")
     if remedy.needs:
-        yield f"Needs {escape(needs(remedy))}."
+        yield f"Needs {escape(words.needs(remedy))}."
     if remedy.reference:
         yield f"See {_link(clean(remedy.reference))}"
 
 
-def _question(question: Question) -> Iterator[str]:
+def _question(question: words.Question) -> Iterator[str]:
     yield f"### {escape(question.heading)}"
     if question.lines:
         yield "\n".join(f"- {escape(line)}" for line in question.lines)

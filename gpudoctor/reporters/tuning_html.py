@@ -5,15 +5,7 @@ from xml.etree.ElementTree import Element
 
 from gpudoctor import __version__
 from gpudoctor.model.tuning import Tuning
-from gpudoctor.reporters import tuning_svg, tuning_words
-from gpudoctor.reporters.html_tables import (
-    measurement_table,
-    numerics_table,
-    precision_table,
-    runner_up_table,
-    switch_table,
-    transfer_tables,
-)
+from gpudoctor.reporters import html_tables, tuning_svg, tuning_words
 from gpudoctor.reporters.html_tree import element, page
 from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent
 from gpudoctor.reporters.tuning_picture import Picture, picture
@@ -43,13 +35,15 @@ def _sections(tuning: Tuning) -> Iterator[Element | None]:
     yield _list(tuning_words.warnings(tuning), class_="warnings")
     yield _section("Why", _list([] if tuning.recommendation is None else tuning.recommendation.why))
     yield _section("Throughput and memory", _pictures(picture(tuning)))
-    yield _section("Precisions", precision_table(tuning), _list(_notes(tuning)))
-    yield _section("Runners-up", runner_up_table(tuning))
-    yield _section("Switches tried", switch_table(tuning))
-    yield _section("Numerics", numerics_table(tuning))
-    yield _section("Bringing data to the device", _list(tuning_words.transfers(tuning)), transfer_tables(tuning))
+    yield _section("Precisions", html_tables.precision_table(tuning), _list(_notes(tuning)))
+    yield _section("Runners-up", html_tables.runner_up_table(tuning))
+    yield _section("Switches tried", html_tables.switch_table(tuning))
+    yield _section("Numerics", html_tables.numerics_table(tuning))
+    yield _section(
+        "Bringing data to the device", _list(tuning_words.transfers(tuning)), html_tables.transfer_tables(tuning)
+    )
     yield _section("The profile", _profile(tuning))
-    yield _section("Every measurement", measurement_table(tuning))
+    yield _section("Every measurement", html_tables.measurement_table(tuning))
 
 
 def _section(title: str, *content: Element | Iterable[Element] | None) -> Element | None:

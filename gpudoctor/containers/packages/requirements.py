@@ -16,13 +16,7 @@ from gpudoctor.containers.packages.installed import Distribution, Packages
 from gpudoctor.model import Requirement
 from gpudoctor.model.images import CopiedFiles, UnmetRequirement
 from gpudoctor.model.record import record
-from gpudoctor.parsers.requirements_files import (
-    logical_lines,
-    normalise,
-    parse_pyproject,
-    parse_requirement,
-    parse_setup_cfg,
-)
+from gpudoctor.parsers import requirements_files
 
 PLATFORM = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "arm": "armv7l"}
@@ -151,9 +145,9 @@ def _unmet_extras(
 ) -> Iterator[UnmetRequirement]:
     """Yield what the extras of an installed package need and is not there, as its own metadata tell."""
     for line in packages.required_by(installed):
-        if parse_requirement(line, "", {**platform, "extra": ""}) is not None:
+        if requirements_files.parse_requirement(line, "", {**platform, "extra": ""}) is not None:
             continue  # needed without extras too: pip has seen to it
-        needed = (parse_requirement(line, "", {**platform, "extra": extra}) for extra in item.extras)
+        needed = (requirements_files.parse_requirement(line, "", {**platform, "extra": extra}) for extra in item.extras)
         for requirement in (found for found in needed if found is not None):
             found = packages.find(requirement.name)
             extra = Asked(name=requirement.name, specifier=requirement.specifier, file=item.file)
@@ -175,7 +169,7 @@ class _Commands:
         self._texts = [_command(step) for step in _runs(plan)]
         self.named_files = {posixpath.basename(path) for text in self._texts for path, _ in included_by(text)}
         words = (word for text in self._texts for word in re.findall(r"[A-Za-z0-9][\w.-]*", text))
-        self._packages = {normalise(word) for word in words}
+        self._packages = {requirements_files.normalise(word) for word in words}
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -313,7 +307,7 @@ class _Reader:
 
     def project(self, path: str, parts: Iterable[str]) -> Iterator[Asked]:
         """Yield what pyproject.toml or setup.cfg asks for."""
-        parse = parse_pyproject if path.endswith(".toml") else parse_setup_cfg
+        parse = requirements_files.parse_pyproject if path.endswith(".toml") else requirements_files.parse_setup_cfg
         kinds = ("pyproject.toml extra", "pyproject.toml group", "pyproject.toml tool.poetry.group.", "setup.cfg extra")
         installed = {*_MAIN_SOURCES, *(f"{kind} {part}".replace(". ", ".") for kind in kinds for part in parts)}
         for item in parse(self._text(path), self._platform):
@@ -322,7 +316,7 @@ class _Reader:
 
     def requirements(self, path: str, *, is_constraint: bool) -> Iterator[Asked]:
         """Yield what a requirements file asks for, and those that it includes."""
-        for _, line in logical_lines(self._text(path)):
+        for _, line in requirements_files.logical_lines(self._text(path)):
             if line.startswith("-"):
                 yield from self._included(path, line, is_constraint=is_constraint)
                 continue
@@ -333,7 +327,9 @@ class _Reader:
                     name=item.name,
                     specifier=item.specifier,
                     file=path,
-                    extras=tuple(normalise(name.strip()) for name in extras[1].split(",")) if extras else (),
+                    extras=tuple(requirements_files.normalise(name.strip()) for name in extras[1].split(","))
+                    if extras
+                    else (),
                     is_constraint=is_constraint,
                 )
 
@@ -355,8 +351,8 @@ class _Reader:
 
 def _parse(line: str, platform: Mapping[str, str]) -> Requirement | None:
     """Return what one line asks for; of "name @ address of a wheel" the version of that wheel."""
-    item = parse_requirement(line, "", platform)
+    item = requirements_files.parse_requirement(line, "", platform)
     if item is None or item.specifier or "@" not in line:
         return item
-    wheel = parse_requirement(line.partition("@")[2].strip().partition(" ")[0], "", platform)
+    wheel = requirements_files.parse_requirement(line.partition("@")[2].strip().partition(" ")[0], "", platform)
     return wheel if wheel is not None and wheel.name == item.name else item
