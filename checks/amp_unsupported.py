@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import Features, device_capability, features, has_tensor_cores
+from gpudoctor.data.capabilities import Features, features, has_tensor_cores
+from gpudoctor.data.gpu_names import device_capability
 from gpudoctor.model import ComputeCapability, Device, Devices, Finding, Fix, Severity, Symptom, known_facts
 from gpudoctor.registry import Skip, check, known, reachable
 from gpudoctor.symptoms import Symptoms, of_kind

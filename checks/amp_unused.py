@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import features, is_minor_turing
+from gpudoctor.data.capabilities import features, is_minor_turing
 from gpudoctor.model import Finding, Fix, PackageVersion, TorchDevice, TorchDevices, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless, usable_devices
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.data import bf16_support, features, is_minor_turing
+from gpudoctor.data.capabilities import bf16_support, features, is_minor_turing
 from gpudoctor.model import Devices, Finding, Fix, KnownGpu, Severity, Symptom, TorchRuntime, described
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind

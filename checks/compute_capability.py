@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpudoctor.data import Features, device_capability, features, has_tensor_cores
+from gpudoctor.data.capabilities import Features, features, has_tensor_cores
+from gpudoctor.data.gpu_names import device_capability
 from gpudoctor.model import ComputeCapability, Device, Finding, known_facts, ranges
 from gpudoctor.registry import check, known, reachable
 

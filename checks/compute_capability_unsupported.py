@@ -2,16 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import (
-    TorchBuild,
-    device_capability,
-    features,
-    is_tegra,
-    last_driver_branch,
-    last_toolkit,
-    runs_on,
-    torch_builds,
-)
+from gpudoctor.data.capabilities import features, is_tegra, last_driver_branch, last_toolkit, runs_on
+from gpudoctor.data.gpu_names import device_capability
+from gpudoctor.data.torch_builds import TorchBuild, torch_builds
 from gpudoctor.model import ComputeCapability, Device, Finding, Fix, Severity, Torch
 from gpudoctor.registry import Skip, check, reachable
 from gpudoctor.symptoms import Symptoms

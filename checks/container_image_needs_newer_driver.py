@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import driver_for, offered_cuda_can_run, supported_cuda
+from gpudoctor.data.drivers import driver_for, offered_cuda_can_run, supported_cuda
 from gpudoctor.model import (
     ContainerGpu,
     CudaVersion,

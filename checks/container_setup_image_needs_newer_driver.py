@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import driver_for, offered_cuda_can_run, supported_cuda
+from gpudoctor.data.drivers import driver_for, offered_cuda_can_run, supported_cuda
 from gpudoctor.model import CudaVersion, Driver, DriverCondition, Finding, Fix, SeenSetup, Severity, once_per_image
 from gpudoctor.model.record import record
 from gpudoctor.registry import check, skip_unless

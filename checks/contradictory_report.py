@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import device_capability, first_driver
+from gpudoctor.data.drivers import first_driver
+from gpudoctor.data.gpu_names import device_capability
 from gpudoctor.model import Contradiction, Device, Devices, Driver, Finding, Fix, Place
 from gpudoctor.registry import check, skip_unless
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import rocm_builds
+from gpudoctor.data.rocm import rocm_builds
 from gpudoctor.model import AmdGpu, CudaIntent, Devices, Finding, Fix, Pytorch, Severity, System
 from gpudoctor.registry import DRIVER_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, pasted

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import runs_on, toolkit_span
+from gpudoctor.data.capabilities import runs_on, toolkit_span
 from gpudoctor.model import Compiler, ComputeCapability, Cupy, CupyStatus, Devices, Finding, Fix, Gpu, Nvrtc, Severity
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind

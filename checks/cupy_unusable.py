@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.data import removed_from_cupy
+from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Finding, Fix, Gpu, LibraryCall, Severity, Symptom
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import DebugVariable, debug_variables
+from gpudoctor.data.environment_variables import DebugVariable, debug_variables
 from gpudoctor.model import Environment, Finding, Fix, Severity, System, Torch
 from gpudoctor.registry import check
 from gpudoctor.symptoms import Symptoms

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import end_of_life
+from gpudoctor.data.drivers import end_of_life
 from gpudoctor.model import Driver, Finding, Fix
 from gpudoctor.registry import Skip, check, known
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import runs_on
+from gpudoctor.data.capabilities import runs_on
 from gpudoctor.model import (
     Consumer,
     Consumers,

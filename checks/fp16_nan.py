@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import bf16_support
+from gpudoctor.data.capabilities import bf16_support
 from gpudoctor.data.numerics import NOT_FINITE, within
 from gpudoctor.model import (
     Finding,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpudoctor.data import xid_meaning
+from gpudoctor.data.errors import xid_meaning
 from gpudoctor.model import FaultSign, Finding, Fix, GpuFault, GpuFaults, Severity
 from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import (
     ComputeCapability,
     Devices,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import ComputeCapability, Devices, Driver, DriverState, Finding, Fix, PciGpu, Place, System
 from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import torch_releases
+from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import is_32_bit, newest_pythons, pythons_of, release_of, releases_for, torch_platform
 from gpudoctor.model import Finding, Fix, Python, Pytorch, System, TorchNeed, TorchRequest
 from gpudoctor.registry import check, known, skip_unless

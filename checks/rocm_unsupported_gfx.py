@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import rocm_builds
-from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_targets_after
+from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_builds, rocm_targets_after
 from gpudoctor.model import AmdGpu, Environment, Finding, Fix, Pytorch, Severity
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind

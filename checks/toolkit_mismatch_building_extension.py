@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.data import first_toolkit, last_toolkit
+from gpudoctor.data.capabilities import first_toolkit, last_toolkit
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,

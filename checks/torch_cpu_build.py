@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import features, runs_on, torch_builds, torch_releases
-from gpudoctor.data.capabilities import is_tegra
+from gpudoctor.data.capabilities import features, is_tegra, runs_on
+from gpudoctor.data.torch_builds import torch_builds, torch_releases
 from gpudoctor.model import CudaIntent, Device, Devices, Finding, Fix, Gpu, Place, Pytorch, System
 from gpudoctor.registry import check, known, skip_unless
 

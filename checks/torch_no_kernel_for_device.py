@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.data import toolkit_span
+from gpudoctor.data.capabilities import toolkit_span
 from gpudoctor.model import Devices, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels
 from gpudoctor.registry import Skip, check, known, skip_unless
 

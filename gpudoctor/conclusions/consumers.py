@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gpudoctor.data import driver_can_run, offered_cuda_can_run, old_torch_cuda, torch_builds
+from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, old_torch_cuda
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import (
     Consumer,
     Consumers,

@@ -1,6 +1,6 @@
 """The NumPy that is installed and the one that CuPy needs."""
 
-from gpudoctor.data import cupy_release
+from gpudoctor.data.packages import cupy_release
 from gpudoctor.model import Cupy, CupyNumpy, CupyStatus, PackageVersion, Python, Symptom
 from gpudoctor.symptoms import Symptoms, of_kind
 

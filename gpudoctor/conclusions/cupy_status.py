@@ -1,6 +1,6 @@
 """CuPy, merged from its files and from its import."""
 
-from gpudoctor.data import removed_from_cupy
+from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion
 from gpudoctor.model.software import lacks_module
 from gpudoctor.symptoms import Symptoms, of_kind

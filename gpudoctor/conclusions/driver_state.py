@@ -1,6 +1,7 @@
 """Whether the NVIDIA driver works, and what says that it does not."""
 
-from gpudoctor.data import last_driver_branch, supported_cuda
+from gpudoctor.data.capabilities import last_driver_branch
+from gpudoctor.data.drivers import supported_cuda
 from gpudoctor.model import CudaVersion, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.conclusions.driver_state import driver_works
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import Device, Driver, Gpu, KnownGpu, PciGpu, System
 
 

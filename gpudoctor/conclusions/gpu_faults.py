@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data import xid_cause, xid_effect, xid_label
+from gpudoctor.data.errors import xid_cause, xid_effect, xid_label
 from gpudoctor.model import Device, Driver, FaultSign, GpuFault, GpuFaults, Place, Xid
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 

@@ -1,6 +1,6 @@
 """Whether fp16 gives NaN or infinity, by what a report says and by the GPUs that are known for it."""
 
-from gpudoctor.data import is_minor_turing
+from gpudoctor.data.capabilities import is_minor_turing
 from gpudoctor.model import Device, HalfPrecision, TorchRuntime
 from gpudoctor.symptoms import Symptoms, first, of_kind
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.packages import cuda_major
 from gpudoctor.model import (
     CudaVersion,

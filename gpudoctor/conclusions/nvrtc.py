@@ -2,7 +2,8 @@
 
 import re
 
-from gpudoctor.data import capability_of, toolkit_architectures
+from gpudoctor.data.capabilities import toolkit_architectures
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import (
     Compiler,
     ComputeCapability,

@@ -3,7 +3,9 @@
 import re
 from dataclasses import replace
 
-from gpudoctor.data import TorchBuild, capability_of, runs_on, torch_builds, torch_releases
+from gpudoctor.data.capabilities import runs_on
+from gpudoctor.data.gpu_names import capability_of
+from gpudoctor.data.torch_builds import TorchBuild, torch_builds, torch_releases
 from gpudoctor.data.torch_wheels import torch_platform
 from gpudoctor.model import (
     ComputeCapability,

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from gpudoctor.data import torch_releases
+from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import pythons_of, release_of, torch_of, torch_platform, torch_variants, was_built
 from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
 from gpudoctor.symptoms import Symptoms, of_kind, pasted

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.data import first_toolkit, last_toolkit, torch_builds
+from gpudoctor.data.capabilities import first_toolkit, last_toolkit
 from gpudoctor.data.cuda_libraries import first_toolkit_for_gcc
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Fix, Python, Pytorch, Remedy, System, Toolkit
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
 from gpudoctor.remedies.fixes import Machine, fix

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpudoctor.data import cupy_pythons, last_toolkit, minimum_driver
+from gpudoctor.data.capabilities import last_toolkit
+from gpudoctor.data.drivers import minimum_driver
+from gpudoctor.data.packages import cupy_pythons
 from gpudoctor.model import CudaVersion, Cupy, Device, Driver, KnownGpu, Package, PackageVersion, Python, Remedy, System
 from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of

@@ -3,8 +3,9 @@
 import re
 from dataclasses import replace
 
-from gpudoctor.data import removed_from_cupy, toolkit_span
+from gpudoctor.data.capabilities import toolkit_span
 from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem
+from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyStatus, Fix, KnownGpu, Package, PackageVersion, Python, Remedy
 from gpudoctor.remedies.cupy_install import install_cupy
 from gpudoctor.remedies.fixes import Machine, fix

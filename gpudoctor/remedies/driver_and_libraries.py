@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpudoctor.data import minimum_driver, torch_builds
+from gpudoctor.data.drivers import minimum_driver
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import CudaVersion, Driver, DriverState, DriverVersion, Remedy
 from gpudoctor.remedies.cupy_install import install_cupy
 from gpudoctor.remedies.driver_install import update_driver

@@ -3,7 +3,8 @@
 import shlex
 from collections.abc import Sequence
 
-from gpudoctor.data import last_driver_branch, minimum_driver
+from gpudoctor.data.capabilities import last_driver_branch
+from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.fixes import fix

@@ -1,6 +1,6 @@
 """What to do about memory that a job does not get: of the device, of the machine, and shared memory."""
 
-from gpudoctor.data import features
+from gpudoctor.data.capabilities import features
 from gpudoctor.model import Container, Device, Fix, Remedy, Shortage, System, Torch
 from gpudoctor.remedies.fixes import fix
 

@@ -2,17 +2,10 @@
 
 from collections.abc import Sequence
 
-from gpudoctor.data import (
-    TorchBuild,
-    TorchRelease,
-    capability_of,
-    driver_can_run,
-    offered_cuda_can_run,
-    runs_on,
-    supported_cuda,
-    torch_builds,
-    torch_releases,
-)
+from gpudoctor.data.capabilities import runs_on
+from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, supported_cuda
+from gpudoctor.data.gpu_names import capability_of
+from gpudoctor.data.torch_builds import TorchBuild, TorchRelease, torch_builds, torch_releases
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,

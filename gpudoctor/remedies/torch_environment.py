@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from gpudoctor.data import torch_releases
+from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
 from gpudoctor.model import Fix, PackageVersion, Python, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import is_windows, join, python_command, quote

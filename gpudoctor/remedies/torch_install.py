@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpudoctor.data import minimum_driver, torch_companions, torch_releases
-from gpudoctor.data.torch_builds import INDEX
+from gpudoctor.data.drivers import minimum_driver
+from gpudoctor.data.torch_builds import INDEX, torch_companions, torch_releases
 from gpudoctor.model import (
     CudaVersion,
     Device,

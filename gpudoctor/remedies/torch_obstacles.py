@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.data import last_driver_branch, last_toolkit, minimum_driver, runs_on, torch_builds
-from gpudoctor.data.capabilities import is_tegra
+from gpudoctor.data.capabilities import is_tegra, last_driver_branch, last_toolkit, runs_on
+from gpudoctor.data.drivers import minimum_driver
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import ComputeCapability, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose
 

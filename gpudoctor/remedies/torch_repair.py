@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpudoctor.data import torch_builds
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import Device, Environment, Fix, Place, Python, Pytorch, Remedy, System, TorchKernels
 from gpudoctor.remedies.commands import environment_of, python_command
 from gpudoctor.remedies.fixes import Machine, fix

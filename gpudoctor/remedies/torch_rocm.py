@@ -1,7 +1,6 @@
 """PyTorch for AMD GPUs: the ROCm build with code for the GPU, and ROCm's access to it."""
 
-from gpudoctor.data import rocm_builds
-from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target
+from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_builds
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import AmdGpu, Fix, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import python_command

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from gpudoctor.data import windows_driver
+from gpudoctor.data.drivers import windows_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Symptom
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 

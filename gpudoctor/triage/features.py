@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import ComputeCapability, Gpu, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.symptoms import of_kind, with_role
 

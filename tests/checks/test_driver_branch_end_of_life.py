@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import end_of_life
+from gpudoctor.data.drivers import end_of_life
 from gpudoctor.model import Driver, DriverVersion, Outcome, Severity
 from gpudoctor.testing import run_check
 

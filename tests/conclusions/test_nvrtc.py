@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions.nvrtc import named_gpus, nvrtc
-from gpudoctor.data import toolkit_span
+from gpudoctor.data.capabilities import toolkit_span
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,

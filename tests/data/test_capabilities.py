@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import (
+from gpudoctor.data.capabilities import (
     features,
     first_toolkit,
     is_minor_turing,

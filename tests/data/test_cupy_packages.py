@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import cupy_pythons, cupy_release, removed_from_cupy
+from gpudoctor.data.packages import cupy_pythons, cupy_release, removed_from_cupy
 
 
 @pytest.mark.parametrize("name", ["cupy-cuda12x", "cupy-cuda13x"])

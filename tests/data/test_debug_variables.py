@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import debug_variables, environment_variables
+from gpudoctor.data.environment_variables import debug_variables, environment_variables
 
 
 @pytest.mark.parametrize(

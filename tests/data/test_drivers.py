@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from gpudoctor.data import (
+from gpudoctor.data.drivers import (
     driver_can_run,
     driver_for,
     end_of_life,

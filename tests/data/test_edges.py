@@ -2,26 +2,20 @@
 
 import pytest
 
-from gpudoctor.data import (
-    driver_can_run,
-    driver_for,
+from gpudoctor.data.capabilities import (
     features,
     first_toolkit,
+    is_tegra,
     last_driver_branch,
     last_toolkit,
-    minimum_driver,
-    old_torch_cuda,
     runs_on,
-    supported_cuda,
     toolkit_architectures,
-    torch_builds,
-    torch_companions,
-    torch_releases,
-    xid_meaning,
 )
-from gpudoctor.data.capabilities import is_tegra
+from gpudoctor.data.drivers import driver_can_run, driver_for, minimum_driver, old_torch_cuda, supported_cuda
+from gpudoctor.data.errors import xid_meaning
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.peaks import device_peak
+from gpudoctor.data.torch_builds import torch_builds, torch_companions, torch_releases
 from gpudoctor.model import ComputeCapability, CudaVersion, DriverVersion
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from gpudoctor.data import environment_variables
+from gpudoctor.data.environment_variables import environment_variables
 
 
 def test_the_variables_that_checks_decide_from_are_in_the_table() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import xid_cause, xid_effect, xid_meaning
+from gpudoctor.data.errors import xid_cause, xid_effect, xid_meaning
 from gpudoctor.model import Xid
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import ComputeCapability
 

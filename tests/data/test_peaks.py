@@ -2,7 +2,9 @@
 
 import pytest
 
-from gpudoctor.data import capability_of, device_peak, features
+from gpudoctor.data.capabilities import features
+from gpudoctor.data.gpu_names import capability_of
+from gpudoctor.data.peaks import device_peak
 from gpudoctor.data.tables import load_table
 
 NAMES = [name for row in load_table("peaks")["devices"] for name in row["names"]]

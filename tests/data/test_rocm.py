@@ -2,8 +2,7 @@
 
 import pytest
 
-from gpudoctor.data import rocm_builds
-from gpudoctor.data.rocm import gfx_target_of
+from gpudoctor.data.rocm import gfx_target_of, rocm_builds
 from gpudoctor.data.tables import load_table
 
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from gpudoctor.data import rocm_builds, toolkit_architectures, torch_builds, torch_companions, torch_releases
+from gpudoctor.data.capabilities import toolkit_architectures
+from gpudoctor.data.rocm import rocm_builds
+from gpudoctor.data.torch_builds import torch_builds, torch_companions, torch_releases
 from gpudoctor.model import CudaVersion
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpudoctor.data import torch_releases
 from gpudoctor.data.rocm import first_rocm_release, gfx_target, rocm_targets_after
+from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import (
     companion_of,
     is_32_bit,

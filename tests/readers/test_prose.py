@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.data import capability_of
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.prose import read

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from gpudoctor.data import driver_can_run, runs_on, torch_builds, torch_releases
+from gpudoctor.data.capabilities import runs_on
+from gpudoctor.data.drivers import driver_can_run
 from gpudoctor.data.tables import load_table
+from gpudoctor.data.torch_builds import torch_builds, torch_releases
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,

@@ -1,6 +1,6 @@
 """Which build of PyTorch fits a machine."""
 
-from gpudoctor.data import torch_builds
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import CudaVersion
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose_for_older_driver, fits
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpudoctor.conclusions.requirements.gpus import Gpu, Gpus
 from gpudoctor.conclusions.requirements.judgement import NO_GPU, size_agrees, version_agrees
-from gpudoctor.data import features, has_tensor_cores
+from gpudoctor.data.capabilities import features, has_tensor_cores
 from gpudoctor.model import described
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 

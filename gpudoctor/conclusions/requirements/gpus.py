@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.conclusions.pytorch import merge_torch
 from gpudoctor.conclusions.requirements.judgement import why_unknown
-from gpudoctor.data import device_capability
+from gpudoctor.data.gpu_names import device_capability
 from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot, known_facts
 from gpudoctor.model.record import record
 
