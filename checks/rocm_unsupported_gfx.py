@@ -14,6 +14,8 @@ KINDS = (
 # Programs of either vendor print it: CUDA's name for the error stays in code that was translated for ROCm.
 OF_EITHER = "torch-invalid-device-function"
 TOLD = "amd-gpu-unsupported-told"  # by a person, of any program
+# Ollama leaves such a GPU out silently: then the words of a person are all that shows it.
+UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused")
 OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
 # A wrong HSA_OVERRIDE_GFX_VERSION ends so too, and so do faults of a program.
 FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")
@@ -34,7 +36,8 @@ def rocm_unsupported_gfx(
     either = of_kind(symptoms, OF_EITHER) if of_rocm else ()
     targets = amd_gpu.targets
     in_no_build = bool(targets) and not any(map(first_rocm_release, targets or ()))
-    told = of_kind(symptoms, TOLD) if in_no_build and pytorch.build != "cuda" else ()
+    unused = UNUSED if of_kind(symptoms, "about-ollama") else ()
+    told = of_kind(symptoms, TOLD, *unused) if in_no_build and pytorch.build != "cuda" else ()
     said = first(of_kind(symptoms, *KINDS), of_kind(symptoms, *FAULTS), either, told)
     if said is None:
         skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
@@ -49,16 +52,16 @@ def rocm_unsupported_gfx(
             return
     name = targets[0] if targets else "this AMD GPU"
     card = f" ({amd_gpu.product})" if amd_gpu.product else ""
-    fault = said is not None and said.kind in FAULTS
-    if fault:
+    likely = said is not None and said.kind in (*FAULTS, *UNUSED)
+    if said is not None and said.kind in FAULTS:
         summary = f"A kernel fails on {name}{card}, as code that was built for another GPU does"
     else:
-        others = of_kind(symptoms, *OF_OTHERS, TOLD) and not pytorch.installed
+        others = of_kind(symptoms, *OF_OTHERS, TOLD, *unused) and not pytorch.installed
         program = "This program for ROCm" if others else "The ROCm build of PyTorch"
         only = f", only for {', '.join(built)}" if built and not set(built) & set(targets or ()) else ""
-        summary = f"{program} has no code for {name}{card}{only}"
+        summary = f"{program} {'probably ' if likely else ''}has no code for {name}{card}{only}"
     yield Finding.of(
-        Severity.WARNING if fault else Severity.ERROR,
+        Severity.WARNING if likely else Severity.ERROR,
         name,
         summary + (f" ({OVERRIDE}={override})" if override else ""),
         (
@@ -68,6 +71,7 @@ def rocm_unsupported_gfx(
             f"environment.{OVERRIDE}" if override else "",
         ),
         Fix("run-code-for-gfx-target", name=name, built=built or (), override=override),
+        certain=said is None or said.kind not in UNUSED,
     )
 
 

@@ -8,7 +8,13 @@ from gpudoctor.model import Devices, Finding, Fix, KnownGpu, Origin, Pytorch, Se
 from gpudoctor.registry import Skip, check, known, skip_unless
 
 
-@check(family="torch", explains=("torch-wrong-results", "torch-cuda-unavailable", "fp16-nan"))
+@check(
+    family="torch",
+    explains=(
+        *("torch-wrong-results", "torch-cuda-unavailable", "fp16-nan"),
+        *("python-version-no-wheel", "wheel-index-wrong"),  # of the build that was to replace it
+    ),
+)
 def torch_no_kernel_for_device(
     pytorch: Pytorch, torch_kernels: TorchKernels, origin: Origin, devices: Devices = None
 ) -> Iterator[Finding]:

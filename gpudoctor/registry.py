@@ -1,7 +1,5 @@
 """What a check is, and how a module registers one."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -11,7 +9,7 @@ from gpudoctor.model.record import record
 
 T = TypeVar("T")
 CheckFunction = Callable[..., Iterator[Finding]]
-registered: dict[str, Check] = {}
+registered: dict[str, "Check"] = {}
 """Every check by its id."""
 
 

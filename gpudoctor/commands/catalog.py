@@ -7,7 +7,7 @@ import click
 
 from gpudoctor.commands.completion import all_checks, complete_ids, complete_names
 from gpudoctor.commands.manual import ManualCommand
-from gpudoctor.commands.options import print_text
+from gpudoctor.commands.options import FORMATS, print_text
 from gpudoctor.errors import UsageError
 from gpudoctor.reporters import terminal
 
@@ -22,15 +22,22 @@ _STATUSES = {0: "Shown.", 2: "No check or family is called so.", 3: "gpudoctor i
     examples=(
         ("All checks", "gpudoctor list"),
         ("Those of two families", "gpudoctor list driver torch"),
+        ("Those about containers, one line each", "gpudoctor list | grep container"),
     ),
 )
 @click.argument("names", nargs=-1, metavar="[ID or FAMILY]...", shell_complete=complete_names)
-def list_checks(names: tuple[str, ...]) -> None:
-    """List the checks: id, family and the problem that each one finds."""
+@click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
+def list_checks(names: tuple[str, ...], format_name: str) -> None:
+    """List the checks: id, family and the problem that each one finds. In a pipe, each check is one line."""
     from gpudoctor.engine.selection import select
     from gpudoctor.reporters import catalog
 
-    print_text(catalog.render_list(select(all_checks(), names), width=terminal.width(os.environ, sys.stdout)))
+    checks = select(all_checks(), names)
+    if format_name == "json":
+        print_text(catalog.render_json(checks))
+    else:
+        width = terminal.width(os.environ, sys.stdout) if sys.stdout.isatty() else None
+        print_text(catalog.render_list(checks, width=width))
 
 
 @click.command(

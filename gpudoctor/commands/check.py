@@ -57,6 +57,10 @@ if TYPE_CHECKING:
               help="What it means that no GPU can be used: an error if something here needs one (auto), always an"
               " error, or nothing.  [default: auto]")  # fmt: skip
 @click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
+@click.option("-v", "--verbose", is_flag=True, help="List the checks that passed and that were skipped, all evidence,"
+              " and the paths of facts.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
+@click.option("--no-color", is_flag=True, help="Print no colors.")
 @image_options
 @environment_options
 def check(
@@ -70,6 +74,9 @@ def check(
     fail_on: str | None,
     gpu: str | None,
     fast: bool,
+    verbose: bool,
+    quiet: bool,
+    no_color: bool,
     interpreter: str | None,
     timeout: float,
     images: ImageRequest,
@@ -95,13 +102,11 @@ def check(
         with terminal.progress("Looking at this machine ...", sys.stderr):
             report = checkup.check_host(host, plan.names, plan.ignored, plan.rules)
     status = checkup.exit_status(report, plan.fail_on)
-    color, width = screen(wanted, os.environ)
     run = formats.Run(
         fail_on=plan.fail_on,
         exit_status=status,
         root=root,
-        color=color,
-        width=width,
+        screen=screen(wanted, os.environ, verbosity=verbose - quiet, no_color=no_color),
         plugins=plan.rules.folder,
     )
     write_reports(report, wanted, run, os.environ)

@@ -23,8 +23,15 @@ COMMANDS = {
     "record": "facts.record",
     "list": "catalog.list_checks",
     "explain": "catalog.explain",
+    "init": "setup.init",
+    "completion": "setup.completion",
 }
 """Each command, and where in gpudoctor.commands it stands: only the module of the one asked for is loaded."""
+
+
+_WHAT_ELSE = """
+gpudoctor check -v lists every check, gpudoctor explain ID describes one, gpudoctor check --from FILE diagnoses a pasted
+report, gpudoctor tune finds batch size and precision. gpudoctor --help lists all commands."""
 
 
 def main() -> NoReturn:
@@ -72,6 +79,19 @@ class _Commands(ManualGroup):
         command: click.Command = getattr(import_module(f"gpudoctor.commands.{module}"), attribute)
         return command
 
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called. The message for a mistyped one names the nearest."""
+        name = arguments[0]
+        if name not in COMMANDS and not name.startswith("-") and not context.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, n=1)
+            hint = f"did you mean {near[0]}?" if near else "gpudoctor --help lists the commands"
+            raise click.UsageError(f"no such command {name!r}: {hint}", context)
+        return super().resolve_command(context, arguments)
+
 
 @click.group(
     cls=_Commands,
@@ -86,8 +106,6 @@ class _Commands(ManualGroup):
     examples=(
         ("Diagnose this machine", "gpudoctor check"),
         ("Find the precision and the batch size to train with", "gpudoctor tune --workload train.py:Workload"),
-        ("Complete words in bash (zsh_source and fish_source for the others)",
-         'eval "$(_GPUDOCTOR_COMPLETE=bash_source gpudoctor)"'),
     ),
 )  # fmt: skip
 @click.version_option(__version__, prog_name="gpudoctor")
@@ -95,4 +113,7 @@ class _Commands(ManualGroup):
 def cli(context: click.Context) -> None:
     """Why is my GPU not used, and the exact command that fixes it."""
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        try:
+            cli.main(["check"], prog_name="gpudoctor", standalone_mode=False)
+        finally:
+            click.echo(_WHAT_ELSE, err=True)

@@ -53,7 +53,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 
 @click.command(
     cls=ManualCommand,
-    short_help="Say what differs between two machines or moments.",
+    short_help="Compare two snapshots or pasted reports.",
     statuses={
         0: "Nothing differs.",
         1: "Something differs.",
@@ -73,7 +73,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the comparison to this file.")
 def diff(before: str, after: str, format_name: str, output: str | None) -> NoReturn:
-    """Say what differs between two snapshots or pasted reports, and which findings come and go.
+    """Show what differs between two snapshots or pasted reports: new, fixed and remaining problems, changed facts.
 
     Readings of the moment (temperature, load, memory in use) are left out.
     """

@@ -13,6 +13,7 @@ import click
 from gpudoctor.errors import UsageError
 from gpudoctor.probes.host import ImageRequest, ProbeContext
 from gpudoctor.reporters import terminal
+from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
     from gpudoctor.probes.local_host import LocalHost
@@ -114,6 +115,7 @@ def write(text: str, output: str | None) -> None:
         from gpudoctor.files import write_whole
 
         write_whole(Path(output), text)
+        click.echo(f"Wrote {clean(output)}", err=True)
 
 
 def print_text(text: str) -> None:

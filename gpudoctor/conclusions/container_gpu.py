@@ -20,6 +20,8 @@ WITHOUT_DRIVER = (
     *("libcuda-not-*", *SMI_MISSING, "nvml-library-not-found", "torch-no-gpus", "cuda-no-device"),
     "ollama-no-gpus",
 )
+# And what people say of one, if it is known to have been started without a GPU of NVIDIA.
+UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused")
 # Those of them that a container with the GPU does not print: its runtime adds nvidia-smi.
 ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")
 # What shows a GPU that the container had, or that something in it hides.
@@ -95,7 +97,8 @@ def _without(
         return "", ()
     if pytorch.build_read in ("cpu", "rocm") or of_kind(symptoms, "container-nvidia-smi-works"):
         return "", ()
-    others = of_kind(symptoms, *_kinds_without_driver(container))
+    unused = UNUSED if left_out and not of_kind(symptoms, "amd-gpu-*", "rocm-*", "apple-mac-named") else ()
+    others = of_kind(symptoms, *_kinds_without_driver(container), *unused)
     if not others and not of_kind(symptoms, *LOST_LATER):
         others = of_kind(symptoms, "ollama-no-gpus", *(("torch-no-gpus",) if driver.version is not None else ()))
     failed = _fact(of_kind(symptoms, "torch-no-driver") or others)

@@ -11,7 +11,7 @@ TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow
 SAID = (
     *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
     *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
-    *("cpu-device", "torch-on-cpu", "cpu-fallback"),
+    *("torch-without-xpu", "cpu-device", "torch-on-cpu", "cpu-fallback"),
 )
 # Of what a report is about, the program that computes there; what computes with PyTorch comes last.
 ABOUT = {
@@ -21,11 +21,16 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("comfyui", "stable-diffusion-webui", "fooocus", "invokeai", "lightning")},
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
+TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused")
 # What people say of a GPU that they want used.
 WANTED = (
     *("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected"),
     "gpu-wanted-told",
 )
+# These look for GPUs by themselves: one that they do not find is one that they do not use.
+WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
+# What of the words of a person that the GPU is not used leaves other causes, or no fault at all.
+OTHERWISE = ("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program")
 # Failures that are no other failure beside the words of a person.
 OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
@@ -52,12 +57,13 @@ def cpu_use(
     if program == "torch" and pytorch.available:
         return CpuUse()  # PyTorch sees the GPU: it is the program's own choice
     amd = bool(amd_gpu.product or amd_gpu.said or amd_gpu.targets) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))
+    intel = () if gpu.name else ("intel-gpu-named",)
     use = CpuUse(
         fact=found.fact,
         text=found.text,
-        told=found.kind == "cpu-told",
+        told=found.kind in TOLD,
         program=program,
-        without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named")),
+        without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named", "torch-without-xpu", *intel)),
     )
     if program == "jax":
         return _of_jax(use, found, bool(of_kind(said, "jax-cuda-asked")), python or Python())
@@ -76,10 +82,16 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
         for symptom in of_kind(said, kind):
             if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not _works(symptom, said):
                 return symptom
-    told = first(of_kind(said, "cpu-told"))
-    failures = [s for s in with_role(said, "failure") if not s.kind.startswith(OF_CPU)]
-    wanted = gpu.name or of_kind(said, *WANTED) or (told is not None and "GPU" in told.text.upper())
-    return told if wanted and not failures and not with_role(said, "works") else None
+    told, unused = first(of_kind(said, "cpu-told")), first(of_kind(said, "gpu-unused-told"))
+    if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
+        return None
+    wanted = gpu.name or of_kind(said, *WANTED) or unused or (told is not None and "GPU" in told.text.upper())
+    if told and wanted:
+        return told
+    if unused is None and of_kind(said, *WITH_OWN_ENGINE):
+        unused = first(of_kind(said, "asks-gpu-unused"))
+    read_off = unused is not None and "%" in unused.text and of_kind(said, "task-manager-told")
+    return None if read_off or of_kind(said, *OTHERWISE) else unused
 
 
 def _works(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
@@ -89,6 +101,8 @@ def _works(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
 
 def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:
     """Return what computes: by the message, else by what the report is about."""
+    if of_kind(said, "torch-built-for-cpu"):
+        return "torch"
     whisper = first(of_kind(said, "about-whisper"))
     if whisper is not None and found.library in ("", "torch") and not whisper.text.lower().startswith("whisper"):
         return "ctranslate2"

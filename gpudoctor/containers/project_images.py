@@ -1,14 +1,13 @@
 """Look at one image beside its Dockerfile and context: everything that the engine and the files tell about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.context import TooLarge, is_below
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import MAXIMUM_NAMED, compared, image_path_of
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images import base_images
 from gpudoctor.containers.images.facts import ImageFacts, read_copied
@@ -20,9 +19,6 @@ from gpudoctor.containers.packages.requirements import platform_of, unmet, wante
 from gpudoctor.containers.packages.shadowing import copied_packages, shadowing
 from gpudoctor.containers.running import look_at_container
 from gpudoctor.model.images import CopiedFiles, ProjectImage, RunningContainer
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 UNTOLD = "its history is empty, as that of an imported image is: what else it was built from is not told"
 

@@ -1,18 +1,17 @@
 """What is asked for, or found in the working directory: each image beside its project."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.context import TooLarge, read_context
 from gpudoctor.containers.builds.plan import Plan, read_plan
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.containers.engines import APIClient, DockerClient
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, reached_by, refusal
 from gpudoctor.containers.engines.objects import ServiceContainer, inspect_container, service_containers, short_name
 from gpudoctor.containers.images.other_images import repository_of, tags_of_plan
@@ -20,9 +19,6 @@ from gpudoctor.containers.project_images import look_at_image
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.images import ProjectImage
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient, DockerClient
 
 DOCKERFILE = "Dockerfile"
 MAXIMUM_SHOWN = 5

@@ -1,7 +1,5 @@
 """A container beside the project: which image it runs, what was changed inside it, and what lies over its files."""
 
-from __future__ import annotations
-
 import filecmp
 import os
 import posixpath
@@ -9,12 +7,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.context import BuildContext, is_below
 from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import MAXIMUM_NAMED, is_same
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.images.base_images import environment_of
@@ -22,9 +21,6 @@ from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.containers.packages.loaded_code import loaded_code
 from gpudoctor.model.images import Mounted, RunningContainer
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 MAXIMUM_MOUNTINFO = 4 << 20
 

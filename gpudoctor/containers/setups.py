@@ -1,13 +1,11 @@
 """How containers are started: those asked for, or those of the compose project in the working directory."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.plan import dockerfile_text
@@ -15,6 +13,7 @@ from gpudoctor.containers.builds.stages import lineage, needed_stages, read_stag
 from gpudoctor.containers.compose.files import NoComposeFile
 from gpudoctor.containers.compose.project import Project, Service
 from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.containers.engines import DockerClient
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, refusal, seconds_of
 from gpudoctor.containers.engines.endpoint import Endpoint, find_endpoint
 from gpudoctor.containers.engines.objects import inspect_container, inspect_image, service_containers
@@ -35,9 +34,6 @@ from gpudoctor.parsers.containers import (
 )
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import readable_lines
-
-if TYPE_CHECKING:
-    from docker import DockerClient
 
 DOCKERFILE = "Dockerfile"
 LOG_LINES = 200

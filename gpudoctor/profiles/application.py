@@ -1,7 +1,5 @@
 """A profile in a program: its values, the context of its precision, and PyTorch's switches set by it."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings
@@ -16,7 +14,7 @@ from gpudoctor.profiles.env_file import read_profile
 from gpudoctor.tuning.workers.precision import Precision, TorchPrecision, make_precision
 
 
-def load_profile(path: str | os.PathLike[str] | None = None) -> LoadedProfile:
+def load_profile(path: str | os.PathLike[str] | None = None) -> "LoadedProfile":
     """Return the profile in the file; ./gpudoctor.env by default.
 
     Raises:
@@ -65,7 +63,7 @@ class LoadedProfile:
         """Compute the gradients, scaled for fp16 on CUDA, let the optimiser step, and clear the gradients."""
         self._switches.backward(loss, optimizer)
 
-    def apply(self) -> LoadedProfile:
+    def apply(self) -> "LoadedProfile":
         """Set PyTorch's switches to what was measured; return the profile.
 
         Sets TF32 (on for tf32, else off), torch.backends.cudnn.benchmark, the number of threads and the allocator.

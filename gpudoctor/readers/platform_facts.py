@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from gpudoctor.data.tables import load_table
 from gpudoctor.model import System
 
 SYS_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}  # sys.platform → the system's name here
@@ -15,19 +16,6 @@ _MAC = re.compile(r"(?:macOS|Darwin)-[\d.]{1,12}-(arm64|x86_64)")
 # Up to Python 3.8 the platform string has the oldest glibc that the interpreter asks for, not the one that is there.
 # Source: https://bugs.python.org/issue35389 and Lib/platform.py of CPython 3.8.
 _FIRST_RIGHT_GLIBC = (3, 9)
-
-# The names in PRETTY_NAME and lsb_release -d, with the ID of os-release; the longer name first.
-_LIKE_THEIR_ID = (
-    *("rocky", "almalinux", "zorin", "elementary", "kali", "manjaro", "endeavouros", "nixos", "gentoo", "alpine"),
-    *("anolis", "tencentos", "kylin", "deepin", "ubuntu", "debian", "centos", "fedora"),
-)
-_DISTRIBUTIONS = (
-    *(("red hat", "rhel"), ("oracle linux", "ol"), ("amazon linux", "amzn"), ("alibaba cloud linux", "alinux")),
-    *(("opensuse leap", "opensuse-leap"), ("opensuse tumbleweed", "opensuse-tumbleweed"), ("openeuler", "openEuler")),
-    *(("suse linux enterprise server", "sles"), ("linux mint", "linuxmint"), ("pop!_os", "pop")),
-    ("arch linux", "arch"),
-    *((name, name) for name in _LIKE_THEIR_ID),
-)
 
 
 def platform_facts(text: str, python: tuple[int, ...] = ()) -> System | None:
@@ -74,15 +62,15 @@ def distribution_facts(text: str) -> System | None:
         return replace(system, os="windows", distribution_name=name)
     if re.match(r"mac ?os|darwin|os ?x\b", lowered):
         return replace(system, os="darwin")
-    known = next((row for row in _DISTRIBUTIONS if row[0] in lowered), None)
+    known = next((row for row in load_table("distributions")["distributions"] if row["name"] in lowered), None)
     if known is None:
         return replace(system, os="linux") if re.search(r"\blinux\b", lowered) else None
-    version = re.search(r"(?<![\w.])(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])", name[lowered.index(known[0]) :])
+    version = re.search(r"(?<![\w.])(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])", name[lowered.index(known["name"]) :])
     return replace(
         system,
         os="linux",
-        distribution=known[1],
-        distribution_version=_version(known[1], version[1]) if version else None,
+        distribution=known["id"],
+        distribution_version=_version(known["id"], version[1]) if version else None,
         distribution_name=name,
     )
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpudoctor.data.tables import load_table
 from gpudoctor.model import (
     Container,
     CudaVersion,
@@ -25,23 +26,6 @@ from gpudoctor.readers.text import Text
 MOST_LINES = 4000  # a longer text is a log
 
 _MARK = r"[\"'*_`]{0,3}"
-# Name, words of which one stands in each of its spellings, and the spellings.
-_DISTRIBUTIONS = (
-    ("ubuntu", ("ubuntu",), r"Ubuntu(?: Linux| Server| Desktop)?[ -]?v?(\d{2}\.\d{2})?"),
-    ("debian", ("debian",), r"Debian(?: GNU/Linux)?[ -]?(\d{1,2})?"),
-    ("fedora", ("fedora",), r"Fedora(?: Linux| Workstation)?[ -]?(\d{2})?"),
-    ("centos", ("centos",), r"CentOS(?: Linux| Stream)?[ -]?(?:release )?(\d)?"),
-    ("rhel", ("red", "rhel"), r"(?:Red ?Hat Enterprise Linux(?: Server)?|RHEL)[ -]?(?:release )?(\d(?:\.\d{1,2})?)?"),
-    ("rocky", ("rocky",), r"Rocky(?: ?Linux)?[ -]?(\d(?:\.\d{1,2})?)?"),
-    ("almalinux", ("alma",), r"Alma ?Linux[ -]?(\d(?:\.\d{1,2})?)?"),
-    ("arch", ("arch",), r"(?:Arch(?: ?Linux)|archlinux)()"),
-    ("manjaro", ("manjaro",), r"Manjaro()"),
-    ("opensuse-leap", ("opensuse",), r"openSUSE(?: Leap)?[ -]?(\d{2}\.\d)?"),
-    ("linuxmint", ("mint",), r"Linux ?Mint[ -]?(\d{2}(?:\.\d)?)?"),
-    ("pop", ("pop",), r"Pop!?_?OS[ -]?(\d{2}\.\d{2})?"),
-    ("nixos", ("nixos",), r"NixOS[ -]?(\d{2}\.\d{2})?"),
-    ("amzn", ("amazon",), r"Amazon Linux[ -]?(\d{1,4})?"),
-)
 # What each of the expressions below needs, looked for first: most lines of a long report have none of it.
 _TOPICS = (
     *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
@@ -158,13 +142,6 @@ _GCC = re.compile(
 _MAC_FOLDER = re.compile(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/")
 _FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
 _SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
-# The environment that a traceback or a prompt shows: of ComfyUI's portable build, of conda, or a venv.
-_ENVIRONMENT = re.compile(
-    r"(?<![\w\\/.])((?:[A-Za-z]:\\|/)(?:[^\\/\"'<>|:*?\s]{1,60}[\\/]){0,8}?"
-    r"(?:python_embedd?ed|\.?venv|(?:envs|conda\d?|miniconda\d?|anaconda\d?|miniforge\d?)[\\/]envs[\\/][\w.-]{1,40}"
-    r"|envs[\\/][\w.-]{1,40}))[\\/](?:Lib|lib/python3\.\d{1,2}|Scripts|bin|python\.exe)\b",
-    re.IGNORECASE,
-)
 _UNAVAILABLE = re.compile(
     r"\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
     r"(?:always |still )?[`'\"]?(false|true)\b",
@@ -222,10 +199,11 @@ def _labelled_os(line: str, pattern: str) -> bool:
 def _distribution(text: str) -> tuple[str | None, str | None]:
     found: dict[str, str] = {}
     lowered = text.lower()
-    for name, words, pattern in _DISTRIBUTIONS:
-        if not any(word in lowered for word in words):
+    for row in load_table("distributions")["distributions"]:
+        if not any(word in lowered for word in row.get("words", ())):
             continue
-        whole = rf"(?<![\w/:.-]){pattern}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)"
+        name, said = row["id"], row["said"]
+        whole = rf"(?<![\w/:.-]){said}(?![\w/]*/)(?=[\s,;.)(\"'*_`|]|$)"
         for match in re.finditer(whole, text, re.IGNORECASE | re.MULTILINE):
             found[name] = found.get(name) or match[1] or ""
     if len(found) != 1:
@@ -314,16 +292,3 @@ def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
     pythons = {f"{match[1]}.{match[2]}" for match in _SITE.finditer(text.flat)}
     if len(pythons) == 1:
         yield {"python": Python(version=PackageVersion(pythons.pop()))}
-    roots = {match[1] for match in _ENVIRONMENT.finditer(text.raw[:LONGEST_SEARCHED])}
-    # A home folder whose name is masked is no path of the user's machine.
-    if len({root.lower() for root in roots}) == 1 and not re.search(
-        r"(?i)[\\/]+(?:home|users)[\\/]+user[\\/]", str(roots)
-    ):
-        yield {"python": Python(executable=_interpreter(roots.pop()))}
-
-
-def _interpreter(root: str) -> str:
-    """Return the interpreter of an environment by its folder: only a venv of Windows has it in Scripts."""
-    if root[0] == "/":
-        return f"{root}/bin/python"
-    return rf"{root}\Scripts\python.exe" if root.lower().endswith("venv") else rf"{root}\python.exe"

@@ -52,7 +52,7 @@ class Environment:
         rest = join(arguments, self.windows)
         if self.installer == "uv":
             # An environment made by uv holds no pip; without --python uv takes the active one.
-            return f"uv pip {action} --python {self.python} {rest}"
+            return f"uv pip {action} --python {self.python.removeprefix('& ')} {rest}"
         return f"{self.python} -m pip {action} {rest}"
 
 
@@ -60,7 +60,7 @@ def environment_of(python: Python | None, system: System | None = None) -> Envir
     """Return the environment to change: the one diagnosed, or a new one where PEP 668 forbids pip in it."""
     python = python or Python()
     windows = is_windows(python, system)
-    interpreter = quote(python.executable or "python", windows)
+    interpreter = program(python, windows)
     installer = "uv" if python.installer == "uv" else "pip"
     if python.externally_managed and python.environment not in ("venv", "conda"):
         create = f"uv venv --python {interpreter} .venv" if installer == "uv" else f"{interpreter} -m venv .venv"
@@ -72,13 +72,22 @@ def environment_of(python: Python | None, system: System | None = None) -> Envir
 def python_command(python: Python | None, *arguments: str) -> str:
     """Return the command line that runs this environment's interpreter with `arguments`, quoted."""
     windows = is_windows(python or Python(), None)
-    executable = (python.executable if python is not None else None) or "python"
-    words = [quote(executable, windows)]
+    words = [program(python, windows)]
     after_c = False
     for argument in arguments:
         words.append(quote_code(argument, windows) if after_c else quote(argument, windows))
         after_c = argument == "-c"
     return " ".join(words)
+
+
+def program(python: Python | None, windows: bool) -> str:
+    """Return the interpreter as the program of a command line, which PowerShell does not run in quotes without "&"."""
+    path = (python.executable if python is not None else None) or "python"
+    word = quote(path, windows)
+    if windows and word.startswith('"') and "%" not in word:
+        word = f"& {word}"
+    # ComfyUI's portable build starts its Python with -s, so that packages of the user's folder stay out.
+    return f"{word} -s" if "python_embed" in path else word
 
 
 def is_windows(python: Python, system: System | None) -> bool:

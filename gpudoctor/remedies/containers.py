@@ -174,12 +174,6 @@ def let_engine_use_gpu(
 
 
 @fix
-def restart_docker_with_toolkit() -> tuple[Fix, ...]:
-    """Return what helps if the running Docker does not know what its configuration says."""
-    return (Fix("configure-engine"), Fix("replace-docker-snap"))
-
-
-@fix
 def let_engine_see_driver(
     driver_works: bool = False, *, container: Container | None, system: System | None
 ) -> tuple[Remedy | Fix, ...]:
@@ -200,18 +194,6 @@ def write_cdi_specification(*, container: Container | None) -> tuple[Fix, ...]:
     podman = Fix("write-cdi-specification-for-podman")
     is_docker = container is not None and container.engine == "docker"
     return (_INSTALL, podman) if is_docker else (podman, _INSTALL)
-
-
-@fix
-def write_cdi_specification_for_docker() -> tuple[Fix, ...]:
-    """Return how Docker gets a CDI specification of the GPUs."""
-    return (Fix("write-cdi-for-docker"), _INSTALL)
-
-
-@fix
-def let_kubernetes_use_gpu() -> tuple[Fix, ...]:
-    """Return how the nodes of a cluster offer their GPUs, and how a pod asks for one."""
-    return (Fix("offer-gpus-of-kubernetes-node"), Fix("see-pods-with-gpus"), Fix("ask-for-gpu-in-pod"))
 
 
 @fix

@@ -6,7 +6,19 @@ from dataclasses import replace
 from gpudoctor.data.capabilities import last_toolkit
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.packages import cupy_pythons
-from gpudoctor.model import CudaVersion, Cupy, Device, Driver, KnownGpu, Package, PackageVersion, Python, Remedy, System
+from gpudoctor.model import (
+    CudaVersion,
+    Cupy,
+    Device,
+    Driver,
+    KnownGpu,
+    Origin,
+    Package,
+    PackageVersion,
+    Python,
+    Remedy,
+    System,
+)
 from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.fixes import fix
@@ -19,6 +31,8 @@ VERIFY = "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"
 # Source: "CuPy v14" in https://docs.cupy.dev/en/stable/upgrade.html; wheel metadata of 13.6.0 and 14.2.0.
 LAST_13 = "13.6.0"
 LAST_13_PYTHON = (3, 13)
+# Distributions that people have; pip passes over those that are not installed.
+USUAL = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
 # The oldest toolkit of cupy-cuda13x, 12x and 11x.
 FIRST_TOOLKITS = (CudaVersion(13, 0), CudaVersion(12, 0), CudaVersion(11, 2))
 
@@ -45,14 +59,17 @@ def install_cupy(  # noqa: PLR0913
     cuda_major: int | None = None,
     named: Sequence[str] = (),
     gpus: Sequence[KnownGpu] = (),
+    origin: Origin | None = None,
 ) -> Remedy:
     """Return how to install exactly one CuPy, for the newest CUDA major that driver and devices can run.
 
     Several CuPy distributions overwrite each other's files, and removing one of them leaves a broken package: all go
     first. With an unknown driver it is the one for CUDA 12. cuda_major: this CUDA major instead of the newest.
     named: distributions that a message names, which are removed if no list of packages is known. gpus: those that a
-    message names, if no device is known.
+    message names, if no device is known. A report need not list what is there: the usual ones go.
     """
+    if origin is not None and origin.is_report:
+        named = tuple(dict.fromkeys((*named, *USUAL)))
     if named and (cupy is None or cupy.distributions is None):
         packages = tuple(Package(name=name, version=PackageVersion("")) for name in named)
         cupy = replace(cupy or Cupy(), distributions=packages)

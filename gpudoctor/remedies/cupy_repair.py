@@ -7,11 +7,9 @@ from gpudoctor.data.capabilities import toolkit_span
 from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem
 from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyStatus, Fix, KnownGpu, Package, PackageVersion, Python, Remedy
-from gpudoctor.remedies.cupy_install import install_cupy
+from gpudoctor.remedies.cupy_install import USUAL, install_cupy
 from gpudoctor.remedies.fixes import Machine, fix
 
-# Distributions that people have; pip passes over those that are not installed.
-USUAL = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
 VERIFY_NUMPY = "import numpy, cupy; print(numpy.__version__, cupy.__version__)"
 # Names that NumPy 1.24 removed; the others went with NumPy 2. Source: release notes of NumPy 1.24.
 REMOVED_IN_1_24 = ("bool", "int", "float", "object", "complex", "str", "typeDict")

@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
 import gpudoctor.remedies
-from gpudoctor.model import Attempts, Fix, Python, Remedy, System
+from gpudoctor.model import Attempts, Fix, Place, Python, Remedy, System
 from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote, with_sudo
 
 Made = Remedy | Fix | tuple[Remedy | Fix, ...]
@@ -103,11 +103,16 @@ def _advice() -> dict[str, dict[str, Any]]:
 def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
     """Return what makes the fix of a row: from its texts, or another fix with the arguments that the row has."""
 
-    def advise(python: Python | None, system: System | None, **arguments: Any) -> Made:
-        windows = row.get("windows", {}) if is_windows(python or Python(), system) else {}
-        if windows is None:
+    def advise(python: Python | None, system: System | None, place: Place, **arguments: Any) -> Made:
+        windows = place.is_windows or is_windows(python or Python(), system)
+        there = {"windows": windows, "wsl": place.in_wsl, "container": place.in_container}
+        variants = [row[name] for name, applies in there.items() if applies and name in row]
+        if None in variants:
             return ()
-        own = {name: value for name, value in {**row, **windows}.items() if name != "windows"}
+        own = {name: value for part in (row, *variants) for name, value in part.items() if name not in there}
+        if "fixes" in own:
+            filled = [{key: _filled(text, arguments) for key, text in other.items()} for other in own["fixes"]]
+            return tuple(Fix(other.pop("fix"), **other) for other in filled)
         commands = own.pop("commands", ())
         texts = {name: _filled(value, arguments) for name, value in own.items()}
         if "fix" in texts:

@@ -6,9 +6,6 @@ from gpudoctor.model import Driver, Fix, Place, Remedy, System
 from gpudoctor.remedies.driver_install import FABRIC_MANAGER
 from gpudoctor.remedies.fixes import fix
 
-MODES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes"
-MPS_GUIDE = "https://docs.nvidia.com/deploy/mps/index.html"
-PIPE_FOLDER = "CUDA_MPS_PIPE_DIRECTORY"
 START = ("sudo systemctl enable --now nvidia-fabricmanager", "nvidia-smi -q | grep -A 2 Fabric")
 WITH_DNF = ("rhel", "rocky", "almalinux", "ol", "fedora", "amzn")
 
@@ -96,32 +93,6 @@ def start_fabric_manager(*, place: Place, driver: Driver | None, system: System 
 
 
 @fix
-def set_compute_mode_to_default(*, place: Place) -> Remedy:
-    """Return how to let several programs share a device."""
-    sudo = "" if place.in_wsl or place.is_windows else "sudo "
-    return Remedy(
-        summary=f"Set the compute mode to default, so that several programs share the device{_on_host(place)}; a batch "
-        "system that made it exclusive gives each job a GPU of its own: ask it for one, and start one process per GPU",
-        commands=("nvidia-smi --query-gpu=index,name,compute_mode --format=csv", f"{sudo}nvidia-smi -c 0"),
-        needs=("root",),
-        reference=MODES,
-    )
-
-
-@fix
-def end_process_on_device(*, place: Place) -> Remedy:
-    """Return how to find and end the process that has the device."""
-    windows = place.in_wsl or place.is_windows
-    look = "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"
-    return Remedy(
-        summary=f"See which process has the device, also one that hangs or is left over, and end it{_on_host(place)}; "
-        "then try again, and reboot if it stays busy",
-        commands=(look,) if windows else (look, "sudo fuser -v /dev/nvidia*"),
-        needs=() if windows else ("root",),
-    )
-
-
-@fix
 def end_programs_on_gpu(*, place: Place, system: System | None, nvml_index: int, pids: Sequence[int] = ()) -> Remedy:
     """Return how to see which programs use a GPU, and what they are.
 
@@ -135,23 +106,3 @@ def end_programs_on_gpu(*, place: Place, system: System | None, nvml_index: int,
     return Remedy(
         summary=f"See which programs these are{where}, and end those that nobody needs", commands=(*look, query)
     )
-
-
-@fix
-def restart_mps_daemon(*, place: Place) -> Remedy:
-    """Return how to restart the control daemon of the Multi-Process Service."""
-    inside = "; in a container mount that folder of the host and share its IPC" if place.in_container else ""
-    return Remedy(
-        summary=f"Restart the daemon, as the user who runs the programs and with the same {PIPE_FOLDER}{inside}",
-        commands=(
-            "echo quit | nvidia-cuda-mps-control",
-            "nvidia-cuda-mps-control -d",
-            "echo get_server_list | nvidia-cuda-mps-control",
-        ),
-        needs=("restart",),
-        reference=MPS_GUIDE,
-    )
-
-
-def _on_host(place: Place) -> str:
-    return ", on the container's host" if place.in_container else ""

@@ -121,15 +121,6 @@ def reload_uvm(*, place: Place, driver: Driver | None) -> tuple[Fix, ...]:
 
 
 @fix
-def load_module_of_libraries(*, place: Place) -> tuple[Fix, ...]:
-    """Return how to get the kernel module and the libraries of the driver to the same version."""
-    if place.in_container:
-        return (Fix("restart-container-with-libraries"),)
-    restart = Fix("reboot", summary="Reboot: the module of the installed driver is then loaded")
-    return (restart,) if place.in_wsl or place.is_windows else (restart, Fix("reload-modules"))
-
-
-@fix
 def install_legacy_driver(*, system: System | None, branch: str = "") -> Remedy:
     """Return how to install the driver of an older branch. branch: "470", "" if unknown."""
     of_ubuntu = system is not None and system.distribution == "ubuntu" and branch.isdecimal()

@@ -16,18 +16,6 @@ PLAIN_PATH = re.compile(r"[\w@+=:,./~-]+")
 
 
 @fix
-def add_libcuda_folder(*, folder: str) -> tuple[Fix, ...]:
-    """Return how to let the loader look into the folder of libcuda."""
-    return (Fix("add-folder-to-loader", folder=folder), Fix("add-folder-for-this-shell", folder=folder))
-
-
-@fix
-def find_libcuda() -> tuple[Fix, ...]:
-    """Return how to find libcuda if its folder is not known."""
-    return (Fix("find-folder-of-libcuda"), Fix("add-folder-for-this-shell", folder=USUAL_FOLDER))
-
-
-@fix
 def link_libcuda(*, place: Place, system: System | None, library: str = "") -> tuple[Remedy | Fix, ...]:
     """Return how to let the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
     library = library if PLAIN_PATH.fullmatch(library) else ""

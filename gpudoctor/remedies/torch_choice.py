@@ -6,6 +6,7 @@ from gpudoctor.data.capabilities import runs_on
 from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, supported_cuda
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.torch_builds import TorchBuild, TorchRelease, torch_builds, torch_releases
+from gpudoctor.data.torch_wheels import companion_of
 from gpudoctor.model import (
     ComputeCapability,
     CudaVersion,
@@ -151,7 +152,10 @@ def fits(build: TorchBuild, machine: Machine) -> bool:
 def _in_order(torch: Pytorch | Torch | None) -> list[TorchRelease]:
     newest_first = list(reversed(torch_releases()))
     kept = torch.version.minor_release if torch is not None and torch.version is not None else ""
-    return sorted(newest_first, key=lambda release: release.release != kept)
+    # A release for which there is no torchvision yet comes last: most programs need it.
+    return sorted(
+        newest_first, key=lambda row: (row.release != kept, companion_of("torchvision", row.versions[-1]) is None)
+    )
 
 
 def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:

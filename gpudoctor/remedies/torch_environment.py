@@ -1,14 +1,24 @@
-"""The Python environment for PyTorch: choosing or making it."""
+"""The Python environment for PyTorch: installing it for the first time, and choosing or making the environment."""
 
 import re
 from collections.abc import Sequence
 
 from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
-from gpudoctor.model import Fix, PackageVersion, Python, Remedy, System, TorchRequest
+from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import is_windows, join, python_command, quote
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
+
+
+@fix
+def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
+    """Return how to install PyTorch where there is none: the build for the GPU, else for the CPU."""
+    if gpu.name != "":
+        return Fix("install-torch", pytorch=None)
+    if system is not None and any(found.vendor == "amd" for found in system.pci_gpus or ()):
+        return Fix("install-rocm-torch-if-supported")
+    return Fix("install-plain-torch" if system is not None and system.os == "darwin" else "install-cpu-torch")
 
 
 @fix

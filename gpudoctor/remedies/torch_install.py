@@ -1,6 +1,6 @@
 """Installing PyTorch: the build that driver and devices can run, with its companions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import INDEX, torch_companions, torch_releases
@@ -8,9 +8,8 @@ from gpudoctor.model import (
     CudaVersion,
     Device,
     Driver,
-    Fix,
-    Gpu,
     KnownGpu,
+    Origin,
     Package,
     PackageVersion,
     Python,
@@ -34,22 +33,13 @@ VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
 
 @fix
-def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
-    """Return how to install PyTorch where there is none: the build for the GPU, else for the CPU."""
-    if gpu.name != "":
-        return Fix("install-torch", pytorch=None)
-    if system is not None and any(found.vendor == "amd" for found in system.pci_gpus or ()):
-        return Fix("install-rocm-torch-if-supported")
-    return Fix("install-plain-torch" if system is not None and system.os == "darwin" else "install-cpu-torch")
-
-
-@fix
 def install_torch(  # noqa: PLR0913
     *,
     python: Python | None,
     system: System | None,
     driver: Driver | None,
     devices: Sequence[Device] | None,
+    origin: Origin | None = None,
     pytorch: Pytorch | Torch | None = None,
     cuda: CudaVersion | None = None,
     release: PackageVersion | None = None,
@@ -76,10 +66,14 @@ def install_torch(  # noqa: PLR0913
         return explain_no_build(machine, system, pytorch)
     environment = environment_of(python, system)
     if pytorch is not None and (pytorch.conda_build or pytorch.conda_cpuonly):
-        return _install_with_conda(environment, choice, machine, pytorch, _packages(python))
+        return _install_with_conda(environment, choice, machine, pytorch, _companions(python, origin))
     return Remedy(
         summary=_summary(choice, machine, environment, pytorch),
-        commands=(*environment.setup, *_pip_commands(environment, choice, _packages(python)), environment.run(VERIFY)),
+        commands=(
+            *environment.setup,
+            *_pip_commands(environment, choice, _companions(python, origin)),
+            environment.run(VERIFY),
+        ),
         reference=REFERENCE if choice.build.release.startswith("2.") else PREVIOUS,
     )
 
@@ -104,31 +98,29 @@ def reinstall_torch(*, python: Python | None, system: System | None, pytorch: Py
     return Remedy(summary=summary, commands=(*environment.setup, *commands), reference=REFERENCE)
 
 
-def _packages(python: Python | None) -> dict[str, Package]:
-    packages = python.packages if python is not None else None
-    return {package.name: package for package in packages or ()}
+def _companions(python: Python | None, origin: Origin | None) -> dict[str, Package | None]:
+    """Return the companions to install with PyTorch: those installed; of a report both, which it need not list."""
+    packages = {package.name: package for package in (python.packages if python is not None else None) or ()}
+    needed = COMPANIONS if origin is not None and origin.is_report else [c for c in COMPANIONS if c in packages]
+    return {name: packages.get(name) for name in needed}
 
 
-def _pip_commands(environment: Environment, choice: Choice, installed: dict[str, Package]) -> Iterator[str]:
+def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[str, Package | None]) -> Iterator[str]:
     variant = choice.build.variant
-    companions = torch_companions(choice.version)
+    known = torch_companions(choice.version)
     arguments = [*index_options(_numbers(choice.version), variant), f"torch=={choice.version}+{variant}"]
-    if "torchvision" in installed:
-        if companions is not None and companions.torchvision is not None:
-            arguments.append(f"torchvision=={companions.torchvision}+{variant}")
-        else:
-            # Unpinned, an installed build for another torch would count as "already satisfied".
-            yield environment.uninstall(["torchvision"])
-            arguments.append("torchvision")
     from_pypi = ""
-    if "torchaudio" in installed:
-        if companions is None or companions.torchaudio is None:
-            yield environment.uninstall(["torchaudio"])
-            arguments.append("torchaudio")
-        elif companions.torchaudio_variants is None or variant in companions.torchaudio_variants:
-            arguments.append(f"torchaudio=={companions.torchaudio}+{variant}")
-        elif installed["torchaudio"].version.public != companions.torchaudio:
-            from_pypi = f"torchaudio=={companions.torchaudio}"
+    for name, package in companions.items():
+        version = getattr(known, name, None)
+        built = getattr(known, f"{name}_variants", None)
+        if version is None:
+            # Unpinned, an installed build for another torch would count as "already satisfied".
+            yield environment.uninstall([name])
+            arguments.append(name)
+        elif built is None or variant in built:
+            arguments.append(f"{name}=={version}+{variant}")
+        elif package is None or package.version.public != version:
+            from_pypi = f"{name}=={version}"
     yield environment.install(arguments)
     if from_pypi:
         # This torchaudio asks for no torch version, and the index of the variant does not hold it.
@@ -149,7 +141,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _install_with_conda(
-    environment: Environment, choice: Choice, machine: Machine, torch: Pytorch | Torch, installed: dict[str, Package]
+    environment: Environment,
+    choice: Choice,
+    machine: Machine,
+    torch: Pytorch | Torch,
+    companions: Mapping[str, Package | None],
 ) -> Remedy:
     """Return the remedy for an environment whose torch is conda's.
 
@@ -157,8 +153,8 @@ def _install_with_conda(
     """
     major = choice.build.cuda.major
     commands = [environment.conda("remove", ["cpuonly"])] if torch.conda_cpuonly else []
-    companions = [name for name in COMPANIONS if name in installed and installed[name].installer == "conda"]
-    install = ["--channel", "conda-forge", "pytorch-gpu", f"cuda-version={major}", *companions]
+    of_conda = [name for name, package in companions.items() if package is None or package.installer == "conda"]
+    install = ["--channel", "conda-forge", "pytorch-gpu", f"cuda-version={major}", *of_conda]
     commands += [environment.conda("install", install), environment.run(VERIFY)]
     return Remedy(
         summary=f"Install conda-forge's PyTorch built with CUDA {major}, which {_can_run(machine)}",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import Device, Environment, Fix, Place, Python, Pytorch, Remedy, System, TorchKernels
+from gpudoctor.model import Device, Environment, Fix, Python, Pytorch, Remedy, System, TorchKernels
 from gpudoctor.remedies.commands import environment_of, python_command
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, index_options, install_torch
@@ -25,12 +25,6 @@ def ask_driver_and_pytorch(*, python: Python | None, pytorch: Pytorch) -> Remedy
         summary=f"Check whether the driver answers, then what PyTorch says when it initialises CUDA{hint}",
         commands=("nvidia-smi", python_command(python, "-c", INITIALISE)),
     )
-
-
-@fix
-def reach_driver_library(*, place: Place) -> Fix:
-    """Return how to get libcuda, which belongs to the driver: a container gets the host's."""
-    return Fix("start-container-with-gpu" if place.in_container else "install-driver")
 
 
 @fix

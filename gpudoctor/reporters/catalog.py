@@ -1,5 +1,6 @@
 """The catalog of checks: a list, the page of one, and the table in the README."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 
@@ -11,10 +12,19 @@ _TABLE_WIDTH = 72
 _NEW_PARAGRAPH = re.compile(r"[A-Z][A-Za-z ]{0,20}:( |$)|[-*] |\d+\. ")
 
 
-def render_list(checks: Sequence[Check], *, width: int) -> str:
-    """Return a table of all checks: id, family and problem."""
+def render_json(checks: Sequence[Check]) -> str:
+    """Return the list as one JSON object: schema gpudoctor/checks/1."""
+    entries = [{"id": check.id, "family": check.family, "problem": check.title} for check in checks]
+    return json.dumps({"schema": "gpudoctor/checks/1", "checks": entries}, indent=2) + "\n"
+
+
+def render_list(checks: Sequence[Check], *, width: int | None) -> str:
+    """Return a table of all checks: id, family and problem; without a width a line for each, and no header."""
     from tabulate import tabulate
 
+    if width is None:
+        whole = [(check.id, check.family, check.title) for check in checks]
+        return tabulate(whole, tablefmt="plain", disable_numparse=True) + "\n" if whole else ""
     if width < _TABLE_WIDTH:
         lines = [line for check in checks for line in _entry(check, max(width, NARROWEST))]
         return "\n".join(lines) + "\n"
@@ -29,14 +39,15 @@ def _entry(check: Check, width: int) -> list[str]:
 
 
 def render_page(check: Check, *, width: int) -> str:
-    """Return the page of one check: its id, family and sections, and its docstring."""
+    """Return the page of one check: its docstring, which begins with the problem, then its id and family."""
     width = max(width, NARROWEST)
-    reads = [*check.sections, *(f"{section} (where known)" for section in check.optional)]
-    lines = [check.id, *wrap(f"family: {check.family}; reads: {', '.join(reads)}", width, "", "  ")]
-    if check.explains:
-        lines += wrap(f"explains: {', '.join(check.explains)}", width, "", "  ")
+    lines: list[str] = []
     for paragraph in _paragraphs(check.page):
-        lines += wrap(paragraph, width, "", "  ") if paragraph else [""]
+        hanging = "  " if _NEW_PARAGRAPH.match(paragraph) else ""
+        lines += wrap(paragraph, width, "", hanging) if paragraph else [""]
+    lines += ["", *wrap(f"Check: {check.id} (family {check.family})", width, "", "  ")]
+    if check.explains:
+        lines += wrap(f"Also causes: {', '.join(check.explains)}", width, "", "  ")
     return "\n".join(lines) + "\n"
 
 
@@ -50,7 +61,7 @@ def _paragraphs(page: str) -> Iterable[str]:
             paragraphs[-1] += f" {line.strip()}"
         else:
             paragraphs.append(line.strip())
-    return paragraphs
+    return paragraphs[1:]
 
 
 def readme_table(checks: Sequence[Check]) -> str:

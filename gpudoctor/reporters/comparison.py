@@ -1,18 +1,21 @@
 """What differs between two snapshots, for a screen and as JSON."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
 from gpudoctor.privacy import mask_uuids
+from gpudoctor.reporters.labels import label
 from gpudoctor.reporters.terminal import NARROWEST, paint
 from gpudoctor.reporters.text import readable, wrap
 from gpudoctor.snapshots.comparison import SCHEMA, Change, Comparison
 from gpudoctor.untrusted import clean
 
 _ONE_SIDED_SHOWN = 12
+_PACKAGE = re.compile(r"(?:python\.packages|cupy\.distributions)\[([^\]]*)\]\.(\w+)")
 
 
 def render_json(comparison: Comparison) -> str:
@@ -40,9 +43,9 @@ def render_table(comparison: Comparison, *, color: bool, width: int) -> str:
     """Return the comparison as text for a screen of `width` columns."""
     width = max(width, NARROWEST)
     blocks = [
-        [] if comparison.differs else [paint("nothing differs", "healthy", color=color)],
-        _findings("gone", comparison.gone, "healthy", color, width),
-        _findings("come", comparison.come, "error", color, width),
+        [] if comparison.differs else [paint("no differences", "healthy", color=color)],
+        _findings("new", comparison.come, "error", color, width),
+        _findings("fixed", comparison.gone, "healthy", color, width),
         _findings("still there", comparison.stayed, "", color, width),
         list(_changes(comparison.changes, width)),
         list(_one_sided(comparison.one_sided, width)),
@@ -62,22 +65,49 @@ def _findings(title: str, findings: Sequence[Finding], kind: str, color: bool, w
 def _changes(changes: Sequence[Change], width: int) -> Iterator[str]:
     if changes:
         yield "changed"
-    for change in changes:
-        text = f"{clean(change.fact)}: {_value(change, 'before')} → {_value(change, 'after')}"
+    for name, change in _named(changes):
+        text = f"{name}: {_value(change, 'before')} → {_value(change, 'after')}"
         yield from wrap(text, width, "  ", "    ")
+
+
+def _named(changes: Sequence[Change]) -> Iterator[tuple[str, Change]]:
+    """Yield each change with what a user calls the fact. A package is one line: its version if that differs."""
+    packages = [(change, _PACKAGE.fullmatch(change.fact)) for change in changes]
+    versions = {match[1] for _, match in packages if match is not None and match[2] == "version"}
+    seen = set()
+    for change, match in packages:
+        name = _name(change.fact)
+        if match is not None:
+            if match[1] in versions and match[2] != "version":
+                continue
+            name = clean(match[1]) + ("" if match[2] == "version" else f" {clean(match[2])}")
+        if name not in seen or match is None:
+            yield name, change
+        seen.add(name)
+
+
+def _name(fact: str) -> str:
+    """Return the label of a fact, with the names of the members of lists in its path."""
+    variable = fact.removeprefix("environment.variables[")
+    if variable != fact:
+        return clean(variable.removesuffix("]"))
+    members = [clean(name) for name in re.findall(r"\[([^\]]*)\]", fact)]
+    shown = label(fact)
+    return f"{shown} ({', '.join(members)})" if members and members[0] not in shown else shown
 
 
 def _value(change: Change, side: str) -> str:
     value = getattr(change, side)
-    return "not there" if value is None else " / ".join(readable(change.fact, value))
+    missing = "not installed" if _PACKAGE.fullmatch(change.fact) else "none"
+    return missing if value is None else " / ".join(readable(change.fact, value))
 
 
 def _one_sided(changes: Sequence[Change], width: int) -> Iterator[str]:
-    for title, side, other in (("known before only", "before", "after"), ("known after only", "after", "before")):
+    for title, side, other in (("only in the first", "before", "after"), ("only in the second", "after", "before")):
         known = [change for change in changes if getattr(change, other) is None]
         if known:
             yield title
         for change in known[:_ONE_SIDED_SHOWN]:
-            yield from wrap(f"{clean(change.fact)}: {_value(change, side)}", width, "  ", "    ")
+            yield from wrap(f"{_name(change.fact)}: {_value(change, side)}", width, "  ", "    ")
         if len(known) > _ONE_SIDED_SHOWN:
             yield f"  and {len(known) - _ONE_SIDED_SHOWN} more (--format json has all)"

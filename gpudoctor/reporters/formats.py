@@ -7,13 +7,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gpudoctor.model.record import record
+from gpudoctor.reporters.terminal import Screen
 
 if TYPE_CHECKING:
     from gpudoctor.model.report import Report
     from gpudoctor.registry import Check
 
 FORMATS = {
-    "table": ("table", ("color", "width")),
+    "table": ("table", ("screen",)),
     "json": ("json_report", ()),
     "junit": ("junit", ("checks", "fail_on")),
     "sarif": ("sarif", ("checks", "exit_status", "root")),
@@ -30,15 +31,14 @@ class Run:
 
     fail_on: "error", "warning" or "never". exit_status: that the run ends with.
     root: the project's folder, written as the snapshot writes paths; "" where it is not known.
-    color, width: of the screen, for the table.
+    screen: that the table is written for.
     plugins: folder of further checks.
     """
 
     fail_on: str
     exit_status: int
     root: str = ""
-    color: bool = False
-    width: int = 80
+    screen: Screen = Screen()
     plugins: str | None = None
 
     @property

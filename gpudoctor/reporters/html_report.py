@@ -90,8 +90,8 @@ def _finding(finding: Finding, follows: Content = None) -> Element:
 
 def _evidence(evidence: Evidence) -> Element:
     first, *others = evidence_lines(evidence)
-    fact, _, value = first.partition(" = ")
-    return element("li", element("span", fact, class_="fact"), " = ", value, (element("div", line) for line in others))
+    fact, _, value = first.partition(": ")
+    return element("li", element("span", fact, class_="fact"), ": ", value, (element("div", line) for line in others))
 
 
 def _remedies(finding: Finding) -> Iterator[Element]:

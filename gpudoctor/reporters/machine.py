@@ -1,5 +1,6 @@
 """The machine in a few lines: its devices, and what is installed on it."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from gpudoctor.model import Device, Driver, Python, Snapshot, System
@@ -55,6 +56,15 @@ def _line(device: Device, row: tuple[str, ...], width: int) -> list[str]:
         return wrap(f"GPU {index}: {name}: {clean(device.error)}", width, "", "  ")
     known = (f"GPU {index}: {name}", f"compute capability {capability}", f"memory {memory}")
     return wrap_parts(filter(None, (*known, use and f"{use} busy", temperature)), ", ", width)
+
+
+def gpu_parts(snapshot: Snapshot) -> list[str]:
+    """Return the GPUs of each kind in a few words: "2 x NVIDIA H200 (141.0 GiB)"."""
+    kinds = Counter((clean(d.name or "unknown GPU", 40), d.memory_total_bytes) for d in snapshot.devices or ())
+    return [
+        (f"{amount} x " if amount > 1 else "") + name + (f" ({size / 2**30:.1f} GiB)" if size else "")
+        for (name, size), amount in list(kinds.items())[:4]
+    ]
 
 
 def machine_line(snapshot: Snapshot, width: int) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from gpudoctor.model import CheckResult, Evidence, Finding, NextStep, Outcome, Remedy, Severity
 from gpudoctor.model.record import record
 from gpudoctor.model.report import Report
+from gpudoctor.reporters.labels import label
 from gpudoctor.reporters.text import readable
 from gpudoctor.untrusted import clean
 
@@ -42,11 +43,11 @@ def headline(report: Report) -> Headline:
     """Return the verdict with what proves it, or with the finding to fix first."""
     verdict = report.verdict
     if verdict == "unknown":
-        asked = "no check found a fault, and nothing proves that the GPU works"
+        asked = "no problem found, but nothing proves that the GPU works"
         if crashed(report.results):
             asked = f"{number(len(crashed(report.results)), 'check')} crashed"
         elif not report.passed:
-            asked = f"none of {number(len(report.results), 'check')} could answer" if report.results else "no check ran"
+            asked = "too little is known for a verdict" if report.results else "no check ran"
         return Headline(kind=verdict, word=verdict, rest=f": {asked}")
     if verdict == "healthy":
         return Headline(kind=verdict, word=verdict, rest=f": {clean('; '.join(report.proof))}")
@@ -131,14 +132,19 @@ def _matters(group: Sequence[Finding]) -> bool:
     return any(finding.severity is not Severity.INFO for finding in group) or group[0].caused_by is not None
 
 
-def evidence_lines(evidence: Evidence) -> list[str]:
-    """Return one fact with its value and where it was read; of a text of many lines, the first ones."""
-    first, *others = readable(evidence.fact, evidence.value)
+def evidence_lines(evidence: Evidence, *, path: bool = False) -> list[str]:
+    """Return one fact with its value and where it was read; of a text of many lines, the first ones.
+
+    path: whether to show the path of the fact too.
+    """
+    value = label(evidence.value) if evidence.fact.endswith("].fact") else evidence.value
+    first, *others = readable(evidence.fact, value)
     section = evidence.fact.partition(".")[0].partition("[")[0]
     source = f" ({clean(evidence.source)})" if evidence.source not in ("", section) else ""
     left_out = len(others) - _LINES_SHOWN + 1
     more = [f"and {left_out} more lines"] if left_out > 0 else []
-    return [f"{clean(evidence.fact)} = {first}{source}", *others[: _LINES_SHOWN - 1], *more]
+    name = f"{label(evidence.fact)} [{clean(evidence.fact)}]" if path else label(evidence.fact)
+    return [f"{name}: {first}{source}", *others[: _LINES_SHOWN - 1], *more]
 
 
 def needs(remedy: Remedy) -> str:
@@ -171,8 +177,8 @@ def plain_text(finding: Finding, *, evidence: bool = True) -> str:
     for item in finding.evidence if evidence else ():
         first, *others = evidence_lines(item)
         lines += [f"  {first}", *(f"    {line}" for line in others)]
-    for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
-        lines += remedy_lines(label, remedy)
+    for word, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
+        lines += remedy_lines(word, remedy)
     return "\n".join(lines)
 
 

@@ -1,11 +1,10 @@
-"""The report as a person reads it in a terminal: the verdict, what to fix in which order, and what was not checked."""
+"""The report as a person reads it in a terminal: the verdict, what to fix in which order, and the machine."""
 
 from collections.abc import Iterator, Sequence
-from itertools import count
 
 from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Remedy
 from gpudoctor.model.report import Report
-from gpudoctor.reporters.machine import device_lines, machine_line
+from gpudoctor.reporters.machine import device_lines, gpu_parts, machine_parts
 from gpudoctor.reporters.report_words import (
     advice,
     crashed,
@@ -15,141 +14,148 @@ from gpudoctor.reporters.report_words import (
     needs,
     problems,
     questions,
-    skipped_groups,
 )
-from gpudoctor.reporters.terminal import NARROWEST
-from gpudoctor.reporters.text import wrap, wrap_painted
+from gpudoctor.reporters.terminal import Screen, paint
+from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.untrusted import clean
 
 _EVIDENCE_SHOWN = 8
-_NAMES_SHOWN = 3
+_LINES_SHOWN = 4  # of one fact
+_ADVICE_LINES = 4
 _UNKNOWN = " is unknown"  # how the reason for a single unknown fact ends
 _NOT_TOLD = (": not-run (not in the report)", ": not known")  # how it ends for a section
 
 
-def render(report: Report, *, color: bool, width: int) -> str:
-    """Return the report as text for a screen of `width` columns. Commands are never wrapped."""
-    width = max(width, NARROWEST)
+def render(report: Report, *, screen: Screen) -> str:
+    """Return the report as text for a screen. Commands are never wrapped. A long report ends with the verdict again."""
+    verdict = _verdict(report, screen)
+    if screen.verbosity < 0:
+        return "\n".join(verdict) + "\n"
     blocks = [
-        _verdict(report, color, width),
-        *_findings(report.findings, color, width),
-        *_questions(report, width),
-        _advice(report.findings, color, width),
-        _crashed(report.results, width),
-        *_answers(report, width),
-        device_lines(report.snapshot, width),
-        machine_line(report.snapshot, width),
+        verdict,
+        *_findings(report.findings, screen),
+        *_questions(report, screen),
+        *_advice(report.findings, screen),
+        _crashed(report.results, screen),
+        *_answers(report, screen),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    text = "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return text if text.count("\n") <= screen.height else text + "\n" + "\n".join(verdict) + "\n"
 
 
-def _verdict(report: Report, color: bool, width: int) -> list[str]:
+def _verdict(report: Report, screen: Screen) -> list[str]:
     line = headline(report)
     kind = "warning" if line.kind == "unknown" else line.kind
-    return wrap_painted(line.word, line.rest, kind, color, width)
+    return wrap_painted(line.word, line.rest, kind, screen.color, screen.columns)
 
 
-def _findings(findings: Sequence[Finding], color: bool, width: int) -> Iterator[list[str]]:
+def _findings(findings: Sequence[Finding], screen: Screen) -> Iterator[list[str]]:
     """Yield a block for each problem, with what follows from it."""
     for problem in problems(findings):
-        block = list(_finding(problem.finding, color, width))
+        block = list(_finding(problem.finding, screen))
         for finding in problem.consequences:
-            follows = f"follows from it: {finding.check_id}: {clean(finding.summary)}"
-            block += wrap(follows, width, "  ", "    ")
+            follows = f"also caused by this: {finding.check_id}: {clean(finding.summary)}"
+            block += wrap(follows, screen.columns, "  ", "    ")
         yield block
 
 
-def _finding(finding: Finding, color: bool, width: int) -> Iterator[str]:
+def _finding(finding: Finding, screen: Screen) -> Iterator[str]:
     severity = str(finding.severity)
     title = f"  {finding.check_id}  {clean(finding.subject)}".rstrip()
-    yield from wrap_painted(severity, title, severity, color, width)
-    yield from wrap(clean(finding.summary), width, "  ")
-    for evidence in finding.evidence[:_EVIDENCE_SHOWN]:
-        yield from _evidence(evidence, width)
-    if len(finding.evidence) > _EVIDENCE_SHOWN:
-        yield f"    and {len(finding.evidence) - _EVIDENCE_SHOWN} more facts"
+    yield from wrap_painted(severity, title, severity, screen.color, screen.columns)
+    yield from wrap(clean(finding.summary), screen.columns, "  ")
+    shown = len(finding.evidence) if screen.verbosity > 0 else _EVIDENCE_SHOWN
+    for evidence in finding.evidence[:shown]:
+        yield from _evidence(evidence, screen)
+    if len(finding.evidence) > shown:
+        yield f"    and {len(finding.evidence) - shown} more facts (-v shows them)"
     for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
-        yield from _remedy(remedy, label, width)
+        yield from _remedy(remedy, label, screen)
 
 
-def _evidence(evidence: Evidence, width: int) -> Iterator[str]:
-    """Yield one fact with its value and where it was read; of a text of many lines, the first ones."""
-    first, *others = evidence_lines(evidence)
-    yield from wrap(first, width, "    ", "      ")
-    for line in others:
-        yield from wrap(line, width, "      ")
+def _evidence(evidence: Evidence, screen: Screen) -> list[str]:
+    """Return one fact with its value and where it was read; of a long text the first lines, but for -v."""
+    first, *others = evidence_lines(evidence, path=screen.verbosity > 0)
+    lines = wrap(first, screen.columns, "    ", "      ")
+    lines += [line for other in others for line in wrap(other, screen.columns, "      ")]
+    return lines if screen.verbosity > 0 or len(lines) <= _LINES_SHOWN else [*lines[:_LINES_SHOWN], "      ..."]
 
 
-def _remedy(remedy: Remedy, label: str, width: int) -> Iterator[str]:
-    yield from wrap(f"{label}: {clean(remedy.summary)}", width, "  ", "    ")
-    yield from _commands(remedy)
-    if remedy.needs:
-        yield from wrap(f"needs {needs(remedy)}", width, "    ")
+def _remedy(remedy: Remedy, label: str, screen: Screen) -> Iterator[str]:
+    """Yield a way to fix it. Its commands are one block that can be copied: each is whole, on a line of its own."""
+    needed = f" (needs {needs(remedy)})" if remedy.needs else ""
+    yield from wrap(f"{label}: {clean(remedy.summary)}{needed}", screen.columns, "  ", "    ")
+    for command in remedy.commands:
+        yield f"    {paint(clean(command, limit=None), 'bold', color=screen.color)}"
     if remedy.reference:
-        yield f"    see {clean(remedy.reference)}"
+        yield f"  see {clean(remedy.reference)}"
 
 
-def _commands(remedy: Remedy) -> Iterator[str]:
-    """Yield each command whole on a line of its own: a wrapped or cut one could not be copied."""
-    for number, command in zip(count(1), remedy.commands, strict=False):
-        yield f"    {number}. {clean(command, limit=None)}"
+def _advice(findings: Sequence[Finding], screen: Screen) -> list[list[str]]:
+    """Return what changes no verdict: the names only below a problem, and how to act on it only with -v."""
+    given = advice(findings)
+    if screen.verbosity > 0:
+        return [list(_finding(finding, screen)) for finding in given]
+    if given and len(given) < len(findings):
+        return [wrap(f"advice: {', '.join(f.check_id for f in given)} (-v shows details)", screen.columns, "", "  ")]
+    lines: list[str] = []
+    for number, finding in enumerate(given):
+        text = f"  {finding.check_id}: {clean(finding.summary)}"
+        block = wrap_painted("advice", text, "info", screen.color, screen.columns)
+        if len(lines) + len(block) > _ADVICE_LINES:
+            return [[*lines, f"and {len(given) - number} more (-v shows details)"]]
+        lines += block
+    return [lines]
 
 
-def _advice(findings: Sequence[Finding], color: bool, width: int) -> list[str]:
-    lines = []
-    for finding in advice(findings):
-        lines += wrap_painted("info", f"  {finding.check_id}: {clean(finding.summary)}", "info", color, width)
-        for remedy in finding.remedies[:1]:
-            lines += list(_commands(remedy)) or wrap(clean(remedy.summary), width, "  ")
-    return lines
-
-
-def _questions(report: Report, width: int) -> Iterator[list[str]]:
+def _questions(report: Report, screen: Screen) -> Iterator[list[str]]:
     """Yield a block for each part of an unknown verdict. Commands are never wrapped."""
     for question in questions(report):
         block = [f"{question.heading}:"]
         for line in question.lines:
-            block += wrap(line, width, "  ", "    ")
+            block += wrap(line, screen.columns, "  ", "    ")
         for command, why in question.commands:
-            block += [f"    {command}", *wrap(why, width, "  ")]
+            block += [f"    {paint(command, 'bold', color=screen.color)}", *wrap(why, screen.columns, "  ")]
         yield block
 
 
-def _answers(report: Report, width: int) -> list[list[str]]:
-    """Return what passed and what was not checked. Without a verdict these names help nobody: the amounts suffice."""
-    if report.verdict != "unknown":
-        return [_passed(report, width), _skipped(report.results, width), _not_applicable(report.results, width)]
-    skipped = [result.applicable for result in report.results if result.outcome is Outcome.SKIPPED]
-    asked = f"{sum(skipped)} skipped, {len(skipped) - sum(skipped)} not applicable"
-    return [[f"{len(report.passed)} passed, {asked}"]]
+def _answers(report: Report, screen: Screen) -> Iterator[list[str]]:
+    """Yield how many checks passed and were skipped, and the machine; with -v which ones, and its devices."""
+    passed = list(report.passed)
+    skipped = [r for r in report.results if r.outcome is Outcome.SKIPPED and r.applicable]
+    others = [r for r in report.results if r.outcome is Outcome.SKIPPED and not r.applicable]
+    machine = [*machine_parts(report.snapshot), *gpu_parts(report.snapshot)]
+    if screen.verbosity > 0:
+        yield wrap(f"passed {len(passed)}: {', '.join(passed)}", screen.columns, "", "  ") if passed else []
+        yield _grouped("skipped", skipped, screen)
+        yield _grouped("not applicable", others, screen)
+        yield device_lines(report.snapshot, screen.columns)
+        yield wrap_parts(machine_parts(report.snapshot), " · ", screen.columns)
+        return
+    amounts = ((len(passed), "passed"), (len(skipped), "skipped"), (len(others), "not applicable"))
+    counted = ", ".join(f"{amount} {name}" for amount, name in amounts if amount)
+    yield [*([f"{counted} (-v lists them)"] if counted else []), *wrap_parts(machine, " · ", screen.columns)]
 
 
-def _passed(report: Report, width: int) -> list[str]:
-    if not report.passed:
-        return []
-    return wrap(f"passed {len(report.passed)}: {', '.join(report.passed)}", width, "", "  ")
+def _crashed(results: Sequence[CheckResult], screen: Screen) -> list[str]:
+    return [
+        line for r in crashed(results) for line in wrap(f"{r.check_id} {clean(r.reason)}", screen.columns, "", "  ")
+    ]
 
 
-def _crashed(results: Sequence[CheckResult], width: int) -> list[str]:
-    return [line for r in crashed(results) for line in wrap(f"{r.check_id} {clean(r.reason)}", width, "", "  ")]
-
-
-def _skipped(results: Sequence[CheckResult], width: int) -> list[str]:
+def _grouped(title: str, results: Sequence[CheckResult], screen: Screen) -> list[str]:
     """Return the checks that did not answer, those of one reason together and the commonest reason first."""
     groups: dict[str, list[str]] = {}
     facts: dict[str, None] = {}
     for result in results:
-        if result.outcome is Outcome.SKIPPED and result.applicable:
-            fact = _unknown_fact(result.reason)
-            if fact:
-                facts[clean(fact)] = None
-            groups.setdefault(_UNKNOWN if fact else clean(result.reason), []).append(result.check_id)
-    if not groups:
-        return []
-    lines = [f"skipped {sum(len(ids) for ids in groups.values())}:"]
+        fact = _unknown_fact(result.reason)
+        if fact:
+            facts[clean(fact)] = None
+        groups.setdefault(_UNKNOWN if fact else clean(result.reason), []).append(result.check_id)
+    lines = [f"{title} {len(results)}:"] if results else []
     for reason, ids in sorted(groups.items(), key=lambda group: -len(group[1])):
         text = f"unknown {', '.join(facts)}" if reason == _UNKNOWN else reason
-        lines += wrap(f"{text}: {_names(ids)}", width, "  ", "    ")
+        lines += wrap(f"{text}: {', '.join(ids)}", screen.columns, "  ", "    ")
     return lines
 
 
@@ -160,23 +166,3 @@ def _unknown_fact(reason: str) -> str:
         if fact != reason and " " not in fact:
             return fact
     return ""
-
-
-def _not_applicable(results: Sequence[CheckResult], width: int) -> list[str]:
-    """Return the checks whose question does not arise here, with the reasons that several of them share."""
-    groups = skipped_groups(results, applicable=False)
-    if not groups:
-        return []
-    lines = [f"not applicable {sum(len(ids) for _, ids in groups)}:"]
-    several = [(reason, ids) for reason, ids in groups if len(ids) > 1]
-    single = [ids[0] for _, ids in groups if len(ids) == 1]
-    for reason, ids in several:
-        lines += wrap(f"{reason}: {_names(ids)}", width, "  ", "    ")
-    if single:
-        lines += wrap(f"for one reason each (see --format json): {_names(single)}", width, "  ", "    ")
-    return lines
-
-
-def _names(ids: Sequence[str]) -> str:
-    shown = ids if len(ids) <= _NAMES_SHOWN else [*ids[: _NAMES_SHOWN - 1], f"{len(ids) - _NAMES_SHOWN + 1} more"]
-    return ", ".join(shown)

@@ -7,6 +7,7 @@ from typing import TextIO
 
 import click
 
+from gpudoctor.model.record import record
 from gpudoctor.untrusted import clean
 
 WIDEST = 100
@@ -14,6 +15,24 @@ WIDEST = 100
 
 NARROWEST = 20
 _COLORS = {"error": "red", "warning": "yellow", "info": "blue", "healthy": "green"}
+
+
+@record
+class Screen:
+    """What the table is written for.
+
+    width, height: in columns and lines. verbosity: -1 for the verdict only, 1 for everything.
+    """
+
+    color: bool = False
+    width: int = 80
+    height: int = 24
+    verbosity: int = 0
+
+    @property
+    def columns(self) -> int:
+        """The columns to fill."""
+        return max(self.width, NARROWEST)
 
 
 def paint(text: str, kind: str, *, color: bool) -> str:
@@ -40,11 +59,19 @@ def width(environ: Mapping[str, str], stream: TextIO) -> int:
     columns = environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and len(columns) < 6 and int(columns) > 0:
         return min(int(columns), WIDEST)
+    return min(_size(stream)[0] or 80, WIDEST)
+
+
+def height(stream: TextIO) -> int:
+    """Return how many lines fit: those of the terminal, else 24."""
+    return _size(stream)[1] or 24
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
     try:
-        size = os.get_terminal_size(stream.fileno()).columns
+        return os.get_terminal_size(stream.fileno())
     except (OSError, ValueError, AttributeError):  # no terminal, or a stream without a file
-        size = 0
-    return min(size or 80, WIDEST)
+        return 0, 0
 
 
 def encodable(text: str, encoding: str | None) -> str:

@@ -46,17 +46,30 @@ def _readable(fact: str, value: Any) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return "yes" if value else "no"
     if isinstance(value, int) and fact.endswith("_bytes"):
         return byte_size(value)
+    if fact.endswith("relative_error"):
+        return f"{100 * value:.2g} %" if value >= 1e-4 else "less than 0.01 %"
+    if fact.endswith("cudnn_version") and value:  # 8902 is 8.9.2, 91002 is 9.10.2
+        major, rest = divmod(value, 10000 if value >= 90000 else 1000)
+        return f"{major}.{rest // 100}.{rest % 100}"
     if isinstance(value, (int, float)):
         unit = next((unit for suffix, unit in _UNITS.items() if fact.endswith(suffix)), "")
         return f"{value:g} {unit}".rstrip() if isinstance(value, float) else f"{value} {unit}".rstrip()
     if isinstance(value, list):
         return clean(", ".join(_readable(fact, item) for item in value)) or "none"
     if isinstance(value, dict):
-        return clean(" ".join(f"{name}={_readable(name, item)}" for name, item in value.items()))
+        named = [_readable("", value["name"])] if value.get("name") else []
+        others = [f"{_words(k)} {_readable(k, v)}" for k, v in value.items() if k != "name" and v not in ("", None)]
+        listed = ", ".join(others)
+        return clean(f"{named[0]} ({listed})" if named and others else "".join(named) or listed or "unknown")
     return clean(str(value)) or '""'
+
+
+def _words(name: str) -> str:
+    """Return the name of a field in words, without the unit that its value shows."""
+    return name.removesuffix("_bytes").replace("_", " ")
 
 
 def byte_size(size: int) -> str:

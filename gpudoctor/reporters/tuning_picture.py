@@ -1,7 +1,5 @@
 """What the pictures of a tuning show, in a terminal and in HTML alike: curves over the batch size, and their axes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 
@@ -76,7 +74,7 @@ class Picture:
 
     curves: tuple[Curve, ...]
     panels: tuple[Panel, ...]
-    batches: BatchAxis
+    batches: "BatchAxis"
     chosen: tuple[str, int] | None
 
 

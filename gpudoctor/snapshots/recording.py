@@ -4,8 +4,6 @@ A recording is a folder: `recording.json` (when, the environment variables, the 
 were read) and `commands/` (the raw standard output of the commands that were run). Edit them to make another machine.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -102,7 +100,7 @@ class RecordedHost:
     content: Mapping[str, Any]
 
     @classmethod
-    def load(cls, folder: Path) -> RecordedHost:
+    def load(cls, folder: Path) -> "RecordedHost":
         """Return the machine recorded in `folder`.
 
         Raises:

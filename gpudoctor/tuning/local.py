@@ -1,7 +1,5 @@
 """Trials on a device of this machine: worker processes, one for each precision, killed and started anew as needed."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal
@@ -119,7 +117,7 @@ class LocalExecutor:
         self._seen: set[Key] = set()
         self._last: Measurement | None = None
 
-    def __enter__(self) -> LocalExecutor:
+    def __enter__(self) -> "LocalExecutor":
         return self
 
     def __exit__(self, *_: object) -> None:

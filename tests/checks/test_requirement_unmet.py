@@ -28,6 +28,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.reporters import table
+from gpudoctor.reporters.terminal import Screen
 
 MIB = 2**20
 RTX_4090 = Device(nvml_index=0, name="NVIDIA GeForce RTX 4090", memory_total_bytes=24564 * MIB)
@@ -109,7 +110,7 @@ def test_a_lower_severity_of_the_cause_lets_nobody_pass() -> None:
     first, second, *_ = found.findings
     assert (first.check_id, first.severity) == ("torch-cpu-build", Severity.INFO)
     assert (second.subject, second.severity) == ("torch.cuda", Severity.ERROR)
-    text = table.render(found, color=False, width=200)
+    text = table.render(found, screen=Screen(width=200))
     assert "follows from it: requirement-unmet: torch.cuda is required" in text
 
 

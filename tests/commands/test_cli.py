@@ -101,7 +101,7 @@ def test_a_requirement_of_the_project_makes_a_missing_cupy_an_error(tmp_path: Pa
 
 def test_the_report_goes_whole_into_a_file(tmp_path: Path) -> None:
     done = gpudoctor("check", "cupy-missing", "--format", "json", "--output", "report.json", folder=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "Wrote report.json\n")
     assert json.loads((tmp_path / "report.json").read_text())["schema"] == "gpudoctor/report/1"
 
 
@@ -135,7 +135,8 @@ def test_another_interpreter_needs_no_gpudoctor(tmp_path: Path) -> None:
             "gpudoctor: --python: /nowhere/python is no program that can be run",
         ),
         (["check", "--colour"], "gpudoctor check: No such option"),
-        (["chekc"], "gpudoctor: No such command 'chekc'."),
+        (["chekc"], "gpudoctor: no such command 'chekc': did you mean check?"),
+        (["zzz"], "gpudoctor: no such command 'zzz': gpudoctor --help lists the commands"),
         (["explain", "nothing-like-it"], "gpudoctor: no check or family is called 'nothing-like-it'"),
         (["explain", "torch"], "gpudoctor: explain: 'torch' is a family: gpudoctor list torch shows its checks"),
         (
@@ -166,10 +167,15 @@ def test_a_pipe_that_closes_early_is_quiet(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_without_a_command_it_tells_what_there_is(tmp_path: Path) -> None:
+def test_without_a_command_it_checks_and_says_what_else_there_is(tmp_path: Path) -> None:
+    (tmp_path / "gpudoctor.toml").write_text('select = ["shm-too-small"]\n')
     done = gpudoctor(folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Usage: gpudoctor")
+    checked = gpudoctor("check", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (checked.returncode, checked.stdout)
+    assert done.stderr.startswith(f"{checked.stderr}\ngpudoctor check -v lists every check")
+    assert done.stderr.endswith("gpudoctor --help lists all commands.\n")
+    (tmp_path / "gpudoctor.toml").write_text("select = 3\n")
+    assert gpudoctor(folder=tmp_path).returncode == 2
 
 
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
@@ -193,10 +199,17 @@ def test_a_stream_that_is_closed(closed: str, tmp_path: Path) -> None:
     assert "crashed" not in done.stdout + done.stderr
 
 
-def test_list_names_every_check(tmp_path: Path) -> None:
+def test_list_is_one_line_for_each_check_in_a_pipe(tmp_path: Path) -> None:
     done = gpudoctor("list", folder=tmp_path)
     assert done.returncode == 0
-    assert all(check.id in done.stdout for check in load_checks())
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [check.id for check in load_checks()]
+
+
+def test_list_as_json(tmp_path: Path) -> None:
+    document = json.loads(gpudoctor("list", "driver", "--format", "json", folder=tmp_path).stdout)
+    assert document["schema"] == "gpudoctor/checks/1"
+    drivers = [check for check in load_checks() if check.family == "driver"]
+    assert document["checks"] == [{"id": c.id, "family": "driver", "problem": c.title} for c in drivers]
 
 
 @pytest.mark.parametrize("check_id", [check.id for check in load_checks()])
@@ -239,6 +252,19 @@ def test_a_pasted_report_is_diagnosed(tmp_path: Path) -> None:
     assert "(messages in log.txt)" in done.stdout
 
 
+@pytest.mark.parametrize("color", [[], ["--no-color"]])
+def test_quiet_verbose_and_no_color(color: list[str], tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OLD_DRIVER)
+    forced = {"NO_COLOR": "", "FORCE_COLOR": "1"}
+    quiet = gpudoctor("check", "--from", "log.txt", "-q", *color, folder=tmp_path, **forced)
+    assert quiet.stdout == ("1 error: driver-too-old\n" if color else "\x1b[31m1 error\x1b[0m: driver-too-old\n")
+    verbose = gpudoctor("check", "--from", "log.txt", "-v", *color, folder=tmp_path, **forced)
+    assert ("\x1b" in verbose.stdout) is (color == [])
+    assert "[driver.cuda_version]" in verbose.stdout
+    assert "\nnot applicable " in verbose.stdout
+    assert (quiet.returncode, verbose.returncode) == (1, 1)
+
+
 def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "gpudoctor", "check", "--from", "-", "--format", "json"],
@@ -276,7 +302,7 @@ def test_a_snapshot_gives_the_findings_of_the_machine(tmp_path: Path, report: di
 def test_a_snapshot_does_not_differ_from_itself(tmp_path: Path) -> None:
     gpudoctor("snapshot", "--fast", "--output", "s.json", folder=tmp_path)
     done = gpudoctor("diff", "s.json", "s.json", folder=tmp_path)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "nothing differs")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "no differences")
 
 
 def test_two_reports_differ(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gpudoctor.errors import UsageError
 from gpudoctor.model import Driver, DriverVersion, Outcome, Snapshot
 from gpudoctor.registry import Check
 from gpudoctor.reporters import catalog, json_report, table
+from gpudoctor.reporters.terminal import Screen
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -105,7 +106,7 @@ def test_a_plugin_that_cannot_be_loaded_is_shown(site: Path, text: str, reason: 
     report = run_checks(checks, SNAPSHOT)
     assert next(r for r in report.results if r.outcome is Outcome.CRASHED).reason == why
     assert {"check": "plugin-acme", "reason": why} in json.loads(json_report.render(report))["skipped"]
-    assert "plugin-acme the plugin acme" in table.render(report, color=False, width=200)
+    assert "plugin-acme the plugin acme" in table.render(report, screen=Screen(width=200))
 
 
 def test_of_a_plugin_that_fails_halfway_nothing_stays(site: Path) -> None:

@@ -119,8 +119,8 @@ TRACEBACK = 'File "{}torch/cuda/__init__.py", line 310\nAssertionError: Torch no
         pytest.param(r"E:\webui\venv\lib\site-packages/", r"E:\webui\venv\Scripts\python.exe", id="venv of Windows"),
         pytest.param("/srv/webui/venv/lib/python3.11/site-packages/", "/srv/webui/venv/bin/python", id="venv"),
         pytest.param("/opt/conda/envs/ai/lib/python3.11/site-packages/", "/opt/conda/envs/ai/bin/python", id="conda"),
-        pytest.param("/home/ann/venv/lib/python3.11/site-packages/", "python", id="masked home folder"),
-        pytest.param("/usr/lib/python3/dist-packages/", "python", id="system"),
+        pytest.param("/home/ann/venv/lib/python3.11/site-packages/", "~/venv/bin/python", id="masked home folder"),
+        pytest.param("/usr/lib/python3/dist-packages/", "python3", id="system"),
     ],
 )
 def test_commands_run_the_interpreter_of_the_report(folder: str, interpreter: str) -> None:
@@ -128,3 +128,91 @@ def test_commands_run_the_interpreter_of_the_report(folder: str, interpreter: st
     assert finding is not None
     commands = [command for remedy in finding.remedies for command in remedy.commands]
     assert commands[0].split(" -")[0] == interpreter
+
+
+UNUSED = "runs-on-cpu"
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        pytest.param("Ollama doesn't use my GPU at all, Ubuntu 24.04", UNUSED, id="doesn't use"),
+        pytest.param("the app dont utilize my graphics card", UNUSED, id="no apostrophe"),
+        pytest.param("My RTX 4060 is not being used by the trainer", UNUSED, id="passive"),
+        pytest.param("While it generates the GPU usage stays at 0%", UNUSED, id="no load"),
+        pytest.param("why are there no GPU activity when I upscale?", UNUSED, id="no activity"),
+        pytest.param("LM Studio can't detect my GPU", UNUSED, id="an engine of its own finds none"),
+        pytest.param("It renders solely with CPU, I have an RTX 3050", UNUSED, id="renders"),
+        pytest.param("Whisper defaults to CPU, RTX 3070", UNUSED, id="defaults"),
+        pytest.param("XGBoost is not compiled with CUDA support", UNUSED, id="XGBoost"),
+        pytest.param("lightgbm: please recompile with CMake option -DUSE_CUDA=1", UNUSED, id="LightGBM"),
+        pytest.param("AssertionError: Torch not compiled with XPU enabled", UNUSED, id="XPU"),
+        pytest.param("RuntimeError: No XPU devices are available.", UNUSED, id="no XPU"),
+        pytest.param("ollama is not using my RX 6600", GFX, id="Ollama leaves an AMD GPU out"),
+        pytest.param(
+            "Its training does not use the GPU.\n$ docker run -d --name app -p 80:80 someone/app:latest\nRTX 3060",
+            "container-without-gpu",
+            id="started without the GPU",
+        ),
+        pytest.param(
+            "This program is tested with 3.10.6 Python, but you have 3.12.1.",
+            "python-version-no-wheel",
+            id="tested with",
+        ),
+        pytest.param(
+            "Python 3.14 is not supported yet, please use Python 3.12", "python-version-no-wheel", id="not supported"
+        ),
+        pytest.param("numba: PTX version mismatch", "driver-too-old", id="PTX"),
+    ],
+)
+def test_a_gpu_that_is_left_out(text: str, check: str) -> None:
+    found = first(text)
+    assert found is not None
+    assert found.check_id == check
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("It does not use the full GPU memory, RTX 4090", id="not all of the memory"),
+        pytest.param("The program is not using all GPUs of the server", id="not all GPUs"),
+        pytest.param("GPU utilization is only 20% while training, RTX 3090", id="a low load"),
+        pytest.param("If you do not want to use the GPU, pass --cpu", id="advice"),
+        pytest.param("Task Manager shows GPU usage 0% while it trains", id="the graph that leaves CUDA out"),
+        pytest.param("GPU available: True, used: False. The GPU is not used", id="PyTorch sees it"),
+        pytest.param("The container does not use the GPU after a few hours", id="another cause"),
+        pytest.param("We tested with Python 3.10, and it works with 3.12", id="another Python works"),
+        pytest.param("I do not have an NVIDIA GPU, does it support XPU?", id="a question"),
+    ],
+)
+def test_what_says_no_such_thing(text: str) -> None:
+    found = first(text)
+    assert found is None or found.check_id not in ("runs-on-cpu", "python-version-no-wheel")
+
+
+def test_a_download_that_fails_is_no_cause_where_the_build_has_no_kernels() -> None:
+    text = """\
+NVIDIA GeForce RTX 5070 Ti with CUDA capability sm_120 is not compatible with the current PyTorch installation.
+The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.
+I tried the nightly:
+ERROR: Could not find a version that satisfies the requirement torch (from versions: none)
+ERROR: No matching distribution found for torch
+"""
+    findings = [f for f in diagnosed(text).findings if f.severity.name != "INFO"]
+    assert [finding.check_id for finding in findings] == ["torch-no-kernel-for-device"]
+
+
+def test_words_that_the_gpu_is_unused_are_a_guess() -> None:
+    found = first("my program never uses the graphics card")
+    assert found is not None
+    assert (found.severity.name, found.certain) == ("WARNING", False)
+
+
+def test_a_masked_path_leaves_the_folder_of_the_program() -> None:
+    text = (
+        'File "C:\\Users\\user\\Documents\\ComfyUI_windows_portable\\python_embeded\\lib\\site-packages\\torch\\x.py"\n'
+        "AssertionError: Torch not compiled with CUDA enabled\n"
+    )
+    found = first(text)
+    assert found is not None
+    assert found.remedies[0].commands[0].startswith(".\\python_embeded\\python.exe -m pip install")

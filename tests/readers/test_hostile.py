@@ -18,6 +18,7 @@ from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.readers.report import READERS, Reader, read_texts
 from gpudoctor.readers.text import clean_text
 from gpudoctor.reporters import json_report, table
+from gpudoctor.reporters.terminal import Screen
 from tests.readers import pasted
 
 SECONDS = 20.0  # generous, for a busy machine: the longest takes 2 s on a quiet one
@@ -40,7 +41,7 @@ def assert_sound(report: Report | None) -> None:
     if report is None:
         return
     assert [r.check_id for r in report.results if r.outcome is Outcome.CRASHED] == []
-    screen = table.render(report, color=False, width=80)
+    screen = table.render(report, screen=Screen(width=80))
     assert all(character.isprintable() or character == "\n" for character in screen)
     assert all(command.isprintable() for command in commands(report))
     json_report.render(report)

@@ -62,8 +62,20 @@ def test_code_that_a_shell_would_change_reaches_python_whole(code: str) -> None:
 def test_windows_takes_double_quotes_only() -> None:
     command = python_command(WINDOWS, "-c", 'print("a")')
     assert command == r"""C:\Users\Public\venv\Scripts\python.exe -c "print('a')" """.strip()
-    spaced = Python(executable=r"C:\Program Files\Python\python.exe")
-    assert python_command(spaced, "-V") == r'"C:\Program Files\Python\python.exe" -V'
+
+
+@pytest.mark.parametrize(
+    ("executable", "program"),
+    [
+        (r"C:\Program Files\Python\python.exe", r'& "C:\Program Files\Python\python.exe"'),
+        (r"$HOME\venv\Scripts\python.exe", r'& "$HOME\venv\Scripts\python.exe"'),
+        (r"%USERPROFILE%\venv\Scripts\python.exe", r'"%USERPROFILE%\venv\Scripts\python.exe"'),
+        (r".\python_embeded\python.exe", r".\python_embeded\python.exe -s"),
+        (r".venv\Scripts\python.exe", r".venv\Scripts\python.exe"),
+    ],
+)
+def test_a_shell_of_windows_runs_the_interpreter(executable: str, program: str) -> None:
+    assert python_command(Python(executable=executable), "-V") == f"{program} -V"
 
 
 def test_packages_with_pip() -> None:

@@ -87,15 +87,17 @@ def test_the_summary_says_what_fits_and_why() -> None:
         pytest.param("2.15.0+cu132", DRIVER_13, ("7.0",), "2.14.1+cu126", id="V100: last release with sm_70"),
         pytest.param("2.15.0+cpu", DRIVER_13, ("6.1",), "2.14.1+cu126", id="GTX 1080: last release with sm_60"),
         pytest.param("2.15.0+cpu", "470.256.02", ("3.7",), "2.7.1+cu118", id="K80: last release with sm_37"),
-        pytest.param("2.5.1+cu121", DRIVER_13, ("12.0",), "2.15.0+cu130", id="RTX 5090: no 2.5 runs on it"),
+        pytest.param("2.5.1+cu121", DRIVER_13, ("12.0",), "2.14.1+cu130", id="RTX 5090: no 2.5 runs on it"),
         pytest.param("2.13.0+cpu", DRIVER_13, ("7.0", "8.9"), "2.13.0+cu126", id="every device counts"),
         pytest.param("2.13.0+cpu", "595.71.05", ("9.0",), "2.13.0+cu130", id="an experimental build is left alone"),
         pytest.param("2.15.0+cpu", "595.71.05", ("9.0",), "2.15.0+cu132", id="the same CUDA where it is not"),
         pytest.param("2.15.0+cpu", "615.71.09", ("9.0",), "2.15.0+cu132", id="a build that was not seen is left alone"),
         pytest.param("2.13.0+cpu", "620.10", ("9.0",), "2.13.0+cu130", id="a driver newer than the table"),
-        pytest.param("1.12.0+cpu", DRIVER_13, ("8.6",), "2.15.0+cu130", id="1.12 has no wheel for Python 3.12"),
-        pytest.param(None, DRIVER_13, ("8.9",), "2.15.0+cu130", id="not installed: the newest"),
-        pytest.param("2.99.0", DRIVER_13, ("8.9",), "2.15.0+cu130", id="newer than the table"),
+        pytest.param("1.12.0+cpu", DRIVER_13, ("8.6",), "2.14.1+cu130", id="1.12 has no wheel for Python 3.12"),
+        pytest.param(
+            None, DRIVER_13, ("8.9",), "2.14.1+cu130", id="not installed: the newest for which there is a torchvision"
+        ),
+        pytest.param("2.99.0", DRIVER_13, ("8.9",), "2.14.1+cu130", id="newer than the table"),
     ],
 )
 def test_the_build_advised(torch: str | None, driver: str, capabilities: tuple[str, ...], build: str) -> None:
@@ -132,7 +134,7 @@ class TestUnknown:
 
     def test_nothing_known_takes_the_build_of_pypi(self) -> None:
         remedy = install_torch(python=None, system=None, driver=None, devices=None)
-        assert "torch==2.15.0+cu132" in remedy.commands[0]
+        assert "torch==2.14.1+cu130" in remedy.commands[0]
         assert remedy.commands[0].startswith("python -m pip install ")
         assert "nvidia-smi" in remedy.summary
 

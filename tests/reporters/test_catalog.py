@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.model import Finding
 from gpudoctor.registry import Check
@@ -33,6 +34,15 @@ def test_list() -> None:
     )
 
 
+def test_list_in_a_pipe_is_a_line_for_each() -> None:
+    long = replace(CHECK, id="a")
+    assert render_list([CHECK, long], width=None) == (
+        "driver-too-old  driver  The driver's CUDA major version is older than PyTorch's | CuPy's.\n"
+        "a               driver  The driver's CUDA major version is older than PyTorch's | CuPy's.\n"
+    )
+    assert render_list([], width=None) == ""
+
+
 def test_list_on_a_narrow_screen() -> None:
     assert render_list([CHECK], width=40) == (
         "driver-too-old (driver)\n  The driver's CUDA major version is\n  older than PyTorch's | CuPy's.\n"
@@ -41,17 +51,16 @@ def test_list_on_a_narrow_screen() -> None:
 
 def test_page() -> None:
     assert render_page(CHECK, width=60) == (
-        "driver-too-old\n"
-        "family: driver; reads: driver, torch, python (where known)\n"
-        "explains: torch-cuda-unavailable\n"
-        "\n"
         "The driver's CUDA major version is older than PyTorch's |\n"
-        "  CuPy's.\n"
+        "CuPy's.\n"
         "\n"
         "Why: the first CUDA call fails with an error that names both\n"
         "  versions, and then everything else fails too.\n"
         "Reference:\n"
         "  https://docs.nvidia.com/deploy/cuda-compatibility/index.html\n"
+        "\n"
+        "Check: driver-too-old (family driver)\n"
+        "Also causes: torch-cuda-unavailable\n"
     )
 
 

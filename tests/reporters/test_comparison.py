@@ -1,6 +1,9 @@
 """The comparison on a screen and as JSON."""
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from gpudoctor.model import Finding, Severity
 from gpudoctor.reporters.comparison import render_json, render_table
@@ -11,7 +14,7 @@ NOTHING = Comparison(changes=(), one_sided=(), gone=(), come=(), stayed=())
 MUCH = Comparison(
     changes=(
         Change(fact="driver.version", before="470.1", after="580.2"),
-        Change(fact="a[torch]", before="1", after=None),
+        Change(fact="python.packages[torch].version", before="1", after=None),
     ),
     one_sided=tuple(Change(fact=f"torch.f{n}", before=None, after="x\x1b[31m") for n in range(20)),
     gone=(FINDING,),
@@ -21,17 +24,53 @@ MUCH = Comparison(
 
 
 def test_nothing_differs() -> None:
-    assert render_table(NOTHING, color=False, width=80) == "nothing differs\n"
+    assert render_table(NOTHING, color=False, width=80) == "no differences\n"
 
 
 def test_the_screen() -> None:
     lines = render_table(MUCH, color=False, width=80).splitlines()
-    assert lines[:2] == ["gone", "  error  driver-too-old  driver: 11.4 is below 12.8"]
-    assert "  driver.version: 470.1 → 580.2" in lines
-    assert "  a[torch]: 1 → not there" in lines
+    assert lines[:2] == ["fixed", "  error  driver-too-old  driver: 11.4 is below 12.8"]
+    assert "  driver version: 470.1 → 580.2" in lines
+    assert "  torch: 1 → not installed" in lines
     assert "  and 8 more (--format json has all)" in lines
     assert not any("\x1b" in line for line in lines)
     assert max(map(len, lines)) <= 80
+
+
+def test_new_and_remaining_findings() -> None:
+    both = replace(NOTHING, come=(FINDING,), stayed=(replace(FINDING, check_id="shm-too-small"),))
+    lines = render_table(both, color=False, width=80).splitlines()
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles == ["new", "still there"]
+
+
+def change(fact: str, before: object = "1", after: object = "2") -> Change:
+    return Change(fact=fact, before=before, after=after)
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (
+            [
+                change("python.packages[torch].version"),
+                change("python.packages[torch].installer", "pip", "uv"),
+                change("python.packages[torch].location", "/a", "/b"),
+            ],
+            ["torch: 1 → 2"],
+        ),
+        ([change("python.packages[cupy].version"), change("cupy.distributions[cupy].version")], ["cupy: 1 → 2"]),
+        ([change("python.packages[torch].installer", "pip", "uv")], ["torch installer: pip → uv"]),
+        ([change("python.packages[torch].version", None, "2")], ["torch: not installed → 2"]),
+        ([change("environment.variables[CUDA_HOME]", None, "/usr")], ["CUDA_HOME: none → /usr"]),
+        ([change("devices[1].power_limit_watts", 300.0, 350.0)], ["GPU 1 power limit: 300 W → 350 W"]),
+        ([change("toolkit.toolkits[/usr/local/cuda].version")], ["CUDA toolkit version (/usr/local/cuda): 1 → 2"]),
+        ([change("torch_runtime.available", True, False)], ["torch.cuda.is_available(): yes → no"]),
+    ],
+)
+def test_a_change_is_one_line_with_a_label(changes: list[Change], shown: list[str]) -> None:
+    text = render_table(replace(NOTHING, changes=tuple(changes)), color=False, width=80)
+    assert text == "\n".join(["changed", *(f"  {line}" for line in shown)]) + "\n"
 
 
 def test_json_holds_everything() -> None:

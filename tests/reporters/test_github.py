@@ -35,7 +35,7 @@ def test_an_error_with_its_evidence_and_its_fix() -> None:
     assert (name, properties) == ("error", {"title": "gpudoctor: driver-library-mismatch"})
     assert message.splitlines() == [
         "the kernel module is 550.54.14 and the libraries are 550.90.07",
-        "  driver.library_version = 550.90.07 (name of libcuda.so.VERSION)",
+        "  driver library version: 550.90.07 (name of libcuda.so.VERSION)",
         "fix: reboot",
         "  sudo reboot",
         "  nvidia-smi",
@@ -71,7 +71,7 @@ def test_a_verdict_without_findings(report: Report, command: tuple[str, dict[str
 def test_an_unknown_verdict_is_an_error_with_what_to_do_next() -> None:
     ((name, _, message),) = commands(reports.UNKNOWN)
     lines = message.splitlines()
-    assert (name, lines[0]) == ("error", "unknown: none of 2 checks could answer")
+    assert (name, lines[0]) == ("error", "unknown: too little is known for a verdict")
     assert {"    nvidia-smi", "    lspci -nnk -d 10de:"} <= set(lines)
 
 

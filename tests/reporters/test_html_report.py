@@ -39,7 +39,7 @@ def test_the_policy_allows_the_style_of_the_page_and_nothing_else() -> None:
         (reports.ERROR, "error", "1 error, 1 warning fix driver-library-mismatch first"),
         (reports.WARNING, "warning", "1 warning shm-too-small"),
         (reports.HEALTHY, "healthy", f"healthy {reports.PROOF}"),
-        (reports.UNKNOWN, "unknown", "unknown none of 2 checks could answer"),
+        (reports.UNKNOWN, "unknown", "unknown too little is known for a verdict"),
     ],
 )
 def test_the_verdict_is_the_title(report: Report, kind: str, words: str) -> None:

@@ -47,7 +47,7 @@ def test_an_error_is_a_failure_with_all_that_is_known() -> None:
     assert failure.attrib == {"message": reports.MISMATCH.summary, "type": "error"}
     assert failure.text == (
         "error: the kernel module is 550.54.14 and the libraries are 550.90.07\n"
-        "  driver.library_version = 550.90.07 (name of libcuda.so.VERSION)\n"
+        "  driver library version: 550.90.07 (name of libcuda.so.VERSION)\n"
         "fix: reboot\n  sudo reboot\n  nvidia-smi\n  needs root and a reboot\n"
         "or: load the new module\n  sudo modprobe nvidia\n  needs root"
     )
@@ -88,7 +88,7 @@ def test_skipped_says_why() -> None:
 def test_an_unknown_verdict_is_an_error_with_what_to_do_next() -> None:
     error = case(reports.UNKNOWN, "verdict").find("error")
     assert error is not None
-    assert error.attrib == {"message": "unknown: none of 2 checks could answer", "type": "unknown"}
+    assert error.attrib == {"message": "unknown: too little is known for a verdict", "type": "unknown"}
     assert "\n    nvidia-smi\n" in (error.text or "")
 
 

@@ -29,7 +29,7 @@ def test_a_page_reads_from_the_verdict_to_what_passed() -> None:
 the kernel module is 550.54.14 and the libraries are 550.90.07
 
 ```
-driver.library_version = 550.90.07 (name of libcuda.so.VERSION)
+driver library version: 550.90.07 (name of libcuda.so.VERSION)
 ```
 
 **Fix**: reboot

@@ -15,7 +15,7 @@ from gpudoctor.reporters.report_words import (
 )
 from tests.reporters import reports
 
-NO_PROOF = "no check found a fault, and nothing proves that the GPU works"
+NO_PROOF = "no problem found, but nothing proves that the GPU works"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ NO_PROOF = "no check found a fault, and nothing proves that the GPU works"
         (reports.ERROR, "error", "1 error, 1 warning; fix driver-library-mismatch first"),
         (reports.WARNING, "warning", "1 warning: shm-too-small"),
         (reports.HEALTHY, "healthy", f"healthy: {reports.PROOF}"),
-        (reports.UNKNOWN, "unknown", "unknown: none of 2 checks could answer"),
+        (reports.UNKNOWN, "unknown", "unknown: too little is known for a verdict"),
         (reports.NOTHING, "unknown", "unknown: no check ran"),
         (reports.report(others=reports.OTHERS), "unknown", f"unknown: {NO_PROOF}"),
         (replace(reports.CRASHED, findings=()), "unknown", "unknown: 1 check crashed"),
@@ -77,8 +77,8 @@ def test_checks_of_one_reason_are_one_group() -> None:
 
 def test_a_long_text_keeps_its_first_lines() -> None:
     evidence = Evidence(fact="reports[0].detail", value="a\nb\nc\nd\ne\nf", source="reports")
-    assert evidence_lines(evidence) == ["reports[0].detail = a", "b", "c", "d", "and 2 more lines"]
-    assert evidence_lines(replace(evidence, value="a", source="dmesg")) == ["reports[0].detail = a (dmesg)"]
+    assert evidence_lines(evidence) == ["probe output: a", "b", "c", "d", "and 2 more lines"]
+    assert evidence_lines(replace(evidence, value="a", source="dmesg")) == ["probe output: a (dmesg)"]
 
 
 def test_the_best_remedy_is_the_fix() -> None:

@@ -137,7 +137,7 @@ def test_an_unknown_verdict_is_a_notification_with_what_to_do_next() -> None:
     (ended,) = rendered(reports.UNKNOWN, exit_status=3)["invocations"]
     (unknown,) = ended["toolExecutionNotifications"]
     assert unknown["level"] == "error"
-    assert unknown["message"]["text"].startswith("unknown: none of 2 checks could answer\n")
+    assert unknown["message"]["text"].startswith("unknown: too little is known for a verdict\n")
     assert "\n    nvidia-smi\n" in unknown["message"]["text"]
     assert rendered(reports.HEALTHY)["invocations"][0]["toolExecutionNotifications"] == []
 

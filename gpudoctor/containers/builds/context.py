@@ -1,7 +1,5 @@
 """The build context: the folder that a build may take files from, without what `.dockerignore` leaves out."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import posixpath
@@ -62,7 +60,7 @@ class BuildContext:
         self.is_own_ignore = is_own_ignore
         self._entries = 0
 
-    def entering_few(self) -> BuildContext:
+    def entering_few(self) -> "BuildContext":
         """Return the context as builders see it that enter few of the ignored folders."""
         return BuildContext(self.root, self.ignore.entering_few(), is_own_ignore=self.is_own_ignore)
 

@@ -4,8 +4,6 @@ Source: github.com/moby/patternmatcher, which the classic builder and BuildKit s
 It is another language than .gitignore: a bare name matches at the root only, and the last matching pattern decides.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
@@ -46,7 +44,7 @@ class DockerIgnore:
         self._enters_all = enters_all
         self.has_exceptions = any(pattern.excepts for pattern in self._patterns)
 
-    def entering_few(self) -> DockerIgnore:
+    def entering_few(self) -> "DockerIgnore":
         """Return these patterns as the classic builder and the older BuildKit read them."""
         return DockerIgnore(self._patterns, enters_all=False)
 

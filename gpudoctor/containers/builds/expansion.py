@@ -1,4 +1,4 @@
-"""Variables and quotes in the words of a Dockerfile.
+"""Variables and quotes in the words of a Dockerfile, and the variables in texts of a compose file.
 
 Source: https://docs.docker.com/reference/dockerfile/#environment-replacement
 """
@@ -9,6 +9,9 @@ from collections.abc import Mapping
 _DEEPEST = 20
 """Defaults may hold variables with defaults: ${A:-${B:-c}}; a deeper word is hostile."""
 
+MAXIMUM_CHARACTERS = 4 << 20
+"""Of a word: one that names long variables, which name others, could fill the memory."""
+
 _NAME = re.compile(r"\d|\w+")  # $1 is one digit long, as in a shell
 _BRACE = re.compile(r"[{}]")
 
@@ -16,7 +19,7 @@ _BRACE = re.compile(r"[{}]")
 def expand(word: str, variables: Mapping[str, str], escape: str = "\\", *, keep_quotes: bool = False) -> str:
     """Return `word` with its variables replaced and its quotes taken away. An unset variable is empty.
 
-    keep_quotes: quotes are plain characters, as in a here-document.
+    escape: "" for none. keep_quotes: quotes are plain characters, as in a here-document.
 
     Raises:
         ValueError: a brace or quote is not closed, a required variable (`${NAME:?text}`) is not set, or an operator is
@@ -59,6 +62,8 @@ def _expand(word: str, variables: Mapping[str, str], escape: str, quotes: str, d
             at += 1
     if inside:
         raise ValueError(f'" is not closed in {word[:80]!r}')
+    if sum(map(len, parts)) > MAXIMUM_CHARACTERS:
+        raise ValueError(f"more than {MAXIMUM_CHARACTERS:,} characters")
     return "".join(parts)
 
 

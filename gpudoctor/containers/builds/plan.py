@@ -1,7 +1,5 @@
 """What a build of the project would do: read once, and laid beside any number of images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
@@ -61,7 +59,7 @@ class Plan:
         return any(f"${name}" in line.rest or f"${{{name}" in line.rest for name in self.arguments)
 
     @cached_property
-    def by_classic_builder(self) -> Plan:
+    def by_classic_builder(self) -> "Plan":
         """Return the plan as the classic builder carries it out, which knows no `.dockerignore` of a Dockerfile.
 
         Raises:
@@ -71,7 +69,7 @@ class Plan:
         return replace(self, context=context.entering_few())
 
     @cached_property
-    def by_old_buildkit(self) -> Plan:
+    def by_old_buildkit(self) -> "Plan":
         """Return the plan as the BuildKit of Docker before 23.0 carries it out."""
         return replace(self, context=self.context.entering_few())
 
@@ -86,7 +84,7 @@ class Plan:
         outside = (stage.base for stage in self.needed if find_stage(self.stages[: stage.index], stage.base) is None)
         return frozenset(name for name in outside if name and name.lower() != "scratch")
 
-    def on(self, bases: Mapping[str, Base]) -> Plan:
+    def on(self, bases: Mapping[str, Base]) -> "Plan":
         """Return the plan as these images make it: their working directories, variables and triggers.
 
         Raises:

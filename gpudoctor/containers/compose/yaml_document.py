@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ every installation, and 100,000 nested brackets end the process (PyYAML 6.0.3, 2
 MAXIMUM_VALUES = 100_000
 """Each use of an alias counts as if it were written out: nine lines of aliases can mean billions of values."""
 
-_DEEPEST = 60
-
 _STANDARD = "tag:yaml.org,2002:"
 _KINDS = {
     "null": (r"~|null|Null|NULL|", ["", "~", "n", "N"]),
@@ -30,10 +29,11 @@ _KINDS = {
     "float": (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,3})?", list("-+0123456789.")),
     "merge": (r"<<", ["<"]),
 }
+_TAGS = tuple(_STANDARD + kind for kind in ("null", "bool", "int", "float", "merge", "str", "seq", "map"))
 
 
 def parse_yaml(text: bytes, file: str) -> Any:
-    """Return the one document in `text` as dicts, lists and scalars.
+    """Return the one document in `text` as dicts, whose keys are texts, lists and scalars.
 
     file: for the errors.
 
@@ -45,8 +45,12 @@ def parse_yaml(text: bytes, file: str) -> Any:
     if len(text) > MAXIMUM_BYTES:
         raise ValueError(f"{file}: larger than {MAXIMUM_BYTES:,} bytes")
     try:
-        node = yaml.compose(text, Loader=_loader())
-        return None if node is None else _Reader().value(node)
+        loader = _loader()(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _count(node, {})
+        return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}: " if mark else ""
@@ -55,6 +59,29 @@ def parse_yaml(text: bytes, file: str) -> Any:
         raise ValueError(f"{file}: {error}"[:500]) from None
     except RecursionError:
         raise ValueError(f"{file}: nested too deep") from None
+
+
+def _count(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return for how many values the node stands; raise ValueError if they are too many, or it is not understood.
+
+    known: by the id of a node, as several aliases lead to one.
+    """
+    if id(node) in known:
+        return known[id(node)]
+    line = f"line {node.start_mark.line + 1}"
+    if node.tag not in _TAGS:
+        raise ValueError(f"{line}: the tag {node.tag.removeprefix(_STANDARD)[:40]!r} is not understood here")
+    parts = node.value if isinstance(node.value, list) else ()
+    keys = Counter(
+        str(part[0].value) for part in parts if isinstance(part, tuple) and part[0].tag != f"{_STANDARD}merge"
+    )
+    if twice := next((name for name, times in keys.items() if times > 1), ""):
+        raise ValueError(f"{line}: the key {twice[:80]!r} is there twice")
+    inner = (item for part in parts for item in (part if isinstance(part, tuple) else (part,)))
+    known[id(node)] = 1 + sum(_count(item, known) for item in inner)
+    if known[id(node)] > MAXIMUM_VALUES:
+        raise ValueError(f"{line}: more than {MAXIMUM_VALUES:,} values, with aliases written out")
+    return known[id(node)]
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
@@ -83,85 +110,15 @@ def text_of(value: Any) -> str:
 
 @cache
 def _loader() -> type[yaml.SafeLoader]:
-    """Return a loader that resolves scalars by `_KINDS` alone."""
+    """Return a loader that resolves scalars by `_KINDS` alone, and makes keys texts."""
     import yaml
 
     class Loader(yaml.SafeLoader):
         yaml_implicit_resolvers = {}  # noqa: RUF012 - the name and form are PyYAML's
 
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:  # type: ignore[override]
+            return {text_of(name): value for name, value in super().construct_mapping(node, deep).items()}
+
     for name, (pattern, first) in _KINDS.items():
         Loader.add_implicit_resolver(_STANDARD + name, re.compile(f"(?:{pattern})$"), first)
     return Loader
-
-
-class _Reader:
-    """Makes values of PyYAML's nodes, and counts them."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def value(self, node: yaml.Node, depth: int = 0) -> Any:
-        import yaml
-
-        self._count += 1
-        if self._count > MAXIMUM_VALUES:
-            raise _error(node, f"more than {MAXIMUM_VALUES:,} values, with aliases written out")
-        if depth > _DEEPEST:
-            raise _error(node, "nested too deep")
-        if not node.tag.startswith(_STANDARD):
-            raise _error(node, f"the tag {node.tag[:40]!r} is not understood here")
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, depth + 1)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, depth + 1) for item in node.value]
-        return _scalar(node)
-
-    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        """Return its own entries, and those of its merge keys (`<<`) that it has not itself."""
-        own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.tag == f"{_STANDARD}merge":
-                merged = {
-                    **{name: item for found in self._merged(value, depth) for name, item in found.items()},
-                    **merged,
-                }
-            else:
-                name = text_of(self.value(key, depth))
-                if name in own:
-                    raise _error(key, f"the key {name[:80]!r} is there twice")
-                own[name] = self.value(value, depth)
-        return {**merged, **own}
-
-    def _merged(self, node: yaml.Node, depth: int) -> Iterator[dict[str, Any]]:
-        """Yield the mappings that a merge key takes over, the one that wins last."""
-        source = self.value(node, depth)
-        for found in reversed(source if isinstance(source, list) else [source]):
-            if not isinstance(found, dict):
-                raise _error(node, "a mapping is expected")
-            yield found
-
-
-def _error(node: yaml.Node, text: str) -> ValueError:
-    return ValueError(f"line {node.start_mark.line + 1}: {text}")
-
-
-def _scalar(node: yaml.Node) -> str | int | float | bool | None:
-    text, kind = str(node.value), node.tag.removeprefix(_STANDARD)
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return text.lower() == "true"
-    if kind == "int":
-        return _integer(text)
-    if kind == "float":
-        return float(text)
-    if kind in ("str", "merge"):
-        return text
-    raise _error(node, f"the tag {kind!r} is not understood here")
-
-
-def _integer(text: str) -> int:
-    """Return the number; a leading zero makes it octal, as in C."""
-    digits = text.replace("_", "")
-    return int(digits, 8) if re.fullmatch(r"[-+]?0[0-7]+", digits) else int(digits, 0)

@@ -1,16 +1,12 @@
 """What the engine holds: single images and containers, and the containers of a compose project's services."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.compose.project import Project
+from gpudoctor.containers.engines import APIClient, DockerClient
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient, DockerClient
 
 _LABEL = "com.docker.compose"
 

@@ -1,20 +1,16 @@
 """What an image was built on and with: the images that a build goes on from, and the values of its arguments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Base
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected, inspect_image
 from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 UNTAGGED = "<none>:<none>"
 MAXIMUM_IMAGES = 50

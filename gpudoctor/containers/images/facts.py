@@ -1,18 +1,16 @@
 """One image as the engine knows it, and how the plan of a build lies beside it."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gpudoctor.containers.builds.context import MAXIMUM_LINKS
 from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.tracing import ResolvedCopy
 from gpudoctor.containers.comparison import CopyComparison, Moment, compare_copy, compared, conclude, image_path_of
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected
 from gpudoctor.containers.images.base_images import bases_of, inspect_bases, is_built_on, written_at
@@ -22,9 +20,6 @@ from gpudoctor.containers.images.layers import Layer, Unreadable
 from gpudoctor.containers.images.reader import Files, real_paths
 from gpudoctor.containers.images.stored_files import AnswerStore, StoredFiles, cache_folder
 from gpudoctor.model.images import CopiedFiles
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 DOCKER_23 = (1, 42)
 """Its version of the API. Source: https://docs.docker.com/reference/api/engine/"""

@@ -1,24 +1,20 @@
 """Other images beside the one that is looked at: newer builds of the same project, and those that COPY --from names."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.copied_files import WILDCARDS
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Copy, find_stage, lineage
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.images.base_images import UNTAGGED, written_at
 from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.images.history import HistoryMatch, entries_of, match_history
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 MAXIMUM_HISTORIES = 30
 """Of the newest images: so many are asked whether they are built from the same Dockerfile."""

@@ -1,7 +1,5 @@
 """Files of a container, by the archives that the engine gives out; of an image, by a container that never runs."""
 
-from __future__ import annotations
-
 import base64
 import json
 import posixpath
@@ -10,14 +8,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 from gpudoctor.containers.builds.context import is_below
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, read_archive
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 LABEL = "gpudoctor.reading"
 NEVER_RUN = ["/gpudoctor-never-runs-this"]

@@ -3,8 +3,6 @@
 An image never changes, for its id is the digest of what it holds: what was read of it is kept for the next look.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -14,15 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.containers.images.layers import Layer, read_layers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.model.codec import from_json, to_json
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 SCHEMA = "gpudoctor/image-answers/1"
 MAXIMUM_BYTES = 8 << 20
@@ -112,7 +108,7 @@ class StoredFiles:
         self._store = store
         self._stack = ExitStack()
 
-    def __enter__(self) -> StoredFiles:
+    def __enter__(self) -> "StoredFiles":
         return self
 
     def __exit__(self, *_: object) -> None:

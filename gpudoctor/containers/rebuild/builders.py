@@ -1,22 +1,17 @@
 """Who builds an image (compose, the docker command line, the engine's API), and what is tried with each, in order."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gpudoctor.containers.compose.project import Project
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.rebuild.command_line import CommandLine, Compose
 from gpudoctor.containers.rebuild.engine_build import EngineBuild, EnginePrune
 from gpudoctor.containers.rebuild.steps import Command, Step
 from gpudoctor.containers.requested import Subject
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient
-
 
 _COPY = "BuildKit's own copy of the context"
 

@@ -1,14 +1,13 @@
 """Which builder rebuilds an image: the one that made it, by whatever can drive it here."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import is_podman
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.rebuild.builders import Builder, ComposeBuilder, DockerBuilder, EngineBuilder, path_with_first
@@ -16,9 +15,6 @@ from gpudoctor.containers.rebuild.command_line import CommandLine, Compose, find
 from gpudoctor.containers.requested import Subject
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 
 @record

@@ -1,15 +1,14 @@
 """An image rebuilt under a temporary tag, and a container made anew: each takes the place of the old one at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import Attempt
@@ -17,9 +16,6 @@ from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import UsageError
 from gpudoctor.model.images import ProjectImage
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 REPOSITORY = "gpudoctor-rebuild"
 """Of the temporary tags."""

@@ -5,22 +5,17 @@ So the stale COPY is carried out once more, without the cache, on the layer befo
 there. A changed argument would not do: the build after it would go back to the older image.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from gpudoctor.containers.builds.context import TooLarge
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Stage, Step, needed_stages
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.images.facts import ImageFacts
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import DockerBuilder
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 
 @record

@@ -1,7 +1,5 @@
 """A build by the engine's API, where no docker command line can do it: the context goes there as a tar stream."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import os
@@ -11,14 +9,12 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from gpudoctor.containers.builds.context import BuildContext, read_context
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 _VERTEXES, _LOGS = 1, 3  # of StatusResponse: github.com/moby/buildkit/api/services/control/control.proto
 _NAME, _CACHED, _STARTED, _COMPLETED = 3, 4, 5, 6  # of Vertex

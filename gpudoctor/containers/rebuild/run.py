@@ -1,15 +1,14 @@
 """Rebuild what is stale, give it its name, make its container anew, and look once more."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import find_stage, needed_stages
+from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.objects import inspect_container, inspect_image
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import Attempt, ComposeBuilder, attempts
@@ -28,10 +27,6 @@ from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model import Finding, ProjectImage
 from gpudoctor.model.record import record
-
-if TYPE_CHECKING:
-    from docker import APIClient
-
 
 OF_THE_CONTAINER = (
     "container-runs-older-image",
@@ -69,7 +64,7 @@ class Verdict:
         return bool(set(self.causes) & {*OF_THE_MOUNTS})
 
     @classmethod
-    def of(cls, finding: Finding) -> Verdict:
+    def of(cls, finding: Finding) -> "Verdict":
         """Return what the finding of the check on one image says."""
         about = finding.details["images"][0]
         return cls(state=about["verdict"], causes=tuple(about["causes"]), text=finding.summary)

@@ -1,7 +1,5 @@
 """What comparing needs of torch: float64, recorded outputs and gradients, and products whose error proves TF32."""
 
-from __future__ import annotations
-
 import gc
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -86,7 +84,7 @@ class _Recorder:
         self._models, self._keep = models, keep
         self._hooks: list[Any] = []
 
-    def __enter__(self) -> _Recorder:
+    def __enter__(self) -> "_Recorder":
         self._hooks = [model.register_forward_hook(self._forward) for model in self._models]
         # torch 2.0 on. Before, nothing tells that an optimiser steps: gradients are not compared, no step is repeated.
         # (By import_module: torch.optim deletes its attribute `optimizer`.)

@@ -11,8 +11,6 @@
 Nothing is imported before it is needed: arrays are tuned where there is no torch, and the other way round.
 """
 
-from __future__ import annotations
-
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -36,7 +34,7 @@ def baseline_of(name: str) -> str:
     return BASELINES[name in COMPLEX_PRECISIONS]
 
 
-def make_precision(name: str, device: str) -> Precision:
+def make_precision(name: str, device: str) -> "Precision":
     """Return the precision `name` on `device` ("cuda:0", "cpu", "mps").
 
     Raises:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpudoctor.containers.builds import expansion
 from gpudoctor.containers.builds.expansion import expand
 
 VARIABLES = {"NAME": "app", "EMPTY": "", "A1": "x"}
@@ -59,3 +60,10 @@ def test_quotes_of_a_here_document_stay() -> None:
 def test_what_cannot_be_expanded(word: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         expand(word, {"NAME": "app"})
+
+
+def test_a_word_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expansion, "MAXIMUM_CHARACTERS", 6)
+    assert expand("$NAME$NAME", VARIABLES) == "appapp"
+    with pytest.raises(ValueError, match="more than 6 characters"):
+        expand("$NAME$NAME$A1", VARIABLES)

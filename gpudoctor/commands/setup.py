@@ -1,0 +1,101 @@
+"""`gpudoctor init` and `gpudoctor completion`: files that make gpudoctor fit a project and a shell."""
+
+import os
+from pathlib import Path
+
+import click
+
+from gpudoctor.commands.manual import ManualCommand
+from gpudoctor.errors import UsageError
+
+_SHELLS = ("bash", "zsh", "fish")
+_LOADERS = {
+    "bash": '[ -r "{path}" ] && . "{path}"  # gpudoctor completion',
+    "zsh": '(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}; . "{path}"  # gpudoctor completion',
+}
+"""The line of .bashrc and .zshrc that loads the file; fish reads its folder of completions by itself."""
+
+
+@click.command(
+    cls=ManualCommand,
+    short_help="Write a commented configuration.",
+    statuses={0: "The file is written.", 2: "There is a configuration already, or the file cannot be written."},
+    examples=(
+        ("Write gpudoctor.toml, then edit it", "gpudoctor init"),
+        ("Write it into the folder above", "gpudoctor init --folder .."),
+    ),
+)
+@click.option("--folder", type=click.Path(exists=True, file_okay=False), default=".", help="Folder of the project.")
+def init(folder: str) -> None:
+    """Write gpudoctor.toml with every setting, explained and commented out. An existing file is never changed."""
+    from gpudoctor.configuration.files import find_source
+
+    path = Path(folder, "gpudoctor.toml")
+    found = find_source(folder)
+    if found is not None and Path(found.path).parent == path.parent.absolute():
+        raise UsageError(f"{found.name} has a configuration already: edit it, or remove it first")
+    text = Path(__file__).parent.parent.joinpath("configuration", "template.toml").read_text(encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already: edit it, or remove it first") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    click.echo(
+        f"Wrote {path}. Every setting in it is commented out: remove the # in front of those that you need.", err=True
+    )
+
+
+@click.command(
+    cls=ManualCommand,
+    short_help="Complete commands, options and check ids in a shell.",
+    statuses={0: "The script is printed or installed.", 2: "The shell is unknown, or a file cannot be written."},
+    examples=(
+        ("For the shell in use, from its next start", "gpudoctor completion --install"),
+        ("Print the script for zsh", "gpudoctor completion zsh"),
+    ),
+)
+@click.argument("shell", type=click.Choice(_SHELLS), required=False)
+@click.option("--install", is_flag=True, help="Install it for this user, instead of printing it.")
+def completion(shell: str | None, install: bool) -> None:
+    """Print the completion script for bash, zsh or fish, or install it. SHELL is that of this session if not given."""
+    from click.shell_completion import get_completion_class
+
+    from gpudoctor.commands.cli import cli
+
+    shell = shell or os.path.basename(os.environ.get("SHELL", ""))
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise UsageError(f"the shell {shell!r} is not supported: name one of {', '.join(_SHELLS)}")
+    source = kind(cli, {}, "gpudoctor", "_GPUDOCTOR_COMPLETE").source()
+    if not install:
+        click.echo(source)
+        return
+    try:
+        for path in _install(shell, source):
+            click.echo(f"Wrote {path}", err=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {error.filename}: {error.strerror}") from None
+    click.echo(f"Open a new {shell} to use it.", err=True)
+
+
+def _install(shell: str, source: str) -> list[Path]:
+    """Write the script, and the line that loads it unless it is there. Return the files that changed."""
+    if shell == "fish":
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "fish", "completions")
+    else:
+        folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share", "gpudoctor")
+    script = folder / f"gpudoctor.{shell}"
+    folder.mkdir(parents=True, exist_ok=True)
+    script.write_text(source, encoding="utf-8")
+    if shell == "fish":
+        return [script]
+    profile = Path((os.environ.get("ZDOTDIR") if shell == "zsh" else None) or Path.home(), f".{shell}rc")
+    line = _LOADERS[shell].format(path=script)
+    old = profile.read_text(encoding="utf-8", errors="surrogateescape") if profile.exists() else ""
+    if line in old:
+        return [script]
+    with profile.open("a", encoding="utf-8") as file:
+        file.write(("" if old.endswith("\n") or not old else "\n") + line + "\n")
+    return [script, profile]

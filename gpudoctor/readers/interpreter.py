@@ -1,0 +1,70 @@
+"""The interpreter that a traceback, a prompt or a path shows, written so that it can be pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.model import Python, System
+from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.text import Text
+
+LONGEST_SEARCHED = 200_000  # characters
+_PATH = re.compile(
+    r"[\"'`]([^\"'`\n]{3,300})[\"'`]|([A-Za-z]:\\[^\"'<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
+    r"|((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})",
+    re.IGNORECASE,
+)
+# Of a path: the folder of the environment, and its program, or the folder of its packages.
+_SHOWN = re.compile(
+    r"((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()-]{1,60}/){0,14}?)"
+    r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?)",
+    re.IGNORECASE,
+)
+_HOME = re.compile(r"^(?:/home|/Users|[A-Z]:/Users)/user/", re.IGNORECASE)
+# Installed for everybody: an environment that is shown besides is the one that the program runs in.
+_SHARED = re.compile(
+    r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/"
+)
+_ROOT_HAS_PROGRAM = re.compile(
+    r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$"
+)
+_CMD = re.compile(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
+_TYPED = re.compile(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
+
+
+def read(text: Text) -> Facts:
+    """Return the interpreter, if the text shows one, and the system that its path is of."""
+    raw = text.raw[:LONGEST_SEARCHED]
+    lines = [line for line in raw.splitlines() if re.search(r"(?i)python|-packages", line)]
+    found = {name.lower(): name for line in lines for path in _PATH.findall(line) for name in _named("".join(path))}
+    own = [name for name in found.values() if not _SHARED.match(name) and "/" in name] or list(found.values())
+    own = [name for name in own if re.match(r"[~/]|[A-Z]:", name)] or own
+    if len(own) != 1:
+        typed = {match[1] for match in map(_TYPED.match, text.lines) if match}
+        return {"python": Python(executable=typed.pop())} if len(typed) == 1 and not own else {}
+    windows = bool(re.search(r"(?i)^[A-Z]:|\.exe$", own[0]))
+    if not windows:
+        return {"python": Python(executable=_HOME.sub("~/", own[0]))}
+    home = "%USERPROFILE%/" if _CMD.search(raw) and not re.search(r"(?m)\bPS [A-Z]:\\", raw) else "$HOME/"
+    path = _HOME.sub(lambda _: home, own[0]).replace("/", "\\")
+    return {"python": Python(executable=path), "system": System(os="windows")}
+
+
+def _named(path: str) -> Iterator[str]:
+    """Yield the interpreter of the environment that the path lies in, with slashes."""
+    match = _SHOWN.fullmatch(re.sub(r"\\+", "/", path))
+    root, program, version = match.groups() if match else ("", "", "")
+    if not match or re.search(
+        r"(?i)[^:]/(?:home|Users)/user/", root
+    ):  # a masked name, which only the own home replaces
+        return
+    if program:
+        yield from (f"{root}{program}",) if root else ()
+    elif version:
+        of_system = _SHARED.match(root) or root.endswith("/.local/")
+        yield "python3" if "/dist-" in path or root.endswith("/.local/") else f"{root}bin/python{'3' * bool(of_system)}"
+    elif _ROOT_HAS_PROGRAM.match(root):
+        yield f"{root}python.exe"
+    elif "env" in root.rstrip("/").rpartition("/")[2].lower():
+        yield f"{root}Scripts/python.exe"

@@ -1,0 +1,101 @@
+"""The interpreter that a report shows, written so that it can be pasted."""
+
+import pytest
+
+from gpudoctor.readers.interpreter import read
+from gpudoctor.readers.text import clean_text
+
+
+def interpreter(text: str) -> str | None:
+    python = read(clean_text(text, "report.txt")).get("python")
+    return None if python is None else python.executable
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            'File "/home/ann/conda/envs/ml/lib/python3.10/site-packages/torch/cuda/__init__.py", line 2',
+            "~/conda/envs/ml/bin/python",
+            id="below a masked home",
+        ),
+        pytest.param(
+            'File "/Users/ann/ml/.venv/lib/python3.12/site-packages/torch/__init__.py"',
+            "~/ml/.venv/bin/python",
+            id="Mac",
+        ),
+        pytest.param(
+            r'File "C:\Users\ann\My Projects\sd\venv\lib\site-packages\torch\__init__.py", line 2',
+            r"$HOME\My Projects\sd\venv\Scripts\python.exe",
+            id="below a masked home of Windows",
+        ),
+        pytest.param(
+            "(sd) C:\\Users\\ann>python a.py\nC:\\Users\\ann\\anaconda3\\envs\\sd\\lib\\site-packages\\torch",
+            r"%USERPROFILE%\anaconda3\envs\sd\python.exe",
+            id="in a Command Prompt",
+        ),
+        pytest.param(
+            r"'C:\\Users\\ann\\Miniconda3\\envs\\tf\\lib\\site-packages\\a.py'",
+            r"$HOME\Miniconda3\envs\tf\python.exe",
+            id="repr",
+        ),
+        pytest.param(
+            r"D:\ComfyUI_windows_portable>.\python_embeded\python.exe -s main.py",
+            r".\python_embeded\python.exe",
+            id="relative",
+        ),
+        pytest.param("$ venv/bin/python train.py", "venv/bin/python", id="relative venv"),
+        pytest.param(
+            r"PS C:\proj> .venv\Scripts\python.exe app.py", r".venv\Scripts\python.exe", id="relative on Windows"
+        ),
+        pytest.param(
+            "PS C:\\p> .venv\\Scripts\\python.exe a.py\n" + r'File "C:\p\.venv\lib\site-packages\torch\a.py"',
+            r"C:\p\.venv\Scripts\python.exe",
+            id="the whole path if it is shown too",
+        ),
+        pytest.param(
+            r"** Python executable: D:\My AI\python_embeded\python.exe",
+            r"D:\My AI\python_embeded\python.exe",
+            id="spaces",
+        ),
+        pytest.param(
+            'File "D:/ai/kohya/venv/lib/site-packages/a.py"', r"D:\ai\kohya\venv\Scripts\python.exe", id="slashes"
+        ),
+        pytest.param(
+            r'File "C:\Program Files\Python311\lib\site-packages\a.py"',
+            r"C:\Program Files\Python311\python.exe",
+            id="for all",
+        ),
+        pytest.param(
+            'File "/srv/a/venv/lib/python3.10/site-packages/a.py"\nFile "/usr/lib/python3/dist-packages/b.py"',
+            "/srv/a/venv/bin/python",
+            id="an environment and the system",
+        ),
+        pytest.param(
+            'File "/opt/homebrew/lib/python3.11/site-packages/a.py"', "/opt/homebrew/bin/python3", id="Homebrew"
+        ),
+        pytest.param(
+            'File "/home/a/.local/lib/python3.10/site-packages/torch/a.py"', "python3", id="packages of the user"
+        ),
+        pytest.param("$ python3 train.py", "python3", id="typed"),
+    ],
+)
+def test_the_interpreter_shown(text: str, expected: str) -> None:
+    assert interpreter(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            'File "/a/venv/lib/python3.10/site-packages/a.py"\nFile "/b/venv/lib/python3.10/site-packages/b.py"',
+            id="two",
+        ),
+        pytest.param('File "/mnt/c/Users/ann/p/venv/lib/python3.10/site-packages/a.py"', id="another's home, masked"),
+        pytest.param(r'File "C:\tools\app\lib\site-packages\a.py"', id="a folder of Windows that may be either"),
+        pytest.param("see https://github.com/python/cpython and /usr/lib/python3.10/threading.py", id="no environment"),
+        pytest.param("python train.py", id="python"),
+    ],
+)
+def test_no_guess(text: str) -> None:
+    assert interpreter(text) is None
