@@ -89,15 +89,17 @@ def check_files(
 
 def _check_all(host: Host, rules: Rules) -> Report:
     """Ask the machine first, and load the checks with all that they need while it answers: both take a while."""
-    from gpudoctor.probes.snapshot import begin_snapshot
+    from gpudoctor.probes.questions import questions
 
-    wait = begin_snapshot(host)
+    wait = host.ask(questions(host.setting))
     from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
+    from gpudoctor.probes.snapshot import assemble
 
     checks = load_checks(rules.folder)
     load_conclusions()
-    return run_checks(checks, wait(), None, rules.requirements, rules.severities, Policy(gpu=rules.gpu))
+    snapshot = assemble(wait(), host)
+    return run_checks(checks, snapshot, None, rules.requirements, rules.severities, Policy(gpu=rules.gpu))
 
 
 def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], rules: Rules) -> Report:

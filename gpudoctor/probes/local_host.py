@@ -23,19 +23,24 @@ class LocalHost:
         self.taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
-        """Start the workers. The function returned waits for their answers."""
-        running = [(group, self._start(group)) for group in _groups(questions)]
-        return lambda: self._answers(running)
+        """Start each worker with its first question. The function returned waits for their answers."""
+        groups: dict[str, tuple[list[Question], Worker | OSError]] = {}
+        for question in questions:
+            key = question.shares or question.name
+            if key not in groups:
+                groups[key] = [], self._start(question)
+            group, worker = groups[key]
+            group.append(question)
+            if isinstance(worker, Worker):
+                worker.send({"worker": question.worker, "arguments": dict(question.arguments)})
+        return lambda: self._answers(tuple(groups.values()))
 
-    def _start(self, group: Sequence[Question]) -> Worker | OSError:
-        interpreter = self.setting.interpreter if group[0].in_environment else None
+    def _start(self, question: Question) -> Worker | OSError:
+        interpreter = self.setting.interpreter if question.in_environment else None
         try:
-            worker = Worker(MODULE, interpreter or sys.executable, self.setting.environ, self.setting.directory)
+            return Worker(MODULE, interpreter or sys.executable, self.setting.environ, self.setting.directory)
         except OSError as error:
             return error
-        for question in group:
-            worker.send({"worker": question.worker, "arguments": dict(question.arguments)})
-        return worker
 
     def _answers(self, running: Sequence[tuple[Sequence[Question], Worker | OSError]]) -> Mapping[str, Answer]:
         workers = [worker for _, worker in running if isinstance(worker, Worker)]
@@ -68,14 +73,6 @@ class LocalHost:
     def _masked(self, answer: Answer, *, is_stuck: bool) -> Answer:
         detail = f"{answer.detail}\n{LEFT_BEHIND}".strip() if is_stuck else answer.detail
         return replace(answer, facts=mask(answer.facts, self.setting), detail=mask_text(detail, self.setting))
-
-
-def _groups(questions: Iterable[Question]) -> Iterable[Sequence[Question]]:
-    """Return the questions that each worker answers."""
-    groups: dict[str, list[Question]] = {}
-    for question in questions:
-        groups.setdefault(question.shares or question.name, []).append(question)
-    return groups.values()
 
 
 def _detail(what: str, worker: Worker) -> str:

@@ -1,7 +1,6 @@
-"""Ask a host everything at the same time, and put the sections together."""
+"""Put the answers of a host together: the sections of a snapshot."""
 
-import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from gpudoctor.model import SECTIONS, ProbeReport, Snapshot
@@ -12,6 +11,7 @@ from gpudoctor.probes import (
     cupy_build,
     driver,
     driver_files,
+    environment,
     nvml,
     profile,
     project,
@@ -21,7 +21,9 @@ from gpudoctor.probes import (
     toolkit,
     torch_build,
 )
-from gpudoctor.probes.host import DRIVER, READING, Answer, Host, ProbeContext, Question
+from gpudoctor.probes.host import Answer, Host
+from gpudoctor.probes.questions import questions
+from gpudoctor.symptoms.facts import with_symptoms
 
 
 class Part(NamedTuple):
@@ -40,7 +42,6 @@ class Part(NamedTuple):
 
 PASTED = ("contradictions",)
 NOT_HERE = "only a pasted report has it"
-IMPORTING = {"torch-runtime", "cupy-runtime"}
 
 PARTS = (
     Part("driver", "cuda-driver", driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
@@ -70,20 +71,14 @@ def take_snapshot(host: Host) -> Snapshot:
 
 
 def begin_snapshot(host: Host, sections: Collection[str] = SECTIONS) -> Callable[[], Snapshot]:
-    """Start gathering the facts about `host` that fill `sections`. The function returned waits for them.
-
-    Raises:
-        OSError: the interpreter of the setting cannot be started.
-    """
-    wait = host.ask(questions(host.setting, sections))
+    """Start gathering the facts about `host` that fill `sections`. The function returned waits for them."""
+    needed = {part.question for part in PARTS if part.section in sections}
+    wait = host.ask(question for question in questions(host.setting) if question.name in needed)
     return lambda: assemble(wait(), host)
 
 
 def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
     """Return the snapshot that the answers give. An answer that cannot be read is a failed probe, no exception."""
-    from gpudoctor.probes import environment  # their tables are not needed to ask
-    from gpudoctor.symptoms.facts import with_symptoms
-
     values: dict[str, list[Any]] = {}
     reports: list[ProbeReport] = []
     for part in PARTS:
@@ -99,46 +94,6 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
     variables = environment.known_variables(host.setting.environ)
     sections["environment"] = environment.parse_environment(mask(variables, host.setting))
     return with_symptoms(Snapshot(taken_at=host.taken_at, reports=tuple(reports), **sections))
-
-
-def questions(setting: ProbeContext, sections: Collection[str] = SECTIONS) -> tuple[Question, ...]:
-    """Return what to ask in this setting to fill `sections`."""
-    needed = {part.question for part in PARTS if part.section in sections}
-    if setting.fast:
-        needed -= IMPORTING
-    return tuple(question for question in _all_questions(setting) if question.name in needed)
-
-
-def _all_questions(setting: ProbeContext) -> Iterator[Question]:
-    """Yield the questions, what takes longest first. Those that share a process are answered in this order."""
-    directory, own = os.fspath(setting.directory), setting.interpreter is None
-    yield Question(name="torch-runtime", worker="torch_runtime", in_environment=True)
-    yield Question(name="cupy-runtime", worker="cupy_runtime", in_environment=True)
-    request = containers.request(setting)
-    if request is not None:
-        yield Question(name="images", worker="docker_images", arguments=request)
-        yield Question(name="containers", worker="container_facts", arguments=request)
-    yield Question(name="kernel-log", worker="read_kernel_log", shares=DRIVER)
-    yield _to_read("driver-files", driver_files.READING_LIST, DRIVER)
-    # pynvml is a requirement of gpudoctor's own, so its interpreter answers
-    nvml_arguments = nvml.arguments(setting.timeout_seconds)
-    yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=DRIVER)
-    yield _to_read("system", system.READING_LIST)
-    yield _to_read("container", container_engines.reading_list(setting.home))
-    yield _to_read("toolkit", toolkit.reading_list(setting.environ))
-    yield _to_read("project", project.reading_list(directory))
-    yield _to_read("profile", profile.reading_list(directory, setting.profile))
-    # late, as its folder may be on a file server that is gone
-    told = python_environment.arguments(setting)
-    shares = READING if own else ""
-    yield Question(name="python", worker="python_environment", arguments=told, in_environment=not own, shares=shares)
-    # Last, as it may hang or crash, and not beside NVML: neither takes the other's answer with it. libcuda is the same
-    # for every interpreter that this environment starts.
-    yield Question(name="cuda-driver", worker="cuda_driver", shares=READING)
-
-
-def _to_read(name: str, reading_list: Mapping[str, Any], shares: str = READING) -> Question:
-    return Question(name=name, worker="read_host", arguments=reading_list, shares=shares)
 
 
 def _read(part: Part, answer: Answer | None) -> tuple[Any, ProbeReport]:

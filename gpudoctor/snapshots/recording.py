@@ -17,7 +17,7 @@ from gpudoctor.files import new_folder
 from gpudoctor.privacy import mask
 from gpudoctor.probes.environment import parse_environment
 from gpudoctor.probes.host import Answer, Host, ProbeContext, Question
-from gpudoctor.probes.snapshot import questions
+from gpudoctor.probes.questions import questions
 
 SCHEMA = "gpudoctor/recording/1"
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")

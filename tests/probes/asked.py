@@ -1,7 +1,7 @@
 """The question of a name that is asked of a machine, for the tests of this folder."""
 
 from gpudoctor.probes.host import ProbeContext, Question
-from gpudoctor.probes.snapshot import questions
+from gpudoctor.probes.questions import questions
 
 
 def asked(name: str, setting: ProbeContext) -> Question:

@@ -1,0 +1,49 @@
+"""What is asked of a machine."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpudoctor.probes.host import DRIVER, READING, ProbeContext, Question
+
+
+def questions(setting: ProbeContext) -> Iterator[Question]:
+    """Yield what to ask in this setting, what takes longest first. A process answers its questions in this order.
+
+    It starts with its first question: the modules that know what else to read are imported meanwhile.
+    """
+    directory, own = os.fspath(setting.directory), setting.interpreter is None
+    if not setting.fast:
+        yield Question(name="torch-runtime", worker="torch_runtime", in_environment=True)
+        yield Question(name="cupy-runtime", worker="cupy_runtime", in_environment=True)
+    yield Question(name="kernel-log", worker="read_kernel_log", shares=DRIVER)
+    from gpudoctor.probes import system
+
+    yield _to_read("system", system.READING_LIST)
+    from gpudoctor.probes import container_engines, containers, driver_files, nvml
+
+    yield _to_read("driver-files", driver_files.READING_LIST, DRIVER)
+    # pynvml is a requirement of gpudoctor's own, so its interpreter answers
+    nvml_arguments = nvml.arguments(setting.timeout_seconds)
+    yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=DRIVER)
+    request = containers.request(setting)
+    if request is not None:
+        yield Question(name="images", worker="docker_images", arguments=request)
+        yield Question(name="containers", worker="container_facts", arguments=request)
+    yield _to_read("container", container_engines.reading_list(setting.home))
+    from gpudoctor.probes import profile, project, python_environment, toolkit
+
+    yield _to_read("toolkit", toolkit.reading_list(setting.environ))
+    yield _to_read("project", project.reading_list(directory))
+    yield _to_read("profile", profile.reading_list(directory, setting.profile))
+    # late, as its folder may be on a file server that is gone
+    told = python_environment.arguments(setting)
+    shares = READING if own else ""
+    yield Question(name="python", worker="python_environment", arguments=told, in_environment=not own, shares=shares)
+    # Last, as it may hang or crash, and not beside NVML: neither takes the other's answer with it. libcuda is the same
+    # for every interpreter that this environment starts.
+    yield Question(name="cuda-driver", worker="cuda_driver", shares=READING)
+
+
+def _to_read(name: str, reading_list: Mapping[str, Any], shares: str = READING) -> Question:
+    return Question(name=name, worker="read_host", arguments=reading_list, shares=shares)
