@@ -36,21 +36,21 @@ _GPUS = (
     "torch.build",
 )
 _INSTALLING = ("python", "system", "driver", "devices")
-_OF_EACH = "of as many GPUs as gpu>=N asks for, without it of every GPU that this process can use"
+_OF_EACH = "every GPU that this process can use, or N of them with gpu>=N"
 
 NAMES = {
     "gpu": Name(meaning="number of GPUs that this process can use, by CUDA or ROCm", facts=_GPUS, value="count"),
     "vram": Name(
-        meaning=f"memory {_OF_EACH}, as nvidia-smi tells it; a size within 1 % of the one asked for equals it",
+        meaning=f"memory of {_OF_EACH}; within 1 % counts as equal",
         facts=_GPUS,
         value="size",
         bare=False,
     ),
-    "compute_capability": Name(meaning=f"compute capability {_OF_EACH}", facts=_GPUS, value="version", bare=False),
-    "bf16": Name(meaning=f"bf16 is native {_OF_EACH}, not emulated", facts=_GPUS),
-    "fp16": Name(meaning=f"fp16 is native {_OF_EACH}", facts=_GPUS),
-    "tf32": Name(meaning=f"the tensor cores have TF32 {_OF_EACH}", facts=_GPUS),
-    "fp8": Name(meaning=f"the tensor cores have fp8 {_OF_EACH}", facts=_GPUS),
+    "compute_capability": Name(meaning=f"compute capability of {_OF_EACH}", facts=_GPUS, value="version", bare=False),
+    "bf16": Name(meaning=f"native bf16, not emulated, on {_OF_EACH}", facts=_GPUS),
+    "fp16": Name(meaning=f"native fp16 on {_OF_EACH}", facts=_GPUS),
+    "tf32": Name(meaning=f"TF32 tensor cores on {_OF_EACH}", facts=_GPUS),
+    "fp8": Name(meaning=f"fp8 tensor cores on {_OF_EACH}", facts=_GPUS),
     "driver": Name(
         meaning="version of the NVIDIA driver in use",
         facts=("driver.version", "driver.installed"),
@@ -58,32 +58,32 @@ NAMES = {
         advice=_INSTALLING,
     ),
     "cuda": Name(
-        meaning="highest CUDA version that the driver offers, whatever toolkit is installed",
+        meaning="highest CUDA version that the driver supports",
         facts=("driver.cuda_version", "driver.installed"),
         value="version",
         advice=_INSTALLING,
     ),
-    "python": Name(meaning="version of the Python diagnosed", facts=("python.version",), value="version", bare=False),
+    "python": Name(meaning="version of the diagnosed Python", facts=("python.version",), value="version", bare=False),
     "torch": Name(
-        meaning="version of the installed PyTorch, unless its import fails",
+        meaning="version of the installed PyTorch; fails if it cannot be imported",
         facts=("torch.version", "torch.installed", "torch_runtime.version", "torch_runtime.import_error"),
         value="version",
         advice=_INSTALLING,
     ),
     "torch.cuda": Name(
-        meaning="PyTorch computed a right product on a GPU; of a pasted report, torch.cuda.is_available() is true",
+        meaning="PyTorch computed correctly on a GPU; in a pasted report, torch.cuda.is_available() is True",
         facts=("torch_runtime.available", "torch_runtime.precision_results", "torch.installed"),
         advice=_INSTALLING,
     ),
     "cupy": Name(
-        meaning="version of the installed CuPy, unless its import fails",
+        meaning="version of the installed CuPy; fails if it cannot be imported",
         facts=("cupy.version", "cupy.distributions", "cupy_runtime.version", "cupy_runtime.import_error"),
         value="version",
         advice=_INSTALLING,
     ),
     "shm": Name(meaning="size of /dev/shm", facts=("system.shm_total_bytes",), value="size", bare=False),
     "profile": Name(
-        meaning="there is an env profile and all that it was tuned on is still so",
+        meaning="an env profile exists and fits this machine",
         facts=("profile.fingerprint", "profile.problem", "devices", "driver.version", "torch.version", "cupy.version"),
     ),
 }

@@ -1,4 +1,4 @@
-"""The catalog of checks: a list, the page of one, and the table in the README."""
+"""The catalog of checks: a list, and the page of one."""
 
 import json
 import re
@@ -62,13 +62,3 @@ def _paragraphs(page: str) -> Iterable[str]:
         else:
             paragraphs.append(line.strip())
     return paragraphs[1:]
-
-
-def readme_table(checks: Sequence[Check]) -> str:
-    """Return the table of checks in the README: Markdown, one row for each check."""
-    rows = [f"| `{check.id}` | {check.family} | {_cell(check.title)} |" for check in checks]
-    return "\n".join(["| id | family | problem |", "| --- | --- | --- |", *rows]) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|")

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from gpudoctor.model import Finding
 from gpudoctor.registry import Check
-from gpudoctor.reporters.catalog import readme_table, render_list, render_page
+from gpudoctor.reporters.catalog import render_list, render_page
 
 
 def driver_too_old() -> Iterator[Finding]:
@@ -64,14 +64,5 @@ def test_page() -> None:
     )
 
 
-def test_readme_table() -> None:
-    assert readme_table([CHECK]) == (
-        "| id | family | problem |\n"
-        "| --- | --- | --- |\n"
-        "| `driver-too-old` | driver | The driver's CUDA major version is older than PyTorch's \\| CuPy's. |\n"
-    )
-
-
 def test_no_checks() -> None:
     assert render_list([], width=80).split() == ["id", "family", "problem"]
-    assert readme_table([]).count("\n") == 2

@@ -19,6 +19,8 @@ from tests.environments import python_of
 pytestmark = pytest.mark.environments
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+LONG = ("test_networks.py", "test_comparing.py")
+"""Tests of the workers that take longest: each file is a test of its own, so that they can run side by side."""
 PYTEST_PACKAGES = (
     "pytest",
     "_pytest",
@@ -47,7 +49,8 @@ def mlp() -> Iterator[LocalExecutor]:
         yield executor
 
 
-def test_the_tests_of_the_workers_pass_where_torch_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [*LONG, "others"])
+def test_the_tests_of_the_workers_pass_with_torch(part: str, tmp_path: Path) -> None:
     """They are skipped in an environment without torch; pytest is lent to the one that has it."""
     python = python_of("torch-cpu")
     for name in PYTEST_PACKAGES:
@@ -56,10 +59,16 @@ def test_the_tests_of_the_workers_pass_where_torch_is(tmp_path: Path) -> None:
             file = Path(spec.origin)
             place = file.parent if file.name == "__init__.py" else file
             (tmp_path / place.name).symlink_to(place)
+    files = sorted(REPOSITORY.glob("tests/tuning/workers/test_*.py"))
+    chosen = [file for file in files if (file.name == part if part in LONG else file.name not in LONG)]
     done = subprocess.run(
-        [str(python), "-m", "pytest", "tests/tuning/workers", "-q", "-rs", "-p", "no:cacheprovider"],
+        [str(python), "-m", "pytest", *map(str, chosen), "-q", "-rs", "-p", "no:cacheprovider"],
         cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(tmp_path),
+            "OMP_NUM_THREADS": "1",
+        },  # threads of others would be waited for
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,10 @@
+"""The documentation as a site: `python -m pip install -e '.[docs]' && sphinx-build docs docs/_site`."""
+
+project = "gpudoctor"
+extensions = ["myst_parser"]
+html_theme = "furo"
+html_title = "gpudoctor"
+exclude_patterns = ["README.md", "_site"]
+myst_heading_anchors = 3
+myst_all_links_external = False
+suppress_warnings = ["myst.xref_missing"]  # links to files of the repository; the tests check them
