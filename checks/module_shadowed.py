@@ -1,5 +1,6 @@
 """Files that are imported in place of an installed module."""
 
+import re
 from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Fix, Python, Severity
@@ -27,7 +28,9 @@ def module_shadowed(python: Python) -> Iterator[Finding]:
         severity = Severity.ERROR if module in NEEDED else Severity.WARNING
         summary = f"{path} is imported in place of the installed module {module}"
         facts = (f"python.shadowed_modules[{number}]",)
-        yield Finding.of(severity, module, summary, facts, Fix("rename-shadowing-file", source=source, module=module))
+        renamed = re.sub(r"(\.py)?$", r"_renamed\1", source, count=1)
+        rename = Fix("rename-shadowing-file", source=source, renamed=renamed, module=module)
+        yield Finding.of(severity, module, summary, facts, rename)
 
 
 def _module(path: str) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from gpudoctor.model.record import fact_of
 from gpudoctor.model.report import Report
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.registry import Check, NotApplicable, Skip
-from gpudoctor.remedies.fixes import remedies_of, untried_first
+from gpudoctor.remedies.fitting import fitted
+from gpudoctor.remedies.fixes import remedies_of
 
 
 def run_checks(
@@ -121,7 +122,7 @@ def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:
     in_known_sections = (fact for fact in named if facts.get(re.split(r"\W", fact)[0]) is not None)
     evidence = tuple(item for fact in in_known_sections if (item := _evidence(fact, facts)).value is not None)
     known = tuple(item.fact for item in evidence)
-    remedies = untried_first((*finding.remedies, *remedies_of(finding.fixes, facts)), facts.get("attempts"))
+    remedies = facts.call(fitted, remedies=(*finding.remedies, *remedies_of(finding.fixes, facts)))
     return replace(finding, check_id=check.id, facts=known, evidence=evidence, remedies=remedies)
 
 

@@ -290,6 +290,7 @@ class Container:
     image: Annotated[
         str | None, Fact('image of the container: "nvidia/cuda:12.2.2-devel-ubuntu22.04"', source="report")
     ] = None
+    name: Annotated[str | None, Fact("name of the container or pod", source="report")] = None
     image_cuda_version: Annotated[
         CudaVersion | None, Fact("CUDA version in the image, by its tag or the banner that it prints", source="report")
     ] = None

@@ -30,6 +30,15 @@ _VALUED = frozenset(
 )
 _SINGULARITY = re.compile(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+# The name of a container or pod, in the commands that ask for one, in a compose file and in a prompt: its short id.
+_NAMED = re.compile(
+    r"\b(?:docker|podman|nerdctl)(?: container)? (?:exec|restart|start|stop|logs|inspect|attach) "
+    r"(?:(?:-[uwe]|--(?:user|workdir|env|tail|since)) \S{1,60} |-[\w=-]{1,40} ){0,6}([\w][\w.-]{1,80})(?![\w:/])"
+    r"|\bkubectl (?:-n \S{1,60} |--\S{1,80} ){0,2}(?:exec|logs|delete pod|describe pod|get pod) "
+    r"(?:-(?!n )\S{1,40} ){0,3}((?:pod/)?[a-z][\w.-]{2,80}(?: (?:-n|--namespace) [\w-]{1,60})?)"
+    r"|\bcontainer_name: [\"']?([\w][\w.-]{1,80})|\bcontainer (?:is )?(?:named|called) [\"'`]?([\w][\w.-]{1,80})"
+    r"|(?m:^)[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\) ?)?\[?root@([0-9a-f]{12})[: ]"
+)
 _SHELL_WITHOUT_SMI = re.compile(
     r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found"
 )
@@ -60,6 +69,10 @@ def read_starts(text: Text) -> Iterator[Facts]:
         variables = known_variables((name, value.strip("\"'")) for name, value in pairs if value)
         if variables:
             yield {"environment": Environment(variables=variables)}
+    names = {"".join(match) for match in _NAMED.findall(text.raw[:200_000])}
+    names |= {name for start in starts for name in start.options.get("--name", ()) if re.fullmatch(r"\w[\w.-]+", name)}
+    if len(names) == 1:
+        yield {"container": Container(name=names.pop())}
     banner = _BANNER.search(text.flat)
     if banner:
         yield {"container": Container(image_cuda_version=CudaVersion.parse(banner[1]))}

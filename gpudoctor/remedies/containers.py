@@ -10,10 +10,6 @@ DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 KUBERNETES = "https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/"
 SINGULARITY = "https://apptainer.org/docs/user/main/gpu.html"
-DAEMON_RELOAD = (
-    "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
-    "#containers-losing-access-to-gpus-with-error-failed-to-initialize-nvml-unknown-error"
-)
 REPOSITORY = "https://nvidia.github.io/libnvidia-container"
 KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
 APT = ("ubuntu", "debian", "pop", "linuxmint", "zorin", "kali", "elementary", "raspbian")
@@ -194,35 +190,6 @@ def write_cdi_specification(*, container: Container | None) -> tuple[Fix, ...]:
     podman = Fix("write-cdi-specification-for-podman")
     is_docker = container is not None and container.engine == "docker"
     return (_INSTALL, podman) if is_docker else (podman, _INSTALL)
-
-
-@fix
-def restart_container_from_host(*, system: System | None) -> Remedy | Fix:
-    """Return how a container gets a GPU back that it has lost."""
-    if system is not None and system.container == "kubernetes":
-        return Fix("replace-pod")
-    engine = "podman" if system is not None and system.container == "podman" else "docker"
-    return Remedy(
-        summary="On the host restart the container: it gets the GPU again",
-        commands=(f"{engine} restart CONTAINER", f"{engine} exec CONTAINER nvidia-smi"),
-        needs=("restart",),
-    )
-
-
-@fix
-def start_container_with_cdi(*, system: System | None) -> Remedy:
-    """Return how a container keeps its GPU after a daemon-reload."""
-    engine = "podman" if system is not None and system.container == "podman" else "docker"
-    return Remedy(
-        summary="To prevent the next loss, use CDI, which tells the engine the devices, or name them "
-        "(--device /dev/nvidia0 --device /dev/nvidiactl --device /dev/nvidia-uvm): both survive a daemon-reload",
-        commands=(
-            "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-            f"{engine} run --device nvidia.com/gpu=all IMAGE nvidia-smi",
-        ),
-        needs=("root",),
-        reference=DAEMON_RELOAD,
-    )
 
 
 def engine_of(system: System | None, container: Container | None) -> str:

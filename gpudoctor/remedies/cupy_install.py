@@ -101,22 +101,6 @@ def install_cupy(  # noqa: PLR0913
     return Remedy(summary=_summary(requirement, major, machine), commands=commands, reference=REFERENCE)
 
 
-@fix
-def install_cupy_for_rocm(cupy: Cupy | None = None) -> Remedy:
-    """Return how to install the CuPy for the ROCm that is there, each of which has a distribution of its own."""
-    installed = [package.name for package in (cupy.distributions if cupy is not None else None) or ()]
-    return Remedy(
-        summary="Install the CuPy whose name tells the version of ROCm that is here (cupy-rocm-7-0 for ROCm 7.0), or "
-        "compile it: export ROCM_HOME=/opt/rocm CUPY_INSTALL_USE_HIP=1",
-        commands=(
-            "cat /opt/rocm/.info/version",
-            f"python -m pip uninstall -y {' '.join(installed or ('cupy', 'cupy-rocm-5-0', 'cupy-rocm-4-3'))}",
-            "python -m pip install cupy-rocm-7-0",
-        ),
-        reference=f"{REFERENCE}#using-cupy-on-amd-gpu-experimental",
-    )
-
-
 def _cuda_major(machine: Machine) -> int | None:
     """Return the newest CUDA major that the driver runs and whose NVRTC compiles for every device."""
     lasts = [last_toolkit(capability) for capability in machine.capabilities]

@@ -8,20 +8,11 @@ from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import CudaVersion, Driver, DriverState, DriverVersion, Remedy
 from gpudoctor.remedies.cupy_install import install_cupy
 from gpudoctor.remedies.driver_install import update_driver
-from gpudoctor.remedies.fixes import Machine, fix
+from gpudoctor.remedies.fixes import Machine, builder_of, fix
 from gpudoctor.remedies.torch_install import install_torch
 
 # The driver of CUDA 10.0, the oldest of the table of toolkits.
 OLDEST_IN_TABLE = DriverVersion((410, 48))
-OLD_INDEX = "https://download.pytorch.org/whl/torch_stable.html"
-# Source: the index named, and https://github.com/pytorch/pytorch/issues/37113.
-OLD_BUILDS = Remedy(
-    summary="Or, on Python 3.8 and older, keep the driver and take an old build for CUDA 9.2 (cu92)",
-    commands=(
-        f"python -m pip install torch==1.4.0+cu92 torchvision==0.5.0+cu92 -f {OLD_INDEX}",
-        'python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"',
-    ),
-)
 
 
 @fix
@@ -55,7 +46,7 @@ def _installs(machine: Machine, libraries: Sequence[str], driver: Driver, state:
     if "cupy" in libraries:
         yield machine.call(install_cupy, driver=driver)
     if "torch" in libraries and _is_old(driver, state.cuda_version):
-        yield OLD_BUILDS
+        yield machine.call(builder_of("install-torch-for-cuda-9"))
 
 
 def _is_old(driver: Driver, offered: CudaVersion | None) -> bool:

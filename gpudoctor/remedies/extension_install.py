@@ -54,18 +54,7 @@ def reinstall_extension(
     if name in PYG:
         return (_pyg(name, pytorch, environment, show),)
     if name == "mmcv":
-        return (
-            Remedy(
-                summary=f"Reinstall mmcv as the wheel built for {target}: mim finds it; mmcv-lite has no operators",
-                commands=(
-                    environment.uninstall(["mmcv", "mmcv-full", "mmcv-lite"]),
-                    environment.install(["-U", "openmim"]),
-                    "mim install mmcv",
-                    python_command(python, "-c", "import mmcv.ops"),
-                ),
-                reference="https://mmcv.readthedocs.io/en/latest/get_started/installation.html",
-            ),
-        )
+        return (Fix("reinstall-mmcv", target=target),)
     if name in ("vllm", "xformers", "torchtext", "sgl-kernel", "torchao"):
         return _with_its_torch(name, pytorch, python, environment, target)
     if not name:

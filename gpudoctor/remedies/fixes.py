@@ -3,22 +3,20 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
 import gpudoctor.remedies
-from gpudoctor.model import Attempts, Fix, Place, Python, Remedy, System
+from gpudoctor.model import Container, Fix, Place, Python, Remedy, System
 from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote, with_sudo
 
 Made = Remedy | Fix | tuple[Remedy | Fix, ...]
 Builder = TypeVar("Builder", bound=Callable[..., Made])
 # What a value is left without within Python code, whatever a report says.
 _NOT_IN_CODE = re.compile(r"[^\w.: +-]")
-# Commands that change nothing: the last one of a remedy shows whether it helped.
-_VERIFIES = re.compile(r"nvidia-smi|gpudoctor |\S+ -c |docker run ")
 _builders: dict[str, Callable[..., Made]] = {}
 
 
@@ -60,16 +58,6 @@ def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Reme
     return tuple(found)
 
 
-def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remedy, ...]:
-    """Return the remedies, those last whose commands the person already ran, or cannot run."""
-
-    def tried(remedy: Remedy) -> bool:
-        changing = [command for command in remedy.commands if not _VERIFIES.match(command)]
-        return bool(changing) and all(any(re.search(p, command) for p in attempts.commands) for command in changing)
-
-    return tuple(sorted(remedies, key=tried))
-
-
 def builder_of(name: str) -> Callable[..., Made]:
     """Return what makes the fix of this name.
 
@@ -103,13 +91,17 @@ def _advice() -> dict[str, dict[str, Any]]:
 def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
     """Return what makes the fix of a row: from its texts, or another fix with the arguments that the row has."""
 
-    def advise(python: Python | None, system: System | None, place: Place, **arguments: Any) -> Made:
+    def advise(
+        python: Python | None, system: System | None, container: Container | None, place: Place, **arguments: Any
+    ) -> Made:
         windows = place.is_windows or is_windows(python or Python(), system)
         there = {"windows": windows, "wsl": place.in_wsl, "container": place.in_container}
+        there["kubernetes"] = "kubernetes" in (container and container.engine, system and system.container)
         variants = [row[name] for name, applies in there.items() if applies and name in row]
         if None in variants:
             return ()
-        own = {name: value for part in (row, *variants) for name, value in part.items() if name not in there}
+        others = [part for part in variants if "fix" in part or "fixes" in part][-1:]
+        own = {name: value for part in others or (row, *variants) for name, value in part.items() if name not in there}
         if "fixes" in own:
             filled = [{key: _filled(text, arguments) for key, text in other.items()} for other in own["fixes"]]
             return tuple(Fix(other.pop("fix"), **other) for other in filled)

@@ -12,10 +12,7 @@ WITH_DNF = ("rhel", "rocky", "almalinux", "ol", "fedora", "amzn")
 
 @fix
 def install_missing_driver(*, system: System | None) -> tuple[Fix, ...]:
-    """Return how to install the driver; of a report also what else may be wrong.
-
-    A pasted message shows neither where it was printed, nor whether there is a GPU.
-    """
+    """Return how to install the driver; a message shows neither where it was printed, nor whether there is a GPU."""
     if system is not None and system.container is not None:
         return (Fix("install-driver"),)
     inside = "If that was inside a container, start it again with --gpus all"

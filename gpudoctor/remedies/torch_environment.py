@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
 from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
-from gpudoctor.remedies.commands import is_windows, join, python_command, quote
+from gpudoctor.remedies.commands import is_windows, join, quote
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
 
@@ -19,21 +19,6 @@ def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
     if system is not None and any(found.vendor == "amd" for found in system.pci_gpus or ()):
         return Fix("install-rocm-torch-if-supported")
     return Fix("install-plain-torch" if system is not None and system.os == "darwin" else "install-cpu-torch")
-
-
-@fix
-def rename_shadowing_file(*, python: Python | None, system: System | None, source: str, module: str) -> Remedy:
-    """Return how to rename the file or folder that is imported instead of the module."""
-    windows = is_windows(python or Python(), system)
-    stem, suffix = (source[:-3], ".py") if source.endswith(".py") else (source, "")
-    move = "Move-Item" if windows else "mv"
-    return Remedy(
-        summary=f"Give {source} another name, here and where it is imported, or run from another folder",
-        commands=(
-            f"{move} {quote(source, windows)} {quote(f'{stem}_renamed{suffix}', windows)}",
-            python_command(python, "-c", f"import {module}; print({module}.__file__)"),
-        ),
-    )
 
 
 @fix

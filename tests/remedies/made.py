@@ -4,6 +4,7 @@ from typing import Any
 
 from gpudoctor.conclusions import Facts
 from gpudoctor.model import SECTIONS, Fix, Remedy, Snapshot
+from gpudoctor.remedies.fitting import fitted
 from gpudoctor.remedies.fixes import remedies_of
 
 
@@ -17,4 +18,12 @@ def made(fix: Fix, **sections: Any) -> tuple[Remedy, ...]:
 def made_one(fix: Fix, **sections: Any) -> Remedy:
     """Return the only remedy of the fix."""
     (remedy,) = made(fix, **sections)
+    return remedy
+
+
+def pasted_one(fix: Fix, **sections: Any) -> Remedy:
+    """Return the only remedy of the fix, with commands that can be pasted on that machine."""
+    read = {name: section for name, section in sections.items() if name in SECTIONS}
+    (remedy,) = Facts(Snapshot(**read)).call(fitted, remedies=made(fix, **sections))
+    assert isinstance(remedy, Remedy)
     return remedy

@@ -19,7 +19,7 @@ PACKAGE = Path(gpudoctor.__file__).parent
 CHECKS = next(folder for folder in (PACKAGE / "checks", PACKAGE.parent / "checks") if folder.is_dir())
 NEEDS = {"root", "restart", "reboot"}
 
-VARIANTS = ("windows", "wsl", "container")
+VARIANTS = ("windows", "wsl", "container", "kubernetes")
 
 
 def _parts(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -62,13 +62,13 @@ def test_no_row_is_idle() -> None:
 @pytest.mark.parametrize(("name", "row"), _advice().items())
 def test_a_row(name: str, row: dict[str, Any]) -> None:
     texts = {"summary", "commands", "needs", "reference", "fixes"}
-    if "fix" in row:
-        texts = set(parameters(builder_of(row["fix"]))) | {"fix"}
     assert row.get("summary") or "fix" in row or "fixes" in row
     for part in _parts(row):
         assert not part.get("summary", "").endswith(".")
         assert set(part.get("needs", ())) <= NEEDS
-        assert set(part) - {*VARIANTS} <= texts
+        other_fix = part.get("fix", row.get("fix"))
+        own = set(parameters(builder_of(other_fix))) | {"fix"} if other_fix else texts
+        assert set(part) - {*VARIANTS} <= own
         for other in part.get("fixes", ()):
             assert (
                 set(other) - {"fix"} <= {*parameters(builder_of(other["fix"])), "arguments"}

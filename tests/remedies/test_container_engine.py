@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.model import Container, Fix, Remedy, System
-from tests.remedies.made import made, made_one
+from tests.remedies.made import made, made_one, pasted_one
 
 UBUNTU = System(os="linux", distribution="ubuntu")
 INSTALL = "sudo apt-get install -y nvidia-container-toolkit"
@@ -100,18 +100,23 @@ def test_docker_needs_a_restart_for_cdi() -> None:
 @pytest.mark.parametrize(
     ("where", "commands"),
     [
-        ("kubernetes", ("kubectl delete pod POD",)),
-        ("podman", ("podman restart CONTAINER", "podman exec CONTAINER nvidia-smi")),
-        ("docker", ("docker restart CONTAINER", "docker exec CONTAINER nvidia-smi")),
+        ("kubernetes", ("kubectl delete pod web",)),
+        ("podman", ("podman restart web", "podman exec web nvidia-smi")),
+        ("docker", ("docker restart web", "docker exec web nvidia-smi")),
     ],
 )
 def test_a_container_gets_the_gpu_back(where: str, commands: tuple[str, ...]) -> None:
-    assert made_one(Fix("restart-container-from-host"), system=System(container=where)).commands == commands
+    container, fix = Container(name="web"), Fix("restart-container-from-host")
+    assert pasted_one(fix, system=System(container=where), container=container).commands == commands
+    unknown = pasted_one(fix, system=System(container=where))
+    assert len(unknown.commands) == len(commands) + 1
+    assert " ps " in unknown.commands[0] or " get pods" in unknown.commands[0]
+    assert "in place of" in unknown.summary
 
 
 def test_what_survives_a_daemon_reload() -> None:
     fix = Fix("start-container-with-cdi")
-    assert made_one(fix, system=System(container="podman")).commands[-1].startswith("podman run")
+    assert pasted_one(fix, system=System(container="podman")).commands[-1].startswith("podman run")
     assert made_one(fix).commands == (
         CDI,
         "docker run --device nvidia.com/gpu=all IMAGE nvidia-smi",

@@ -16,7 +16,7 @@ from gpudoctor.model import (
     Remedy,
     System,
 )
-from gpudoctor.remedies.cupy_install import install_cupy, install_cupy_for_rocm
+from gpudoctor.remedies.cupy_install import install_cupy
 from tests.remedies.made import made_one
 
 LINUX = System(os="linux", machine="x86_64")
@@ -179,9 +179,9 @@ def test_the_cuda_version_of_the_driver_alone_is_enough() -> None:
 
 
 def test_the_distribution_for_rocm_replaces_what_is_installed() -> None:
-    remedy = install_cupy_for_rocm(installed("cupy-rocm-5-0"))
-    assert remedy.commands[1] == "python -m pip uninstall -y cupy-rocm-5-0"
-    assert install_cupy_for_rocm(None).commands[1].startswith("python -m pip uninstall -y cupy ")
+    commands = made_one(Fix("install-cupy-for-rocm"), python=PYTHON).commands
+    assert commands[1].startswith("/v/bin/python -m pip uninstall -y cupy cupy-rocm-5-0 ")
+    assert commands[2] == "/v/bin/python -m pip install cupy-rocm-7-0"
 
 
 def test_one_cuda_for_all_packages() -> None:

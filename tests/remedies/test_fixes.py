@@ -7,7 +7,8 @@ import pytest
 from gpudoctor.conclusions import Facts
 from gpudoctor.model import Attempts, Fix, Remedy, Snapshot, System
 from gpudoctor.remedies import fixes
-from gpudoctor.remedies.fixes import fix, remedies_of, untried_first
+from gpudoctor.remedies.fitting import untried_first
+from gpudoctor.remedies.fixes import fix, remedies_of
 
 
 @pytest.fixture(autouse=True)

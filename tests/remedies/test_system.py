@@ -5,7 +5,6 @@ import pytest
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Fix, Remedy, System
 from gpudoctor.remedies.driver_install import install_driver, update_driver
 from gpudoctor.remedies.kernel_module import reboot
-from gpudoctor.remedies.variables import set_variable, unset_variable
 from tests.remedies.made import made_one
 
 UBUNTU = System(os="linux", machine="x86_64", distribution="ubuntu", distribution_version="24.04")
@@ -198,25 +197,6 @@ def test_reboot(system: System, commands: tuple[str, ...], needs: tuple[str, ...
     remedy = reboot(system=system, summary="Restart the machine")
     assert (remedy.commands, remedy.needs) == (commands, needs)
     assert remedy.summary.startswith("Restart the machine")
-
-
-class TestVariables:
-    def test_unset(self) -> None:
-        remedy = unset_variable(system=UBUNTU, name="CUDA_VISIBLE_DEVICES")
-        assert remedy.commands[0] == "unset CUDA_VISIBLE_DEVICES"
-        assert remedy.needs == ("restart",)
-
-    def test_set_quotes_the_value(self) -> None:
-        remedy = set_variable(system=UBUNTU, name="LD_LIBRARY_PATH", value="/opt/my libs")
-        assert remedy.commands[0] == "export LD_LIBRARY_PATH='/opt/my libs'"
-
-    def test_windows_is_powershell(self) -> None:
-        assert unset_variable(system=WINDOWS, name="CUDA_VISIBLE_DEVICES").commands[0] == (
-            "Remove-Item Env:CUDA_VISIBLE_DEVICES"
-        )
-        remedy = set_variable(system=WINDOWS, name="CUDA_PATH", value="C:\\it's", summary="…")
-        assert remedy.commands[0] == "$env:CUDA_PATH = 'C:\\it''s'"
-        assert remedy.summary == "…"
 
 
 class TestContainers:

@@ -24,7 +24,7 @@ from gpudoctor.model import (
     TorchKernels,
     TorchRequest,
 )
-from tests.remedies.made import made, made_one
+from tests.remedies.made import made, made_one, pasted_one
 
 LINUX = System(os="linux", machine="x86_64", glibc="2.39")
 MAC, WINDOWS = System(os="darwin", machine="arm64"), System(os="windows", machine="AMD64")
@@ -101,8 +101,8 @@ def test_only_conda_has_a_newer_libstdcxx(python: Python, version: str, command:
 @pytest.mark.parametrize(
     ("capabilities", "runs", "commands"),
     [
-        pytest.param(("8.9", "9.0"), (True, False), ["pip", "CUDA_VISIBLE_DEVICES=0"], id="one build for both"),
-        pytest.param(("6.1", "12.0"), (True, False), ["CUDA_VISIBLE_DEVICES=0"], id="no build for both"),
+        pytest.param(("8.9", "9.0"), (True, False), ["pip", "CUDA_DEVICE_ORDER="], id="one build for both"),
+        pytest.param(("6.1", "12.0"), (True, False), ["CUDA_DEVICE_ORDER="], id="no build for both"),
         pytest.param(("3.5",), (False,), [""], id="no build, and none runs"),
     ],
 )
@@ -305,15 +305,17 @@ def test_the_python_of_the_activated_environment(installed: str, name: str, syst
 
 
 @pytest.mark.parametrize(
-    ("system", "source", "command"),
+    ("system", "source", "renamed", "command"),
     [
-        (LINUX, "torch.py", "mv torch.py torch_renamed.py"),
-        (LINUX, "my torch", "mv 'my torch' 'my torch_renamed'"),
-        (WINDOWS, "torch.py", "Move-Item torch.py torch_renamed.py"),
+        (LINUX, "torch.py", "torch_renamed.py", "mv torch.py torch_renamed.py"),
+        (LINUX, "my torch", "my torch_renamed", "mv 'my torch' 'my torch_renamed'"),
+        (WINDOWS, "torch.py", "torch_renamed.py", "Move-Item torch.py torch_renamed.py"),
     ],
 )
-def test_a_file_that_hides_a_module(system: System, source: str, command: str) -> None:
-    remedy = made_one(Fix("rename-shadowing-file", source=source, module="torch"), python=PYTHON, system=system)
+def test_a_file_that_hides_a_module(system: System, source: str, renamed: str, command: str) -> None:
+    remedy = pasted_one(
+        Fix("rename-shadowing-file", source=source, renamed=renamed, module="torch"), python=PYTHON, system=system
+    )
     assert remedy.commands[0] == command
 
 

@@ -1,0 +1,102 @@
+"""Remedies made to fit the machine: commands of its shell, names of its containers, the folder to run them in."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
+from gpudoctor.remedies.commands import is_windows
+
+# Commands that change nothing: the last one of a remedy shows whether it helped.
+_VERIFIES = re.compile(r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run ")
+_RELATIVE = re.compile(r"(?:\.[\\/])?([\w.-]+)[\\/]")
+
+
+def fitted(
+    remedies: Sequence[Remedy],
+    *,
+    attempts: Attempts,
+    container: Container | None,
+    place: Place,
+    python: Python | None,
+    system: System | None,
+) -> tuple[Remedy, ...]:
+    """Return the remedies with commands that can be pasted there, last what was tried or cannot be done."""
+    os_name = "windows" if place.is_windows or is_windows(python or Python(), system) else system.os if system else None
+    podman = "podman" in (container and container.engine, system and system.container)
+    found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
+    lost = [not new.commands and bool(old.commands) for old, new in zip(remedies, found, strict=True)]
+    folder = _RELATIVE.match((python.executable if python is not None else None) or "")
+    if folder and python is not None:
+        found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
+    return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
+
+
+def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remedy, ...]:
+    """Return the remedies, those last that the person already tried, or cannot do."""
+
+    def tried(remedy: Remedy) -> bool:
+        changing = [command for command in remedy.commands if not _VERIFIES.match(command)] or [remedy.summary]
+        needs = [f"needs {need}" for need in remedy.needs]
+        return any(re.search(p, need) for p in attempts.commands for need in needs) or all(
+            any(re.search(p, text) for p in attempts.commands) for text in changing
+        )
+
+    return tuple(sorted(remedies, key=tried))
+
+
+@cache
+def _table() -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), "shells.json"), encoding="utf-8") as file:
+        table: dict[str, Any] = json.load(file)
+    return table
+
+
+def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
+    """Return the remedy without the commands that the system's shell does not have, others in that shell's words."""
+    rules = _table().get(system)
+    if rules is None or place.in_wsl:
+        return remedy
+    return replace(remedy, commands=tuple(_translated(remedy.commands, rules)))
+
+
+def _translated(commands: Sequence[str], rules: dict[str, Any]) -> Iterator[str]:
+    for whole in commands:
+        # "sudo tee" after "&&" is one with what comes before, so all parts of a command stay or go.
+        parts = whole.split(rules["join"]) if "join" in rules and " -c " not in whole else [whole]
+        for pattern, new in rules["change"]:
+            parts = [re.sub(pattern, new, part) for part in parts]
+        inside = re.match(r"(?:wsl|docker|kubectl|podman|srun)\b", whole)  # what follows is for a shell of Linux
+        if inside or not any(re.search(rules["drop"], part) for part in parts):
+            yield from parts
+
+
+def _named(remedy: Remedy, container: Container | None, podman: bool) -> Remedy:
+    """Return the remedy with names in the place of CONTAINER and the like, or first the command that shows them."""
+    for word, row in _table()["names"].items():
+        if not any(re.search(rf"\b{word}\b", command) for command in remedy.commands):
+            continue
+        name = getattr(container, row.get("fact", ""), None)
+        if name:
+            commands = (re.sub(rf"\b{word}\b", name, command) for command in remedy.commands)
+            remedy = replace(remedy, commands=tuple(commands))
+        else:
+            remedy = replace(
+                remedy, commands=(row["show"], *remedy.commands), summary=f"{remedy.summary}; {row['say']}"
+            )
+    if podman:
+        remedy = replace(
+            remedy, commands=tuple(re.sub(r"^docker (?!comp|cont)", "podman ", c) for c in remedy.commands)
+        )
+    return remedy
+
+
+def _in_folder(remedy: Remedy, executable: str, folder: str) -> Remedy:
+    """Return the remedy with the folder in which a relative interpreter is found."""
+    if not any(executable in command for command in remedy.commands):
+        return remedy
+    return replace(remedy, summary=f"{remedy.summary}; run this in the folder that holds {folder}")
