@@ -34,7 +34,13 @@ def foreign(commands: tuple[str, ...], pattern: re.Pattern[str]) -> list[str]:
 
 
 def fit(remedy: Remedy, **known: Any) -> Remedy:
-    sections: dict[str, Any] = {"attempts": Attempts(), "container": None, "place": Place(), "python": None, "system": None}
+    sections: dict[str, Any] = {
+        "attempts": Attempts(),
+        "container": None,
+        "place": Place(),
+        "python": None,
+        "system": None,
+    }
     (one,) = fitted((remedy,), **{**sections, **known})
     return one
 
