@@ -53,11 +53,7 @@ def cuda_visible_devices_hides_gpu(
 
 
 def _hidden(choice: DeviceChoice, devices: VisibleDevices, gpu: Gpu, *, is_report: bool) -> Finding | None:
-    """Return what the variable hides.
-
-    Raises:
-        Skip: there is no NVIDIA GPU to hide, or that is unknown.
-    """
+    """Return what the variable hides. Raises Skip: there is no NVIDIA GPU to hide, or that is unknown."""
     if is_report and not devices.misses and not devices.too_few:
         # A report may show only some of the devices.
         skip_unless(choice.hides_all, "nothing in the report fails for want of a device")

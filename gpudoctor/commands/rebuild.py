@@ -71,11 +71,7 @@ def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: f
 
 @contextmanager
 def _engine() -> Iterator[DockerClient]:
-    """Give a client of the engine.
-
-    Raises:
-        GpudoctorError: there is none, or it refuses.
-    """
+    """Give a client of the engine. Raises GpudoctorError: there is none, or it refuses."""
     from gpudoctor.containers.engines.connection import EngineUnavailable, connect, refusal
 
     try:

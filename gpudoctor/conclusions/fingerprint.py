@@ -86,10 +86,7 @@ def fit(parts: Sequence[FingerprintPart]) -> str:
 
 
 def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, absence: str) -> _Now:
-    """Return the version in a section, where it is not unknown or absent.
-
-    absence: the fact that says so.
-    """
+    """Return the version in a section, where it is not unknown or absent. absence: the fact that says so."""
     version = section.version if section is not None else None
     if version is not None:
         return fingerprint_value(str(version)), (f"{name}.version",)

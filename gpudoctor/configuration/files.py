@@ -150,11 +150,7 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _table(content: Mapping[str, Any], name: str, *steps: str) -> Mapping[str, Any] | None:
-    """Return the table at these steps; None where there is none.
-
-    Raises:
-        UsageError: something else stands there.
-    """
+    """Return the table at these steps; None where there is none. Raises UsageError: something else stands there."""
     for step in steps:
         if step not in content:
             return None

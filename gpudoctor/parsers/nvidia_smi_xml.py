@@ -67,11 +67,7 @@ def parse_nvidia_smi_xml(text: str, *, cut: bool = False) -> SmiReport:
 
 
 def _beginning(text: str) -> Element:
-    """Return the root with all that is whole in the text.
-
-    Raises:
-        ParseError: it is no XML.
-    """
+    """Return the root with all that is whole in the text. Raises ParseError: it is no XML."""
     from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
     builder = TreeBuilder()

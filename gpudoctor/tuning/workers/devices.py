@@ -216,10 +216,7 @@ def timed_one_by_one(
 
 
 def _status_bytes(field: str) -> int | None:
-    """Return a size of this process; None where the system does not tell.
-
-    Source: /proc/self/status, in KiB.
-    """
+    """Return a size of this process; None where the system does not tell. Source: /proc/self/status, in KiB."""
     match = re.search(rf"^{field}:\s*(\d+) kB", read_start("/proc/self/status"), re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 
