@@ -9,12 +9,7 @@ from gpudoctor.symptoms import Symptoms, of_kind, with_code
 
 @check(family="cuda", explains=("runs-on-cpu", "cupy-unusable"))
 def cuda_no_device(
-    gpu: Gpu,
-    gpu_need: GpuNeed,
-    place: Place,
-    pytorch: Pytorch,
-    driver: Driver = Driver(),
-    symptoms: Symptoms = None,
+    gpu: Gpu, gpu_need: GpuNeed, place: Place, pytorch: Pytorch, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """CUDA says that there is no device (error 100), and the machine has a GPU.
 

@@ -16,11 +16,7 @@ from gpudoctor.reporters import terminal
 @click.command(
     cls=ManualCommand,
     short_help="Write the facts about this machine as JSON.",
-    statuses={
-        0: "The snapshot is written.",
-        2: "The command line or a file is wrong.",
-        3: "gpudoctor itself failed.",
-    },
+    statuses={0: "The snapshot is written.", 2: "The command line or a file is wrong.", 3: "gpudoctor itself failed."},
     examples=(
         ("Facts to post beside a question", "gpudoctor snapshot --output machine.json"),
         ("What a pasted report tells", "gpudoctor snapshot --from report.txt"),

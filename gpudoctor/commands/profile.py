@@ -67,10 +67,7 @@ def profile_show(file: str, format_name: str) -> None:
     statuses=_STATUSES,
     examples=(
         ("ENV lines for a Dockerfile", "gpudoctor profile export gpudoctor.env --format dockerfile"),
-        (
-            "A file for accelerate",
-            "gpudoctor profile export gpudoctor.env --format accelerate",
-        ),
+        ("A file for accelerate", "gpudoctor profile export gpudoctor.env --format accelerate"),
     ),
 )
 @_profile_argument

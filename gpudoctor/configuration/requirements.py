@@ -10,16 +10,7 @@ from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 UNMET = "requirement-unmet"
 """The check that judges the requirements."""
 
-UNITS = {
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-}
+UNITS = {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _LONGEST = 200
 _EXAMPLES = {"count": "1", "size": "24GiB", "version": "8.0"}
 _EXPECTED = {

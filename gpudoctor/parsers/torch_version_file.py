@@ -59,10 +59,7 @@ def parse_torch_version_file(text: str) -> TorchVersionFile:
         return content if re.fullmatch(_TEXT, content) else None
 
     return TorchVersionFile(
-        version=value("__version__") or None,
-        cuda=value("cuda"),
-        hip=value("hip"),
-        xpu=value("xpu"),
+        version=value("__version__") or None, cuda=value("cuda"), hip=value("hip"), xpu=value("xpu")
     )
 
 

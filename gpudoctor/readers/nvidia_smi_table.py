@@ -76,10 +76,7 @@ def read(text: Text) -> Facts:
             return {"devices": ()} if none else {}
         return {"driver": _driver(versions, text)}
     return sections(
-        driver=_driver(chosen.header, text),
-        devices=chosen.devices,
-        system=_system(chosen),
-        taken_at=time_of(text.flat),
+        driver=_driver(chosen.header, text), devices=chosen.devices, system=_system(chosen), taken_at=time_of(text.flat)
     )
 
 

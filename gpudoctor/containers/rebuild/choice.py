@@ -89,11 +89,7 @@ def wants_buildkit(environ: Mapping[str, str], by_buildkit: bool | None, found: 
 
 
 def _compose_of(
-    subject: Subject,
-    found: tuple[CommandLine, ...],
-    program: CommandLine | None,
-    note: str,
-    environ: Mapping[str, str],
+    subject: Subject, found: tuple[CommandLine, ...], program: CommandLine | None, note: str, environ: Mapping[str, str]
 ) -> Compose:
     """Return the compose command for a service; raise UsageError if there is none, or none that has the builder."""
     compose = find_compose(found, environ)
