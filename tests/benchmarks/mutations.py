@@ -3,9 +3,10 @@
     python tests/benchmarks/mutations.py [N] [--seed SEED] [--only PATH] [--timeout SECONDS]
 
 Each mutation is made in a temporary copy of the tree. Its tests are those of the mutated file, those that import it,
-those of the modules that import it (if these have none, of the modules that import them), and the recorded machines
-for what decides. The mutations that survive are printed with their place; at most 10 % may. What cannot be told apart
-by a test is left alone: docstrings, annotations, words for people, and the limits on hostile input.
+those of the modules that import it (if these have none, of the modules that import them), and the recorded machines,
+reports and messages for what reads and decides. The mutations that survive are printed with their place; at most 10 %
+may. What cannot be told apart by a test is left alone: docstrings, annotations, words for people, and the limits on
+hostile input.
 """
 
 from __future__ import annotations
@@ -35,6 +36,13 @@ MOST_IMPORTERS = 12
 
 DECIDING = ("checks", "gpudoctor/conclusions", "gpudoctor/remedies", "gpudoctor/engine", "gpudoctor/symptoms")
 TABLES = ("gpudoctor/data", "gpudoctor/symptoms")
+READING = ("gpudoctor/readers", "gpudoctor/parsers", "gpudoctor/probes", "gpudoctor/model", "gpudoctor/triage")
+RECORDED = [
+    "tests/test_machines.py",
+    "tests/test_changed_machines.py",
+    "tests/test_recorded_reports.py",
+    "tests/symptoms/test_every_row.py",
+]
 FOR_PEOPLE = re.compile(r"as_of|about|sources|notes?|says|summary|meaning|\w*source")
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
@@ -297,7 +305,7 @@ class Tests:
         direct = [test for test, imported in self._tests.items() if imported & names]
         direct = sorted(direct, key=lambda test: (not test.startswith(near), test))[:MOST_IMPORTERS]
         indirect = self._of_importers(path, room)[:MOST_IMPORTERS]
-        machines = ["tests/test_machines.py"] if path.startswith(DECIDING + TABLES) else []
+        machines = RECORDED if path.startswith(DECIDING + TABLES + READING) else []
         groups: list[list[str]] = []
         seen: set[str] = set()
         for group in ([*own, *direct], machines, indirect):

@@ -90,8 +90,9 @@ def test_cdi(engine: ContainerEngine, words: str) -> None:
     assert "nvidia-ctk cdi generate" in lines(finding)
 
 
-def test_cdi_that_is_found() -> None:
-    engine = replace(DOCKER, cdi_folders=("/etc/cdi",), cdi_devices=("nvidia.com/gpu=all",))
+@pytest.mark.parametrize("devices", [("nvidia.com/gpu=all",), ("nvidia.com/gpu=0", "nvidia.com/gpu=all"), None])
+def test_cdi_that_is_found_or_unknown(devices: tuple[str, ...] | None) -> None:
+    engine = replace(DOCKER, cdi_folders=("/etc/cdi",), cdi_devices=devices)
     setup = replace(CUDA, state="created", gpu_requests=CDI)
     assert findings("container-engine-cannot-give-gpu", setup, engine=engine) == []
 

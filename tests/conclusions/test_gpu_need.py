@@ -1,5 +1,6 @@
 """Whether an NVIDIA GPU is asked for, and what says that there is none."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,3 +76,18 @@ def test_what_says_that_there_is_none(symptoms: tuple[Symptom, ...], denied: str
 
 def test_a_known_driver_speaks_against_another_gpu() -> None:
     assert need_of(symptoms=(OTHER, NOT_COMPILED), driver=Driver(module_loaded=True), **REPORT).denied is None
+
+
+@pytest.mark.parametrize(
+    ("names", "meant"),
+    [
+        (("gpu",), "gpu is required"),
+        (("python", "gpu", "driver"), "gpu is required"),
+        (("python", "torch", "shm", "profile"), ""),
+        ((), ""),
+    ],
+)
+def test_what_requires_a_gpu(names: tuple[str, ...], meant: str) -> None:
+    required = tuple(SimpleNamespace(name=name, text=name) for name in names)
+    found: GpuNeed = Facts(Snapshot(), requirements=required).get("gpu_need")
+    assert (found.meant, found.meant_fact) == (meant, "")

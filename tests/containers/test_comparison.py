@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.containers.builds.context import BuildContext
+from gpudoctor.containers.builds.context import BuildContext, ContextFile
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.stages import read_stages
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
@@ -221,3 +221,14 @@ def test_what_no_copy_brings_is_extra_where_the_layer_has_it(
 ) -> None:
     files = {"/app/a.py": in_image("new"), "/app/gone.py": in_image("x")}
     assert compare(context, COPY, files, layer=layer).extra == extra
+
+
+@pytest.mark.parametrize(
+    ("latest", "built_at", "changed_at", "before"),
+    [(5, 0, 5, False), (5, 0, 6, True), (5, 9, 9, False), (5, 9, 10, True), (9, 5, 8, False)],
+)
+def test_a_change_counts_if_it_is_after_the_instruction_and_the_last_build(
+    latest: float, built_at: float, changed_at: float, before: bool
+) -> None:
+    file = ContextFile(path="a", size_bytes=1, changed_at=changed_at)
+    assert Moment(earliest=0, latest=latest, built_at=built_at).is_before(file) is before

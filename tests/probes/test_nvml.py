@@ -462,3 +462,34 @@ def test_an_nvidia_smi_that_nobody_may_run_is_none(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(nvml_devices, "SMI_PLACES", ())
     assert nvml_devices._run_nvidia_smi(1.0) == {}
+
+
+# WSL and NixOS keep them where PATH and the loader leave them out; Jetson has nodes of its own.
+SIGNS = """
+    /proc/driver/nvidia/version /dev/nvidiactl /dev/nvidia0 /dev/dxg /dev/nvmap /dev/nvgpu /dev/nvhost-gpu
+    /etc/nv_tegra_release /usr/lib/wsl/lib/libnvidia-ml.so.1 /run/opengl-driver/lib/libnvidia-ml.so.1
+"""
+
+
+@pytest.mark.parametrize("sign", SIGNS.split())
+def test_a_sign_of_a_driver(sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml_devices, "LIBRARY", "libmissing-nvml.so.1")
+    monkeypatch.setattr(nvml_devices, "_run_nvidia_smi", lambda seconds: {})
+    monkeypatch.setattr(os.path, "exists", lambda path: path == sign)
+    assert nvml_devices.collect({})["signs"] == [sign]
+
+
+@pytest.mark.parametrize("place", ["/usr/lib/wsl/lib/nvidia-smi", "/run/current-system/sw/bin/nvidia-smi"])
+def test_nvidia_smi_where_path_leaves_it_out(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def popen(command: list[str], **_: Any) -> str:
+        started.append(command)
+        if command[0] != place:
+            raise FileNotFoundError
+        return "process"
+
+    monkeypatch.setattr("subprocess.Popen", popen)
+    assert str(nvml_devices._start_nvidia_smi()) == "process"
+    assert [command[1:] for command in started] == [["-q", "-x"]] * len(started)
+    assert started[0][0] == "nvidia-smi"

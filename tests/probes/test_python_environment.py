@@ -1,7 +1,9 @@
 """The environment diagnosed: its kind, its installer, its packages, and files that hide modules."""
 
+import io
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -262,3 +264,45 @@ def test_real_shadowing(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit('never imported')")
     python = parse_python(ask(python_of("torch-cpu"), tmp_path))
     assert python.shadowed_modules == (str(tmp_path / "torch.py"),)
+
+
+def elf(
+    strings: bytes, *entries: tuple[int, int], header_size: int = 56, load: tuple[int, int, int] = (0, 0, 4096)
+) -> bytes:
+    """Return an ELF file: header, program headers of `header_size` bytes, the dynamic section, the strings.
+
+    entries: tags and values; the tables of strings starts at the file's byte 512. load: offset, address and size of
+    the loaded segment, so that the string table's address is 512 - offset + address.
+    """
+    offset, address, size = load
+    segments = [(1, 5, offset, address, 0, size), (4, 0, 0, 0, 0, 0), (2, 6, 320, 0, 0, 16 * (len(entries) + 2))]
+    head = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<Q", 64) + bytes(14) + struct.pack("<HH", header_size, 3)
+    table = b"".join(struct.pack("<IIQQQQ", *segment).ljust(header_size, b"\0") for segment in segments)
+    known = [*entries, (5, 512 - offset + address), (10, len(strings))]
+    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in known)
+    return (head.ljust(64, b"\0") + table).ljust(320, b"\0") + dynamic.ljust(192, b"\0") + strings
+
+
+STRINGS = b"\0libc10.so\0libcudart.so.12\0$ORIGIN/../lib:${ORIGIN}:/opt\0"
+
+
+@pytest.mark.parametrize("header_size", [56, 64])
+@pytest.mark.parametrize("load", [(0, 0, 4096), (0, 0x1000, 513), (256, 0x4000, 257), (512, 0x5000, 1)])
+@pytest.mark.parametrize("search", [15, 29], ids=["DT_RPATH", "DT_RUNPATH"])
+def test_what_a_shared_library_needs(header_size: int, load: tuple[int, int, int], search: int) -> None:
+    content = elf(STRINGS, (1, 1), (1, 11), (search, 27), (3, 1), header_size=header_size, load=load)
+    found = python_environment._elf(io.BytesIO(content), "/x/lib")
+    assert found is not None
+    assert (found.needed, found.search) == (["libc10.so", "libcudart.so.12"], ["/x/lib/../lib", "/x/lib", "/opt"])
+    assert found.strings == (512, len(STRINGS))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", b"MZ".ljust(512), b"\x7fELF\x01\x01".ljust(512, b"\0")])
+def test_what_is_no_shared_library(content: bytes) -> None:
+    assert python_environment._elf(io.BytesIO(content), "/x/lib") is None
+
+
+def test_a_program_without_a_dynamic_section() -> None:
+    head = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<Q", 64) + bytes(14) + struct.pack("<HH", 56, 1)
+    content = head.ljust(64, b"\0") + struct.pack("<IIQQQQ", 1, 5, 0, 0, 0, 4096).ljust(56, b"\0")
+    assert python_environment._elf(io.BytesIO(content), "/x/lib") is None

@@ -3,6 +3,7 @@
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion
+from gpudoctor.readers import cupy_config
 from gpudoctor.readers.cupy_config import read
 from gpudoctor.readers.text import clean_text
 
@@ -189,3 +190,34 @@ def test_a_table_cut_off_anywhere_is_read(end: int) -> None:
 def test_the_runtime_beside_that_of_cupy(value: str, local: CudaVersion | None) -> None:
     text = f"CuPy Version : 14.0.1\nCUDA Build Version : 12060\nCUDA Runtime Version : {value}\n"
     assert read(clean_text(text, "report.txt"))["cupy_runtime"].local_cuda_version == local
+
+
+KEYS = """
+    OS, Python Version, CuPy Version, CuPy Platform, NumPy Version, SciPy Version,
+    Cython Build Version, Cython Runtime Version,
+    CUDA Root, nvcc PATH, hipcc PATH, CUDA Build Version, CUDA Driver Version, CUDA Runtime Version, CUDA Runtime Path,
+    CUDA Extra Include Dirs, cuBLAS Version, cuFFT Version, cuRAND Version, cuSOLVER Version, cuSPARSE Version,
+    NVRTC Version, Thrust Version, CUB Build Version, Jitify Build Version, HIP Build Version, HIP Runtime Version,
+    ROCm Root, cuDNN Build Version, cuDNN Version, NCCL Build Version, NCCL Runtime Version, cuTENSOR Version,
+    cuSPARSELt Build Version
+"""
+
+
+@pytest.mark.parametrize("key", [" ".join(key.split()).lower() for key in KEYS.split(",")])
+def test_a_line_of_the_table_is_known(key: str) -> None:
+    assert set(cupy_config._table([f"{key} : 1", "CUB Build Version: 2", "Thrust Version: 3"])) == {
+        key, "cub build version", "thrust version",
+    }  # fmt: skip
+    own = key in cupy_config._table([f"{key}: 1", "Thrust Version: 3"]) or key in cupy_config._table(
+        [f"{key}: 1", "CUB Build Version: 3"]
+    )
+    common = (
+        "os",
+        "python version",
+        "numpy version",
+        "scipy version",
+        "cython build version",
+        "cython runtime version",
+    )
+    others = (*common, "nvcc path", "hipcc path", "cudnn build version", "cudnn version", "nccl build version")
+    assert own is (key not in (*others, "nccl runtime version", "cutensor version", "cusparselt build version"))

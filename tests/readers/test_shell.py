@@ -34,6 +34,10 @@ def of(text: str, section: str, *names: str) -> list[Any]:
         ("ENV NVIDIA_DRIVER_CAPABILITIES video\n", "NVIDIA_DRIVER_CAPABILITIES", "video"),
         ("$ env | grep CUDA\nCUDA_HOME=/usr/local/cuda\n", "CUDA_HOME", "/usr/local/cuda"),
         ("$ echo $LD_LIBRARY_PATH\n/usr/local/cuda-12.1/lib64:\n", "LD_LIBRARY_PATH", "/usr/local/cuda-12.1/lib64:"),
+        ("$ echo $LD_LIBRARY_PATH\n~/cuda/lib64\n", "LD_LIBRARY_PATH", "~/cuda/lib64"),
+        ("$ echo $LD_LIBRARY_PATH\n:/usr/lib\n", "LD_LIBRARY_PATH", ":/usr/lib"),
+        ("$ echo $CUDA_HOME\nC:\\cuda\n", "CUDA_HOME", "C:\\cuda"),
+        ("$ echo $CUDA_HOME\nD:/cuda\n", "CUDA_HOME", "D:/cuda"),
         (
             "export LD_LIBRARY_PATH=/a/lib64\nexport LD_LIBRARY_PATH=/b:$LD_LIBRARY_PATH\n",
             "LD_LIBRARY_PATH",
@@ -56,6 +60,7 @@ def test_a_variable(text: str, name: str, value: str) -> None:
         "set CUDA_VISIBLE_DEVICES to 0\n",
         "$ echo $LD_LIBRARY_PATH\n\n",
         "$ echo $LD_LIBRARY_PATH\nthen I tried it again\n",
+        "$ echo $CUDA_HOME\nnothing: as I thought\n",
         "export MY_TOKEN=1\n",
     ],
 )

@@ -1,4 +1,8 @@
-"""No failure message of the tables, alone or beside a harmless nvidia-smi table, lets a machine be called healthy."""
+"""No failure message of the tables, alone or beside a harmless nvidia-smi table, lets a machine be called healthy.
+
+What each leads to is compared with `every_row.json`; `python -m tests.symptoms.test_every_row` writes it again, and its
+difference is what to look at.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ import re
 import string
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +41,7 @@ TABLE = """\
 +-----------------------------------------+------------------------+----------------------+
 """
 """What nvidia-smi prints on a machine on which nothing is wrong."""
+FILE = Path(__file__).parent / "every_row.json"
 EXAMPLES = {
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
     "pip-newest-versions": "(from versions: 1.0, 1.1, 1.2) ERROR: No matching distribution found for torch==2.9",
@@ -130,6 +137,27 @@ def diagnosed(text: str) -> Report:
     return run_checks(CHECKS, read_texts([("report.txt", text.encode())]))
 
 
+def decided(report: Report) -> list[Any]:
+    """Return the findings with their first commands; without one the commands to run next and the possible causes."""
+    if report.triage is not None:
+        return [[step.command for step in report.triage.next_steps], [cause.check for cause in report.triage.possible]]
+    return [
+        [
+            found.check_id,
+            str(found.severity),
+            found.caused_by or "",
+            *(m.commands[0] for m in found.remedies if m.commands),
+        ]
+        for found in report.findings
+    ]
+
+
+@cache
+def recorded() -> dict[str, list[Any]]:
+    content: dict[str, list[Any]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return content
+
+
 def shows_that_it_works(row: FailureMessage) -> bool:
     """Return whether the message says that a program uses the GPU, or that a framework sees one."""
     return row.role == "works" or (row.role == "context" and "torch_runtime.available" in row.gives)
@@ -145,6 +173,7 @@ def test_no_message_is_called_healthy(row: FailureMessage, beside: str) -> None:
     if report.verdict == "unknown":
         assert report.triage is not None
         assert 1 <= len(report.triage.next_steps) <= 2
+    assert decided(report) == recorded()[f"{row.id} {'beside' if beside else 'alone'}"]
 
 
 @pytest.mark.parametrize("row", [row for row in failure_messages() if row.facts], ids=lambda row: row.id)
@@ -196,3 +225,12 @@ def test_a_failure_whose_names_are_wrong_stays_a_failure_and_is_reported() -> No
         "nvrtc-architecture-option names no capability: left out"
     ]
     assert run_checks(CHECKS, snapshot_with(torch_runtime=works)).verdict == "healthy"
+
+
+if __name__ == "__main__":
+    lines = []
+    for row in (row for row in failure_messages() if not row.facts):
+        for way, beside in (("alone", ""), ("beside", TABLE)):
+            report = diagnosed(f"{beside}\n{text_of(row)}\n")
+            lines.append(f"{json.dumps(f'{row.id} {way}')}: {json.dumps(decided(report))}")
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -69,3 +69,14 @@ def test_a_program_that_has_ended_has_no_use() -> None:
     use = CpuUse(done.pid)
     assert use.look()
     assert use.cores is None
+
+
+@pytest.mark.parametrize("error", [OSError(), AttributeError(), ValueError("unrecognized configuration name")])
+def test_without_clock_ticks_nothing_is_known(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sysconf(name: str) -> int:
+        raise error
+
+    monkeypatch.setattr(os, "sysconf", sysconf)
+    use = CpuUse(os.getpid())
+    assert use.look()
+    assert use.cores is None

@@ -202,3 +202,13 @@ def test_the_innermost_error_of_tls_is_explained() -> None:
     """TLS 1.3 tells of a refused certificate only when the answer is read, in an error within errors."""
     found = tuple(engine._causes(OSError("outer", OSError("middle", ssl.SSLError(1, "alert")))))
     assert isinstance(found[-1], ssl.SSLError)
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "cert.pem", "key.pem"])
+def test_a_certificate_that_is_refused_to_this_user(
+    name: str, authorities: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = str(authorities["own"] / name)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != refused and access(path, mode))
+    assert f"{refused} cannot be read by this user" in reason(with_tls("tcp://127.0.0.1:1", authorities["own"]))

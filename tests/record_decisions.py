@@ -1,0 +1,19 @@
+"""Writes the recorded decisions again after a change that is meant: `python -m tests.record_decisions`, a minute.
+
+Look at the difference that git shows: it is what the change does to some thousand diagnoses.
+"""
+
+import runpy
+
+RECORDED = (
+    "tests.test_recorded_reports",
+    "tests.test_changed_machines",
+    "tests.symptoms.test_every_row",
+    "tests.conclusions.test_every_symptom",
+    "tests.remedies.test_every_fix",
+    "tests.reporters.test_pictures",
+)
+
+if __name__ == "__main__":
+    for module in RECORDED:
+        runpy.run_module(module, run_name="__main__")
