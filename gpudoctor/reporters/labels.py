@@ -2,9 +2,9 @@
 
 import functools
 import json
+import os.path
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from gpudoctor.untrusted import clean
 
@@ -24,5 +24,6 @@ def label(fact: str) -> str:
 
 @functools.cache
 def _labels() -> Mapping[str, str]:
-    labels: dict[str, str] = json.loads(Path(__file__).with_name("labels.json").read_text(encoding="utf-8"))
+    with open(os.path.join(os.path.dirname(__file__), "labels.json"), encoding="utf-8") as file:
+        labels: dict[str, str] = json.load(file)
     return labels
