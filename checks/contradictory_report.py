@@ -9,6 +9,21 @@ from gpudoctor.registry import check, skip_unless
 
 # Where WSL and a container are concerned a report often shows both sides, each with a system and a Python of its own.
 OF_TWO_SIDES = ("system.", "python.")
+MACHINES = "devices"  # the fact of a contradiction between texts that name different GPUs
+WORDS = {
+    "system.os": "the operating system",
+    "system.machine": "the architecture",
+    "toolkit.nvcc_version": "nvcc",
+    "system.distribution": "the distribution",
+    "system.distribution_version": "the version of the distribution",
+    "driver.version": "the driver version",
+    "driver.cuda_version": "the CUDA version that the driver supports",
+    "python.version": "the Python version",
+    "torch.version": "the PyTorch version",
+    "torch.build": "PyTorch's build",
+    "torch.cuda_version": "PyTorch's CUDA version",
+    "cupy.version": "the CuPy version",
+}
 
 
 @check(family="tool")
@@ -26,9 +41,16 @@ def contradictory_report(
     skip_unless(contradictions or old or devices, "the report tells each fact once")
     two_sides = place.in_wsl or place.in_container
     for number, found in enumerate(contradictions):
-        if not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
-            summary = f"The report gives two values for {found.fact}: {found.taken} and {found.other}"
-            yield Finding.advice(found.fact, summary, (f"contradictions[{number}].fact",), Fix("report-again"))
+        fact, name = (
+            (f"contradictions[{number}].taken", f"contradictions[{number}].other"),
+            WORDS.get(found.fact, "a GPU"),
+        )
+        if found.fact == MACHINES:
+            summary = f"The texts seem to be of different machines: one names {found.taken}, another {found.other}"
+            yield Finding.warning("the texts", summary, fact, Fix("report-again"))
+        elif not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
+            summary = f"The report gives two values for {name}: {found.taken}, which counts, and {found.other}"
+            yield Finding.advice(name, summary, fact, Fix("report-again"))
     yield from old
 
 

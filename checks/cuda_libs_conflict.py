@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import cuda_major_of, wheel_of
-from gpudoctor.model import CudaLibraries, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom
+from gpudoctor.model import CudaLibraries, DriverState, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, pasted, with_code
 
 FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 # What the errors of cuInit mean. Source: cuda.h of CUDA 13.5
 MEANINGS = {
+    "cuda-35": "error 35: a program probably loads another libcuda, which is older or a stub",
     "cuda-34": "error 34: the libcuda loaded is the stub of a toolkit",
     "cuda-804": "error 804: this GPU does not support the forward compatibility package that is loaded",
     "cuda-803": "error 803: the forward compatibility package loaded does not fit the driver",
@@ -39,7 +40,9 @@ UNSET_IF_SET = Fix(
         *("driver-library-mismatch", "runs-on-cpu"),
     ),
 )
-def cuda_libs_conflict(cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
+def cuda_libs_conflict(
+    cuda_libraries: CudaLibraries, pytorch: Pytorch, driver_state: DriverState, symptoms: Symptoms = None
+) -> Iterator[Finding]:
     """CUDA libraries of another origin are loaded before those that belong to the installed packages.
 
     Why: LD_LIBRARY_PATH wins over the folders that wheels name. A libnvJitLink or libnccl of an older toolkit lacks
@@ -59,13 +62,14 @@ def cuda_libs_conflict(cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms
         with_code(symptoms, "cuda-34"),
         with_code(symptoms, "cuda-804"),
         with_code(symptoms, "cuda-803") if libcuda is not None else (),
+        (driver_state.other_libcuda,) if driver_state.other_libcuda is not None else (),
     )
     if cuda_libraries.symbol is not None:
         symbol = cuda_libraries.symbol
         of_report = bool(pasted((symbol.symptom,)))
         yield _without_symbol(symbol, tuple(_for_report(symbol, cuda_libraries, pytorch)) if of_report else fixes)
     elif error is not None:
-        yield _not_initialised(error, cuda_libraries)
+        yield _not_initialised(error, cuda_libraries, driver_state)
     elif libcuda is not None and libcuda.fails_on:
         summary = (
             f"The loader takes libcuda from {libcuda.path}, {libcuda.kind}, which does not work on {libcuda.fails_on}"
@@ -112,15 +116,17 @@ def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: P
     yield Fix("reinstall-torch") if pytorch.installed else Fix("reinstall-torch", pytorch=None)
 
 
-def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries) -> Finding:
-    libcuda, is_stub = cuda_libraries.libcuda, error.code == "cuda-34"
+def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries, state: DriverState) -> Finding:
+    libcuda, is_stub, is_other = cuda_libraries.libcuda, error.code == "cuda-34", error is state.other_libcuda
     folder = Fix("remove-library-folder", folder="stubs of a toolkit" if is_stub else COMPAT)
     return Finding.error(
         "libcuda.so.1",
-        f"CUDA cannot be initialised, {MEANINGS[error.code]}{f' ({libcuda.path})' if libcuda else ''}",
-        (error.fact, libcuda.fact if libcuda else ""),
-        UNSET if cuda_libraries.path_is_set else folder,
+        f"CUDA cannot be initialised{f' although {state.label} is new enough' if is_other else ''}, "
+        f"{MEANINGS[error.code]}{f' ({libcuda.path})' if libcuda else ''}",
+        (error.fact, "driver.version" if is_other else "", libcuda.fact if libcuda else ""),
+        Fix("find-other-libcuda") if is_other else UNSET if cuda_libraries.path_is_set else folder,
         None if is_stub else Fix("remove-compatibility-package"),
+        certain=not is_other,
     )
 
 

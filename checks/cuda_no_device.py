@@ -22,12 +22,13 @@ def cuda_no_device(
     skip_unless(none, "CUDA does not report error 100")
     skip_unless(pytorch.available is not False, "torch-cuda-unavailable reports it")
     named = of_kind(symptoms, "nvidia-gpu-named")
+    words = "error 100" if none[0].text.isdigit() else none[0].text
     shown = gpu.present or (named[0].text if named else "") or (driver.label if driver.version else "")
     if not shown or gpu_need.denied is not None:
         return
     yield Finding.error(
         "CUDA",
-        f"CUDA finds no device, and the report shows {shown}: {none[0].text}",
+        f"CUDA finds no device although {shown} is there: {words}",
         (none[0].fact, gpu.fact if gpu.present else named[0].fact if named else "driver.version"),
         Fix("look-why-cuda-has-no-device"),
         Fix("start-container-in-its-way-with-gpu") if place.about_container else None,

@@ -24,6 +24,7 @@ NEW_KERNEL = "kernel-upgraded-told"
 NOUVEAU_TOLD = "nouveau-told"
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
+OTHER_NVML = Fix("find-other-nvml")
 NOUVEAU, REINSTALL = Fix("keep-nouveau-out"), Fix("reinstall-driver")
 
 
@@ -60,6 +61,11 @@ def driver_not_loaded(
     the module.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
+    other = first(with_code(symptoms, "nvml-9"))
+    if other is not None and other.fact == "driver.nvml_code" and driver_state.works:
+        summary = "NVML says that the driver is not loaded, but CUDA works: a libnvidia-ml of another origin answers"
+        yield Finding.warning("libnvidia-ml.so.1", summary, (other.fact, "driver.cuda_init_code"), OTHER_NVML)
+        return
     skip_unless(not place.in_container, "the kernel module is loaded by the container's host")
     skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
     said = first(with_code(symptoms, "nvml-9")) or _refused(symptoms, driver_state)

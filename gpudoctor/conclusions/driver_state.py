@@ -2,7 +2,17 @@
 
 from gpudoctor.data.capabilities import last_driver_branch
 from gpudoctor.data.drivers import supported_cuda
-from gpudoctor.model import CudaVersion, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
+from gpudoctor.model import (
+    Consumers,
+    CudaVersion,
+    CupyRuntime,
+    Device,
+    Driver,
+    DriverState,
+    Symptom,
+    System,
+    TorchRuntime,
+)
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # PyTorch says so if cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
@@ -15,11 +25,13 @@ def driver_state(
     system: System | None,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
+    consumers: Consumers,
     symptoms: Symptoms,
 ) -> DriverState:
     """Return what the driver and the programs that use it show of it."""
     driver = driver or Driver()
-    too_old = _too_old(symptoms)
+    said = _too_old(symptoms)
+    too_old = said if said is None or not _is_new_enough(driver, consumers, said) else None
     return DriverState(
         installed=driver.installed,
         label=driver.label,
@@ -27,6 +39,7 @@ def driver_state(
         asked=driver.cuda_init_code is not None or torch_runtime is not None or cupy_runtime is not None,
         not_found=first(of_kind(symptoms, *NOT_FOUND)),
         too_old=too_old,
+        other_libcuda=said if too_old is None else None,
         cuda_version=_offered(driver, too_old),
         stays=_stays(driver, devices, system or System()),
     )
@@ -57,6 +70,13 @@ def _too_old(symptoms: Symptoms) -> Symptom | None:
     if of_kind(symptoms, "container-video-library"):
         found = tuple(symptom for symptom in found if symptom.kind != "nvenc-driver-too-old")
     return first(of_kind(found, "torch-*"), of_kind(found, "cupy-*"), found)
+
+
+def _is_new_enough(driver: Driver, consumers: Consumers, said: Symptom) -> bool:
+    """Return whether the driver runs all that is installed, so that a program must have loaded another libcuda."""
+    built = (*consumers.libraries, *((consumers.nvcc,) if consumers.nvcc is not None else ()))
+    fits = bool(consumers.libraries) and all(one.runs and not one.works and not one.likely for one in built)
+    return driver.version is not None and fits and "driver" not in said.names
 
 
 def _offered(driver: Driver, too_old: Symptom | None) -> CudaVersion | None:

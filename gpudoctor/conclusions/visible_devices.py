@@ -33,7 +33,7 @@ def visible_devices(
         finds_none=no_device
         or bool(of_kind(symptoms, "torch-differs-by-program"))
         or (unavailable and driver_state.not_found is None),
-        finds_some=bool((driver and driver.cuda_device_count) or (runtime.available and runtime.device_count)),
+        finds_some=bool((driver and driver.cuda_device_count) or (runtime.available and runtime.device_count != 0)),
         too_few=bool(with_code(symptoms, "cuda-101")) or (value is not None and _sees_too_few(value, runtime)),
         seen_elsewhere=elsewhere[0],
         seen_elsewhere_facts=elsewhere[1],
@@ -74,7 +74,7 @@ def choose(value: str, devices: tuple[Device, ...] | None) -> DeviceChoice:
     visible: list[str] = []
     for position, entry in enumerate(entries):
         name = entry if by_uuid else _number(entry)
-        reason = _why_no_uuid(entry, devices) if by_uuid else _why_no_number(name, devices)
+        reason = _why_no_uuid(entry, devices) if by_uuid else _why_no_number(entry, devices)
         if reason:
             return DeviceChoice(
                 name=NVIDIA,
@@ -97,10 +97,11 @@ def _number(entry: str) -> str:
     return str(int(match[0])) if match else ""
 
 
-def _why_no_number(number: str, devices: tuple[Device, ...] | None) -> str:
-    """Return why the number names no device, as the end of a sentence; "" if it does, or may."""
+def _why_no_number(entry: str, devices: tuple[Device, ...] | None) -> str:
+    """Return why the entry names no device, as the end of a sentence; "" if it does, or may."""
+    number = _number(entry)
     if not number or number.startswith("-"):
-        return "ends the list"
+        return "is a variable of the shell, not a number" if entry.startswith(("$", "%")) else "ends the list"
     partitioned = any(device.mig_enabled or device.mig_uuids for device in devices or ())
     if devices and int(number) >= len(devices) and not partitioned:
         return f"is beyond the last GPU, {len(devices) - 1}"

@@ -81,7 +81,9 @@ def _one_of(key: str, choices: Sequence[str]) -> Callable[[Source], str]:
     def read(source: Source) -> str:
         value = source.content[key]
         if value not in choices:
-            raise source.error(key, f"{value!r} is none of {', '.join(choices)}: {_hint(str(value), choices)}")
+            known, hint = ", ".join(choices), _hint(str(value), choices)
+            near = "" if known in hint else f": {hint}"
+            raise source.error(key, f"{value!r} is none of {known}{near}")
         return str(value)
 
     return read

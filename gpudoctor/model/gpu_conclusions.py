@@ -135,6 +135,7 @@ class DriverState:
     asked: Annotated[bool, Fact("CUDA was called: an error that it returns is known")] = False
     not_found: Annotated[Symptom | None, Fact("a program finds no driver at all: libcuda cannot be loaded")] = None
     too_old: Annotated[Symptom | None, Fact("a program calls the driver too old")] = None
+    other_libcuda: Annotated[Symptom | None, Fact("that it is too old is said of a driver that is new enough")] = None
     cuda_version: Annotated[
         CudaVersion | None, Fact("highest CUDA version that it offers: by libcuda, by a message, by its branch")
     ] = None

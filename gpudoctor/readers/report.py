@@ -134,11 +134,13 @@ def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def assemble(readings: Sequence[Reading]) -> Snapshot:
-    """Return the snapshot of the readings, most reliable reader first."""
+    """Return the snapshot of the readings, most reliable reader first, and of one reader's the last text first."""
     order = {reader.name: number for number, reader in enumerate(READERS)}
-    ranked = sorted(readings, key=lambda reading: order.get(reading.source.rpartition(" in ")[0], -1))
+    spoken = [reading for reading in readings if reading.source.startswith(READERS[0].name)]  # they keep their order
+    others = [reading for reading in reversed(readings) if reading not in spoken]
+    ranked = sorted((*spoken, *others), key=lambda reading: order.get(reading.source.rpartition(" in ")[0], -1))
     gathered: Facts = {}
-    contradictions: list[Contradiction] = []
+    contradictions = list(_other_machines(ranked))
     reports: list[ProbeReport] = []
     for reading in ranked:
         contradictions += _contradictions(gathered, reading, reports)
@@ -147,6 +149,20 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
     facts = {"symptoms": (), "contradictions": tuple(contradictions), **gathered}
     missing = [ProbeReport(section=s, state="not-run", detail="not in the report") for s in SECTIONS if s not in facts]
     return with_symptoms(Snapshot(reports=(*reports, *missing), **facts))
+
+
+def _other_machines(ranked: Sequence[Reading]) -> Iterator[Contradiction]:
+    """Yield the GPUs that a text names and another text does not: the texts are of several machines."""
+    shown: dict[str, str] = {}
+    for reading in ranked:
+        system, text = reading.facts.get("system"), reading.source.rpartition(" in ")[2]
+        gpus = reading.facts.get("devices") or (system.nvidia_gpus if system is not None else None) or ()
+        if len({gpu.name for gpu in gpus if gpu.name}) == 1:
+            shown.setdefault(text, next(gpu.name for gpu in gpus if gpu.name))
+    first = next(iter(shown), "")
+    for text, name in shown.items():
+        if not same_product(shown[first], name):
+            yield Contradiction(fact="devices", taken=f"{shown[first]} ({first})", other=f"{name} ({text})")
 
 
 def _readings(name: str, data: bytes) -> Iterator[Reading]:

@@ -21,7 +21,9 @@ _SET = (
     re.compile(rf"(?:^|&&?\s*)set\s+\"?({_NAME})=([A-Za-z]:\\[^\"&\n]{{0,1000}}|[^\s\"&]{{0,1000}})"),
     re.compile(rf"(?:^|&&?\s*)setx\s+({_NAME})\s+{_VALUE}"),
     re.compile(rf"\$env:({_NAME})\s*=\s*{_VALUE}"),
-    re.compile(rf"(?:^|[\s;&|])({_NAME})={_VALUE}(?=(?:\s+{_NAME}=\S{{0,300}}){{0,8}}\s+(?:\S{{1,80}}/)?{_PROGRAM})"),
+    re.compile(
+        rf"(?:^|[\s;&|(`\"'])({_NAME})={_VALUE}(?=(?:\s+{_NAME}=\S{{0,300}}){{0,8}}\s+(?:\S{{1,80}}/)?{_PROGRAM})"
+    ),
     re.compile(rf"os\.environ\[\s?[\"']({_NAME})[\"']\s?\]\s?=\s?{_STRING}"),
     re.compile(rf"os\.(?:environ\.setdefault|putenv)\(\s?[\"']({_NAME})[\"']\s?,\s?{_STRING}"),
     re.compile(rf"^\s*(?:ENV|ARG)\s+({_NAME})[= ]{_VALUE}"),

@@ -54,7 +54,7 @@ def headline(report: Report) -> Headline:
     amounts = Counter(finding.severity for finding in report.findings)
     problems = [number(amounts[s], str(s)) for s in (Severity.ERROR, Severity.WARNING) if amounts[s]]
     several = amounts[Severity.ERROR] + amounts[Severity.WARNING] > 1
-    first = clean(report.findings[0].check_id)
+    first = clean(next(f.check_id for f in report.findings if f.severity is not Severity.INFO))
     return Headline(kind=verdict, word=", ".join(problems), rest=f"; fix {first} first" if several else f": {first}")
 
 

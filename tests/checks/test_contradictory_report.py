@@ -21,12 +21,20 @@ TWO_SYSTEMS = Contradiction(fact="system.os", taken="linux (uname)", other="wind
 def test_both_values_are_shown_as_advice() -> None:
     finding = run_check("contradictory-report", contradictions=(TWO_DRIVERS,)).findings[0]
     assert finding.severity is Severity.INFO
-    assert "535.54.03 (nvidia-smi) and 470.57.02 (collect_env)" in finding.summary
+    assert "535.54.03 (nvidia-smi), which counts, and 470.57.02 (collect_env)" in finding.summary
+    assert finding.facts == ("contradictions[0].taken", "contradictions[0].other")
 
 
 def test_wsl_has_two_systems() -> None:
     result = run_check("contradictory-report", contradictions=(TWO_SYSTEMS, TWO_DRIVERS), system=System(wsl=2))
-    assert [finding.subject for finding in result.findings] == ["driver.version"]
+    assert [finding.subject for finding in result.findings] == ["the driver version"]
+
+
+def test_texts_of_two_machines_are_a_warning() -> None:
+    other = Contradiction(fact="devices", taken="NVIDIA L4 (b.txt)", other="NVIDIA A100 (a.txt)")
+    findings = run_check("contradictory-report", contradictions=(other, TWO_DRIVERS)).findings
+    assert [finding.severity for finding in findings] == [Severity.WARNING, Severity.INFO]
+    assert "NVIDIA L4 (b.txt)" in findings[0].summary
 
 
 @pytest.mark.parametrize(

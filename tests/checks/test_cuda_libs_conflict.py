@@ -11,6 +11,7 @@ from gpudoctor.model import (
     CupyRuntime,
     Device,
     Driver,
+    DriverVersion,
     Environment,
     LibraryCall,
     Outcome,
@@ -195,3 +196,19 @@ def test_wheels_of_two_cuda_versions_are_named_where_a_symbol_is_missing() -> No
     ).findings
     assert (finding.subject, finding.facts) == ("libnccl", ("symptoms[0].text",))
     assert finding.remedies[0].commands == ("python -m pip uninstall -y nvidia-nccl-cu11",)
+
+
+@pytest.mark.parametrize(
+    ("driver", "check_id"),
+    [("580.65.06", "cuda-libs-conflict"), ("525.60.13", "cuda-libs-conflict"), ("520.61.05", "driver-too-old")],
+)
+def test_a_driver_that_is_new_enough_and_called_too_old(driver: str, check_id: str) -> None:
+    torch = Torch(installed=True, version=PackageVersion("2.9.0+cu128"), build="cuda", cuda_version=CudaVersion(12, 8))
+    facts: dict[str, Any] = {"torch": torch, "driver": Driver(version=DriverVersion.parse(driver), cuda_init_code=35)}
+    found = [name for name in ("cuda-libs-conflict", "driver-too-old") if run_check(name, **facts).findings]
+    assert found == [check_id]
+
+
+def test_no_library_is_known_that_the_driver_runs() -> None:
+    driver = Driver(version=DriverVersion.parse("580.65.06"), cuda_init_code=35)
+    assert run_check("cuda-libs-conflict", driver=driver).findings == ()

@@ -238,3 +238,18 @@ def test_what_a_report_says(kinds: tuple[str, ...], fixes: list[str] | None) -> 
     symptoms = tuple(Symptom(kind=kind, text="x") for kind in kinds)
     findings = run_check("driver-not-loaded", symptoms=symptoms).findings
     assert [[fix.name for fix in finding.fixes] for finding in findings] == ([fixes] if fixes else [])
+
+
+@pytest.mark.parametrize("container", ["", "docker"])
+@pytest.mark.parametrize(("cuda_code", "severity"), [(0, Severity.WARNING), (100, Severity.ERROR)])
+def test_nvml_of_another_origin(container: str, cuda_code: int, severity: Severity) -> None:
+    driver = Driver(installed=True, nvml_code=9, cuda_init_code=cuda_code, cuda_device_count=1, module_loaded=False)
+    findings = run_check("driver-not-loaded", driver=driver, system=System(container=container)).findings
+    if container and severity is Severity.ERROR:
+        assert findings == ()  # its host loads the module
+    else:
+        (finding,) = findings
+        assert (finding.severity, "find-other-nvml" in [fix.name for fix in finding.fixes]) == (
+            severity,
+            cuda_code == 0,
+        )

@@ -36,6 +36,9 @@ def found(**sections: Any) -> VisibleDevices:
         ("", (), "ends the list", ()),
         ("-1", (), "ends the list", ()),
         ("1,-1,0", ("1",), "ends the list", ("0",)),
+        ("all", (), "ends the list", ()),
+        ("$0", (), "is a variable of the shell, not a number", ()),
+        ("0,$1", ("0",), "is a variable of the shell, not a number", ()),
         ("0,2,1", ("0",), "is beyond the last GPU, 1", ("1",)),
         ("0,0", (), "is named twice, which empties the list", ()),
         ("GPU-1A", ("GPU-1A",), "", ()),
@@ -154,3 +157,8 @@ def test_a_gpu_in_one_program_and_none_in_another() -> None:
     assert result.seen_elsewhere == "PyTorch sees NVIDIA A10 in one program"
     assert result.seen_elsewhere_facts == ("symptoms[0].text", "torch_runtime.device_names")
     assert found(torch_runtime=runtime).seen_elsewhere == ""
+
+
+def test_a_report_in_which_pytorch_sees_gpus_hides_none() -> None:
+    runtime = TorchRuntime(available=True)
+    assert found(environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "$GPU"}), torch_runtime=runtime).finds_some

@@ -153,6 +153,11 @@ def test_a_file_of_others_is_passed_over(tmp_path: Path, file: str, text: str) -
         ),
         (
             "gpudoctor.toml",
+            'gpu = "sometimes"',
+            "gpudoctor.toml line 1: gpu: 'sometimes' is none of auto, required, optional",
+        ),
+        (
+            "gpudoctor.toml",
             '[severity]\ntf32-off = "warn"',
             "gpudoctor.toml line 2: severity: tf32-off: 'warn' is none of error, warning, info",
         ),

@@ -272,6 +272,16 @@ def test_an_overflow_and_a_failing_device_are_told_apart() -> None:
     assert no_device["error"].startswith("AssertionError: Torch not compiled with CUDA enabled")
 
 
+@pytest.mark.environments
+def test_a_failure_on_the_cpu_takes_no_other_fact_with_it() -> None:
+    script = (
+        "import torch\n"
+        "torch.mm = lambda *factors: 1 / 0\n"
+        "print(json.dumps(worker._products(torch, {'cpu': ['fp32'], 'cuda:0': ['fp32']})))"
+    )
+    assert [result["error"][:17] for result in run_real(python_of("torch-cpu"), script)] == ["ZeroDivisionError"] * 2
+
+
 AVAILABLE = {"available": True, "availability_error": "", "device_count": 1}
 
 

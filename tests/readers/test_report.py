@@ -155,3 +155,26 @@ def test_a_file_that_is_not_there() -> None:
 def test_a_story_around_a_true_is_no_proof(text: str) -> None:
     report = run_checks(load_checks(), read_texts([("x.txt", text.encode())]))
     assert report.verdict != "healthy"
+
+
+TABLE = "| NVIDIA-SMI {0}       Driver Version: {0}   CUDA Version: 13.0 |\n|   0  {1}   On | 00000000:01:00.0 Off |"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "differ"),
+    [
+        (TABLE.format("580.65.06", "NVIDIA GeForce RTX 4090"), TABLE.format("580.65.06", "NVIDIA L4"), True),
+        ("GPU: RTX 3060\nUbuntu 22.04", TABLE.format("580.65.06", "NVIDIA GeForce RTX 4090"), True),
+        ("GPU: RTX 4090\nUbuntu 22.04", TABLE.format("580.65.06", "NVIDIA GeForce RTX 4090"), False),
+        ("Ubuntu 22.04", TABLE.format("580.65.06", "NVIDIA L4"), False),
+    ],
+)
+def test_texts_of_two_machines(first: str, second: str, differ: bool) -> None:
+    snapshot = read_texts([("a.txt", first.encode()), ("b.txt", second.encode())])
+    assert ("devices" in [found.fact for found in snapshot.contradictions or ()]) is differ
+
+
+def test_of_two_texts_of_one_kind_the_last_counts() -> None:
+    tables = [TABLE.format(driver, "NVIDIA L4") for driver in ("535.54.03", "580.65.06")]
+    driver = read_texts([(f"{number}.txt", table.encode()) for number, table in enumerate(tables)]).driver
+    assert str(driver and driver.version) == "580.65.06"

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Evidence, Report
+from gpudoctor.model import Evidence, Finding, Report, Severity
 from gpudoctor.reporters.report_words import (
     advice,
     evidence_lines,
@@ -15,6 +15,10 @@ from gpudoctor.reporters.report_words import (
 )
 from tests.reporters import reports
 
+INFO_FIRST = (  # no GPU is needed, and still one is required
+    Finding(check_id="no-nvidia-gpu", severity=Severity.INFO, subject="GPU", summary="none"),
+    Finding.error("torch.cuda", "required", (), check_id="requirement-unmet", caused_by="no-nvidia-gpu"),
+)
 NO_PROOF = "no problem found, but nothing proves that the GPU works"
 
 
@@ -23,6 +27,7 @@ NO_PROOF = "no problem found, but nothing proves that the GPU works"
     [
         (reports.ERROR, "error", "1 error, 1 warning; fix driver-library-mismatch first"),
         (reports.WARNING, "warning", "1 warning: shm-too-small"),
+        (replace(reports.ERROR, findings=INFO_FIRST), "error", "1 error: requirement-unmet"),
         (reports.HEALTHY, "healthy", f"healthy: {reports.PROOF}"),
         (reports.UNKNOWN, "unknown", "unknown: too little is known for a verdict"),
         (reports.NOTHING, "unknown", "unknown: no check ran"),

@@ -147,18 +147,18 @@ def _products(torch: Any, devices: Mapping[str, List[str]]) -> List[Facts]:
         generator.manual_seed(0)
         left = torch.randn(SIZE, SIZE, generator=generator, dtype=torch.float32)
         right = torch.randn(SIZE, SIZE, generator=generator, dtype=torch.float32)
-        expected = torch.mm(left.double(), right.double())
         return [
-            _product(torch, device, precision, (left, right), expected)
+            _product(torch, device, precision, (left, right))
             for device, precisions in devices.items()
             for precision in precisions
         ]
 
 
-def _product(torch: Any, device: str, precision: str, factors: Any, expected: Any) -> Facts:
+def _product(torch: Any, device: str, precision: str, factors: Any) -> Facts:
     result: Facts = {"device": device, "precision": precision}
     dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
     try:
+        expected = torch.mm(*(factor.double() for factor in factors))
         if device.startswith("cuda") and precision in ("fp32", "tf32"):
             _allow_tf32(torch, precision == "tf32")
         # `mul` is a kernel of PyTorch itself: cuBLAS alone may know a device for which PyTorch has no kernel.
