@@ -112,6 +112,8 @@ def _driver(
 
 
 def _seen_by_torch(pytorch: Pytorch, torch: TorchRuntime) -> Iterator[str]:
+    if torch.mps_available:
+        yield f"the report shows that {pytorch.label} sees the Apple GPU"
     if torch.available and torch.device_count != 0:
         names = f" ({', '.join(dict.fromkeys(torch.device_names))})" if torch.device_names else ""
         yield f"the report shows that {pytorch.label} sees the GPU{names}"

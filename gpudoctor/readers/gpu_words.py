@@ -44,12 +44,27 @@ _TOPICS = re.compile(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
 _MINE = re.compile(r"\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $", re.IGNORECASE)
 
 
+# "4 RTX 3090", "with 4 A100", "dual 3090", "8 x A100"; "CUDA 12 RTX 3090" is no number of GPUs. And "RTX 3090 x2".
+_COUNT = re.compile(
+    r"(?:(?:^|[,;:(]\s*|\b(?:have|has|with|using|on|got|our|my|are|the|use|of|across)\s+)(?P<number>[2-9]|1[0-6])"
+    r"|(?<![\w.])(?P<times>[2-9]|1[0-6])\s?[x\u00d7*]|\b(?P<word>dual|double|two|both|twin|three|four|six|eight))"
+    r"(?:\s(?:new|identical|nvidia|geforce))*\s?$",
+    re.IGNORECASE,
+)
+_COUNT_AFTER = re.compile(
+    r"[- ]?(?:\d{2,3} ?GB\S*)?(?: (?:GPUs?|cards?))?,?\s?\(?[x\u00d7*]\s?([2-9]|1[0-6])\b(?![.x])", re.I
+)
+_WORDS = {"three": 3, "four": 4, "six": 6, "eight": 8}
+_GLUED = re.compile(r"(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b", re.IGNORECASE)  # "2x4090", "four 3090s"
+
+
 class Named(NamedTuple):
-    """A GPU that a text names. name: as its maker writes it. labelled: it stands after "GPU:" or the like."""
+    """A GPU that a text names. name: as its maker writes it. labelled: it stands after "GPU:". number: how many."""
 
     vendor: str
     name: str
     labelled: bool
+    number: int = 1
 
 
 _LABEL = re.compile(
@@ -81,7 +96,7 @@ _FOLLOWS_ELSEWHERE = re.compile(
 
 
 def named_gpus(text: Text) -> Sequence[Named]:
-    """Return the GPU of the machine that the text names, of several of one kind one; () where it is not sure which.
+    """Return the GPUs of the machine that the text names; () if it is not sure which.
 
     A label ("GPU: ...") is believed. Without one all that is named must be one product.
     """
@@ -90,20 +105,22 @@ def named_gpus(text: Text) -> Sequence[Named]:
     chosen = labelled or found
     names = {gpu.name.lower() for gpu in chosen}
     if len(names) == 1:
-        return (chosen[0],)
+        return (chosen[0],) * max(gpu.number for gpu in chosen)
     return tuple({gpu.name: gpu for gpu in labelled}.values()) if labelled else ()
 
 
 def _found(lines: Sequence[str]) -> Iterator[Named]:
-    for line in lines:
-        if len(line) > 400 or not _TOPICS.search(line.lower()) or _is_output(line):
+    for told in lines:
+        if len(told) > 400 or not _TOPICS.search(told.lower()) or _is_output(told):
             continue
+        line = _GLUED.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
         label = _LABEL.match(line)
         start = label.end() if label else 0
         for match in _NVIDIA.finditer(line, start):
-            name = _nvidia_name(match, bool(label) or _MINE.search(line[: match.start()]) is not None)
-            if name and (label or _is_own(line, match)):
-                yield Named("nvidia", name, bool(label))
+            count = _count(line, match)
+            name = _nvidia_name(match, bool(label) or count > 1 or _MINE.search(line[: match.start()]) is not None)
+            if name and (label or _is_own(line, match, count)):
+                yield Named("nvidia", name, bool(label), count)
         for match in _AMD.finditer(line, start):
             if label or _is_own(line, match):
                 yield Named("amd", _amd_name(match), bool(label))
@@ -117,11 +134,19 @@ def _is_output(line: str) -> bool:
     )
 
 
-def _is_own(line: str, match: re.Match[str]) -> bool:
+def _count(line: str, match: re.Match[str]) -> int:
+    """Return how many GPUs of the name the line gives."""
+    before, after = _COUNT.search(line[: match.start()]), _COUNT_AFTER.match(line, match.end())
+    if before is None:
+        return int(after[1]) if after is not None else 1
+    return int(before["number"] or before["times"] or _WORDS.get(before["word"].lower(), 2))
+
+
+def _is_own(line: str, match: re.Match[str], count: int = 1) -> bool:
     before, after = line[: match.start()], line[match.end() :]
     if _ELSEWHERE.search(before) or _FOLLOWS_ELSEWHERE.match(after):
         return False
-    return _BEFORE.search(before) is not None
+    return count > 1 or _BEFORE.search(before) is not None
 
 
 def _nvidia_name(match: re.Match[str], told: bool) -> str | None:

@@ -9,7 +9,11 @@ from gpudoctor.symptoms.tables import row_of
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
-MERE_WORDS = ("asks-failure", "asks-words")  # that a person writes shows that something is wrong, not what
+MERE_WORDS = (
+    "asks-failure",
+    "asks-words",
+    "asks-complaint",
+)  # that a person writes shows that something is wrong, not what
 
 
 def understood(
@@ -46,7 +50,11 @@ def _system(system: System | None, place: Place) -> Iterator[str]:
 def _gpu(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
     named = of_kind(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named")
     if gpu.present:
-        yield gpu.present
+        yield (
+            f"{len(gpu.known)} x {gpu.present}"
+            if len({known.name for known in gpu.known}) < len(gpu.known)
+            else gpu.present
+        )
     elif named:
         yield named[0].text
 

@@ -30,7 +30,7 @@ def gpu(text: str) -> tuple[str, ...] | None:
         ("WSL 2, RTX 2080 ti", "NVIDIA GeForce RTX 2080 Ti"),
         ("I train on an RTX 4060 laptop", "NVIDIA GeForce RTX 4060 Laptop GPU"),
         ("GPU: 3090", "NVIDIA GeForce RTX 3090"),
-        ("we use 8x A100", "NVIDIA A100"),
+        ("we use A100", "NVIDIA A100"),
         ("Card: Tesla T4", "Tesla T4"),
         ("Radeon 5700XT", "AMD Radeon RX 5700 XT"),
         ("Linux, RX 6650 XT", "AMD Radeon RX 6650 XT"),

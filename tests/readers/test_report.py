@@ -143,6 +143,26 @@ def test_a_file_that_is_not_there() -> None:
         read_files(["/no/such/file"])
 
 
+COMFYUI = "Set vram state to: NORMAL_VRAM\nDevice: cuda:0 NVIDIA GeForce RTX 3070 : cudaMallocAsync"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"pytorch version: 2.7.1+cu128\n{COMFYUI}\nStarting server\nTo see the GUI go to: http://127.0.0.1:8188",
+        "Set vram state to: SHARED\nDevice: mps",
+        "macOS 14.5\n>>> torch.backends.mps.is_available()\nTrue",
+        "NAME   ID   SIZE   PROCESSOR   UNTIL\nllama3:8b  365c0bd3  6.7 GB  100% GPU  4 minutes from now",
+        "load_tensors: offloaded 33/33 layers to GPU",
+        "GPU available: True (cuda), used: True",
+        "GPU available: True, used: True",
+    ],
+)
+def test_a_program_that_uses_the_gpu_is_proof(text: str) -> None:
+    report = run_checks(load_checks(), read_texts([("x.txt", text.encode())]))
+    assert (report.verdict, len(report.proof)) == ("healthy", 1)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -150,6 +170,14 @@ def test_a_file_that_is_not_there() -> None:
         "How can I get torch.cuda.is_available() True? RTX 3060",
         ">>> torch.cuda.is_available()\nTrue\n40 min per epoch, GPU at 1%, all CPU cores busy",
         "[PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')] and model.fit kills the kernel",
+        f"{COMFYUI}\nE:\\ComfyUI>pause\nPress any key to continue . . .",
+        f"{COMFYUI}\noutput images black",
+        f"comfyui hangs at got prompt\n{COMFYUI}",
+        f"pytorch version: 2.5.1+cu124\n{COMFYUI}".replace("3070", "5090"),
+        "NAME   ID   SIZE   PROCESSOR   UNTIL\nllama3:8b  365c0bd3  6.7 GB  48%/52% CPU/GPU  4 minutes from now",
+        "NAME   ID   SIZE   PROCESSOR   UNTIL\na  365c  6.7 GB  100% GPU  Forever\nb  365d  2 GB  100% CPU  Forever",
+        "load_tensors: offloaded 20/33 layers to GPU",
+        "GPU available: True (cuda), used: False",
     ],
 )
 def test_a_story_around_a_true_is_no_proof(text: str) -> None:
