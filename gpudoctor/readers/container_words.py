@@ -24,6 +24,7 @@ _SINGULARITY = re.compile(
 _DOCKER = re.compile(
     rf"{_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
     rf"|{_IN}{_ARTICLE} docker\b(?! (?:desktop|hub|engine|version))"
+    r"|\b(?:custom|official|prebuilt|deep learning|inference|training) (?:docker )?containers?\b"
     r"|\bcontainer (?:logs?|inspect)\b|\bis an? (?:docker )?container\b"
     r"|\bdocker (?:exec|run|compose up|compose run|compose exec)\b|\bdocker-compose (?:up|run|exec)\b"
     r"|\b(?:enter|attach to|exec into|started?|running) (?:the |a |an |my )?(?:docker )?containers?\b(?! toolkit)"

@@ -13,6 +13,9 @@ MOST = 3
 UNSEEN = 0.5
 """Added to how often each cause was confirmed, so that one that never was is rare, not impossible."""
 
+SUGGESTED = 4.0
+"""Added to the logarithm for a cause that a word of the report suggests."""
+
 PRIOR_REPORTS = 4
 """How many reports the general share of a feature counts for beside those of a cause."""
 
@@ -33,8 +36,8 @@ def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) ->
     rows = {row["check"]: row for row in load_table("possible_causes")["causes"]}
     fitting = [name for name, row in rows.items() if name not in excluded and _fits(row, features)]
     counts = _counts()
-    suggested = {name for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
-    ranked = sorted(fitting, key=lambda name: (name not in suggested, -_score(name, features, counts)))
+    suggested = {name: SUGGESTED for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
+    ranked = sorted(fitting, key=lambda name: -_score(name, features, counts) - suggested.get(name, 0))
     return tuple(
         PossibleCause(check=name, why=rows[name]["why"], confirm=rows[name]["confirm"]) for name in ranked[:MOST]
     )

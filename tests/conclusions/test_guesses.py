@@ -107,6 +107,16 @@ def first_of(report: Report) -> str:
         ("I don't have an nvidia gpu, how to run", ("no-nvidia-gpu",)),
         ("My graphics card is not nvidia, cuda error", ("cuda-build-on-amd", "no-nvidia-gpu")),
         ("there is no CUDA-capable GPU in this box, what now", ("no-nvidia-gpu",)),
+        ("mi tarjeta gráfica es Intel UHD, ¿se puede ejecutar?", ("no-nvidia-gpu",)),
+        ("an AMD card instead of nvidia is what I have here, CUDA fails", ("no-nvidia-gpu",)),
+        ("ddp on 2 cards gets stuck in the first step, one card is fine", ("nccl-p2p-problem",)),
+        ("Training on four GPUs makes no progress, all at 100 %", ("nccl-p2p-problem",)),
+        ("It stops after 'rank 3 ready' and nothing happens, 8 A100 GPUs", ("nccl-p2p-problem",)),
+        ("zwei GPUs: das Training hängt, 2 GPUs", ("nccl-p2p-problem",)),
+        ("fsdp run stucks with three GPUs", ("nccl-p2p-problem",)),
+        ("windows crashes and then reboots whenever the 3090 is under load", ("gpu-hardware-xid-ecc",)),
+        ("the server panics as soon as an epoch begins", ("gpu-hardware-xid-ecc",)),
+        ("restarting the instance leaves it without the nvidia driver", ("driver-not-loaded",)),
     ],
 )
 def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
@@ -139,6 +149,23 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
 )
 def test_what_healthy_people_say_is_no_fault(text: str) -> None:
     assert first_of(diagnosed(text)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("fallen off? my GPU is odd since I changed the PSU of the machine", "gpu-hardware-xid-ecc"),
+        ("I think cudnn is to blame", "cudnn-missing-or-mismatch"),
+        ("Is it the secure boot of my notebook?", "driver-not-loaded"),
+        ("pip install fails for the requirements.txt, something about wheels", "python-version-no-wheel"),
+        ("cannot import the extension", "extension-abi-mismatch"),
+        ("something with the interpreter of PyCharm is wrong", "wrong-python-environment"),
+    ],
+)
+def test_a_single_word_puts_a_cause_among_the_possible_ones(text: str, cause: str) -> None:
+    triage = diagnosed(text).triage
+    assert triage is not None
+    assert cause in [possible.check for possible in triage.possible]
 
 
 def test_a_guess_is_a_warning_that_is_not_certain() -> None:
