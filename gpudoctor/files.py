@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and files of a project, which is not trusted, read up to a limit."""
 
 import contextlib
 import errno
@@ -96,3 +96,19 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def read_bounded(path: Path, maximum_bytes: int) -> bytes:
+    """Return the content of a regular file; a huge one, or a pipe that nobody writes to, stops nothing.
+
+    Raises:
+        ValueError: it is larger, or no regular file; the message names it.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError(f"{path}: no regular file")
+        data = file.read(maximum_bytes + 1)
+    if len(data) > maximum_bytes:
+        raise ValueError(f"{path}: larger than {maximum_bytes:,} bytes")
+    return data

@@ -29,7 +29,7 @@ _STATUSES = {0: "Shown.", 2: "No check or family is called so.", 3: "gpudoctor i
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 def list_checks(names: tuple[str, ...], format_name: str) -> None:
     """List the checks: id, family and the problem that each one finds. In a pipe, each check is one line."""
-    from gpudoctor.engine.selection import select
+    from gpudoctor.engine.catalog import select
     from gpudoctor.reporters import catalog
 
     checks = select(all_checks(), names)
@@ -52,7 +52,7 @@ def list_checks(names: tuple[str, ...], format_name: str) -> None:
 @click.argument("name", metavar="ID", shell_complete=complete_ids)
 def explain(name: str) -> None:
     """Explain one check: what it finds, why it matters, what passes on purpose, the source."""
-    from gpudoctor.engine.selection import named
+    from gpudoctor.engine.catalog import named
     from gpudoctor.reporters import catalog
 
     page = next((check for check in named(all_checks(), name) if check.id == name), None)

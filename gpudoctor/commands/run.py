@@ -102,10 +102,10 @@ def _report(watched: WatchedRun, format_name: str, output: str | None) -> None:
 
 
 def _render(watched: WatchedRun, format_name: str, output: str | None) -> str:
-    from gpudoctor.reporters import run_json, run_table
+    from gpudoctor.reporters import run_table
 
     if format_name == "json":
-        return run_json.render(watched)
+        return run_table.render_json(watched)
     color = output is None and terminal.use_color(sys.stderr, os.environ)
     encoding = "utf-8" if output is not None else sys.stderr.encoding
     return run_table.render(watched, color=color, width=terminal.width(os.environ, sys.stderr), encoding=encoding)

@@ -1,11 +1,12 @@
-"""The catalog of checks: gpudoctor's own and those of plugins."""
+"""The catalog of checks, gpudoctor's own and those of plugins, and those of it that a user names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 
 from gpudoctor.engine import plugins
 from gpudoctor.engine.plugins import Plugin
+from gpudoctor.errors import UsageError
 from gpudoctor.model import Finding
 from gpudoctor.registry import FAMILIES, Check, origin_of, registered
 
@@ -74,3 +75,32 @@ def _broken(plugin: Plugin, why: str) -> Check:
         origin=origin_of(plugin.module),
         broken=reason,
     )
+
+
+def select(checks: Sequence[Check], names: Iterable[str]) -> tuple[Check, ...]:
+    """Return the checks that `names`, ids or families, stand for; all of them where no name is given.
+
+    Plugins that cannot be loaded always stay: what they would have checked is not known.
+
+    Raises:
+        UsageError: a name is neither an id nor a family.
+    """
+    wanted = {check.id for name in names for check in named(checks, name)}
+    return tuple(check for check in checks if not wanted or check.id in wanted or check.broken)
+
+
+def named(checks: Sequence[Check], name: str) -> tuple[Check, ...]:
+    """Return the check of that id, or the checks of that family.
+
+    Raises:
+        UsageError: the name is neither; the message gives the nearest that is.
+    """
+    found = tuple(check for check in checks if name in (check.id, check.family))
+    if found:
+        return found
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [*(check.id for check in checks), *(check.family for check in checks)], n=1)
+    hint = f"did you mean {near[0]}?" if near else "gpudoctor list shows them"
+    broken = "".join(f"; {check.broken}" for check in checks if check.broken)
+    raise UsageError(f"no check or family is called {name!r}: {hint}{broken}")

@@ -120,7 +120,7 @@ def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], 
 
 def _chosen(checks: Sequence[Check], names: tuple[str, ...], rules: Rules) -> tuple[Check, ...]:
     """Return the checks to run. What is required is judged, whatever is selected."""
-    from gpudoctor.engine.selection import select
+    from gpudoctor.engine.catalog import select
 
     return select(checks, (*names, UNMET) if names and rules.requirements else names)
 
@@ -144,7 +144,7 @@ def _reasons(ignored: Iterable[str] | Mapping[str, str]) -> Mapping[str, str]:
 
 def _left_out(checks: Sequence[Check], ignored: Mapping[str, str], rules: Rules) -> dict[str, str]:
     """Return the checks that are not run, and why. What is required is judged unless that is ignored by its own id."""
-    from gpudoctor.engine.selection import named
+    from gpudoctor.engine.catalog import named
 
     return {
         check.id: reason

@@ -98,8 +98,7 @@ def _with_ids(configuration: Configuration) -> Configuration:
     if source is None or not (configuration.select or configuration.ignore or configuration.severity):
         return configuration
 
-    from gpudoctor.engine.catalog import load_checks
-    from gpudoctor.engine.selection import named
+    from gpudoctor.engine.catalog import load_checks, named
 
     checks = load_checks(configuration.plugins)
 

@@ -1,4 +1,4 @@
-"""CuPy as it lies on disk: its distributions, what they are for, and the NVRTC at hand. It is not imported."""
+"""CuPy as it lies on disk: its distributions and the NVRTC at hand; and as a process of its own imports it."""
 
 import contextlib
 import json
@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.model import Cupy, Package, PackageVersion
+from gpudoctor.model import Cupy, CupyRuntime, Package, PackageVersion
+from gpudoctor.model.codec import from_json
 from gpudoctor.parsers import conda
 from gpudoctor.parsers.environment_facts import DistributionFacts, EnvironmentFacts, package_of, parse_environment_facts
+from gpudoctor.untrusted import cleaned
 
 # Source: cupy/_environment.py of CuPy 14.2, _detect_duplicate_installation, and docs.cupy.dev/en/stable/install.html
 DISTRIBUTIONS = r"cupy|cupy-cuda\d+x?|cupy-rocm-[\d-]+|amd-cupy"
@@ -111,3 +113,8 @@ def _nvrtc_files(read: EnvironmentFacts) -> tuple[str, ...]:
         for name in names
         if re.fullmatch(r"libnvrtc\.so(\.\d+)*|nvrtc64_\d+_\d+\.dll", name)
     )
+
+
+def parse_cupy_runtime(facts: Mapping[str, Any]) -> CupyRuntime:
+    """Return what importing it told; ValueError names a fact that is no such value."""
+    return from_json(CupyRuntime, cleaned(dict(facts)), "cupy_runtime")

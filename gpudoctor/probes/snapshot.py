@@ -16,7 +16,6 @@ from gpudoctor.probes import (
     profile,
     project,
     python_environment,
-    runtimes,
     system,
     toolkit,
     torch_build,
@@ -60,8 +59,8 @@ PARTS = (
     Part("toolkit", "toolkit", toolkit.parse_toolkit),
     Part("images", "images", containers.parse_images, containers.why_unknown, containers.WHY_ABSENT),
     Part("containers", "containers", containers.parse_containers, containers.why_unknown, containers.WHY_ABSENT),
-    Part("cupy_runtime", "cupy-runtime", runtimes.parse_cupy_runtime),
-    Part("torch_runtime", "torch-runtime", runtimes.parse_torch_runtime),
+    Part("cupy_runtime", "cupy-runtime", cupy_build.parse_cupy_runtime),
+    Part("torch_runtime", "torch-runtime", torch_build.parse_torch_runtime),
 )
 
 

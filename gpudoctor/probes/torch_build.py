@@ -1,14 +1,16 @@
-"""PyTorch as it lies on disk: which build, for what, and whether it is whole. It is not imported."""
+"""PyTorch as it lies on disk: which build, for what, whether it is whole; and as a process of its own imports it."""
 
 import contextlib
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.model import CudaVersion, PackageVersion, Torch
+from gpudoctor.model import CudaVersion, PackageVersion, Torch, TorchRuntime
+from gpudoctor.model.codec import from_json
 from gpudoctor.parsers.conda import is_cpu_only, torch_record
 from gpudoctor.parsers.environment_facts import DistributionFacts, EnvironmentFacts, parse_environment_facts
 from gpudoctor.parsers.torch_version_file import TorchVersionFile, build_of_version, parse_torch_version_file
+from gpudoctor.untrusted import cleaned
 
 _ARCHITECTURE = r"(?:sm|compute)_\d{2,3}[af]?|gfx[0-9a-f]{3,5}"
 _LIBRARIES = {  # in torch/lib of every wheel; on Linux the libraries are followed instead
@@ -91,3 +93,8 @@ def _missing_libraries(
         expected = _LIBRARIES.get(system, ()) + (_CUDA_LIBRARIES.get(system, ()) if build == "cuda" else ())
         missing += [name for name in expected if name not in read.torch.libraries]
     return tuple(missing)
+
+
+def parse_torch_runtime(facts: Mapping[str, Any]) -> TorchRuntime:
+    """Return what importing it told; ValueError names a fact that is no such value."""
+    return from_json(TorchRuntime, cleaned(dict(facts)), "torch_runtime")

@@ -1,17 +1,24 @@
-"""A watched run as text for a screen: what held the GPU back, then a line of numbers for each GPU."""
+"""A watched run: what held the GPU back, then a line of numbers for each GPU; or as JSON, schema gpudoctor/run/1."""
 
+import json
 import shlex
 from collections.abc import Iterator
 from statistics import median
 
+from gpudoctor.model.codec import to_json
 from gpudoctor.reporters.quantities import duration, gibibytes
 from gpudoctor.reporters.terminal import NARROWEST, encodable
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.untrusted import clean
 from gpudoctor.watching.samples import DeviceSample, WatchedDevice
-from gpudoctor.watching.verdict import WatchedRun
+from gpudoctor.watching.verdict import SCHEMA, WatchedRun
 
 _KINDS = {"none": "healthy", "unused": "error", "unwatched": "info", "too-short": "info"}
+
+
+def render_json(run: WatchedRun) -> str:
+    """Return the run as one JSON object, with every sample. A value that is not known is left out."""
+    return json.dumps({"schema": SCHEMA, **to_json(run)}, indent=2, allow_nan=False) + "\n"
 
 
 def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "utf-8") -> str:

@@ -3,11 +3,9 @@
 import dataclasses
 import json
 import math
-import re
 from typing import Any
 
-from gpudoctor.errors import UsageError
-from gpudoctor.model.codec import from_json, to_json
+from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import SCHEMA, Measurement, Tuning
 from gpudoctor.tuning import figures
 
@@ -47,30 +45,3 @@ def _statistics(measurement: Measurement) -> dict[str, float | None]:
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e3
-
-
-def read_tuning(data: str | bytes, name: str = "tuning") -> Tuning:
-    """Return the tuning that `render` wrote. What an older gpudoctor did not write yet takes its default.
-
-    name: of the file, for the error.
-
-    Raises:
-        UsageError: it is none, damaged, or of a newer gpudoctor.
-    """
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name}: no tuning as JSON, or one that is damaged: {error}") from None
-    document = document if isinstance(document, dict) else {}
-    _expect_schema(document.get("schema"), name)
-    fields = {**document, "elapsed_seconds": document.get("elapsed_s")}
-    try:
-        return from_json(Tuning, fields, name)
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{name}: a damaged tuning: {error}") from None
-
-
-def _expect_schema(schema: object, name: str) -> None:
-    if schema != SCHEMA:
-        shown = re.sub(r"[^\w/.-]", "?", str(schema))[:80]
-        raise UsageError(f"{name}: its schema is {shown}, this gpudoctor reads {SCHEMA}")

@@ -12,9 +12,8 @@ import pytest
 
 from gpudoctor import registry
 from gpudoctor.engine import plugins
-from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.catalog import load_checks, named, select
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.engine.selection import named, select
 from gpudoctor.errors import UsageError
 from gpudoctor.model import Driver, DriverVersion, Outcome, Snapshot
 from gpudoctor.registry import Check

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import CupyRuntime, Device, Outcome
-from gpudoctor.probes.runtimes import parse_cupy_runtime
+from gpudoctor.probes.cupy_build import parse_cupy_runtime
 from gpudoctor.testing import run_check
 from tests.stand_ins import ask_worker
 

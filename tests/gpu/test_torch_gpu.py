@@ -8,7 +8,7 @@ import pytest
 from gpudoctor.conclusions.torch_devices import torch_devices
 from gpudoctor.data.numerics import error_bound, is_right
 from gpudoctor.model import ComputeCapability, Outcome, TorchRuntime
-from gpudoctor.probes.runtimes import parse_torch_runtime
+from gpudoctor.probes.torch_build import parse_torch_runtime
 from gpudoctor.testing import run_check
 from tests.stand_ins import ask_worker
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import CudaVersion, CupyRuntime, LibraryCall, PackageVersion
+from gpudoctor.probes.cupy_build import parse_cupy_runtime
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.runtimes import parse_cupy_runtime
 from tests.environments import python_of
 from tests.probes.asked import asked
 from tests.stand_ins import facts_of

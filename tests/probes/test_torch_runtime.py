@@ -15,7 +15,7 @@ from gpudoctor.data.numerics import INNER_SIZE, error_bound
 from gpudoctor.model import ComputeCapability, CudaVersion, PackageVersion, PrecisionResult
 from gpudoctor.probes.host import Answer, ProbeContext
 from gpudoctor.probes.local_host import LocalHost
-from gpudoctor.probes.runtimes import parse_torch_runtime
+from gpudoctor.probes.torch_build import parse_torch_runtime
 from gpudoctor.probes.workers import torch_runtime as worker
 from gpudoctor.probes.workers.asking import MAXIMUM_WARNINGS
 from tests.environments import python_of

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gpudoctor.conclusions.cupy_status import cupy_installed
 from gpudoctor.conclusions.fingerprint import FITS, STALE, fingerprint, fit
 from gpudoctor.conclusions.pytorch import merge_torch
-from gpudoctor.conclusions.requirements.gpu_judging import PROPERTIES, judge_count, judge_property, least_count
-from gpudoctor.conclusions.requirements.gpus import usable_gpus
+from gpudoctor.conclusions.requirements.gpus import PROPERTIES, judge_count, judge_property, least_count, usable_gpus
 from gpudoctor.conclusions.requirements.judgement import (
     BAD_PROFILE,
     BROKEN_CUPY,

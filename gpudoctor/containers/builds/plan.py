@@ -5,11 +5,11 @@ from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
-from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.builds.dockerfile import Dockerfile, parse_dockerfile
 from gpudoctor.containers.builds.stages import Base, Stage, Step, find_stage, lineage, needed_stages, read_stages
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
+from gpudoctor.files import read_bounded
 from gpudoctor.model.record import record
 
 MAXIMUM_DOCKERFILE_BYTES = 1 << 20

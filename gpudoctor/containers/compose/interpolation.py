@@ -10,8 +10,8 @@ from collections import ChainMap
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.builds.expansion import expand
+from gpudoctor.files import read_bounded
 
 MAXIMUM_CHARACTERS = 4 << 20
 """Of all results together: short texts that name long variables could fill the memory."""

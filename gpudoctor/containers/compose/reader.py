@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.compose.command import NotRead, answer_of, commands
 from gpudoctor.containers.compose.files import ComposeFiles, find_files
 from gpudoctor.containers.compose.interpolation import Interpolation
 from gpudoctor.containers.compose.project import Project
 from gpudoctor.containers.compose.services import mapping_of, service_fields, service_of
 from gpudoctor.containers.compose.yaml_document import MAXIMUM_BYTES, map_texts, parse_yaml, text_of
+from gpudoctor.files import read_bounded
 
 COMMAND_SECONDS = 5.0
 """docker-compose 1.29, which is written in Python, took 0.9 s for a small project (2 cores, 2026-11)."""

@@ -14,9 +14,8 @@ from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected
 from gpudoctor.containers.images.base_images import bases_of, inspect_bases, is_built_on, written_at
-from gpudoctor.containers.images.files import ImageFile
+from gpudoctor.containers.images.files import ImageFile, Layer, Unreadable
 from gpudoctor.containers.images.history import Entry, HistoryMatch, entries_of, match_history
-from gpudoctor.containers.images.layers import Layer, Unreadable
 from gpudoctor.containers.images.reader import Files, real_paths
 from gpudoctor.containers.images.stored_files import AnswerStore, StoredFiles, cache_folder
 from gpudoctor.model.images import CopiedFiles

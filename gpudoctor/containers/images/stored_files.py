@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpudoctor.containers.engines import APIClient
-from gpudoctor.containers.images.files import ImageFile
-from gpudoctor.containers.images.layers import Layer, read_layers
+from gpudoctor.containers.images.files import ImageFile, Layer, read_layers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
 from gpudoctor.model.codec import from_json, to_json
 

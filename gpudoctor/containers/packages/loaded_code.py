@@ -9,8 +9,8 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.packages.start_command import started_file
+from gpudoctor.files import read_bounded
 
 MAXIMUM_FILES = 2000
 MAXIMUM_FILE_BYTES = 1 << 20

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.containers.bounded_files import read_bounded
 from gpudoctor.containers.builds.context import BuildContext
 from gpudoctor.containers.builds.dockerfile import context_mounts
 from gpudoctor.containers.builds.plan import Plan
 from gpudoctor.containers.builds.stages import Step
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 from gpudoctor.containers.packages.installed import Distribution, Packages
+from gpudoctor.files import read_bounded
 from gpudoctor.model import Requirement
 from gpudoctor.model.images import CopiedFiles, UnmetRequirement
 from gpudoctor.model.record import record

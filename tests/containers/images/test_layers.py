@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from gpudoctor.containers.images.layers import Layer, Unreadable, read_layers
+from gpudoctor.containers.images.files import Layer, Unreadable, read_layers
 from tests.containers.archives import archive, chunks, member, saved
 
 HISTORY = (

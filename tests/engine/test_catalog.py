@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.engine.selection import named, select
+from gpudoctor.engine.catalog import named, select
 from gpudoctor.errors import UsageError
 from gpudoctor.registry import Check
 
