@@ -19,8 +19,8 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
     Why: autocast has no check of the compute capability. On Pascal 6.1 fp16 arithmetic runs at 1/64 of the fp32 rate,
     and the GTX 16 series reports 7.5 like an RTX 2080 while it has no tensor cores. On the CPU many operators have no
     fp16: "not implemented for 'Half'".
-    Exception: it is advice only as long as no program failed, for fp16 still halves memory; P100 and Jetson TX2 pass,
-    whose fp16 arithmetic is fast, unless somebody measured no gain.
+    Exception: it is advice only as long as no program failed, because fp16 still halves memory; P100 and Jetson TX2
+    pass, whose fp16 arithmetic is fast, unless somebody measured no gain.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
     failed = answers(symptoms, "amp-unsupported")

@@ -20,10 +20,10 @@ def bf16_unsupported(
 ) -> Iterator[Finding]:
     """The device has no bf16 arithmetic.
 
-    Why: a program that asks for bf16 is refused, or computes it by way of float32, without any gain in speed;
+    Why: a program that asks for bf16 is refused, or computes it in float32, without any gain in speed;
     torch.cuda.is_bf16_supported() counts that emulation as support.
-    Exception: it is advice as long as no program was refused. Devices from compute capability 8.0 on pass; where one of
-    them is refused all the same, PyTorch sees no GPU, or is too old.
+    Exception: it is advice as long as no program was refused. Devices from compute capability 8.0 on pass. If a program
+    refuses one of them anyway, PyTorch sees no GPU or is too old.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
     """
     support = {gpu: bf16_support(gpu.capability) for gpu in known_gpus}
@@ -39,13 +39,11 @@ def bf16_unsupported(
     if torch_runtime is None and devices is None:
         raise Skip("torch_runtime.device_capabilities is unknown")
     skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
-    skip_unless(known_gpus or devices != (), "no NVIDIA GPU is there")
+    skip_unless(known_gpus or devices != (), "there is no NVIDIA GPU")
     if not any(support.values()):
         raise Skip("whether the device has bf16 is not known")
     if emulating:
-        summary = (
-            f"{_described(emulating)} computes bf16 by way of float32, native bf16 starts at compute capability 8.0"
-        )
+        summary = f"{_described(emulating)} computes bf16 in float32; native bf16 starts at compute capability 8.0"
         yield Finding.advice("bf16", summary, (gpu.fact for gpu in emulating), *_instead(emulating))
 
 
@@ -57,7 +55,7 @@ def _refused(refusal: Symptom, gpus: tuple[KnownGpu, ...], emulating: tuple[Know
     shown = gpus if native else emulating
     although = f"bf16 is refused although {_described(gpus)} has it"
     severity = Severity.WARNING if native else Severity.ERROR
-    summary = f"{although if native else 'bf16 was asked of a device that has none'}: {refusal.text}"
+    summary = f"{although if native else 'bf16 was requested on a device that does not have it'}: {refusal.text}"
     facts = (refusal.fact, *(gpu.fact for gpu in shown))
     return Finding.of(
         severity, "bf16", summary, facts, *((Fix("check-torch-for-bf16"),) if native else _instead(emulating))

@@ -20,7 +20,7 @@ def build_tools_missing(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
 
     Why: extensions are compiled when they are installed, Triton's kernels (torch.compile, SageAttention, vLLM) when
     they run: "Failed to find C compiler", "fatal error: Python.h", "Ninja is required to load C++ extensions".
-    Exception: only what a report says is found here. Of nvcc, and of a compiler that is too new, other checks tell.
+    Exception: only messages in a report are found here. Other checks report nvcc and a compiler that is too new.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
     most_telling = first(*(of_kind(symptoms, kind) for kind in KINDS))

@@ -18,8 +18,8 @@ def compute_capability_unsupported(
     """Current releases of PyTorch and CUDA have no code for a device of this compute capability any more.
 
     Why: "no kernel image is available for execution on the device" after the next update, or at once.
-    Exception: where an older release has code for the device, or the PyTorch installed has, or nothing tells of
-    PyTorch, this is advice only. Jetson devices pass, for their builds of PyTorch come from NVIDIA.
+    Exception: this is advice only if an older release or the installed PyTorch has code for the device, or if PyTorch
+    is unknown. Jetson devices pass, because NVIDIA builds PyTorch for them.
     Reference: https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html
     """
     said = answers(symptoms, "compute-capability-unsupported")

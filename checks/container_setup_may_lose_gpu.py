@@ -13,7 +13,8 @@ def container_setup_may_lose_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Find
 
     Why: its engine sets device rules through systemd, which does not know the GPU: a hook of the NVIDIA runtime added
     it. A reload, which any package update may start, removes what systemd does not know.
-    Exception: CDI, --device and links in /dev/char tell systemd the devices. The GPU still works, so this is advice.
+    Exception: with CDI, --device or links in /dev/char, systemd knows the devices. The GPU still works, so this is
+    advice.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
     skip_unless(setups, "no container was looked at")

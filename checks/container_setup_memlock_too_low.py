@@ -15,7 +15,7 @@ TOO_LOW_BYTES = 64 * MIB
 def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
     """A container or service with InfiniBand may lock too little memory for it.
 
-    Why: RDMA registers buffers, which locks them in memory. Docker hands on the limit of its own service, often 64 KiB
+    Why: RDMA registers buffers, which locks them in memory. Docker passes on the limit of its own service, often 64 KiB
     or 8 MiB. Beyond it, NCCL ends with "Call to ibv_reg_mr failed with error Cannot allocate memory".
     Exception: a container without InfiniBand devices needs none. If only the engine's default applies, which cannot be
     read, this is advice.

@@ -34,11 +34,12 @@ def contradictory_report(
 
     Why: a report put together from two machines or two environments, or from before and after a change, leads to the
     wrong cause. gpudoctor decides from the value that the more reliable text gives; the other one is named here.
-    Exception: system and Python of a container or of WSL beside those of the host pass; both are of one machine.
+    Exception: the system and Python of a container or of WSL may differ from those of the host: both belong to one
+    machine.
     Reference: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html
     """
     old = tuple(_drivers_too_old(devices or (), driver))
-    skip_unless(contradictions or old or devices, "the report tells each fact once")
+    skip_unless(contradictions or old or devices, "the report shows each fact once")
     two_sides = place.in_wsl or place.in_container
     for number, found in enumerate(contradictions):
         fact, name = (

@@ -29,7 +29,7 @@ COMPAT = "compat of a toolkit (/usr/local/cuda/compat)"
 UNSET_IF_SET = Fix(
     "unset-variable",
     name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH, where it is set: its folders come before the CUDA libraries of the packages",
+    summary="Remove LD_LIBRARY_PATH if it is set: its folders come before the CUDA libraries of the packages",
 )
 
 
@@ -50,7 +50,7 @@ def cuda_libs_conflict(
     package (cuda-compat) works on data centre GPUs only: errors 34, 803 and 804. A package that was built for another
     CUDA major version than the others asks for libraries that are not there.
     Exception: libraries on LD_LIBRARY_PATH with which everything works are advice; many clusters set it. cuDNN is for
-    cudnn-missing-or-mismatch. A library of which a program only warns, and goes on, is a warning.
+    cudnn-missing-or-mismatch. If a program only warns about the library and continues, it is a warning.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
     """
     libcuda = cuda_libraries.libcuda

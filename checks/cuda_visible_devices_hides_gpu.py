@@ -23,7 +23,7 @@ def cuda_visible_devices_hides_gpu(
 
     Why: CUDA ignores an entry that names no device, and everything after it: with an empty value, -1 or a wrong first
     entry there is no device left, and programs say "no CUDA-capable device is detected". A device that is named twice
-    empties the list. For AMD the same holds of ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES.
+    empties the list. For AMD, ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES do the same.
     Exception: fewer devices than there are, as with "0" of four, are a choice, and so is a closing -1.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
@@ -78,7 +78,7 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
     if not because and choice.reason not in ("", "ends the list"):
         because = f"{choice.bad} {choice.reason}"
     remove = f"Remove {choice.name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden on "
-    name_one = "Or name a GPU that is there: they count from 0"
+    name_one = "Or name a GPU that exists: they count from 0"
     return Finding.error(
         choice.name,
         f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
@@ -96,7 +96,7 @@ def _some_hidden(choice: DeviceChoice) -> Finding:
         NVIDIA,
         f'{choice.bad} in {NVIDIA}="{choice.value}" {reason}{hidden}',
         (f"environment.{NVIDIA}",),
-        Fix("set-variable", name=NVIDIA, value=value, summary="Name only the GPUs that are there"),
+        Fix("set-variable", name=NVIDIA, value=value, summary="Name only GPUs that exist"),
         UNSET,
     )
 

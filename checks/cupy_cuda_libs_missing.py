@@ -15,11 +15,10 @@ def cupy_cuda_libs_missing(
     """CuPy finds no cuBLAS, cuFFT or another CUDA library, or not the headers to compile with.
 
     Why: CuPy's wheels hold none of CUDA's libraries and headers: they come with the extra [ctk], with a toolkit of the
-    same CUDA major version or with conda.
-    A library, a header or a DLL that CuPy's own message names is the evidence; pip that compiles the source package
-    cupy, and fails, is another.
-    Exception: NVRTC alone is cupy-nvrtc-missing. Where the toolkit that is there is of another version than the library
-    it is cupy-wrong-cuda-package. Without an NVIDIA GPU CuPy calls none of them.
+    same CUDA major version or with conda. A library, a header or a DLL that CuPy's own message names is the evidence;
+    pip that compiles the source package cupy, and fails, is another.
+    Exception: NVRTC alone is cupy-nvrtc-missing. If the installed toolkit has another version than the library,
+    cupy-wrong-cuda-package reports it. Without an NVIDIA GPU CuPy calls none of them.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     if not of_kind(symptoms, "cupy-source-build"):

@@ -15,7 +15,7 @@ def cupy_numpy_incompatible(
 
     Why: CuPy is compiled against NumPy and uses its functions: versions before 13 fail with NumPy 2, and from 14 on
     CuPy needs NumPy 2. Older versions of CuPy also fail with a Python that is newer than they are.
-    Exception: where CuPy is imported all the same, a NumPy outside the declared range is a warning.
+    Exception: if CuPy can be imported, a NumPy outside the declared range is a warning.
     Reference: https://docs.cupy.dev/en/stable/upgrade.html#compatibility-matrix
     """
     name = f"CuPy {cupy_status.version}" if cupy_status.version else "CuPy"

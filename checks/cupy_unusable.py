@@ -21,12 +21,12 @@ OF_A_GPU = ("cupy-own-status", "cupy-own-invalid-ptx")
 def cupy_unusable(
     cupy_runtime: CupyRuntime, cupy_status: CupyStatus, gpu: Gpu, cupy: Cupy = Cupy(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """CuPy is installed and a GPU is there, but importing CuPy or a call into one of its libraries fails.
+    """CuPy is installed and the machine has a GPU, but importing CuPy or a call into one of its libraries fails.
 
     Why: CuPy compiles its kernels with NVRTC and calls cuBLAS, cuFFT, cuRAND, cuSOLVER and cuSPARSE, all of which its
-    wheels leave to the CUDA toolkit or the extra [ctk]. "module 'cupy' has no attribute 'ndarray'" tells of a folder
-    that does not hold all of one version, "no attribute 'util'" of a program that was written for an older CuPy. Where
-    gpudoctor knows the cause, that finding comes first.
+    wheels leave to the CUDA toolkit or the extra [ctk]. "module 'cupy' has no attribute 'ndarray'" means that the
+    folder does not have all files of one version, "no attribute 'util'" of a program that was written for an older
+    CuPy. Where gpudoctor knows the cause, that finding comes first.
     Exception: a library other than NVRTC and cuBLAS that fails is a warning, for programs may not use it. CUDA errors
     count only where a GPU is known to be there.
     Reference: https://docs.cupy.dev/en/stable/install.html
@@ -36,7 +36,7 @@ def cupy_unusable(
     of_a_gpu = [symptom for symptom in of_kind(symptoms, *OF_A_GPU) if symptom.fact == cupy_runtime.first_error]
     if not error and not of_a_gpu:
         known(gpu.present, "devices")
-    skip_unless(gpu.present != "", "no NVIDIA GPU is there")
+    skip_unless(gpu.present != "", "there is no NVIDIA GPU")
     subject = f"cupy {cupy_runtime.version}" if cupy_runtime.version else "cupy"
     if error or cupy_runtime.device_error:
         summary = _summary(cupy_runtime, cupy_status, of_a_gpu)

@@ -14,7 +14,7 @@ def debug_environment_left_on(
 ) -> Iterator[Finding]:
     """An environment variable for finding errors is still set and slows every program down.
 
-    Why: with CUDA_LAUNCH_BLOCKING=1 the GPU waits for Python between any two kernels; nothing else tells of it.
+    Why: with CUDA_LAUNCH_BLOCKING=1 the GPU waits for Python between any two kernels; nothing else shows it.
     Exception: a value of 0 is off. In a report of a program that failed it is advice: who looks for an error sets it.
     OMP_NUM_THREADS=1 is advice only, for launchers set it on purpose.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html

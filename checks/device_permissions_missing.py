@@ -12,14 +12,14 @@ from gpudoctor.symptoms.answers import answers
 def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms: Symptoms = None) -> Iterator[Finding]:
     """The device nodes of the driver exist, but this user cannot open them.
 
-    Why: libcuda opens /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0; if it may not, CUDA sees no device, although
-    nvidia-smi works for root.
+    Why: libcuda opens /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0; if that is not permitted, CUDA sees no device,
+    although nvidia-smi works for root.
     Exception: a batch system that grants some GPUs of a machine refuses the others on purpose. Containers have a check
     of their own.
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/faq.html
     """
     skip_unless(not place.in_container, "a container's device nodes are its host's")
-    skip_unless(not place.in_wsl, "WSL has no device nodes of NVIDIA")
+    skip_unless(not place.in_wsl, "WSL has no NVIDIA device nodes")
     said = answers(symptoms, "device-permissions-missing")
     if said:
         yield from said

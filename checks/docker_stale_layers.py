@@ -17,12 +17,12 @@ NAMED = 5  # files that the summary and the evidence name; `details` has all
 def docker_stale_layers(
     images: tuple[ProjectImage, ...], image_verdicts: tuple[ImageVerdict, ...]
 ) -> Iterator[Finding]:
-    """An image or container holds older files than the project that it is built from.
+    """An image or container has older files than the project that it is built from.
 
     Why: the program that runs is not the one that was edited. A build that says "cached", or even --no-cache, is no
-        proof: BuildKit takes a file whose size and modification time are unchanged from its own copy.
+    proof: BuildKit takes a file whose size and modification time are unchanged from its own copy.
     Exception: files that .dockerignore leaves out are no part of the image, and what a later instruction of the
-        Dockerfile writes is its own.
+    Dockerfile writes is its own.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """
     for image, verdict in zip(images, image_verdicts, strict=True):

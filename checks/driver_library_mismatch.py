@@ -9,7 +9,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 # Symptoms of the kernel module and of TensorFlow that name both versions.
 MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
 
-UNNAMED = "The driver's libraries and its loaded kernel module are of different versions"
+UNNAMED = "The driver libraries and the loaded kernel module have different versions"
 
 
 @check(
@@ -22,11 +22,11 @@ UNNAMED = "The driver's libraries and its loaded kernel module are of different 
 def driver_library_mismatch(
     driver: Driver = Driver(), torch_runtime: TorchRuntime = TorchRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """The driver's libraries and the loaded kernel module are of different versions.
+    """The driver libraries and the loaded kernel module have different versions.
 
     Why: an upgrade, often an unattended one, replaced the libraries while the old module stayed in the kernel; they
     work only with each other, so NVML answers "Driver/library version mismatch" and CUDA fails with error 803. A reboot
-    or a reload of the module mends it; nothing needs to be installed again.
+    or a reload of the module fixes it; nothing needs to be installed again.
     Exception: versions that differ while the driver answers pass, as with a second copy of libcuda. Error 803 with a
     libcuda of a forward compatibility package is `cuda-libs-conflict`.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
@@ -40,7 +40,7 @@ def driver_library_mismatch(
         return
     if said is not None and said.code != "nvml-18" and "compat" in (driver.libcuda_path or ""):
         return
-    summary = f"The kernel module is of driver {module}, the libraries are of {library}" if differ else UNNAMED
+    summary = f"The kernel module is from driver {module}, the libraries are from {library}" if differ else UNNAMED
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
     yield Finding.error("NVIDIA driver", summary, facts, Fix("load-module-of-libraries"))
 

@@ -30,14 +30,14 @@ def driver_missing(
 
     Why: PyTorch and CuPy bring the CUDA libraries, but never the driver: without libcuda and its kernel module no CUDA
     call works ("Found no NVIDIA driver on your system").
-    Exception: a machine without an NVIDIA GPU passes; inside a container and in WSL the driver belongs to the host,
-    and other checks look after that.
+    Exception: a machine without an NVIDIA GPU passes; inside a container and in WSL the driver belongs to the host, and
+    other checks look after that.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
     skip_unless(not place.in_container, "the driver of a container is its host's")
-    skip_unless(not place.in_wsl, "the driver of WSL is that of Windows")
+    skip_unless(not place.in_wsl, "WSL uses the Windows driver")
     skip_unless(not place.is_mac, "macOS has no NVIDIA GPUs")
-    skip_unless(not system.amd_gfx_targets, "the GPU is of AMD")
+    skip_unless(not system.amd_gfx_targets, "the GPU is an AMD GPU")
     skip_unless(not place.is_tegra, "a Jetson has its driver in its system")
     gpus = system.nvidia_gpus
     if gpus == () or driver_state.works or _has_traces(driver) or of_kind(symptoms, *ONLY_WITH_A_DRIVER):

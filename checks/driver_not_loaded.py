@@ -55,10 +55,10 @@ def driver_not_loaded(
     """The NVIDIA driver is installed, but its kernel module is not loaded.
 
     Why: libcuda talks to the GPU through the kernel module nvidia; without it nvidia-smi "couldn't communicate with
-    the NVIDIA driver". The usual reasons: nouveau holds the GPU, Secure Boot refuses an unsigned module, or no module
+    the NVIDIA driver". The usual reasons: nouveau uses the GPU, Secure Boot refuses an unsigned module, or no module
     was built for a kernel that was upgraded.
-    Exception: driver libraries on a machine without an NVIDIA GPU pass, as do containers and WSL, where the host loads
-    the module.
+    Exception: driver libraries on a machine without an NVIDIA GPU pass, as do containers and WSL, because the host
+    loads the module.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
     other = first(with_code(symptoms, "nvml-9"))
@@ -67,7 +67,7 @@ def driver_not_loaded(
         yield Finding.warning("libnvidia-ml.so.1", summary, (other.fact, "driver.cuda_init_code"), OTHER_NVML)
         return
     skip_unless(not place.in_container, "the kernel module is loaded by the container's host")
-    skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
+    skip_unless(not place.in_wsl, "WSL has no NVIDIA kernel module")
     said = first(with_code(symptoms, "nvml-9")) or _refused(symptoms, driver_state)
     by_message = said is not None and said.fact.startswith("symptoms")
     if (driver.installed is False and not by_message) or system.nvidia_gpus == ():
@@ -121,15 +121,15 @@ def _read(driver: Driver, system: System, symptoms: Symptoms) -> _Reason | None:
     """Return the reason by the state of the bus, the kernel and its modules."""
     bound = {gpu.bound_driver for gpu in system.nvidia_gpus or ()}
     if bound == {"vfio-pci"}:
-        return _Reason(": vfio-pci holds the GPU for a virtual machine", "system.pci_gpus", (Fix("unbind-vfio"),))
+        return _Reason(": vfio-pci reserves the GPU for a virtual machine", "system.pci_gpus", (Fix("unbind-vfio"),))
     if driver.module_built_for_kernel is False:
         kernel = f" {system.kernel}" if system.kernel else ""
         fact = "driver.module_built_for_kernel"
         return _Reason(f": none is built for the running kernel{kernel}", fact, (BUILD, REINSTALL))
     if "nouveau" in bound:
-        return _Reason(": nouveau holds the GPU", "system.pci_gpus", (NOUVEAU,))
+        return _Reason(": nouveau uses the GPU", "system.pci_gpus", (NOUVEAU,))
     for said in of_kind(symptoms, "nvrm-probe-not-called"):
-        return _Reason(": another driver, such as nouveau, holds the GPU", said.fact, (NOUVEAU, LOAD))
+        return _Reason(": another driver, such as nouveau, uses the GPU", said.fact, (NOUVEAU, LOAD))
     if driver.nouveau_loaded:
         enrol = () if system.secure_boot is False else (ENROL,)
         return _Reason(": nouveau is loaded instead", "driver.nouveau_loaded", (NOUVEAU, *enrol, BUILD))

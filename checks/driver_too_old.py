@@ -40,7 +40,7 @@ def driver_too_old(
     a cu128 build passes on a driver of the R535 branch although nvidia-smi shows CUDA 12.2; only PTX newer than the
     driver is not compiled there. If only CuPy's package is for a newer driver, the package is what is wrong:
     cupy-wrong-cuda-package reports it. A build that works, as with the package cuda-compat, passes. A toolkit whose
-    nvcc is newer than the driver is advice, for libraries bring their own CUDA runtime.
+    nvcc is newer than the driver is only advice, because libraries bring their own CUDA runtime.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     skip_unless(driver.installed is not False, "no driver is installed")

@@ -13,7 +13,7 @@ def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System =
 
     Why: a wheel that was built on a newer distribution fails with "version `GLIBC_2.32' not found" or "GLIBCXX_3.4.32
     not found", whichever PyTorch is installed.
-    Exception: only what a report says is found here.
+    Exception: only messages in a report are found here.
     Reference: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/
     """
     found = of_kind(symptoms, "extension-glibc-too-old")[:1]

@@ -6,7 +6,7 @@ from gpudoctor.model import Device, Devices, Driver, Finding, Fix, Place, Severi
 from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-NO_SWITCH = "The fabric manager does not run, for it finds no NVSwitch"
+NO_SWITCH = "The fabric manager does not run because it finds no NVSwitch"
 # Source: https://github.com/NVIDIA/nccl/issues/976.
 NO_NVLS = "NCCL is refused NVLink SHARP: the fabric manager does not run, or was restarted while programs held the GPUs"
 RESET = (
@@ -20,12 +20,12 @@ WAITING = ("in-progress", "not-started")
 def fabric_manager_not_running(
     place: Place, driver: Driver = Driver(), devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """The fabric manager of this NVSwitch machine does not run, or is of another version than the driver.
+    """The fabric manager of this NVSwitch machine does not run, or its version differs from the driver's.
 
     Why: on machines with NVSwitches (HGX, DGX) CUDA waits for the GPUs to join the NVLink fabric: until then it fails
     with error 802, "system not yet initialized". The fabric manager must be of exactly the driver's version.
-    Exception: machines without NVSwitches need none. Inside a container its process is not visible, so that only
-    CUDA's error and the fabric's state count there. If CUDA works, a fabric that is not complete is a warning.
+    Exception: machines without NVSwitches need none. Inside a container its process is not visible, so that only CUDA's
+    error and the fabric's state count there. If CUDA works, a fabric that is not complete is a warning.
     Reference: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
     """
     gpus = devices or ()

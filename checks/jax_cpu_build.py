@@ -12,7 +12,7 @@ def jax_cpu_build(cpu_use: CpuUse) -> Iterator[Finding]:
 
     Why: pip install jax gives a JAX for the CPU. What runs it on NVIDIA GPUs is a plugin that jax[cuda12] and
     jax[cuda13] bring; there are such wheels for Linux only, WSL included.
-    Exception: with the plugin installed the cause is another one. GPUs of AMD and Apple have plugins of their own.
+    Exception: with the plugin installed the cause is another one. AMD GPUs and Apple GPUs have their own plugins.
     Reference: https://docs.jax.dev/en/latest/installation.html
     """
     skip_unless(cpu_use.cause == "jax-cpu-build", "JAX does not compute on the CPU")

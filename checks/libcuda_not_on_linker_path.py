@@ -23,10 +23,10 @@ def libcuda_not_on_linker_path(
 ) -> Iterator[Finding]:
     """The driver's library libcuda is installed where the loader or the linker does not look.
 
-    Why: PyTorch and CuPy load libcuda.so.1 by its name; if the loader does not find it they report no driver.
-    Triton and builds of extensions link with libcuda.so and end with "cannot find -lcuda".
-    Exception: stubs of a toolkit and forward compatibility packages are no libcuda of a driver, for a linker they do.
-    If the loader finds none and no driver answers, that is driver-missing.
+    Why: PyTorch and CuPy load libcuda.so.1 by its name; if the loader does not find it they report no driver. Triton
+    and builds of extensions link with libcuda.so and end with "cannot find -lcuda".
+    Exception: stubs of a toolkit and forward compatibility packages do not count as the driver's libcuda, but are
+    enough for a linker. If the loader finds none and no driver answers, that is driver-missing.
     Reference: https://man7.org/linux/man-pages/man8/ld.so.8.html
     """
     linker = answers(symptoms, "libcuda-not-on-linker-path")[:1]

@@ -16,7 +16,7 @@ def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) 
     """A program with InfiniBand may lock too little memory for it.
 
     Why: RDMA registers buffers, which locks them in memory. Beyond the limit, NCCL ends with "Call to ibv_reg_mr failed
-    with error Cannot allocate memory". Docker hands on the limit of its own service, often 64 KiB or 8 MiB.
+    with error Cannot allocate memory". Docker passes on the limit of its own service, often 64 KiB or 8 MiB.
     Exception: CUDA's own pinned memory does not count against the limit, so without InfiniBand devices none is needed.
     If no program reports a failure, this is advice. Containers seen from outside have container-setup-memlock-too-low.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html

@@ -73,7 +73,7 @@ def _unusable(
     for number, device in enumerate(devices):
         count = len(device.mig_uuids or ())
         if only_one is not None and count > 1:
-            summary = f"A program sees one of the {count} MIG instances, for a process may use one only"
+            summary = f"A program sees one of the {count} MIG instances: a process can use only one"
             yield Finding.error("MIG", summary, (only_one.fact, f"devices[{number}].mig_uuids"), _one_instance(devices))
     for said in of_kind(symptoms, "mig-uuid-as-number"):
         summary = f"A program takes {said.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, for a number"

@@ -13,12 +13,11 @@ NEEDED = ("torch", "cupy", "numpy")
     family="python", explains=("torch-import-failed", "torch-cuda-unavailable", "torch-wrong-results", "cupy-unusable")
 )
 def module_shadowed(python: Python) -> Iterator[Finding]:
-    """A file or folder of the working directory is imported in place of an installed module.
+    """A file or folder in the working directory is imported instead of an installed module.
 
-    Why: Python looks into the program's folder first, so a file torch.py there hides PyTorch: "module
-    'torch' has no attribute 'cuda'", or "partially initialized module".
-    Exception: pynvml-deprecated reports a pynvml.py. If PyTorch and CuPy can do without the module, this is a
-    warning.
+    Why: Python looks into the program's folder first, so a file torch.py there hides PyTorch: "module 'torch' has no
+    attribute 'cuda'", or "partially initialized module".
+    Exception: pynvml-deprecated reports a pynvml.py. If PyTorch and CuPy can do without the module, this is a warning.
     Reference: https://docs.python.org/3/tutorial/modules.html#the-module-search-path
     """
     for number, path in enumerate(known(python.shadowed_modules, "python.shadowed_modules")):
@@ -26,7 +25,7 @@ def module_shadowed(python: Python) -> Iterator[Finding]:
         if module == "pynvml":
             continue
         severity = Severity.ERROR if module in NEEDED else Severity.WARNING
-        summary = f"{path} is imported in place of the installed module {module}"
+        summary = f"{path} is imported instead of the installed module {module}"
         facts = (f"python.shadowed_modules[{number}]",)
         renamed = re.sub(r"(\.py)?$", r"_renamed\1", source, count=1)
         rename = Fix("rename-shadowing-file", source=source, renamed=renamed, module=module)

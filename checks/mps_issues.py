@@ -46,7 +46,7 @@ def mps_issues(
         return
     built = torch_runtime.mps_built
     summary = (
-        "PyTorch is built without MPS on a Mac of Apple silicon"
+        "PyTorch is built without MPS on a Mac with Apple silicon"
         if built is False
         else "PyTorch is built with MPS, but macOS does not offer the device"
     )

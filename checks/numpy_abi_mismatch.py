@@ -16,7 +16,7 @@ def numpy_abi_mismatch(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Itera
 
     Why: what was compiled with NumPy 1 cannot run with NumPy 2: PyTorch before 2.3 then says "Numpy is not available",
     other modules stop with "numpy.dtype size changed" or "_ARRAY_API not found".
-    Exception: of CuPy cupy-numpy-incompatible tells.
+    Exception: for CuPy, cupy-numpy-incompatible reports it.
     Reference: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     """
     said = first(*(of_kind(symptoms, kind) for kind in KINDS))

@@ -75,7 +75,7 @@ def _reported(symptoms: Symptoms, driver_state: DriverState) -> Iterator[Finding
             if symptom.kind not in NO_DRIVER:
                 yield replace(found, summary=f"{found.summary}{host}")
             elif not (driver_works and symptom.kind == NO_LIBCUDA):
-                where = "where the driver is not" if driver_works else "where no driver is loaded"
+                where = "elsewhere, without the driver" if driver_works else "on a machine without a loaded driver"
                 yield replace(
                     found,
                     summary=f"{found.summary}{host}: the engine runs {where}",

@@ -40,7 +40,7 @@ def open_kernel_module_unsupported_gpu(
     Exception: a GPU that NVML lists works and passes, whatever its age.
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/kernel_open.html
     """
-    skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
+    skip_unless(not place.in_wsl, "WSL has no NVIDIA kernel module")
     gpus = system.nvidia_gpus
     left_out = [gpu for gpu in gpus or () if _is_too_old(gpu) and not _is_listed(gpu, devices)]
     refused = first(of_kind(symptoms, "nvrm-open-module-unsupported"))

@@ -13,7 +13,7 @@ def power_limit_lowered(devices: tuple[Device, ...]) -> Iterator[Finding]:
     """The power limit of a device is set below its default.
 
     Why: under full load the clocks are lowered until the device stays below the limit.
-    Exception: a lower limit may be wanted, for the last watts give little speed: this is advice only.
+    Exception: a lower limit may be intended, because the last watts add little speed. This is advice only.
     Reference: https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
     answering = reachable(devices)

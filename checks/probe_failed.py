@@ -16,8 +16,8 @@ def probe_failed(reports: tuple[ProbeReport, ...], driver: Driver = Driver()) ->
 
     Why: a library or driver that crashes or hangs when gpudoctor asks it does the same in your programs: then this is
     an error. Any other failure leaves the other checks with their answers.
-    Exception: what is not there is no failure, and a probe that was left out on purpose (--fast) is none either. An
-    error that NVML answers with is a fact about the driver, for the checks of the driver.
+    Exception: what is not there is not a failure, and neither is a probe that was left out on purpose (--fast). An
+    error from NVML is a fact about the driver and belongs to the driver checks.
     Reference: https://docs.nvidia.com/deploy/xid-errors/index.html
     """
     skip_unless(any(report.probe for report in reports), "no probe was run")

@@ -28,7 +28,7 @@ def proprietary_kernel_module_unsupported_gpu(
     Exception: a machine whose GPUs NVML lists passes.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
-    skip_unless(not place.in_wsl, "WSL has no kernel module of NVIDIA")
+    skip_unless(not place.in_wsl, "WSL has no NVIDIA kernel module")
     refused = first(of_kind(symptoms, "nvrm-open-module-required"))
     none_found = of_kind(symptoms, "nvidia-smi-no-devices")
     if driver_state.works or (devices and refused is None and not none_found):

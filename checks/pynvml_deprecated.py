@@ -17,7 +17,7 @@ def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> I
     """The package pynvml is installed where nvidia-ml-py belongs, or a file pynvml.py hides it.
 
     Why: both install the module pynvml. The old package's own copy is out of date, and which of two is imported depends
-    on the order of installation; the newer ones only hand on to nvidia-ml-py and make PyTorch warn at every start.
+    on the order of installation; the newer ones only forward to nvidia-ml-py and make PyTorch warn at every start.
     Exception: nvidia-ml-py alone passes; the module that it installs is called pynvml too.
     Reference: https://github.com/gpuopenanalytics/pynvml
     """
@@ -40,7 +40,7 @@ def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> I
         known(python.packages, "python.packages")
     if hiding is not None:
         number, path = hiding
-        summary = f"{path} is imported in place of the module pynvml of nvidia-ml-py"
+        summary = f"{path} is imported instead of the module pynvml of nvidia-ml-py"
         yield Finding.warning("pynvml", summary, (f"python.shadowed_modules[{number}]",), Fix("rename-file", path=path))
 
 
@@ -53,8 +53,8 @@ def _hiding(python: Python) -> tuple[int, str] | None:
 
 def _text(version: PackageVersion) -> str:
     if version.release >= FIRST_REDIRECT:
-        return f"The deprecated package pynvml {version} is installed, which only hands on to nvidia-ml-py"
-    return f"The deprecated package pynvml {version} is installed, whose module hides that of nvidia-ml-py"
+        return f"The deprecated package pynvml {version} is installed, which only forwards to nvidia-ml-py"
+    return f"The deprecated package pynvml {version} is installed, whose module hides the one of nvidia-ml-py"
 
 
 def _finding(summary: str, subject: str, fact: str) -> Finding:

@@ -22,7 +22,7 @@ def python_version_no_wheel(
     """PyTorch has no wheel for this Python version or platform.
 
     Why: pip ends with "No matching distribution found for torch". A new Python gets wheels months after its release, an
-    old one loses them, and there are none for musl (Alpine), 32-bit or other processors.
+    old one loses them, and musl (Alpine), 32-bit and other processors have no wheels.
     Exception: an environment in which PyTorch is installed passes, unless an installer found no other version of it.
     wheel-index-wrong reports a version that the index given lacks for every Python.
     Reference: https://pytorch.org/get-started/locally/

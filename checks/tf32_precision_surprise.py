@@ -17,10 +17,10 @@ USERS = {
 def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRuntime()) -> Iterator[Finding]:
     """Float32 products run in TF32 without the program having asked for it.
 
-    Why: results differ from those of a CPU or an older GPU in the fourth digit, for TF32 rounds the factors to 10 bits.
-    PyTorch 1.7 to 1.11 allow it by default from compute capability 8.0 on; later an environment variable can.
+    Why: results differ from those of a CPU or an older GPU in the fourth digit, because TF32 rounds the factors to 10
+    bits. PyTorch 1.7 to 1.11 allow it by default from compute capability 8.0 on; later an environment variable can.
     Exception: a variable that someone set is advice. Convolutions use TF32 by default in every release; that is
-    reported only where a report speaks of results that differ and of TF32, or of what it is compared with.
+    reported only if a report mentions results that differ and TF32, or of what it is compared with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
     skip_unless(torch_runtime.available is not False, "PyTorch can use no GPU here")

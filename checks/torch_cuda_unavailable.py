@@ -11,7 +11,7 @@ from gpudoctor.symptoms import Symptoms, with_code
 def torch_cuda_unavailable(
     pytorch: Pytorch, gpu: Gpu, cuda_intent: CudaIntent, origin: Origin, place: Place, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """PyTorch is built for CUDA and a GPU is there, but torch.cuda.is_available() is false.
+    """PyTorch is built for CUDA and the machine has a GPU, but torch.cuda.is_available() is false.
 
     Why: programs fall back to the CPU, silently, or end at their first CUDA call. This is the symptom; if gpudoctor
     knows the cause, that finding comes first and this one follows from it.
@@ -30,7 +30,7 @@ def torch_cuda_unavailable(
     skip_unless(not place.is_mac, "macOS has no CUDA")
     if not (origin.is_report and (wanted or error)):
         known(gpu.present, "devices")
-    skip_unless(gpu.present != "", "no NVIDIA GPU is there")
+    skip_unless(gpu.present != "", "there is no NVIDIA GPU")
     said = error or "torch.cuda.is_available() is False and names no error"
     no_device = bool(with_code(symptoms, "cuda-100"))
     yield Finding.error(

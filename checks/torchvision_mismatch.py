@@ -58,7 +58,7 @@ def _mismatches(python: Python, pytorch: Pytorch, system: System) -> tuple[_Mism
     skip_unless(found, "neither torchvision nor torchaudio is installed")
     version = known(pytorch.version, "torch.version")
     if not _is_release(version):
-        raise Skip(f"{version} is no release of PyTorch")
+        raise Skip(f"{version} is not a PyTorch release")
     return tuple(
         mismatch
         for name, (fact, companion) in found.items()

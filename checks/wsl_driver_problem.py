@@ -9,7 +9,7 @@ from gpudoctor.symptoms import Symptoms, of_kind
 
 WSL_LIBRARIES = "/usr/lib/wsl/"
 UPDATE = Fix("update-wsl", first="Update Windows, its NVIDIA driver and WSL")
-UPDATE_DRIVER = Fix("update-wsl", first="Update the NVIDIA driver of Windows, and WSL")
+UPDATE_DRIVER = Fix("update-wsl", first="Update the NVIDIA driver on Windows, and WSL")
 REMOVE = Fix("remove-driver-in-wsl")
 
 
@@ -29,11 +29,11 @@ class _Problem(NamedTuple):
 def wsl_driver_problem(
     origin: Origin, place: Place, wsl: Wsl, consumers: Consumers, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """The NVIDIA driver of Windows does not reach into WSL.
+    """WSL cannot use the NVIDIA driver of Windows.
 
     Why: WSL 2 uses the driver of Windows through /dev/dxg and the libcuda that Windows puts into /usr/lib/wsl/lib. A
     Linux driver installed inside hides that library; WSL 1, an old kernel and an old Windows driver have no such way.
-    Exception: a WSL in which CUDA or NVML works passes, whatever lies around.
+    Exception: a WSL in which CUDA or NVML works passes, whatever else is installed.
     Reference: https://docs.nvidia.com/cuda/wsl-user-guide/
     """
     if not wsl.blocked:
@@ -78,20 +78,20 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
     if not wsl.failure:
         for said in of_kind(symptoms, "wsl-libcuda-no-link"):
             folder = said.names.get("path", f"{WSL_LIBRARIES}lib/")
-            text = f"{folder}libcuda.so.1 is a copy, where the loader wants a symbolic link"
+            text = f"{folder}libcuda.so.1 is a copy, but the loader expects a symbolic link"
             return _Problem(text, (said.fact,), Fix("link-libcuda-of-windows"))
         return None
     for said in of_kind(symptoms, "windows-tcc-mode"):
         mode = said.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
-        text = f"The driver of Windows runs the GPU in {mode} mode, which gives WSL no GPU"
+        text = f"The Windows driver runs the GPU in {mode} mode, so WSL has no GPU"
         return _Problem(text, (said.fact, wsl.failure), Fix("switch-to-wddm"))
     for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed", "wsl-linux-driver-told"):
         package = next(filter(None, map(said.names.get, ("package", "runfile", "command"))), said.text)
-        text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides that of Windows"
+        text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides the Windows driver"
         return _Problem(text, (said.fact, wsl.failure), REMOVE)
     for said in of_kind(symptoms, "nix-named"):
         text = f"A program of Nix runs in WSL: its loader does not look into {WSL_LIBRARIES}lib, where libcuda is"
-        summary = "Let the program find the libcuda of Windows; on NixOS-WSL set wsl.useWindowsDriver = true"
+        summary = "Make the program find the Windows libcuda; on NixOS-WSL set wsl.useWindowsDriver = true"
         fix = Fix("set-variable", name="LD_LIBRARY_PATH", value=f"{WSL_LIBRARIES}lib", summary=summary)
         return _Problem(text, (said.fact, wsl.failure), fix)
     return None
@@ -102,7 +102,7 @@ def _by_driver(wsl: Wsl, driver: Driver) -> _Problem | None:
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
         return _Problem("WSL has no device /dev/dxg: Windows shares no GPU with it", ("driver.device_files",), UPDATE)
     if wsl.driver_inside:
-        text = f"A Linux NVIDIA driver is installed inside WSL and hides that of Windows: {wsl.driver_inside}"
+        text = f"A Linux NVIDIA driver is installed inside WSL and hides the Windows driver: {wsl.driver_inside}"
         return _Problem(text, (wsl.driver_inside_fact,), REMOVE)
     if wsl.blocked:
         return _Problem("NVML says inside WSL: GPU access blocked by the operating system", (wsl.blocked,), REMOVE)
@@ -121,6 +121,6 @@ def _no_libcuda(driver: Driver) -> _Problem:
         text = f"The loader of WSL does not find {files[0]}"
         fix = Fix("add-wsl-folder-to-loader", folder=f"{WSL_LIBRARIES}lib")
         return _Problem(text, ("driver.libcuda_path", "driver.libcuda_files"), fix)
-    text = f"Windows gives WSL no libcuda: {WSL_LIBRARIES}lib holds none"
+    text = f"Windows gives WSL no libcuda: {WSL_LIBRARIES}lib is missing"
     fact = "driver.libcuda_files" if driver.libcuda_files is not None else "driver.libcuda_path"
     return _Problem(text, (fact,), Fix("update-wsl", first="Install the NVIDIA driver in Windows, and update WSL"))

@@ -59,7 +59,7 @@ def check(
     from gpudoctor.engine.plan import configured
 
     if gpu not in (None, *GPU_POLICIES):
-        raise UsageError(f"gpu: {gpu!r} is none of {', '.join(GPU_POLICIES)}")
+        raise UsageError(f"gpu: {gpu!r} is not one of {', '.join(GPU_POLICIES)}")
     plan = configured(names, tuple(ignore), tuple(require), None, images or ImageRequest(), gpu)
     texts = [os.fspath(file) for file in files]
     if texts:

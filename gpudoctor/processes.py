@@ -187,7 +187,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise GpudoctorError("a worker's answer is no JSON object: something else wrote into its channel")
+        raise GpudoctorError("a worker's answer is not a JSON object: something else wrote to its channel")
     return answer
 
 

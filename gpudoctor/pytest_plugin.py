@@ -28,7 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="EXPR",
-        help=f"What the suite needs besides {A_GPU}, such as vram>=24GiB or bf16; repeatable; implies --gpudoctor.",
+        help=f"What the suite needs in addition to {A_GPU}, such as vram>=24GiB or bf16; repeatable."
+        " Implies --gpudoctor.",
     )
 
 

@@ -74,7 +74,7 @@ def test_a_profile_that_fits(folder: Path) -> None:
 def test_what_cannot_be_told_is_no_answer(folder: Path) -> None:
     write_profile(folder / "gpudoctor.env", replace(LEAST, fingerprint=""))
     done = gpudoctor("profile", "verify", "gpudoctor.env", folder=folder)
-    assert (done.returncode, done.stdout) == (3, "cannot be told\n")
+    assert (done.returncode, done.stdout) == (3, "cannot be determined\n")
 
 
 def test_without_a_command_there_is_help(folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_without_a_command_there_is_help(folder: Path) -> None:
         (["show", "damaged.env"], "gpudoctor: damaged.env line 2: 'B' is not of the form NAME=value\n"),
         (
             ["export", "gpudoctor.env", "--format", "yaml"],
-            f"gpudoctor: --format: 'yaml' is none of {', '.join(FORMATS)}\n",
+            f"gpudoctor: --format: 'yaml' is not one of {', '.join(FORMATS)}\n",
         ),
         (
             ["export", "gpudoctor.env", "--format", "env", "--output", "nowhere/x"],

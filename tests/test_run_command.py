@@ -212,7 +212,7 @@ def test_json_has_every_sample(driver_stand_in: Install, tmp_path: Path) -> None
     variables = with_gpu(driver_stand_in, tmp_path, BUSY_GPU.but(event_reasons=0x40, temperature=88))
     options = ["--every", "0.05", "--format", "json", "--output", "run.json"]
     done = run(tmp_path, *options, *python("import time; time.sleep(2.5); print('ran')"), variables=variables)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "Wrote run.json\n")
     report: dict[str, Any] = json.loads((tmp_path / "run.json").read_text())
     assert report["schema"] == "gpudoctor/run/1"
     assert report["reasons"][0]["kind"] == "thermal"

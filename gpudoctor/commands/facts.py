@@ -18,8 +18,8 @@ from gpudoctor.reporters import terminal
     short_help="Write the facts about this machine as JSON.",
     statuses={0: "The snapshot is written.", 2: "The command line or a file is wrong.", 3: "gpudoctor itself failed."},
     examples=(
-        ("Facts to post beside a question", "gpudoctor snapshot --output machine.json"),
-        ("What a pasted report tells", "gpudoctor snapshot --from report.txt"),
+        ("Facts to post with a question", "gpudoctor snapshot --output machine.json"),
+        ("Facts in a pasted report", "gpudoctor snapshot --from report.txt"),
     ),
 )
 @click.option("--from", "files", multiple=True, metavar="FILE", type=click.Path(),
@@ -89,7 +89,7 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
 
 @click.command(
     cls=ManualCommand,
-    short_help="Keep what the probes read, for a report of a bug.",
+    short_help="Save probe output for a bug report.",
     statuses={
         0: "The machine is recorded.",
         2: "The command line is wrong, or the folder cannot be written.",
@@ -103,7 +103,7 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
 @click.argument("folder", type=click.Path(file_okay=False))
 @environment_options
 def record(folder: str, interpreter: str | None, timeout: float) -> None:
-    """Keep what the probes read, masked, in FOLDER: attach it to a report of a bug, and it becomes a test."""
+    """Save probe output, masked, in FOLDER. Attach it to a bug report: it becomes a test."""
     from pathlib import Path
 
     from gpudoctor.snapshots import recording

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.pass_context
 def profile(context: click.Context) -> None:
-    """Read a profile that `gpudoctor tune` wrote, write it for another tool, or see whether it still fits."""
+    """Read a profile that `gpudoctor tune` wrote, write it for another tool, or check whether it still fits."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -79,7 +79,7 @@ def profile_export(file: str, format_name: str, output: str | None) -> None:
     from gpudoctor.profiles.export import FORMATS, export
 
     if format_name not in FORMATS:
-        raise UsageError(f"--format: {format_name!r} is none of {', '.join(FORMATS)}")
+        raise UsageError(f"--format: {format_name!r} is not one of {', '.join(FORMATS)}")
     write(export(_profile(file), format_name), output)
 
 
@@ -91,7 +91,7 @@ def profile_export(file: str, format_name: str, output: str | None) -> None:
         0: "It fits this machine.",
         1: "It is stale.",
         2: "The command line is wrong, or the file cannot be read.",
-        3: "That cannot be told.",
+        3: "That cannot be determined.",
     },
     examples=(
         ("Tune again where the profile is stale", "gpudoctor profile verify gpudoctor.env || gpudoctor tune"),

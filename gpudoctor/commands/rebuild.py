@@ -31,29 +31,29 @@ ENGINE_SECONDS = 60.0
 
 @click.command(
     cls=ManualCommand,
-    short_help="Rebuild a stale image, and prove that it is fresh.",
+    short_help="Rebuild a stale image and verify that it is up to date.",
     statuses={
-        0: "Fresh, as proved.",
+        0: "Up to date, as verified.",
         1: "Still stale, or the build failed.",
         2: "The command line is wrong, or there is nothing to rebuild.",
         3: "There is no engine, or it refuses.",
     },
     examples=(
         ("See what would be done", "gpudoctor rebuild --dry-run"),
-        ("Rebuild one service, and make its container anew", "gpudoctor rebuild train --recreate"),
+        ("Rebuild one service and recreate its container", "gpudoctor rebuild train --recreate"),
     ),
 )
 @click.argument("services", nargs=-1, metavar="[SERVICE]...")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and change nothing.")
-@click.option("--recreate", is_flag=True, help="Make the container anew from the rebuilt image, with its settings.")
+@click.option("--recreate", is_flag=True, help="Recreate the container from the rebuilt image, with its settings.")
 @click.option("--timeout", type=click.FloatRange(min=1), default=7200.0, show_default=True,
               help="Seconds for each build.")  # fmt: skip
 @debug_option
 @image_options
 def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: float, images: ImageRequest) -> NoReturn:
-    """Rebuild the stale stage of a stale image, and prove by comparing that its files are those of the project.
+    """Rebuild the stale stage of a stale image, and verify that its files are those of the project.
 
-    Until the new image is proved its name stays with the old one; a build that fails changes nothing.
+    The tag moves to the new image only after it has been verified; a build that fails changes nothing.
     """
     directory = setting(None, timeout, fast=True).directory
     request = {item.name: getattr(images, item.name) for item in fields(ImageRequest)}
@@ -159,9 +159,9 @@ def _judge(image: ProjectImage) -> Verdict:
 
 def _advise(work: RebuildPlan, *, recreate: bool) -> None:
     if work.verdict.needs_container and not recreate:
-        _note(f"{work.name}: its container still has the old image: --recreate makes it anew")
+        _note(f"{work.name}: its container still uses the old image: --recreate recreates it")
     if work.verdict.is_hidden_by_mounts:
-        _note(f"{work.name}: a mount lies over the files; neither a rebuild nor a new container takes it away")
+        _note(f"{work.name}: a mount covers the files; neither a rebuild nor a new container removes it")
 
 
 def _tell(text: str) -> None:

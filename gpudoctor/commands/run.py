@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         127: "The program cannot be started.",
     },
     examples=(
-        ("With ./gpudoctor.env, where there is one", "gpudoctor run -- python train.py --epochs 3"),
+        ("With ./gpudoctor.env, if it exists", "gpudoctor run -- python train.py --epochs 3"),
         ("A short program", "gpudoctor run --every 0.1 -- python infer.py"),
         ("Every sample, for a program", "gpudoctor run --format json --output run.json -- python train.py"),
     ),

@@ -18,7 +18,7 @@ from gpudoctor.model.profile import MIG
 
 FITS = "fits"
 STALE = "stale"
-UNDECIDED = "cannot be told"
+UNDECIDED = "cannot be determined"
 
 NONE = "none"
 """What a machine has that has no such thing; unknown is None."""

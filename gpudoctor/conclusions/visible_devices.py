@@ -111,7 +111,7 @@ def _why_no_number(entry: str, devices: tuple[Device, ...] | None) -> str:
 def _why_no_uuid(entry: str, devices: tuple[Device, ...] | None) -> str:
     """Return why the entry names no device; a beginning of a UUID is enough for CUDA."""
     if not entry.startswith(("GPU-", "MIG-")):
-        return "is no UUID"
+        return "is not a UUID"
     if not devices:
         return ""
     # The older form of a MIG device is "MIG-GPU-<uuid of the GPU>/<instance>/<instance>".

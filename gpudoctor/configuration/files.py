@@ -156,7 +156,7 @@ def _table(content: Mapping[str, Any], name: str, *steps: str) -> Mapping[str, A
             return None
         content = content[step]
         if not isinstance(content, dict):
-            raise UsageError(f"{name}: {step} is no table")
+            raise UsageError(f"{name}: {step} is not a table")
     return content
 
 

@@ -83,7 +83,7 @@ def _one_of(key: str, choices: Sequence[str]) -> Callable[[Source], str]:
         if value not in choices:
             known, hint = ", ".join(choices), _hint(str(value), choices)
             near = "" if known in hint else f": {hint}"
-            raise source.error(key, f"{value!r} is none of {known}{near}")
+            raise source.error(key, f"{value!r} is not one of {known}{near}")
         return str(value)
 
     return read
@@ -127,7 +127,7 @@ def _one_severity(name: str, text: Any, source: Source) -> Severity:
     if text in ("off", "none", "ignore", False):
         raise source.error("severity", f"{name}: to leave a check out, name it in ignore, with a reason", name)
     if text not in levels:
-        raise source.error("severity", f"{name}: {text!r} is none of {', '.join(levels)}", name)
+        raise source.error("severity", f"{name}: {text!r} is not one of {', '.join(levels)}", name)
     return Severity[str(text).upper()]
 
 

@@ -35,7 +35,7 @@ def parse_requirement(text: str, where: str = "--require") -> MachineRequirement
     """
     match = re.fullmatch(r"\s*([^\s<>=!~]+)\s*([<>=!~]*)\s*(.*?)\s*", text, re.DOTALL)
     if match is None or len(text) > _LONGEST:
-        raise UsageError(f"{where}: {text[:_LONGEST]!r} is no requirement: write a name, or NAME OP VALUE: gpu>=1")
+        raise UsageError(f"{where}: {text[:_LONGEST]!r} is not a requirement: write a name, or NAME OP VALUE: gpu>=1")
     name, sign, value = _known_name(match[1], where), match[2], re.sub(r"\s+", "", match[3])
     shown = f"{name}{sign}{value}"
     problem = _problem(NAMES[name], name, sign, value)

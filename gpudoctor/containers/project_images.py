@@ -20,7 +20,7 @@ from gpudoctor.containers.packages.shadowing import copied_packages, shadowing
 from gpudoctor.containers.running import look_at_container
 from gpudoctor.model.images import CopiedFiles, ProjectImage, RunningContainer
 
-UNTOLD = "its history is empty, as that of an imported image is: what else it was built from is not told"
+UNTOLD = "its history is empty, as for an imported image, so its sources are unknown"
 
 
 def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None = None, **about: Any) -> ProjectImage:

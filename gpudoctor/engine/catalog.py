@@ -63,7 +63,7 @@ def _broken(plugin: Plugin, why: str) -> Check:
         yield from ()
 
     reason = f"the plugin {plugin.name} ({plugin.place}) cannot be loaded: {why}"
-    function.__doc__ = f"{reason[0].upper()}{reason[1:]}\n\nWhy: its checks are not run until it is mended or removed."
+    function.__doc__ = f"{reason[0].upper()}{reason[1:]}\n\nWhy: its checks are not run until it is fixed or removed."
     words = "".join(letter if letter.isalnum() else " " for letter in plugin.name.lower()).split()
     return Check(
         id="-".join(("plugin", *words)),

@@ -235,7 +235,7 @@ class Wsl:
     """How the NVIDIA driver of Windows reaches into WSL. A text or path is empty if there is nothing to say."""
 
     version: Annotated[int | None, Fact("1 or 2 inside WSL, 0 outside")] = None
-    works: Annotated[bool, Fact("CUDA or NVML works in it, whatever lies around")] = False
+    works: Annotated[bool, Fact("CUDA or NVML works in it, whatever else is installed")] = False
     failure: Annotated[str, Fact("path of the fact in which something misses the GPU or its driver")] = ""
     blocked: Annotated[str, Fact("path of the fact in which NVML says that GPU access is blocked")] = ""
     old_kernel: Annotated[str, Fact("release of a WSL 2 kernel that is older than GPU support")] = ""
@@ -255,7 +255,7 @@ class Shortage:
     cause: Annotated[
         str,
         Fact(
-            '"others" (another process holds the memory), "fragmented", "too-large", "unknown" (one of these), "host", '
+            '"others" (another process uses the memory), "fragmented", "too-large", "unknown" (one of these), "host", '
             '"killed"; empty if no job lacked memory'
         ),
     ] = ""

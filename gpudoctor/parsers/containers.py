@@ -25,7 +25,7 @@ def names_nvidia_runtime(daemon_json: str) -> bool:
     except RecursionError:
         raise ValueError("daemon.json is nested too deeply") from None
     if not isinstance(content, dict):
-        raise ValueError(f"daemon.json holds no object: {daemon_json[:200]!r}")
+        raise ValueError(f"daemon.json does not contain an object: {daemon_json[:200]!r}")
     runtimes = content.get("runtimes")
     return content.get("default-runtime") == "nvidia" or (isinstance(runtimes, dict) and "nvidia" in runtimes)
 

@@ -156,7 +156,7 @@ def profile_from(variables: Mapping[str, str]) -> Profile:
 def _check_schema(variables: Mapping[str, str]) -> None:
     schema = variables.get(SCHEMA_VARIABLE)
     if schema is None:
-        raise BadVariable(SCHEMA_VARIABLE, f"{SCHEMA_VARIABLE} is missing: this is no profile of gpudoctor")
+        raise BadVariable(SCHEMA_VARIABLE, f"{SCHEMA_VARIABLE} is missing: this is not a gpudoctor profile")
     if schema != SCHEMA:
         raise BadVariable(SCHEMA_VARIABLE, f"its schema is {schema[:80]!r}, this gpudoctor reads {SCHEMA}")
 

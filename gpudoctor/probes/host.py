@@ -132,5 +132,5 @@ def executable(interpreter: str) -> str:
 
     found = shutil.which(interpreter)
     if found is None:
-        raise UsageError(f"--python: {interpreter} is no program that can be run")
+        raise UsageError(f"--python: {interpreter} is not a program that can be run")
     return os.path.abspath(found)

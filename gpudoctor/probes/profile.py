@@ -38,7 +38,7 @@ def _found(lines: Sequence[str]) -> FoundProfile:
     for line in lines:
         name, _, value = line.partition("=")
         if name in variables:
-            return FoundProfile(problem=f"{name} stands in it twice")
+            return FoundProfile(problem=f"{name} is in it twice")
         variables[name] = value
     try:
         profile = profile_from(variables)

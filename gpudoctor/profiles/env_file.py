@@ -72,7 +72,7 @@ def read_profile(path: Path) -> Profile:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if len(content) > LARGEST_BYTES:
-        raise UsageError(f"{path}: larger than {LARGEST_BYTES // 1024} KiB: this is no profile of gpudoctor")
+        raise UsageError(f"{path}: larger than {LARGEST_BYTES // 1024} KiB: this is not a gpudoctor profile")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -95,7 +95,7 @@ def parse(text: str, where: str) -> Profile:
             continue
         name, value = assignment
         if name in variables:
-            raise UsageError(f"{where} line {number}: {name} stands in line {numbers[name]} already")
+            raise UsageError(f"{where} line {number}: {name} is already in line {numbers[name]} already")
         variables[name], numbers[name] = value, number
     try:
         return profile_from(variables)

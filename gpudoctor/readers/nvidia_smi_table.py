@@ -158,7 +158,7 @@ def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
 
 
 def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
-    """Return the processes by device; {} where the table says that there is none, None where there is no table."""
+    """Return the processes by device; {} where the table says that there is none, None where there is not a table."""
     _, found, listed = part.partition("Processes:")
     by_device: dict[int, tuple[DeviceProcess, ...]] = {}
     for match in _PROCESS.finditer(listed[:50_000]):

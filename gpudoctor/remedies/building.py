@@ -109,14 +109,14 @@ def use_toolkit(
             "set-variable",
             name="CUDA_HOME",
             value=nearest.path,
-            summary=f"Compile with the toolkit of CUDA {nearest.version}, which is installed too",
+            summary=f"Compile with the CUDA {nearest.version} toolkit, which is also installed",
         )
     of = f"CUDA {cuda}" if cuda else "the CUDA version that torch.version.cuda names"
     environment = environment_of(python, system)
     if environment.conda_prefix:
         return Fix("install-conda-toolkit-of-version" if cuda else "install-conda-toolkit", which=of, cuda=cuda)
     return Remedy(
-        summary=f"Install the toolkit of {of} beside what is there and set CUDA_HOME to it",
+        summary=f"Also install the toolkit of {of} and set CUDA_HOME to it",
         commands=tuple(_install(cuda, environment.windows, python, system)),
         needs=("root",),
         reference=ARCHIVE,

@@ -138,7 +138,7 @@ def install_cuda_library(
         install = install_packages(
             python=python,
             requirements=(wheel,),
-            summary=f"Install {wheel}, which holds {name}, and put {place} where the package does not find it itself",
+            summary=f"Install {wheel}, which contains {name}, and put {place} if the package does not find it",
         )
         remedies.append(install)
     toolkit = f"CUDA toolkit {major}" if major else "CUDA toolkit"
@@ -148,7 +148,7 @@ def install_cuda_library(
         f"ls /usr/local/cuda/lib64 | grep {quote(name.partition('.so')[0])}",
     )
     of_toolkit = Remedy(
-        summary=f"Or install the {toolkit} that holds {name}, and put {place}",
+        summary=f"Or install the {toolkit} that contains {name}, and put {place}",
         commands=() if windows else commands,
         reference="https://developer.nvidia.com/cuda-toolkit-archive",
     )

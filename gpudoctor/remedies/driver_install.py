@@ -111,7 +111,7 @@ def _with_packages(
     if lasts:
         summary += f"; {min(lasts)} is the last branch that supports this GPU"
     if system.wsl:
-        summary += ", on Windows and not inside WSL, which uses the driver of Windows; then run wsl --shutdown"
+        summary += ", on Windows and not inside WSL, which uses the Windows driver; then run wsl --shutdown"
         return Remedy(summary=summary, needs=("restart",), reference=WSL)
     if system.container:
         return Remedy(
@@ -163,11 +163,11 @@ def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: 
 
 @fix
 def remove_driver_in_wsl(*, system: System | None) -> Remedy:
-    """Return how to remove a Linux driver inside WSL, which hides that of Windows."""
+    """Return how to remove a Linux driver inside WSL, which hides the Windows driver."""
     debian = system is None or system.distribution in (None, "ubuntu", "debian", "kali", "linuxmint")
     remove = (f"sudo apt-get purge {shlex.join(DRIVER_PACKAGES)}", "sudo ldconfig") if debian else ()
     return Remedy(
-        summary="Remove the Linux NVIDIA driver inside WSL and keep that of Windows, whose libraries are in "
+        summary="Remove the Linux NVIDIA driver inside WSL and keep the Windows driver, whose libraries are in "
         "/usr/lib/wsl/lib; of CUDA install the toolkit only (cuda-toolkit, never cuda or cuda-drivers); "
         "then restart WSL in PowerShell",
         commands=(*remove, "wsl.exe --shutdown", "wsl.exe nvidia-smi"),

@@ -64,7 +64,7 @@ def reinstall_extension(
     return (
         Remedy(
             summary=f"Reinstall {name}: without build isolation and cache it takes the wheel for {target}, if there "
-            "is one, else it is rebuilt with nvcc; in place of that the wheel that names this torch, CUDA, Python and "
+            "is one, else it is rebuilt with nvcc; or install the wheel that names this torch, CUDA, Python and "
             "cxx11abi on its page of releases",
             commands=(
                 environment.uninstall([name]),

@@ -99,4 +99,4 @@ def _in_folder(remedy: Remedy, executable: str, folder: str) -> Remedy:
     """Return the remedy with the folder in which a relative interpreter is found."""
     if not any(executable in command for command in remedy.commands):
         return remedy
-    return replace(remedy, summary=f"{remedy.summary}; run this in the folder that holds {folder}")
+    return replace(remedy, summary=f"{remedy.summary}; run this in the folder that contains {folder}")

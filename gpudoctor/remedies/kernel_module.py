@@ -26,12 +26,12 @@ INITIAL_DISK: dict[str | None, str] = {
 def load_driver(*, system: System | None, driver: Driver | None) -> Fix:
     """Return how to load the kernel module of an installed driver.
 
-    In this order: nouveau holds the GPU; no module was built for the running kernel; Secure Boot refuses a module that
+    In this order: nouveau uses the GPU; no module was built for the running kernel; Secure Boot refuses a module that
     DKMS signed with a key that is not enrolled; the module only waits to be loaded.
     """
     system, driver = system or System(), driver or Driver()
     if system.wsl:
-        return Fix("reboot", summary="Restart WSL: its driver is the one of Windows")
+        return Fix("reboot", summary="Restart WSL: it uses the Windows driver")
     if system.container:
         return Fix("load-module-on-host")
     if driver.nouveau_loaded:

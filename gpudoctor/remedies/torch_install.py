@@ -170,7 +170,7 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
         known = any(release.release == torch.version.minor_release for release in torch_releases())
         text += f"; {torch.version} " + ("has no build that fits" if known else "is not in gpudoctor's table")
     if machine.driver_is_unknown():
-        text += f"; it needs driver {minimum_driver(build.cuda)} or newer, which nvidia-smi tells"
+        text += f"; it needs driver {minimum_driver(build.cuda)} or newer, which nvidia-smi shows"
         older = choose_for_older_driver(choice, machine)
         if older is not None:
             pinned = f"torch=={older.version}+{older.variant}"

@@ -39,7 +39,7 @@ def jetson_wheel() -> Remedy:
 
 def _no_platform(system: System | None) -> str:
     if system is not None and system.os == "darwin":
-        return "PyTorch has no CUDA build for macOS, where it uses the GPU through MPS"
+        return "PyTorch has no CUDA build for macOS: it uses the GPU through MPS"
     return "PyTorch has no CUDA wheels for this platform; they exist for Linux (x86_64, aarch64) and Windows (x86_64)"
 
 

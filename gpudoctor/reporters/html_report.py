@@ -124,7 +124,7 @@ def _devices(report: Report) -> Element | None:
     devices = report.snapshot.devices or ()
     columns = [words(header.replace("\n", " ") or "state") for header in HEADERS]
     rows = [(*device_row(device)[:-1], clean(device.error or "") or device_row(device)[-1]) for device in devices]
-    shown = table("As the driver tells of them.", columns, rows)
+    shown = table("As reported by the driver.", columns, rows)
     return None if shown is None else element("section", element("h2", "GPUs"), shown)
 
 

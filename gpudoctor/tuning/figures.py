@@ -60,7 +60,7 @@ def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tup
     if clock and after.clock_mhz and abs(after.clock_mhz / clock - 1) > CLOCK_CHANGE:
         warnings.append(f"the clock changed from {clock} to {after.clock_mhz} MHz")
     if after.foreign_memory_bytes is not None and after.foreign_memory_bytes >= FOREIGN_BYTES_FROM:
-        warnings.append(f"another process holds {after.foreign_memory_bytes / 2**30:.1f} GiB")
+        warnings.append(f"another process uses {after.foreign_memory_bytes / 2**30:.1f} GiB")
     if steps and len(steps) < FEW_STEPS:
         warnings.append(f"few repeats: {len(steps)}")
     if spread is not None and spread > WIDE_NOISE:

@@ -69,7 +69,7 @@ class Compared:
     reference: str
     output_error: Annotated[float | None, Fact("relative error of the outputs of the first step")] = None
     gradient_error: Annotated[float | None, Fact("relative error of the gradients of the first step")] = None
-    strict_output_error: Annotated[float | None, Fact("that of strict fp32, where another precision is judged")] = None
+    strict_output_error: Annotated[float | None, Fact("that of strict fp32, if another precision is judged")] = None
     strict_gradient_error: Annotated[float | None, Fact("that of strict fp32")] = None
     loss_errors: Annotated[tuple[float | None, ...], Fact("relative difference of the loss, step by step")] = ()
     strict_loss_errors: Annotated[tuple[float | None, ...], Fact("those of strict fp32")] = ()

@@ -29,7 +29,7 @@ class DeviceSample:
     clock_mhz: Annotated[int | None, Fact("SM clock")] = None
     power_watts: float | None = None
     temperature_celsius: int | None = None
-    throttle_reasons: Annotated[tuple[str, ...] | None, Fact("what holds the clock down, empty for nothing")] = None
+    throttle_reasons: Annotated[tuple[str, ...] | None, Fact("what lowers the clock, empty for nothing")] = None
     is_used_by_program: Annotated[bool | None, Fact("NVML lists a process of the program on it")] = None
 
 

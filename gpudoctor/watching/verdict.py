@@ -136,7 +136,7 @@ def _first(track: Sequence[tuple[Sample, DeviceSample]], holds: Callable[[Device
 def _unused(watch: Watch) -> Reason:
     known = [sample for each in watch.samples for sample in each.devices if sample.utilization_percent is not None]
     if not known:
-        return Reason(kind="unwatched", sentence="the GPU was not watched: NVML does not tell its utilisation (MIG)")
+        return Reason(kind="unwatched", sentence="the GPU was not watched: NVML does not report its utilisation (MIG)")
     busy = any(sample.utilization_percent for sample in known)
     told = "other programs did" if busy else "its utilisation was 0 % all the time"
     return Reason(

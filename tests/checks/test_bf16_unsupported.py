@@ -35,7 +35,7 @@ def device(capability: ComputeCapability | None) -> tuple[Device, ...]:
         pytest.param(
             None, device(None), Outcome.SKIPPED, "whether the device has bf16 is not known", id="capability unknown"
         ),
-        pytest.param(None, (), Outcome.SKIPPED, "no NVIDIA GPU is there", id="no GPU"),
+        pytest.param(None, (), Outcome.SKIPPED, "there is no NVIDIA GPU", id="no GPU"),
         pytest.param(
             working(T4, available=False), None, Outcome.SKIPPED, "PyTorch can use no GPU here", id="no usable GPU"
         ),
@@ -55,8 +55,7 @@ def test_emulation_is_advice_with_both_capabilities() -> None:
     (finding,) = run_check(CHECK, torch_runtime=working(T4, L4, T4)).findings
     assert finding.severity is Severity.INFO
     assert finding.summary == (
-        "2 x Tesla T4 (compute capability 7.5) computes bf16 by way of float32, native bf16 starts at "
-        "compute capability 8.0"
+        "2 x Tesla T4 (compute capability 7.5) computes bf16 in float32; native bf16 starts at compute capability 8.0"
     )
     assert finding.fixes == (Fix("use-float16"), Fix("use-float32"))
 

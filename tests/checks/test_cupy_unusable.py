@@ -37,7 +37,7 @@ NO_CUPY = CupyRuntime(import_error="ModuleNotFoundError: No module named 'cupy'"
         pytest.param(NO_IMPORT, CUPY, GPU, Outcome.FOUND, "", id="import fails"),
         pytest.param(NO_IMPORT, None, GPU, Outcome.FOUND, "", id="import fails, packages not looked at"),
         pytest.param(runtime(nvrtc="ImportError: libnvrtc"), CUPY, GPU, Outcome.FOUND, "", id="no NVRTC"),
-        pytest.param(NO_IMPORT, CUPY, (), Outcome.SKIPPED, "no NVIDIA GPU is there", id="no GPU"),
+        pytest.param(NO_IMPORT, CUPY, (), Outcome.SKIPPED, "there is no NVIDIA GPU", id="no GPU"),
         pytest.param(NO_IMPORT, CUPY, None, Outcome.FOUND, "", id="import fails, GPU unknown"),
         pytest.param(
             CupyRuntime(import_error="", device_error="cudaErrorNoDevice: no CUDA-capable device is detected"),

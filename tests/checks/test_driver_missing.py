@@ -71,7 +71,7 @@ def test_passes(sections: dict[str, object]) -> None:
             "the driver of a container is its host's",
             id="container",
         ),
-        pytest.param({"driver": NONE, "system": System(wsl=2)}, "the driver of WSL is that of Windows", id="WSL"),
+        pytest.param({"driver": NONE, "system": System(wsl=2)}, "WSL uses the Windows driver", id="WSL"),
         pytest.param({}, "driver.installed is unknown", id="nothing known"),
         pytest.param({"driver": Driver(installed=False)}, "system.pci_gpus is unknown", id="bus unknown"),
     ],

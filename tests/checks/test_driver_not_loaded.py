@@ -41,7 +41,7 @@ def test_loaded_by_hand() -> None:
         pytest.param(
             replace(DRIVER, nouveau_loaded=True),
             replace(UBUNTU, pci_gpus=(replace(NVIDIA, bound_driver="nouveau"),)),
-            "nouveau holds the GPU",
+            "nouveau uses the GPU",
             "sudo update-initramfs -u",
             id="nouveau",
         ),
@@ -55,7 +55,7 @@ def test_loaded_by_hand() -> None:
         pytest.param(
             DRIVER,
             replace(UBUNTU, pci_gpus=(replace(NVIDIA, bound_driver="vfio-pci"),)),
-            "vfio-pci holds the GPU",
+            "vfio-pci reserves the GPU",
             "grep -rs vfio-pci /etc/modprobe.d /etc/default/grub",
             id="passed through",
         ),
@@ -99,9 +99,7 @@ def test_passes(sections: dict[str, object]) -> None:
             "the kernel module is loaded by the container's host",
             id="container",
         ),
-        pytest.param(
-            {"driver": DRIVER, "system": replace(UBUNTU, wsl=2)}, "WSL has no kernel module of NVIDIA", id="WSL"
-        ),
+        pytest.param({"driver": DRIVER, "system": replace(UBUNTU, wsl=2)}, "WSL has no NVIDIA kernel module", id="WSL"),
         pytest.param({"driver": Driver(installed=True)}, "driver.module_loaded is unknown", id="unknown"),
     ],
 )

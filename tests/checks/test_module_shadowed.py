@@ -21,7 +21,7 @@ from gpudoctor.testing import run_check
 def test_severity(path: str, severity: Severity, subject: str) -> None:
     (finding,) = run_check("module-shadowed", python=Python(shadowed_modules=(path,))).findings
     assert (finding.severity, finding.subject) == (severity, subject)
-    assert finding.summary == f"{path} is imported in place of the installed module {subject}"
+    assert finding.summary == f"{path} is imported instead of the installed module {subject}"
 
 
 @pytest.mark.parametrize(

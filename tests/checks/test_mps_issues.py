@@ -94,4 +94,4 @@ def test_skipped(system: System, reason: str) -> None:
 def test_a_container_on_a_mac_reaches_no_gpu() -> None:
     told = (Symptom(kind="apple-mac-named", text="MacBook"), Symptom(kind="asks-for-cuda", text="no NVIDIA driver"))
     (finding,) = run_check("mps-issues", symptoms=told, torch=Torch(installed=True, build="cuda")).findings
-    assert "outside of the container mps works" in finding.remedies[0].summary
+    assert "mps works outside the container" in finding.remedies[0].summary

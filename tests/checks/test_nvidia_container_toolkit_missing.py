@@ -227,7 +227,9 @@ def test_docker_that_was_not_restarted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "where"), [(WORKS, "where the driver is not"), ({}, "where no driver is loaded")], ids=["works", "unknown"]
+    ("host", "where"),
+    [(WORKS, "elsewhere, without the driver"), ({}, "on a machine without a loaded driver")],
+    ids=["works", "unknown"],
 )
 def test_where_the_engine_runs(host: dict[str, object], where: str) -> None:
     (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(NO_LIBRARY), **host).findings

@@ -21,7 +21,7 @@ def installed(**versions: str) -> Python:
 
 @pytest.mark.parametrize(
     ("version", "text"),
-    [("11.5.3", "whose module hides that of nvidia-ml-py"), ("13.0.1", "which only hands on to nvidia-ml-py")],
+    [("11.5.3", "whose module hides the one of nvidia-ml-py"), ("13.0.1", "which only forwards to nvidia-ml-py")],
 )
 def test_the_package_is_installed(version: str, text: str) -> None:
     (finding,) = run_check("pynvml-deprecated", python=installed(pynvml=version, nvidia_ml_py="13.580.82")).findings

@@ -111,7 +111,7 @@ def test_a_lower_severity_of_the_cause_lets_nobody_pass() -> None:
     assert (first.check_id, first.severity) == ("torch-cpu-build", Severity.INFO)
     assert (second.subject, second.severity) == ("torch.cuda", Severity.ERROR)
     text = table.render(found, screen=Screen(width=200))
-    assert "follows from it: requirement-unmet: torch.cuda is required" in text
+    assert "also caused by this: requirement-unmet: torch.cuda is required" in text
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ UNAVAILABLE = TorchRuntime(
         pytest.param(TorchRuntime(available=False), CUDA_BUILD, GPU, Outcome.FOUND, "", id="no error named"),
         pytest.param(working(availability_error=ERROR), None, GPU, Outcome.FOUND, "", id="init() fails after all"),
         pytest.param(working(), None, GPU, Outcome.PASSED, "", id="available"),
-        pytest.param(UNAVAILABLE, None, (), Outcome.SKIPPED, "no NVIDIA GPU is there", id="no GPU"),
+        pytest.param(UNAVAILABLE, None, (), Outcome.SKIPPED, "there is no NVIDIA GPU", id="no GPU"),
         pytest.param(UNAVAILABLE, None, None, Outcome.SKIPPED, "devices is unknown", id="GPU unknown"),
         pytest.param(
             TorchRuntime(available=False),

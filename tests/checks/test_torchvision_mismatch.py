@@ -132,7 +132,7 @@ def test_from_the_import_alone() -> None:
                 "torch": cuda_build("2.6.0a0+ecf3bae40a.nv25.01", 12, 8),
                 "python": installed(torchvision="0.20.0"),
             },
-            "2.6.0a0+ecf3bae40a.nv25.01 is no release of PyTorch",
+            "2.6.0a0+ecf3bae40a.nv25.01 is not a PyTorch release",
             id="a build of NVIDIA's containers",
         ),
     ],

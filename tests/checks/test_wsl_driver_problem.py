@@ -54,7 +54,7 @@ CUDA = Torch(installed=True, build="cuda", cuda_version=CudaVersion(13, 0))
         pytest.param(
             WSL,
             replace(IN_ORDER, nvml_code=9, libcuda_files=("/usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01",)),
-            "hides that of Windows: /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01",
+            "hides the Windows driver: /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01",
             "wsl.exe --shutdown",
             id="Linux driver beside",
         ),

@@ -132,7 +132,7 @@ def test_another_interpreter_needs_no_gpudoctor(tmp_path: Path) -> None:
         ),
         (
             ["check", "--python", "/nowhere/python"],
-            "gpudoctor: --python: /nowhere/python is no program that can be run",
+            "gpudoctor: --python: /nowhere/python is not a program that can be run",
         ),
         (["check", "--colour"], "gpudoctor check: No such option"),
         (["chekc"], "gpudoctor: no such command 'chekc': did you mean check?"),

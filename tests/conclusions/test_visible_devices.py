@@ -43,7 +43,7 @@ def found(**sections: Any) -> VisibleDevices:
         ("0,0", (), "is named twice, which empties the list", ()),
         ("GPU-1A", ("GPU-1A",), "", ()),
         ("GPU-9", (), "names no GPU of this machine", ()),
-        ("GPU-0a,1", ("GPU-0a",), "is no UUID", ()),
+        ("GPU-0a,1", ("GPU-0a",), "is not a UUID", ()),
     ],
 )
 def test_entries(value: str, visible: tuple[str, ...], reason: str, after: tuple[str, ...]) -> None:

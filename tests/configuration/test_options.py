@@ -149,17 +149,17 @@ def test_a_file_of_others_is_passed_over(tmp_path: Path, file: str, text: str) -
         (
             "gpudoctor.toml",
             'fail_on = "eror"',
-            "gpudoctor.toml line 1: fail_on: 'eror' is none of error, warning, never: did you mean error?",
+            "gpudoctor.toml line 1: fail_on: 'eror' is not one of error, warning, never: did you mean error?",
         ),
         (
             "gpudoctor.toml",
             'gpu = "sometimes"',
-            "gpudoctor.toml line 1: gpu: 'sometimes' is none of auto, required, optional",
+            "gpudoctor.toml line 1: gpu: 'sometimes' is not one of auto, required, optional",
         ),
         (
             "gpudoctor.toml",
             '[severity]\ntf32-off = "warn"',
-            "gpudoctor.toml line 2: severity: tf32-off: 'warn' is none of error, warning, info",
+            "gpudoctor.toml line 2: severity: tf32-off: 'warn' is not one of error, warning, info",
         ),
         (
             "gpudoctor.toml",
@@ -191,7 +191,7 @@ def test_a_file_of_others_is_passed_over(tmp_path: Path, file: str, text: str) -
         ("gpudoctor.toml", "plugins = 'x'", "gpudoctor.toml line 1: plugins: there is no folder x"),
         ("gpudoctor.toml", "select = [\n'a' 'b']", "gpudoctor.toml line 2: "),
         ("gpudoctor.toml", "a = 1\na = 2\n", "gpudoctor.toml line 2: Cannot overwrite a value"),
-        ("pyproject.toml", "[tool]\ngpudoctor = 3", "pyproject.toml: gpudoctor is no table"),
+        ("pyproject.toml", "[tool]\ngpudoctor = 3", "pyproject.toml: gpudoctor is not a table"),
         ("setup.cfg", "[gpudoctor]\nfail_on = error\nfail_on = never\n", "setup.cfg line 3: While reading from"),
         ("setup.cfg", "[gpudoctor]\nseverity =\n  tf32-off\n", "setup.cfg: severity: 'tf32-off' is not of the form"),
     ],

@@ -127,8 +127,8 @@ def test_what_is_understood(text: str, requirement: MachineRequirement) -> None:
         ("torch>=2.4.*", "--require: torch>=2.4.*: expected a version"),
         ("torch>=2.4,<3", "--require: torch>=2.4,<3: one comparison each"),
         ("torch.cuda>=12", "--require: torch.cuda>=12: torch.cuda stands alone: it is there or not"),
-        ("", "--require: '' is no requirement: write a name, or NAME OP VALUE: gpu>=1"),
-        (">=1", "--require: '>=1' is no requirement"),
+        ("", "--require: '' is not a requirement: write a name, or NAME OP VALUE: gpu>=1"),
+        (">=1", "--require: '>=1' is not a requirement"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_is_expected(text: str, message: str) -> None:

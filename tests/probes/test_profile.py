@@ -44,7 +44,7 @@ def test_other_variables_in_it_leave_the_worker_never(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "GPUDOCTOR_SCHEMA is missing: this is no profile of gpudoctor"),
+        ("", "GPUDOCTOR_SCHEMA is missing: this is not a gpudoctor profile"),
         (
             TEXT.replace("profile/1", "profile/9"),
             "its schema is 'gpudoctor/profile/9', this gpudoctor reads gpudoctor/profile/1",

@@ -91,8 +91,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
         ("1A=1", "x.env line 1: '1A=1' is not of the form NAME=value"),
         ("A", "x.env line 1: 'A' is not of the form NAME=value"),
         ("=1", "x.env line 1: '=1' is not of the form NAME=value"),
-        ("A=1\n\nA=2", "x.env line 3: A stands in line 1 already"),
-        ("", "x.env: GPUDOCTOR_SCHEMA is missing: this is no profile of gpudoctor"),
+        ("A=1\n\nA=2", "x.env line 3: A is already in line 1 already"),
+        ("", "x.env: GPUDOCTOR_SCHEMA is missing: this is not a gpudoctor profile"),
         (
             "# c\nGPUDOCTOR_SCHEMA=gpudoctor/profile/7",
             "x.env line 2: its schema is 'gpudoctor/profile/7', this gpudoctor reads gpudoctor/profile/1",
@@ -113,7 +113,7 @@ def test_a_line_that_cannot_be_read_is_named(text: str, message: str) -> None:
     ("content", "message"),
     [
         (b"A=1\n\n\xff\xfe", "line 3: not a text in UTF-8"),
-        (b"#" * (LARGEST_BYTES + 1), ": larger than 64 KiB: this is no profile of gpudoctor"),
+        (b"#" * (LARGEST_BYTES + 1), ": larger than 64 KiB: this is not a gpudoctor profile"),
         (b"A=\x00\n", "line 1: the value of A may hold"),
     ],
 )

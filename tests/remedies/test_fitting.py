@@ -160,7 +160,7 @@ def test_the_name_is_read(text: str, name: str | None) -> None:
 def test_a_relative_interpreter_is_run_in_its_folder(executable: str, folder: str) -> None:
     remedy = Remedy(summary="s", commands=(f"{executable} -m pip list",))
     summary = fit(remedy, python=Python(executable=executable)).summary
-    assert summary == (f"s; run this in the folder that holds {folder}" if folder else "s")
+    assert summary == (f"s; run this in the folder that contains {folder}" if folder else "s")
     other = Remedy(summary="s", commands=("nvidia-smi",))
     assert fit(other, python=Python(executable=executable)).summary == "s"
 

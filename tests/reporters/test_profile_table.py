@@ -49,4 +49,4 @@ def test_whether_it_fits() -> None:
         "stale\n  device  NVIDIA_H200\n  torch   2.13.0 → 2.14.1\n  cupy    13.6.0 → not known here\n"
     )
     assert render_fit(parts[:1], color=True).startswith("\x1b[32mfits\x1b[0m\n")
-    assert render_fit(parts[2:], color=False).startswith("cannot be told\n")
+    assert render_fit(parts[2:], color=False).startswith("cannot be determined\n")

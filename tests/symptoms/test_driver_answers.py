@@ -62,5 +62,5 @@ def test_decision(text: str, check: str, severity: Severity, fixes: tuple[Fix, .
 def test_what_is_not_named_is_left_out_of_the_sentence() -> None:
     check = "libcuda-not-on-linker-path"
     named = "libcuda.so cannot found! Possible files are located at ['/lib64/libcuda.so.1']."
-    assert answer_to(named, check).summary.endswith("although /lib64/libcuda.so.1 is there")
+    assert answer_to(named, check).summary.endswith("although /lib64/libcuda.so.1 exists")
     assert "although" not in answer_to("libcuda.so cannot found!", check).summary

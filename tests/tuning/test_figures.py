@@ -132,7 +132,7 @@ GIB = 2**30
             (
                 "throttled: sw thermal slowdown",
                 "the clock changed from 1980 to 1635 MHz",
-                "another process holds 3.2 GiB",
+                "another process uses 3.2 GiB",
                 "wide spread: 28% of the median",
                 "the allocator emptied its cache 3 times: memory is nearly full",
             ),

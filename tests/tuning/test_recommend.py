@@ -177,7 +177,7 @@ def test_what_may_have_spoilt_it_is_told_once() -> None:
     assert advice(result(spoilt)).warnings == (
         "throttled: power cap",
         "the clock changed",
-        "another process holds 3.0 GiB",
+        "another process uses 3.0 GiB",
         "wide spread: 23% of the median",
     )
 

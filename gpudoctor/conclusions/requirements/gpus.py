@@ -217,20 +217,20 @@ def _not_told(gpus: Gpus) -> str:
 
 def _memory(requirement: MachineRequirement, gpu: Gpu) -> _Answer:
     if gpu.memory_bytes is None:
-        return None, "does not tell its memory"
+        return None, "does not show its memory"
     return size_agrees(requirement, gpu.memory_bytes, MEMORY_TOLERANCE), f"has {gpu.memory_bytes / _GIB:.2f} GiB"
 
 
 def _capability(requirement: MachineRequirement, gpu: Gpu) -> _Answer:
     if gpu.capability is None:
-        return None, "does not tell its compute capability"
+        return None, "does not show its compute capability"
     return version_agrees(requirement, str(gpu.capability)), f"has compute capability {gpu.capability}"
 
 
 def _precision(requirement: MachineRequirement, gpu: Gpu) -> _Answer:
     name = requirement.name
     if gpu.capability is None:
-        return None, f"does not tell its compute capability, and with it whether {name} is native"
+        return None, f"does not show its compute capability, and with it whether {name} is native"
     table = features(gpu.capability)
     kind = getattr(table, name, None)
     if name in ("tf32", "fp8") and has_tensor_cores(gpu.device, table) is False:

@@ -64,7 +64,7 @@ def why_unknown(snapshot: Snapshot, section: str, probe: str = "") -> str:
     reports = [report for report in snapshot.reports if report.section == section]
     report = next((report for report in reports if report.probe == probe), None) or snapshot.report(section)
     if report is None or report.state in ("ok", "absent"):
-        return f"{section} does not tell it"
+        return f"{section} does not show it"
     if report.state == "not-run" and snapshot.contradictions is None and section in _IMPORTING:
         return f"{_IMPORTING[section]} was not imported (--fast)"
     detail = report.detail.strip().partition("\n")[0].strip()

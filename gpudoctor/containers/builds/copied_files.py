@@ -30,7 +30,7 @@ _PACKED = re.compile(r"\.(tar\.zst|tzst)$", re.IGNORECASE)
 
 
 class NotRead(Exception):
-    """The archive holds more than is looked into, or is packed in a way that Python cannot read."""
+    """The archive has more files than are compared, or is packed in a way that Python cannot read."""
 
 
 @record
@@ -226,7 +226,7 @@ def _members(archive: tarfile.TarFile, file: ContextFile) -> Iterator[tuple[str,
         name = posixpath.normpath(member.name)
         left -= member.size if member.isfile() else 0
         if number >= MAXIMUM_MEMBERS or left < 0:
-            raise NotRead(f"{file.path} holds more than is looked into")
+            raise NotRead(f"{file.path} has more files than are compared")
         if name.startswith(("/", "../")) or name == "..":
             continue
         if member.issym():

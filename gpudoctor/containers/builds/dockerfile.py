@@ -146,7 +146,7 @@ def _instruction(logical: str, lines: list[str], index: int, after: int) -> tupl
         name, rest = _first_word(rest)
     name = name.upper()
     if not name.isalpha():
-        raise ValueError(f"line {index + 1}: {name[:40]!r} is no instruction")
+        raise ValueError(f"line {index + 1}: {name[:40]!r} is not an instruction")
     flags, rest = _split_flags(rest)
     words = _json_words(_first_word(rest)[1] if name == "HEALTHCHECK" else rest, index) if name in _MAYBE_JSON else None
     heredocs: tuple[Heredoc, ...] = ()
@@ -209,7 +209,7 @@ def _json_words(rest: str, index: int) -> tuple[str, ...] | None:
     except (ValueError, RecursionError):
         return None
     if not all(isinstance(word, str) for word in words):
-        raise ValueError(f"line {index + 1}: a JSON list of an instruction holds strings only")
+        raise ValueError(f"line {index + 1}: the JSON list of an instruction has only strings")
     return tuple(words)
 
 

@@ -102,7 +102,7 @@ def _pattern(line: str, number: int) -> Pattern | None:
     try:
         expression = re.compile(path_expression(cleaned))
     except (re.error, ValueError) as error:
-        raise ValueError(f"line {number}: {text[:80]!r} is no pattern: {error}") from None
+        raise ValueError(f"line {number}: {text[:80]!r} is not a pattern: {error}") from None
     return Pattern(text=line.strip(), path=cleaned, expression=expression, excepts=excepts)
 
 
@@ -113,7 +113,7 @@ def path_expression(pattern: str) -> str:
     (a lookahead is never entered twice): many of them would take exponential time.
 
     Raises:
-        ValueError: it is no pattern, or holds too many `**`.
+        ValueError: it is not a pattern, or holds too many `**`.
     """
     pieces = _pieces(pattern)
     if pieces.count("**") > MAXIMUM_DEEP:
@@ -136,12 +136,12 @@ def name_expression(pattern: str) -> re.Pattern[str]:
     """Return the expression of one name in a source of COPY, where `**` is no more than `*`.
 
     Raises:
-        ValueError: it is no pattern.
+        ValueError: it is not a pattern.
     """
     try:
         return re.compile(path_expression(re.sub(r"\*+", "*", pattern)))
     except re.error as error:
-        raise ValueError(f"{pattern[:80]!r} is no pattern: {error}") from None
+        raise ValueError(f"{pattern[:80]!r} is not a pattern: {error}") from None
 
 
 def _pieces(pattern: str) -> list[str]:

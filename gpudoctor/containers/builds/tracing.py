@@ -89,7 +89,7 @@ class _Tracer:
     def _one(self, copy: Copy, stage: Stage) -> ResolvedCopy:
         if not copy.origin or copy.origin in self._others:  # its name goes before that of a stage
             selection = self._selection(copy)
-            opaque = f"{', '.join(selection.opaque)} is no file of the context" if selection.opaque else ""
+            opaque = f"{', '.join(selection.opaque)} is not a file of the context" if selection.opaque else ""
             return ResolvedCopy(copy=copy, selection=selection, opaque="" if selection.placed else opaque)
         origin = find_stage(self._stages[: stage.index], copy.origin)
         if origin is None:

@@ -50,7 +50,7 @@ class Interpolation:
         """
         plain = text.replace("$$", _DOLLAR)
         if wrong := _NO_VARIABLE.search(plain):
-            raise ValueError(f"{plain[wrong.start() :][:40]!r} is no variable (a plain dollar is written $$)")
+            raise ValueError(f"{plain[wrong.start() :][:40]!r} is not a variable (a plain dollar is written $$)")
         value = expand(plain, self._variables, "", keep_quotes=True).replace(_DOLLAR, "$")
         self._remaining -= len(value) if "$" in text else 0
         if self._remaining < 0:

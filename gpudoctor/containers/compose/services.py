@@ -243,7 +243,7 @@ def _memlock(ulimits: Any) -> dict[str, int]:
 def _integer(value: Any) -> int:
     if re.fullmatch(r"[-+]?[0-9]{1,18}", text_of(value).strip()):
         return int(text_of(value))
-    raise ValueError(f"{text_of(value)[:40]!r} is no whole number")
+    raise ValueError(f"{text_of(value)[:40]!r} is not a whole number")
 
 
 def _boolean(value: Any) -> bool:
@@ -255,6 +255,6 @@ def _boolean(value: Any) -> bool:
 def _size_bytes(value: Any) -> int:
     match = _SIZE.fullmatch(text_of(value).strip())
     if match is None:
-        raise ValueError(f"{text_of(value)[:40]!r} is no size")
+        raise ValueError(f"{text_of(value)[:40]!r} is not a size")
     number, unit = match[1], _UNITS[match[2].lower()]
     return int(float(number) * unit) if "." in number else int(number) * unit

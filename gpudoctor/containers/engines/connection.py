@@ -164,7 +164,7 @@ def _version_told(answer: Response, endpoint: Endpoint) -> str:
             raise ValueError(f"{endpoint.address} wants TLS: {by_variables if is_named else f'{by_context} CONTEXT'}")
         raise ValueError(f"{where} refuses: {answer.status_code} {text}".rstrip())
     if not re.fullmatch(r"\d{1,3}\.\d{1,4}", version):
-        raise ValueError(f"what answers at {where} is no Docker or Podman, or one before Docker 1.13")
+        raise ValueError(f"what answers at {where} is not Docker or Podman, or is older than Docker 1.13")
     if tuple(int(part) for part in version.split(".")) < OLDEST_API:
         raise ValueError(f"the engine at {endpoint.address} is too old: its API is {version}; update Docker")
     return version

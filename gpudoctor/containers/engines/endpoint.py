@@ -97,7 +97,7 @@ def _of_context(name: str, folder: Path, back: str, *, is_seen_by_all: bool) -> 
         raise ValueError(f"there is no docker context {name!r}: {back} (docker context ls shows all)") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ValueError(
-            f"the docker context {name!r} cannot be read ({file}): {back}, or make it anew by docker context create"
+            f"the docker context {name!r} cannot be read ({file}): {back}, or recreate it with docker context create"
         ) from None
     certificates = folder / "contexts" / "tls" / key / "docker"
     is_remote = not str(address).startswith(("unix:", "npipe:"))
@@ -139,5 +139,5 @@ def _read_object(file: Path) -> dict[str, Any]:
     with file.open("rb") as stream:
         found = json.loads(stream.read(LARGEST_FILE_BYTES))
     if not isinstance(found, dict):
-        raise ValueError(f"{file} holds no object")
+        raise ValueError(f"{file} does not contain an object")
     return found

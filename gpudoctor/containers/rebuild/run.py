@@ -164,7 +164,7 @@ def _check_name(api: APIClient, image: str) -> None:
     about = inspect_image(api, image)
     is_id = about is not None and str(about["Id"]).removeprefix("sha256:").startswith(short)
     if is_id or "@" in image:
-        raise UsageError(f"{image} is no name that a rebuilt image can get: name it by --image NAME")
+        raise UsageError(f"{image} cannot be the name of a rebuilt image: name it with --image NAME")
 
 
 def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
@@ -189,7 +189,7 @@ def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
         yield str(work.chosen.builder.recreate(start=_state(api, str(work.subject.container))[1]))
     elif work.recreates:
         yield (
-            f"# by the engine's API: container {work.subject.container} is made anew from {image} with its settings;"
+            f"# by the engine's API: container {work.subject.container} is recreated from {image} with its settings;"
             " the old one is kept until the new one has started"
         )
 

@@ -133,7 +133,7 @@ def split(spec: str) -> tuple[str, str]:
         return place, attribute
     if spec.endswith(".py"):
         raise UsageError(f"{spec} names no workload in the file: write {spec}:ATTRIBUTE")
-    raise UsageError(f"{spec!r} is no workload: write {FORMS}")
+    raise UsageError(f"{spec!r} is not a workload: write {FORMS}")
 
 
 def _is_file(place: str) -> bool:

@@ -106,7 +106,7 @@ def test_a_context_with_too_many_files(root: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_wrong_dockerignore_is_named(root: Path) -> None:
     (root / ".dockerignore").write_text("a\n[b\n")
-    with pytest.raises(ValueError, match=r"\.dockerignore: line 2: '\[b' is no pattern"):
+    with pytest.raises(ValueError, match=r"\.dockerignore: line 2: '\[b' is not a pattern"):
         read_context(root, root / "Dockerfile")
 
 

@@ -88,7 +88,7 @@ def test_onbuild() -> None:
         pytest.param(
             "FROM scratch\n\nCOPY <<EOF /x\nhello\n", "line 3: the here-document EOF is not closed", id="open"
         ),
-        pytest.param("FROM scratch\n\x1b[31m x\n", r"line 2: '\\x1b\[31M' is no instruction", id="escapes"),
+        pytest.param("FROM scratch\n\x1b[31m x\n", r"line 2: '\\x1b\[31M' is not an instruction", id="escapes"),
         pytest.param("x" * (1 << 20) + "\n", "longer than", id="huge"),
         pytest.param("# escape=x\nFROM scratch\n", "escape='x'", id="escape"),
     ],

@@ -69,7 +69,7 @@ def test_the_pattern_that_decides_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\n[b", "line 2: '\\[b' is no pattern"),
+        ("a\n[b", "line 2: '\\[b' is not a pattern"),
         ("!", 'line 1: "!" without'),
         ("**/a/" * 9, "more than 8 times"),
         ("a\n" * 10_001, "more than 10,000"),

@@ -107,7 +107,7 @@ def test_the_stage_that_it_goes_on_from_comes_first(context: BuildContext) -> No
         ),
         pytest.param(
             "FROM scratch\nADD https://example.com/a.bin /\n",
-            "https://example.com/a.bin is no file of the context",
+            "https://example.com/a.bin is not a file of the context",
             id="an address",
         ),
         pytest.param(

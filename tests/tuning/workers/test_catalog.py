@@ -221,9 +221,9 @@ def test_a_plain_word_is_the_name_of_a_built_in_workload(name: str) -> None:
     [
         ("train.py", "train.py names no workload in the file: write train.py:ATTRIBUTE"),
         (r"C:\train.py", r"C:\train.py names no workload in the file: write C:\train.py:ATTRIBUTE"),
-        ("train:", "'train:' is no workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
-        (":Training", "':Training' is no workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
-        ("train:1st", "'train:1st' is no workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
+        ("train:", "'train:' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
+        (":Training", "':Training' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
+        ("train:1st", "'train:1st' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
         (".train:Training", "'.train' is not the name of a module: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
         ("absent.py:Training", "there is no file absent.py"),
         (".:Training", "'.' is not the name of a module: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),

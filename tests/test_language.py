@@ -1,0 +1,108 @@
+"""What users read is plain English: messages, fixes, help, pages of checks, README and docs."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from gpudoctor.commands.cli import cli
+from gpudoctor.engine.catalog import load_checks
+
+ROOT = Path(__file__).parent.parent
+WORST = re.compile(
+    r"\b(beside|besides|anew|withal|mends?|mended)\b"
+    r"|\bis told\b|\bare told\b|\b(is|are) (no|not) told\b|\btells?\b(?! you)|\bto be told\b"
+    r"|\bstands? (in|there|at|for)\b|\bholds\b"
+    r"|\b(is|are) (?-i:none)\b|(?<!there )(?<!which )\bis no [a-z]"
+    r"|\bwhat could not be\b|\bcomes? and go"
+    r"|\bGPUs? of (AMD|NVIDIA|Intel|Apple)\b|\ba report of a bug\b|\bversion of the driver\b"
+    r"|(^|[.;:,] )where (it|the(?! evidence)|this|that|one|a|an|no|nothing|there|they|another) (?!is taken)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Patterns of LANGUAGE: words that no manual uses, "is no" for "is not", "where" for "if", chains with "of"."""
+
+SHOWN_KEYS = {
+    "summary",
+    "says",
+    "why",
+    "confirm",
+    "where",
+    "meaning",
+    "wish",
+    "text",
+    "understood",
+    "missing",
+    "detail",
+}
+
+
+def json_texts(value: object, key: str = "") -> Iterator[str]:
+    """Yield the sentences of a table; patterns, sources and commands are not sentences."""
+    if isinstance(value, str) and key in SHOWN_KEYS:
+        yield value
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if name not in ("sources", "patterns", "about"):
+            yield from json_texts(item, name)
+    for item in value if isinstance(value, list) else ():
+        yield from json_texts(item, key)
+
+
+def python_texts(path: Path) -> Iterator[str]:
+    """Yield the texts in a module that a user may see: not its docstrings, not its regular expressions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    hidden = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            values = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
+            yield "".join(str(value) for value in values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden | parts:
+            yield node.value if " " in node.value else ""
+
+
+def help_texts(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
+    context = click.Context(command, info_name=path)
+    yield path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from help_texts(below, f"{path} {name}")
+
+
+def shown() -> Iterator[tuple[str, str]]:
+    """Yield where each text is, and the text."""
+    for check in load_checks():
+        yield f"explain {check.id}", check.page
+    yield from help_texts(cli, "gpudoctor")
+    modules = [*(ROOT / "checks").glob("*.py"), *(ROOT / "gpudoctor").rglob("*.py")]
+    for path in (
+        path for path in modules if path.parent.name != "model"
+    ):  # what facts mean, for those who write checks
+        yield from ((str(path.relative_to(ROOT)), text) for text in python_texts(path))
+    for path in (ROOT / "gpudoctor").rglob("*.json"):
+        yield from ((path.name, text) for text in json_texts(json.loads(path.read_text(encoding="utf-8"))))
+    for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
+        yield path.name, path.read_text(encoding="utf-8")
+
+
+TEXTS = list(shown())
+
+
+def offences() -> list[str]:
+    return [f"{place}: ...{text[max(match.start() - 30, 0) : match.end() + 40]!r}" for place, text in TEXTS
+            for match in WORST.finditer(text)]  # fmt: skip
+
+
+def test_there_is_much_to_read() -> None:
+    places = {place for place, _ in TEXTS}
+    assert {"explain driver-too-old", "gpudoctor tune", "advice.json", "README.md"} <= places
+    assert {"checks/driver_too_old.py", "program.json", "gpudoctor/tuning/gates.py"} <= places
+    assert len(TEXTS) > 3000
+
+
+def test_nothing_that_users_read_has_the_worst_patterns() -> None:
+    assert offences() == []
