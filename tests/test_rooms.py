@@ -34,7 +34,7 @@ ALLOWED = {
     "remedies": {"data", "model"},
     "triage": {"data", "model", "remedies", "symptoms"},
     "checks": {"data", "model", "registry", "symptoms"},
-    "containers": {"errors", "model", "parsers", "privacy", "symptoms", "untrusted"},
+    "containers": {"errors", "files", "model", "parsers", "privacy", "symptoms", "untrusted"},
     "probes": {
         *("containers", "data", "errors", "model", "nvml", "parsers", "privacy", "processes", "symptoms", "untrusted"),
         "worker",
@@ -49,7 +49,7 @@ ALLOWED = {
         "triage",
     },
     "reporters": {
-        *("conclusions", "engine", "errors", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),
+        *("conclusions", "engine", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),
         "watching",
     },
     "testing": {"engine", "model", "symptoms"},
