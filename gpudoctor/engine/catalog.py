@@ -1,8 +1,8 @@
 """The catalog of checks, gpudoctor's own and those of plugins, and those of it that a user names."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from pkgutil import iter_modules
 
 from gpudoctor.engine import plugins
 from gpudoctor.engine.plugins import Plugin
@@ -34,8 +34,9 @@ def load_checks(folder: str | None = None) -> tuple[Check, ...]:
 def _load_own_checks() -> None:
     """Import every module of the package gpudoctor.checks: each registers one."""
     package = import_module("gpudoctor.checks")
-    for module in iter_modules(package.__path__, f"{package.__name__}."):
-        import_module(module.name)
+    for name in sorted(os.listdir(package.__path__[0])):  # to ask pkgutil takes 3 ms
+        if name.endswith(".py") and name != "__init__.py":
+            import_module(f"{package.__name__}.{name[:-3]}")
 
 
 def _load(plugin: Plugin) -> Iterator[Check]:
