@@ -37,7 +37,8 @@ _PROJECT_FILES = ("pyproject.toml", "setup.cfg")
 _FILE = re.compile(r"(?:.*[-_.])?requirements?(?:[-_.].*)?\.txt|pyproject\.toml|setup\.cfg")
 _INSTALLS_PROJECT = re.compile(r"\b(?:pip3?|poetry|uv|pdm|flit|hatch)\b.*\b(?:install|sync)\b")
 _INSTALLS_FILES = re.compile(
-    r"\.txt\b|\binstall\b.*\s\.{1,2}(?:[\s\[/;&]|$)|\b(?:poetry|pdm|flit|hatch)\s+install\b|\b(?:uv|pdm)\s+(?:pip\s+)?sync\b"
+    r"\.txt\b|\binstall\b.*\s[\"']?\.{1,2}(?:[\s\[/;&\"']|$)"
+    r"|\b(?:poetry|pdm|flit|hatch)\s+install\b|\b(?:uv|pdm)\s+(?:pip\s+)?sync\b"
 )
 _PARTS = re.compile(r"\.\[([\w, -]+)\]|--(?:extra|group|with|extras)[= ]([\w,-]+)")
 
