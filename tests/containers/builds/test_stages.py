@@ -1,5 +1,7 @@
 """Stages, and what their COPY and ADD take from where."""
 
+from collections.abc import Callable
+
 import pytest
 
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
@@ -117,3 +119,31 @@ def test_what_cannot_be_expanded_is_named_with_its_line() -> None:
 def test_a_copy_without_destination() -> None:
     with pytest.raises(ValueError, match="line 2: COPY needs a source and a destination"):
         stages("FROM scratch\nCOPY a\n")
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"])
+@pytest.mark.parametrize("written", [str.upper, str.lower])
+def test_a_proxy_needs_no_arg(name: str, written: Callable[[str], str]) -> None:
+    (copy,) = copies(f"FROM scratch\nCOPY x${written(name)} /y\n", **{written(name): "p"})
+    assert copy.sources == ("xp",)
+
+
+@pytest.mark.parametrize(
+    ("flag", "keeps"),
+    [("--parents", True), ("--parents=true", True), ("--parents=1", True), ("--parents=false", False), ("", False)],
+)
+def test_parents_are_kept(flag: str, keeps: bool) -> None:
+    (copy,) = copies(f"FROM scratch\nCOPY {flag} a/x /y/\n")
+    assert copy.keeps_parents is keeps
+
+
+@pytest.mark.parametrize(
+    ("line", "value"), [("ENV S", None), ("ENV S=a", "a"), ("ENV S a", "a"), ("ENV S a=b", "a=b"), ("ENV S=a b", None)]
+)
+def test_the_two_forms_of_env(line: str, value: str | None) -> None:
+    text = f"FROM scratch\n{line}\nCOPY x$S /y\n"
+    if value is None:
+        with pytest.raises(ValueError, match="line 2: ENV: no = in '(S|b)'"):
+            copies(text)
+    else:
+        assert copies(text)[0].sources == (f"x{value}",)

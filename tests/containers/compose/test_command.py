@@ -7,9 +7,13 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpudoctor.containers.compose import command as command_module
+from gpudoctor.containers.compose.command import NotRead, answer_of, commands
+from gpudoctor.containers.compose.files import ComposeFiles, find_files
 from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.compose.reader import read_project
 from tests.containers.compose.cases import CASES, Case
@@ -72,3 +76,76 @@ def test_what_the_command_says_stands_beside_what_is_not_understood_here(tmp_pat
     told = r"`include` is not understood here.*\(docker compose: required variable MODE is missing a value\)$"
     with pytest.raises(ValueError, match=told):
         read_project(tmp_path, {"PATH": str(program.parent)})
+
+
+def programs(folder: Path, **scripts: str) -> ComposeFiles:
+    """Return the files of a project whose PATH has these programs only."""
+    (folder / "bin").mkdir()
+    for name, script in scripts.items():
+        program = folder / "bin" / name.replace("_", "-")
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+    (folder / "compose.yaml").write_text("services: {}\n", encoding="utf-8")
+    return find_files(folder, {"PATH": str(folder / "bin")})
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        ((), []),
+        (("docker",), [("docker compose", ["config", "--format", "json"])]),
+        (("docker_compose",), [("docker-compose", ["config"])]),
+        (
+            ("docker", "docker_compose"),
+            [("docker compose", ["config", "--format", "json"]), ("docker-compose", ["config"])],
+        ),
+    ],
+)
+def test_the_commands_that_are_installed(installed: tuple[str, ...], expected: list[Any], tmp_path: Path) -> None:
+    files = programs(tmp_path, **dict.fromkeys(installed, "true"))
+    found = [(name, command[command.index("config") :]) for name, command in commands(files)]
+    assert found == expected
+    for _, command in commands(files):
+        place = command.index("--project-directory")
+        assert command[place : place + 4] == [
+            "--project-directory",
+            str(tmp_path),
+            "-f",
+            str(tmp_path / "compose.yaml"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [("printf answer", b"answer"), ("pwd >&2; printf ''", b""), ('printf "$COMPOSE_PROFILES"', b"*")],
+)
+def test_an_answer(script: str, answer: bytes, tmp_path: Path) -> None:
+    files = programs(tmp_path, docker=script)
+    assert answer_of([str(tmp_path / "bin/docker")], files, SECONDS) == answer
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("echo first >&2; echo ' last ' >&2; echo >&2; exit 1", "last"),
+        ("exit 3", ""),
+        (f"printf '%0{600}d end' 0 >&2; exit 1", f"{'0' * 496} end"),
+        ("exec sleep 60", ""),
+    ],
+)
+def test_what_a_command_says_that_has_not_read_the_project(script: str, told: str, tmp_path: Path) -> None:
+    files = programs(tmp_path, docker=f"PATH=/usr/bin:/bin\n{script}")
+    with pytest.raises(NotRead) as raised:
+        answer_of([str(tmp_path / "bin/docker")], files, 1.0 if "sleep" in script else SECONDS)
+    assert str(raised.value) == told
+
+
+def test_a_command_that_cannot_be_started_or_writes_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = programs(tmp_path, docker="printf 123456")
+    monkeypatch.setattr(command_module, "MAXIMUM_BYTES", 6)
+    assert answer_of([str(tmp_path / "bin/docker")], files, SECONDS) == b"123456"
+    monkeypatch.setattr(command_module, "MAXIMUM_BYTES", 5)
+    with pytest.raises(NotRead):
+        answer_of([str(tmp_path / "bin/docker")], files, SECONDS)
+    with pytest.raises(NotRead):
+        answer_of([str(tmp_path / "bin/gone")], files, SECONDS)
