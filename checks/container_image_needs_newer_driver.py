@@ -3,20 +3,9 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.drivers import driver_for, offered_cuda_can_run, supported_cuda
-from gpudoctor.model import (
-    ContainerGpu,
-    CudaVersion,
-    Driver,
-    DriverCondition,
-    DriverVersion,
-    Environment,
-    Finding,
-    Fix,
-    Place,
-    Pytorch,
-    Severity,
-    condition_of_cuda_version,
-)
+from gpudoctor.model import CudaVersion, Driver, DriverVersion, Environment, Finding, Fix, Place, Pytorch, Severity
+from gpudoctor.model.container_conclusions import ContainerGpu
+from gpudoctor.model.gpu_conclusions import DriverCondition, condition_of_cuda_version
 from gpudoctor.model.record import record
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, with_code

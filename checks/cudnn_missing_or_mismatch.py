@@ -3,18 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import cudnn_of_torch, cudnn_version
-from gpudoctor.model import (
-    CudaLibraries,
-    Finding,
-    Fix,
-    PackageVersion,
-    Python,
-    Pytorch,
-    Severity,
-    Symptom,
-    Torch,
-    TorchRuntime,
-)
+from gpudoctor.model import Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom, Torch, TorchRuntime
+from gpudoctor.model.cuda_conclusions import CudaLibraries
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, pasted
 from gpudoctor.symptoms.answers import answers

@@ -3,18 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.drivers import driver_can_run, minimum_driver, offered_cuda_can_run, supported_cuda
-from gpudoctor.model import (
-    CudaVersion,
-    Cupy,
-    CupyMismatch,
-    CupyMismatches,
-    CupyStatus,
-    Driver,
-    Finding,
-    Fix,
-    Gpu,
-    Severity,
-)
+from gpudoctor.model import Cupy, CupyMismatch, CupyMismatches, CupyStatus, Driver, Finding, Fix, Gpu, Severity
+from gpudoctor.model.versions import CudaVersion
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms.answers import filled
 

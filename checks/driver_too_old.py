@@ -3,20 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.capabilities import runs_on
-from gpudoctor.model import (
-    Consumer,
-    Consumers,
-    CudaVersion,
-    Device,
-    Devices,
-    Driver,
-    DriverState,
-    DriverVersion,
-    Finding,
-    Fix,
-    Pytorch,
-    Symptom,
-)
+from gpudoctor.model import Consumer, Consumers, Device, Devices, Driver, DriverState, Finding, Fix, Pytorch, Symptom
+from gpudoctor.model.versions import CudaVersion, DriverVersion
 from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, with_code
 from gpudoctor.symptoms.answers import answers

@@ -4,17 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.data.capabilities import bf16_support
 from gpudoctor.data.numerics import NOT_FINITE, within
-from gpudoctor.model import (
-    Finding,
-    Fix,
-    HalfPrecision,
-    KnownGpu,
-    PrecisionResult,
-    Severity,
-    Symptom,
-    TorchRuntime,
-    described,
-)
+from gpudoctor.model import Finding, Fix, HalfPrecision, PrecisionResult, Severity, Symptom, TorchRuntime, described
+from gpudoctor.model.gpu_conclusions import KnownGpu
 from gpudoctor.registry import Skip, check, skip_unless
 
 OF_IMAGES = ("fp16-nan-tensor", "fp16-no-half-hint", "fp16-image-cast", "black-image")

@@ -3,18 +3,8 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import (
-    ComputeCapability,
-    Devices,
-    Driver,
-    DriverState,
-    Finding,
-    Fix,
-    PciGpu,
-    Place,
-    Severity,
-    System,
-)
+from gpudoctor.model import Devices, Driver, DriverState, Finding, Fix, PciGpu, Place, Severity, System
+from gpudoctor.model.versions import ComputeCapability
 from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 from gpudoctor.symptoms.answers import answers

@@ -2,16 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import (
-    Environment,
-    Finding,
-    Fix,
-    PackageVersion,
-    TorchDevice,
-    TorchDevices,
-    TorchRuntime,
-    described,
-)
+from gpudoctor.model import Environment, Finding, Fix, TorchDevice, TorchDevices, TorchRuntime, described
+from gpudoctor.model.versions import PackageVersion
 from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 

@@ -4,17 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data.capabilities import first_toolkit, last_toolkit
-from gpudoctor.model import (
-    ComputeCapability,
-    CudaVersion,
-    Extensions,
-    Finding,
-    Fix,
-    Pytorch,
-    Severity,
-    Symptom,
-    Toolkit,
-)
+from gpudoctor.model import ComputeCapability, CudaVersion, Finding, Fix, Pytorch, Severity, Symptom, Toolkit
+from gpudoctor.model.torch_conclusions import Extensions
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 from gpudoctor.symptoms.answers import answers

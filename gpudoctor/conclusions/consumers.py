@@ -5,19 +5,8 @@ from typing import NamedTuple
 
 from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, old_torch_cuda
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import (
-    Consumer,
-    Consumers,
-    CudaVersion,
-    Cupy,
-    CupyRuntime,
-    Driver,
-    Symptom,
-    System,
-    Toolkit,
-    Torch,
-    TorchRuntime,
-)
+from gpudoctor.model import CudaVersion, Cupy, CupyRuntime, Driver, Symptom, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.model.gpu_conclusions import Consumer, Consumers
 from gpudoctor.symptoms import Symptoms, of_kind
 
 

@@ -1,17 +1,7 @@
 """Whether the container that the facts are of has the GPU, and the libraries of the driver."""
 
-from gpudoctor.model import (
-    Container,
-    ContainerGpu,
-    Device,
-    Driver,
-    DriverState,
-    Origin,
-    Place,
-    Pytorch,
-    Symptom,
-    System,
-)
+from gpudoctor.model import ContainerGpu, Device, Driver, DriverState, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model.software import Container
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 SMI_MISSING = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "container-nvidia-smi-missing")

@@ -4,21 +4,8 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import library_stem
-from gpudoctor.model import (
-    CudaLibraries,
-    CupyRuntime,
-    Device,
-    Driver,
-    Environment,
-    Libcuda,
-    MissingSymbol,
-    Python,
-    Pytorch,
-    SharedLibrary,
-    Symptom,
-    Toolkit,
-    TorchRuntime,
-)
+from gpudoctor.model import CudaLibraries, Device, Driver, Libcuda, MissingSymbol, Pytorch, Symptom
+from gpudoctor.model.software import CupyRuntime, Environment, Python, SharedLibrary, Toolkit, TorchRuntime
 from gpudoctor.symptoms import Symptoms, of_kind
 
 # Those that name the library.

@@ -4,18 +4,8 @@ import re
 from collections.abc import Sequence
 
 from gpudoctor.data.cuda_libraries import cuda_major_of
-from gpudoctor.model import (
-    CudaVersion,
-    Cupy,
-    CupyMismatch,
-    CupyMismatches,
-    CupyRuntime,
-    CupyStatus,
-    Driver,
-    Python,
-    Toolkit,
-    Torch,
-)
+from gpudoctor.model import Cupy, CupyMismatch, CupyMismatches, CupyRuntime, CupyStatus, Driver, Python, Toolkit, Torch
+from gpudoctor.model.versions import CudaVersion
 from gpudoctor.symptoms import Symptoms, of_kind
 
 MISSING = ("cupy-own-nvrtc-missing", "cupy-own-library-missing")

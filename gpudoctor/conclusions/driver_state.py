@@ -2,17 +2,8 @@
 
 from gpudoctor.data.capabilities import last_driver_branch
 from gpudoctor.data.drivers import supported_cuda
-from gpudoctor.model import (
-    Consumers,
-    CudaVersion,
-    CupyRuntime,
-    Device,
-    Driver,
-    DriverState,
-    Symptom,
-    System,
-    TorchRuntime,
-)
+from gpudoctor.model import Consumers, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
+from gpudoctor.model.versions import CudaVersion
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # PyTorch says so if cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.

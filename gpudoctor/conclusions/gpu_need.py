@@ -1,19 +1,7 @@
 """Whether something asks for an NVIDIA GPU, whether one answers, and what says that there is none."""
 
-from gpudoctor.model import (
-    Consumers,
-    Device,
-    Driver,
-    DriverState,
-    GpuNeed,
-    Origin,
-    Project,
-    SeenSetup,
-    Severity,
-    Symptom,
-    Toolkit,
-    TorchRuntime,
-)
+from gpudoctor.model import Device, Driver, Origin, Project, SeenSetup, Severity, Symptom, Toolkit, TorchRuntime
+from gpudoctor.model.gpu_conclusions import Consumers, DriverState, GpuNeed
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 

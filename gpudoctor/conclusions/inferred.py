@@ -7,18 +7,8 @@ from typing import Any
 
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.packages import cuda_major
-from gpudoctor.model import (
-    CudaVersion,
-    Cupy,
-    Device,
-    Driver,
-    Package,
-    PackageVersion,
-    ProbeReport,
-    Snapshot,
-    System,
-    Torch,
-)
+from gpudoctor.model import Cupy, Device, Driver, Package, ProbeReport, Snapshot, System, Torch
+from gpudoctor.model.versions import CudaVersion, PackageVersion
 
 SOURCE = "concluded from the report"
 # Words of messages after which a GPU that somebody names is not known to answer.

@@ -4,17 +4,8 @@ import re
 
 from gpudoctor.data.capabilities import toolkit_architectures
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import (
-    Compiler,
-    ComputeCapability,
-    CudaVersion,
-    Cupy,
-    CupyRuntime,
-    KnownGpu,
-    Nvrtc,
-    Python,
-    Toolkit,
-)
+from gpudoctor.model import ComputeCapability, CudaVersion, Cupy, CupyRuntime, KnownGpu, Nvrtc, Python, Toolkit
+from gpudoctor.model.cuda_conclusions import Compiler
 from gpudoctor.symptoms import Symptoms, of_kind
 
 

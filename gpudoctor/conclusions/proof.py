@@ -3,18 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpudoctor.data.numerics import is_right
-from gpudoctor.model import (
-    CupyRuntime,
-    CupyStatus,
-    Device,
-    Driver,
-    DriverState,
-    Origin,
-    ProbeReport,
-    Proof,
-    Pytorch,
-    TorchRuntime,
-)
+from gpudoctor.model import CupyRuntime, Device, Driver, DriverState, Origin, ProbeReport, Proof, Pytorch, TorchRuntime
+from gpudoctor.model.cuda_conclusions import CupyStatus
 from gpudoctor.symptoms import Symptoms, with_role
 
 PYTHON = "python"  # in the name of a process: frameworks run in it

@@ -3,21 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.model import (
-    CudaIntent,
-    CudaVersion,
-    Device,
-    Driver,
-    Environment,
-    Gpu,
-    Place,
-    Python,
-    Pytorch,
-    System,
-    Torch,
-    TorchRuntime,
-)
-from gpudoctor.model.software import lacks_module
+from gpudoctor.model import CudaIntent, CudaVersion, Device, Driver, Gpu, Place, Pytorch, System
+from gpudoctor.model.software import Environment, Python, Torch, TorchRuntime, lacks_module
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # torch.version.cuda is None in every build that is not for CUDA.

@@ -5,19 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.conclusions.engine_lacks import engine_lack
-from gpudoctor.model import (
-    Container,
-    ContainerEngine,
-    Containers,
-    ContainerSetup,
-    CudaVersion,
-    Device,
-    GpuIntent,
-    ImageCuda,
-    MissingGpu,
-    SeenSetup,
-    System,
-)
+from gpudoctor.model import Container, CudaVersion, Device, GpuIntent, ImageCuda, MissingGpu, SeenSetup, System
+from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup
 from gpudoctor.symptoms import of_kind
 
 CDI_KIND = "nvidia.com/"

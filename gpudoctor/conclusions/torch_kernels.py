@@ -7,19 +7,9 @@ from gpudoctor.data.capabilities import runs_on
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.torch_builds import TorchBuild, torch_builds, torch_releases
 from gpudoctor.data.torch_wheels import torch_platform
-from gpudoctor.model import (
-    ComputeCapability,
-    Gpu,
-    KnownGpu,
-    Nvrtc,
-    Origin,
-    Pytorch,
-    Symptom,
-    System,
-    TorchDevices,
-    TorchKernels,
-)
+from gpudoctor.model import Gpu, KnownGpu, Nvrtc, Origin, Pytorch, Symptom, System, TorchDevices, TorchKernels
 from gpudoctor.model.record import record
+from gpudoctor.model.versions import ComputeCapability
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # What CUDA says at the first kernel, of PyTorch or of an extension, and libraries with kernels for other GPUs.

@@ -5,17 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from gpudoctor.model import (
-    ComputeCapability,
-    CudaVersion,
-    Cupy,
-    CupyRuntime,
-    Device,
-    Driver,
-    LibraryCall,
-    PackageVersion,
-    Python,
-)
+from gpudoctor.model import ComputeCapability, CudaVersion, Cupy, CupyRuntime, LibraryCall, PackageVersion, Python
+from gpudoctor.model.machine import Device, Driver
 from gpudoctor.parsers.nvidia_smi_xml import pci_address
 from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.platform_facts import platform_facts

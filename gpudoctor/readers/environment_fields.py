@@ -6,19 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import (
-    ComputeCapability,
-    CudaVersion,
-    Device,
-    Driver,
-    DriverVersion,
-    PackageVersion,
-    Python,
-    System,
-    Toolkit,
-    Torch,
-    TorchRuntime,
-)
+from gpudoctor.model import Device, Driver, Python, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.text import Text
 

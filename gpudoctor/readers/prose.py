@@ -5,19 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data.tables import load_table
-from gpudoctor.model import (
-    Container,
-    CudaVersion,
-    Driver,
-    DriverVersion,
-    PackageVersion,
-    PciGpu,
-    Python,
-    System,
-    Toolkit,
-    Torch,
-    TorchRuntime,
-)
+from gpudoctor.model import Container, Driver, PciGpu, Python, System, Toolkit, Torch, TorchRuntime
+from gpudoctor.model.versions import CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.container_start import cuda_of_image, is_image
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.gpu_words import named_gpus

@@ -4,16 +4,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gpudoctor.model import (
-    ComputeCapability,
-    CudaVersion,
-    Cupy,
-    CupyRuntime,
-    Device,
-    PackageVersion,
-    Torch,
-    TorchRuntime,
-)
+from gpudoctor.model import ComputeCapability, CudaVersion, Cupy, CupyRuntime, PackageVersion, Torch, TorchRuntime
+from gpudoctor.model.machine import Device
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 

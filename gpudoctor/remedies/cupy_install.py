@@ -6,19 +6,8 @@ from dataclasses import replace
 from gpudoctor.data.capabilities import last_toolkit
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.packages import cupy_pythons
-from gpudoctor.model import (
-    CudaVersion,
-    Cupy,
-    Device,
-    Driver,
-    KnownGpu,
-    Origin,
-    Package,
-    PackageVersion,
-    Python,
-    Remedy,
-    System,
-)
+from gpudoctor.model import CudaVersion, Cupy, Device, Driver, Origin, Package, PackageVersion, Python, Remedy, System
+from gpudoctor.model.gpu_conclusions import KnownGpu
 from gpudoctor.model.record import record
 from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.fixes import fix

@@ -7,17 +7,8 @@ from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, support
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.torch_builds import TorchBuild, TorchRelease, torch_builds, torch_releases
 from gpudoctor.data.torch_wheels import companion_of
-from gpudoctor.model import (
-    ComputeCapability,
-    CudaVersion,
-    Device,
-    Driver,
-    PackageVersion,
-    Python,
-    Pytorch,
-    System,
-    Torch,
-)
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, PackageVersion, Python, System, Torch
+from gpudoctor.model.conclusions import Pytorch
 from gpudoctor.model.record import record
 
 

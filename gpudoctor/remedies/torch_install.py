@@ -4,20 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import INDEX, torch_companions, torch_releases
-from gpudoctor.model import (
-    CudaVersion,
-    Device,
-    Driver,
-    KnownGpu,
-    Origin,
-    Package,
-    PackageVersion,
-    Python,
-    Pytorch,
-    Remedy,
-    System,
-    Torch,
-)
+from gpudoctor.model import Device, Driver, KnownGpu, Origin, Package, Python, Pytorch, Remedy, System, Torch
+from gpudoctor.model.versions import CudaVersion, PackageVersion
 from gpudoctor.remedies.commands import Environment, environment_of
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
