@@ -120,11 +120,7 @@ def origin_of(module: str) -> str:
 
 
 def known(value: T | None, fact: str) -> T:
-    """Return `value`, or skip the check because `fact` is unknown.
-
-    Raises:
-        Skip: the value is None.
-    """
+    """Return `value`, or skip the check because `fact` is unknown. Raises Skip: the value is None."""
     if value is None:
         raise Skip(f"{fact} is unknown")
     return value
@@ -153,11 +149,7 @@ def usable_devices(torch_devices: TorchDevices) -> tuple[TorchDevice, ...]:
 
 
 def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:
-    """Return each device that answers, with the dotted path of its facts: "devices[0]".
-
-    Raises:
-        Skip: there is none.
-    """
+    """Return each device that answers, with the dotted path of its facts: "devices[0]". Raises Skip: there is none."""
     skip_unless(devices, "there is no NVIDIA device")
     answering = [(f"devices[{number}]", device) for number, device in enumerate(devices) if not device.error]
     skip_unless(answering, "no NVIDIA device answers")

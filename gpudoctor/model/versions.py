@@ -56,11 +56,7 @@ class DriverVersion(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DriverVersion:
-        """Return the version in "535.129.03" or "535".
-
-        Raises:
-            ValueError: the text holds no such version.
-        """
+        """Return the version in "535.129.03" or "535". Raises ValueError: the text holds no such version."""
         match = re.fullmatch(r"\s*[rR]?(\d{2,4}(?:\.\d{1,4}){0,3})\s*", text)
         if match is None:
             raise ValueError(f"not a driver version: {text!r}")

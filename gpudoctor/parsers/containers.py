@@ -82,10 +82,7 @@ LONGEST = 4000  # characters: NVIDIA_REQUIRE_CUDA of an image lists dozens of dr
 def parse_engine(
     info: Mapping[str, Any], version: Mapping[str, Any], *, address: str, has_device_links: bool | None
 ) -> ContainerEngine:
-    """Return the engine.
-
-    info, version: the answers of /info and /version. address: "unix:///var/run/docker.sock".
-    """
+    """Return the engine. info, version: the answers of /info and /version. address: "unix:///var/run/docker.sock"."""
     components = [str(part.get("Name") or "") for part in version.get("Components") or ()]
     is_podman = any("podman" in name.lower() for name in components)
     # In a virtual machine an engine has the driver of its machine only if that is of WSL.

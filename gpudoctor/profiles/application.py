@@ -24,10 +24,7 @@ def load_profile(path: str | os.PathLike[str] | None = None) -> "LoadedProfile":
 
 
 class LoadedProfile:
-    """A profile for a program to run with.
-
-    profile: everything that the file says.
-    """
+    """A profile for a program to run with. profile: everything that the file says."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile

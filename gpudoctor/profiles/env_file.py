@@ -23,11 +23,7 @@ def is_name(text: str) -> bool:
 
 
 def write_profile(path: Path, profile: Profile) -> None:
-    """Write the profile to `path`, whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written there.
-    """
+    """Write the profile to `path`, whole or not at all. Raises UsageError: it cannot be written there."""
     write_whole(path, render(profile, path.name))
 
 

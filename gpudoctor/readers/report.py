@@ -108,11 +108,7 @@ def read_files(names: Sequence[str]) -> Snapshot:
 
 
 def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
-    """Return the facts in the texts, each a name and its content.
-
-    Raises:
-        UsageError: as for `read_files`.
-    """
+    """Return the facts in the texts, each a name and its content. Raises UsageError: as for `read_files`."""
     texts = list(texts)
     alone = read_snapshot(texts[0][1], texts[0][0]) if len(texts) == 1 else None
     if alone is not None:

@@ -31,11 +31,7 @@ class Text(NamedTuple):
 
 
 def read_text(data: bytes, name: str) -> Text:
-    """Return the text in `data`.
-
-    Raises:
-        UsageError: it is too large, or no text.
-    """
+    """Return the text in `data`. Raises UsageError: it is too large, or no text."""
     if len(data) > LARGEST_BYTES:
         raise UsageError(f"{name}: larger than {LARGEST_BYTES // 2**20} MiB: keep the part around the error")
     # PowerShell writes UTF-16 when output is sent to a file.

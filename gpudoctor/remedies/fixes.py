@@ -41,11 +41,7 @@ def fix(builder: Builder) -> Builder:
 
 
 def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Remedy, ...]:
-    """Return what to do on this machine, in the order of the fixes.
-
-    Raises:
-        KeyError: no fix has that name.
-    """
+    """Return what to do on this machine, in the order of the fixes. Raises KeyError: no fix has that name."""
     found: list[Remedy] = []
     for item in fixes:
         if isinstance(item, Remedy):
@@ -57,11 +53,7 @@ def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Reme
 
 
 def builder_of(name: str) -> Callable[..., Made]:
-    """Return what makes the fix of this name.
-
-    Raises:
-        KeyError: there is none.
-    """
+    """Return what makes the fix of this name. Raises KeyError: there is none."""
     if name not in _builders and name in _advice():
         return _from_table(_advice()[name])
     for module in _likely_modules(name):

@@ -14,10 +14,7 @@ COMMANDS = {"nvml": "nvidia-smi"}
 
 @fix
 def repeat_probe(*, python: Python | None, probe: str, fatal: bool = False) -> Remedy:
-    """Return the command that asks the same library as the probe.
-
-    fatal: the probe hung or died.
-    """
+    """Return the command that asks the same library as the probe. fatal: the probe hung or died."""
     if probe in CODE:
         command = python_command(python, "-X", "faulthandler", "-c", _for_platform(CODE[probe], python))
     elif probe in COMMANDS:

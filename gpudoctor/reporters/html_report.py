@@ -6,24 +6,11 @@ from xml.etree.ElementTree import Element
 
 from gpudoctor.model import Evidence, Finding, Remedy, Severity
 from gpudoctor.model.report import Report
+from gpudoctor.reporters import report_words
 from gpudoctor.reporters.html_tables import table, words
 from gpudoctor.reporters.html_tree import Content, element, page
 from gpudoctor.reporters.machine import HEADERS, device_row, machine_parts
 from gpudoctor.reporters.quantities import duration
-from gpudoctor.reporters.report_words import (
-    Headline,
-    Problem,
-    Question,
-    advice,
-    crashed,
-    evidence_lines,
-    headline,
-    labels,
-    needs,
-    problems,
-    questions,
-    skipped_groups,
-)
 from gpudoctor.untrusted import clean
 
 _ADDRESS = re.compile(r"https://[^\s\"'<>]+")
@@ -31,11 +18,11 @@ _ADDRESS = re.compile(r"https://[^\s\"'<>]+")
 
 def render(report: Report) -> str:
     """Return the page, in ASCII."""
-    line = headline(report)
+    line = report_words.headline(report)
     return page(f"gpudoctor check: {line.text}", "report.css", _body(report, line))
 
 
-def _body(report: Report, line: Headline) -> Iterator[Element]:
+def _body(report: Report, line: report_words.Headline) -> Iterator[Element]:
     yield element(
         "header",
         element("p", " · ".join(machine_parts(report.snapshot))),
@@ -46,10 +33,10 @@ def _body(report: Report, line: Headline) -> Iterator[Element]:
 
 
 def _sections(report: Report) -> Iterator[Element | None]:
-    yield from (_problem(problem) for problem in problems(report.findings))
-    yield from (_question(question) for question in questions(report))
-    yield from (_finding(finding) for finding in advice(report.findings))
-    broken = [element("li", _code(r.check_id), " ", clean(r.reason)) for r in crashed(report.results)]
+    yield from (_problem(problem) for problem in report_words.problems(report.findings))
+    yield from (_question(question) for question in report_words.questions(report))
+    yield from (_finding(finding) for finding in report_words.advice(report.findings))
+    broken = [element("li", _code(r.check_id), " ", clean(r.reason)) for r in report_words.crashed(report.results)]
     yield element("ul", broken, class_="warnings") if broken else None
     yield _devices(report)
     yield _skipped(report, "Skipped", applicable=True)
@@ -58,12 +45,12 @@ def _sections(report: Report) -> Iterator[Element | None]:
         yield _details(f"Passed: {len(report.passed)}", element("p", _codes(report.passed)))
 
 
-def _problem(problem: Problem) -> Element:
+def _problem(problem: report_words.Problem) -> Element:
     follows = [element("li", _code(f.check_id), " ", clean(f.summary)) for f in problem.consequences]
     return _finding(problem.finding, [element("h3", "Follows from it"), element("ul", follows)] if follows else None)
 
 
-def _question(question: Question) -> Element:
+def _question(question: report_words.Question) -> Element:
     commands = [
         part
         for command, why in question.commands
@@ -89,14 +76,14 @@ def _finding(finding: Finding, follows: Content = None) -> Element:
 
 
 def _evidence(evidence: Evidence) -> Element:
-    first, *others = evidence_lines(evidence)
+    first, *others = report_words.evidence_lines(evidence)
     fact, _, value = first.partition(": ")
     return element("li", element("span", fact, class_="fact"), ": ", value, (element("div", line) for line in others))
 
 
 def _remedies(finding: Finding) -> Iterator[Element]:
     titles = {"fix": "To do" if finding.severity is Severity.INFO else "Fix", "or": "Or"}
-    for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
+    for label, remedy in zip(report_words.labels(finding.remedies), finding.remedies, strict=True):
         yield element("h3", titles[label], ": ", element("span", clean(remedy.summary)))
         yield from _remedy(remedy)
 
@@ -106,7 +93,7 @@ def _remedy(remedy: Remedy) -> Iterator[Element]:
         yield element("pre", (element("code", command) for command in remedy.commands), tabindex="0")
     told: list[Content] = []
     if remedy.needs:
-        told.append(f"Needs {needs(remedy)}. ")
+        told.append(f"Needs {report_words.needs(remedy)}. ")
     if remedy.reference:
         told.append(["See ", _link(clean(remedy.reference))])
     if told:
@@ -129,7 +116,7 @@ def _devices(report: Report) -> Element | None:
 
 
 def _skipped(report: Report, title: str, *, applicable: bool) -> Element | None:
-    groups = skipped_groups(report.results, applicable=applicable)
+    groups = report_words.skipped_groups(report.results, applicable=applicable)
     if not groups:
         return None
     items = [element("li", reason, ": ", _codes(ids)) for reason, ids in groups]

@@ -51,10 +51,7 @@ def _append_text(parent: Element, text: str) -> None:
 
 
 def page(title: str, style: str, *body: Content) -> str:
-    """Return the page, in ASCII.
-
-    style: name of the sheet in this folder that follows the common one.
-    """
+    """Return the page, in ASCII. style: name of the sheet in this folder that follows the common one."""
     css = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", style))
     head = element(
         "head",

@@ -22,10 +22,7 @@ def render_json(run: WatchedRun) -> str:
 
 
 def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "utf-8") -> str:
-    """Return the report in lines of `width` columns.
-
-    encoding: of the stream; what it cannot show is written out.
-    """
+    """Return the report in lines of `width` columns. encoding: of the stream; what it cannot show is written out."""
     width = max(width, NARROWEST)
     lines = [*_headline(run, width)]
     for reason in run.reasons:

@@ -57,10 +57,7 @@ class Request:
 
 
 class TuningRun:
-    """A run on an executor, and what is known of it so far.
-
-    say: is told in a few words what is going on.
-    """
+    """A run on an executor, and what is known of it so far. say: is told in a few words what is going on."""
 
     def __init__(self, executor: Executor, request: Request, say: Callable[[str], None]) -> None:
         self.executor, self.request, self.say = executor, request, say

@@ -14,10 +14,7 @@ LAST_ANSWER_SECONDS = 5.0
 
 
 class Watcher:
-    """Watches the program `pid`, a child of this process, from now on.
-
-    every_seconds: between two samples.
-    """
+    """Watches the program `pid`, a child of this process, from now on. every_seconds: between two samples."""
 
     def __init__(self, pid: int, every_seconds: float) -> None:
         self._watch = Watch(problem="the driver does not answer")

@@ -72,11 +72,7 @@ class Dockerfile:
 
 
 def parse_dockerfile(text: str) -> Dockerfile:
-    """Return the instructions of `text`.
-
-    Raises:
-        ValueError: it is no Dockerfile; the message names the line.
-    """
+    """Return the instructions of `text`. Raises ValueError: it is no Dockerfile; the message names the line."""
     if len(text) > MAXIMUM_CHARACTERS:
         raise ValueError(f"longer than {MAXIMUM_CHARACTERS:,} characters")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")

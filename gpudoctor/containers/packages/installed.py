@@ -123,10 +123,7 @@ class Packages:
 
 
 def packages_of(files: Files, config: Mapping[str, Any]) -> Packages:
-    """Return the packages that the image has.
-
-    config: of the image or container, as the engine describes it.
-    """
+    """Return the packages that the image has. config: of the image or container, as the engine describes it."""
     return Packages(files, [PackageFolder(files, path) for path in package_paths(files, config)])
 
 

@@ -66,11 +66,7 @@ def recreate(api: APIClient, name: str, image: str) -> None:
 
 
 def check_can_be_kept(about: Mapping[str, Any]) -> None:
-    """Refuse a container that would be gone as soon as it stops.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse a container that would be gone as soon as it stops. Raises UsageError: it is one."""
     if about["HostConfig"].get("AutoRemove"):
         name = str(about["Name"]).lstrip("/")
         raise UsageError(f"--recreate: {name} was started with --rm, and would be gone once stopped: start it yourself")

@@ -46,11 +46,7 @@ class EngineBuild:
         return f"# the engine's API: POST /build?{query}, with {shlex.quote(str(self.context))} as a tar stream"
 
     def run(self, progress: Progress) -> None:
-        """Send the context and build.
-
-        Raises:
-            BuildFailed: the engine says so, or the context cannot be sent.
-        """
+        """Send the context and build. Raises BuildFailed: the engine says so, or the context cannot be sent."""
         from docker.errors import DockerException
         from requests import RequestException
 
@@ -127,11 +123,7 @@ class EnginePrune:
         return '# the engine\'s API: POST /build/prune?filters={"type":["source.local"]}'
 
     def run(self, progress: Progress) -> None:
-        """Have the copies removed.
-
-        Raises:
-            BuildFailed: the engine refuses.
-        """
+        """Have the copies removed. Raises BuildFailed: the engine refuses."""
         from docker.errors import DockerException
 
         try:

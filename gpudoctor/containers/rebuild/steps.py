@@ -59,11 +59,7 @@ class Step(Protocol):
     """One step. Its text is a line that a user could type."""
 
     def run(self, progress: Progress) -> None:
-        """Carry it out.
-
-        Raises:
-            BuildFailed: it did not succeed, or not in time.
-        """
+        """Carry it out. Raises BuildFailed: it did not succeed, or not in time."""
 
 
 @record

@@ -30,11 +30,7 @@ class Library:
         """
 
     def arrange(self, workload: Workload, settings: Settings) -> None:
-        """Change the workload's model as `settings` tell.
-
-        Raises:
-            Unsupported: the workload has nothing to change.
-        """
+        """Change the workload's model as `settings` tell. Raises Unsupported: the workload has nothing to change."""
 
     def arranged(self, batch: Any, settings: Settings) -> Any:  # noqa: ARG002
         """Return the batch as `settings` tell."""

@@ -73,10 +73,7 @@ class Precision:
 
 
 class TorchPrecision(Precision):
-    """A precision of workloads in torch.
-
-    scaler: torch's GradScaler for fp16 on CUDA; None for the others.
-    """
+    """A precision of workloads in torch. scaler: torch's GradScaler for fp16 on CUDA; None for the others."""
 
     def __init__(self, name: str, device: str) -> None:
         super().__init__(name)
