@@ -1,7 +1,5 @@
 """What several commands share: their options, the machine that they look at, and where their text goes."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys
@@ -50,7 +48,7 @@ def refuse_probing(interpreter: str | None, *, fast: bool) -> None:
         raise UsageError(f"{option} is for probing this machine: with --from nothing is probed")
 
 
-def local_host(setting: ProbeContext) -> LocalHost:
+def local_host(setting: ProbeContext) -> "LocalHost":
     from gpudoctor.probes.local_host import LocalHost  # not needed for a report
 
     return LocalHost(setting)

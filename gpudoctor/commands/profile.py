@@ -1,7 +1,5 @@
 """`gpudoctor profile show`, `export` and `verify`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -116,7 +114,7 @@ def profile_verify(file: str, interpreter: str | None, timeout: float) -> NoRetu
     sys.exit(statuses.get(fingerprint.fit(parts), EXIT_NO_VERDICT))
 
 
-def _profile(file: str) -> Profile:
+def _profile(file: str) -> "Profile":
     from pathlib import Path
 
     from gpudoctor.profiles.env_file import read_profile

@@ -1,7 +1,5 @@
 """Where the reports of a run go: each format into its file or to standard output, and a summary for a CI job."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -53,14 +51,14 @@ def targets(names: Sequence[str], outputs: Sequence[str]) -> list[Target]:
     return [*zip(names, outputs, strict=False), *((name, None) for name in left)]
 
 
-def project_root(setting: ProbeContext, environ: Mapping[str, str]) -> str:
+def project_root(setting: "ProbeContext", environ: Mapping[str, str]) -> str:
     """Return the folder to which a CI service relates the paths of files, masked as in a snapshot."""
     from gpudoctor.privacy import mask_text
 
     return mask_text(environ.get("GITHUB_WORKSPACE") or os.fspath(setting.directory), setting)
 
 
-def write_reports(report: Report, wanted: Sequence[Target], run: formats.Run, environ: Mapping[str, str]) -> None:
+def write_reports(report: "Report", wanted: Sequence[Target], run: formats.Run, environ: Mapping[str, str]) -> None:
     """Write the job's summary and the report in each format, files first: standard output may be closed early.
 
     Raises:

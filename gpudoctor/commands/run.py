@@ -1,7 +1,5 @@
 """`gpudoctor run`."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -86,7 +84,7 @@ def _variables(file: str) -> dict[str, str]:
     return all_variables(read_profile(Path(file)))
 
 
-def _report(watched: WatchedRun, format_name: str, output: str | None) -> None:
+def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None:
     """Write the report. What goes wrong with it is told, and takes nothing from the program's exit status."""
     text = _render(watched, format_name, output)
     try:
@@ -101,7 +99,7 @@ def _report(watched: WatchedRun, format_name: str, output: str | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _render(watched: WatchedRun, format_name: str, output: str | None) -> str:
+def _render(watched: "WatchedRun", format_name: str, output: str | None) -> str:
     from gpudoctor.reporters import run_table
 
     if format_name == "json":

@@ -1,7 +1,5 @@
 """`gpudoctor tune`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -100,7 +98,7 @@ def tune(
     sys.exit(_exit_status(tuning))
 
 
-def _render(tuning: Tuning, format_name: str, output: str | None) -> str:
+def _render(tuning: "Tuning", format_name: str, output: str | None) -> str:
     from gpudoctor.reporters import tuning_html, tuning_json, tuning_table
 
     if format_name == "json":
@@ -112,7 +110,7 @@ def _render(tuning: Tuning, format_name: str, output: str | None) -> str:
     return tuning_table.render(tuning, color=color, width=terminal.width(os.environ, sys.stdout), encoding=encoding)
 
 
-def _exit_status(tuning: Tuning) -> int:
+def _exit_status(tuning: "Tuning") -> int:
     if tuning.interrupted:
         return EXIT_NO_VERDICT
     return EXIT_FINDINGS if tuning.recommendation is None else EXIT_HEALTHY

@@ -1,7 +1,5 @@
 """Drivers and the CUDA versions that they run."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -93,7 +91,7 @@ def first_driver(capability: ComputeCapability) -> DriverVersion | None:
     return driver_for(toolkit) if toolkit is not None else None
 
 
-def end_of_life(driver: DriverVersion) -> datetime.date | None:
+def end_of_life(driver: DriverVersion) -> "datetime.date | None":
     """Return the last day of support of the driver's branch; None where no date was published or verified."""
     import datetime
 

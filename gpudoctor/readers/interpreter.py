@@ -1,7 +1,5 @@
 """The interpreter that a traceback, a prompt or a path shows, written so that it can be pasted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The formats of `gpudoctor check`: each name with its module, which is loaded when it is asked for."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -42,7 +40,7 @@ class Run:
     plugins: str | None = None
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> "tuple[Check, ...]":
         """All checks."""
         from gpudoctor.engine.catalog import load_checks
 
@@ -54,7 +52,7 @@ def load(name: str) -> ModuleType:
     return import_module(f"gpudoctor.reporters.{FORMATS[name][0]}")
 
 
-def render(name: str, report: Report, run: Run) -> str:
+def render(name: str, report: "Report", run: Run) -> str:
     """Return the report in the format of that name. UUIDs are numbered but in the table: the others get published."""
     from gpudoctor.privacy import mask_uuids
 

@@ -3,8 +3,6 @@
 `yes`, `on` and 1:30 are texts, as in YAML 1.2; PyYAML's own rules make them true and 90.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -61,7 +59,7 @@ def parse_yaml(text: bytes, file: str) -> Any:
         raise ValueError(f"{file}: nested too deep") from None
 
 
-def _count(node: yaml.Node, known: dict[int, int]) -> int:
+def _count(node: "yaml.Node", known: dict[int, int]) -> int:
     """Return for how many values the node stands; raise ValueError if they are too many, or it is not understood.
 
     known: by the id of a node, as several aliases lead to one.
@@ -109,14 +107,14 @@ def text_of(value: Any) -> str:
 
 
 @cache
-def _loader() -> type[yaml.SafeLoader]:
+def _loader() -> "type[yaml.SafeLoader]":
     """Return a loader that resolves scalars by `_KINDS` alone, and makes keys texts."""
     import yaml
 
     class Loader(yaml.SafeLoader):
         yaml_implicit_resolvers = {}  # noqa: RUF012 - the name and form are PyYAML's
 
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:  # type: ignore[override]
+        def construct_mapping(self, node: "yaml.MappingNode", deep: bool = False) -> dict[str, Any]:  # type: ignore[override]
             return {text_of(name): value for name, value in super().construct_mapping(node, deep).items()}
 
     for name, (pattern, first) in _KINDS.items():
