@@ -15,4 +15,6 @@ def main() -> NoReturn:
 
 
 if __name__ == "__main__":
+    if not getattr(sys.flags, "safe_path", False) and not __file__.startswith(os.path.join(sys.path[0], "")):
+        del sys.path[0]  # the working directory: with `python -m` its queue.py would be imported, not the library's
     main()

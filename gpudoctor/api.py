@@ -60,8 +60,8 @@ def check(
 
     if gpu not in (None, *GPU_POLICIES):
         raise UsageError(f"gpu: {gpu!r} is not one of {', '.join(GPU_POLICIES)}")
-    plan = configured(names, tuple(ignore), tuple(require), None, images or ImageRequest(), gpu)
     texts = [os.fspath(file) for file in files]
+    plan = configured(names, tuple(ignore), tuple(require), None, images or ImageRequest(), gpu, plugins=not texts)
     if texts:
         return check_files(texts, plan.names, plan.ignored, plan.rules)
     host = _this_machine(python, timeout, fast=fast, images=plan.images, profile=plan.profile)

@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpudoctor.errors import UsageError
+from gpudoctor.trust import refuse_links_of_others
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, private: bool = False) -> None:
     """Write `text` to `path` by a temporary file beside it and a rename; straight into a device or pipe.
 
-    A link stays one, and what it names is written; a file that is there keeps its permissions.
+    A link stays one, and what it names is written; a file that is there keeps its permissions. A new file that is
+    `private` can be read by its owner only.
 
     Raises:
-        UsageError: it cannot be written there; nothing half-written remains.
+        UsageError: it cannot be written there, or a link of another user leads there; nothing half-written remains.
     """
+    refuse_links_of_others(path)
     if path.exists() and not path.is_file():
         _write_straight(path, text)
         return
@@ -31,7 +34,8 @@ def write_whole(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(temporary, _mode(target))  # mkstemp made it private
+        if target.exists() or not private:  # mkstemp made it private
+            os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -47,6 +51,7 @@ def check_writable(path: Path) -> None:
     Raises:
         UsageError: it cannot.
     """
+    refuse_links_of_others(path)
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

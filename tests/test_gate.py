@@ -122,7 +122,7 @@ def test_the_configuration_of_a_folder_above(tmp_path: Path) -> None:
     status, report = on_json(folder=tmp_path / "src")
     assert (status, [finding["subject"] for finding in report["findings"]]) == (1, ["python>=99"])
     assert report["skipped"] == [{"check": "module-shadowed", "reason": "ignored in gpudoctor.toml: it is meant to be"}]
-    assert "ignored in gpudoctor.toml: it is meant to be" in gpudoctor("check", folder=tmp_path / "src").stdout
+    assert "ignored in gpudoctor.toml: it is meant to be" in gpudoctor("check", "-v", folder=tmp_path / "src").stdout
 
 
 def test_a_severity_of_the_configuration_is_that_of_the_verdict(tmp_path: Path) -> None:

@@ -23,12 +23,13 @@ ALLOWED = {
     "privacy": set[str](),
     "worker": set[str](),
     "nvml": set[str](),
-    "files": {"errors"},
+    "trust": {"errors"},
+    "files": {"errors", "trust"},
     "processes": {"errors"},
     "data": {"model"},
     "registry": {"model"},
     "parsers": {"model", "untrusted"},
-    "configuration": {"errors", "model"},
+    "configuration": {"errors", "model", "trust"},
     "symptoms": {"data", "model"},
     "conclusions": {"data", "model", "symptoms"},
     "remedies": {"data", "model"},
@@ -46,7 +47,7 @@ ALLOWED = {
     "watching": {"errors", "model", "nvml", "processes", "tuning", "worker"},
     "engine": {
         *("conclusions", "configuration", "errors", "model", "probes", "readers", "registry", "remedies"),
-        "triage",
+        *("triage", "trust"),
     },
     "reporters": {
         *("conclusions", "engine", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),
@@ -68,7 +69,7 @@ ALLOWED = {
             "parsers",
             "privacy",
         ),
-        *("probes", "profiles", "readers", "registry", "reporters", "snapshots", "untrusted", "watching"),
+        *("probes", "profiles", "readers", "registry", "reporters", "snapshots", "trust", "untrusted", "watching"),
     },
     "__main__": {"commands"},
 }

@@ -86,7 +86,7 @@ def check(
     from gpudoctor.engine.plan import configured
 
     wanted = targets(format_names, outputs)
-    plan = configured((*names, *selected), ignored, required, fail_on, images, gpu)
+    plan = configured((*names, *selected), ignored, required, fail_on, images, gpu, plugins=not files)
     root = ""
     if files:
         refuse_probing(interpreter, fast=fast)
@@ -107,7 +107,7 @@ def check(
         exit_status=status,
         root=root,
         screen=screen(wanted, os.environ, verbosity=verbose - quiet, no_color=no_color),
-        plugins=plan.rules.folder,
+        rules=plan.rules,
     )
     write_reports(report, wanted, run, os.environ)
     sys.exit(status)

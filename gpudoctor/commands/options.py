@@ -112,7 +112,7 @@ def write(text: str, output: str | None) -> None:
 
         from gpudoctor.files import write_whole
 
-        write_whole(Path(output), text)
+        write_whole(Path(output), text, private=True)
         click.echo(f"Wrote {clean(output)}", err=True)
 
 

@@ -80,7 +80,10 @@ def run(command: tuple[str, ...], profile: str | None, every: float, format_name
 def _variables(file: str) -> dict[str, str]:
     from gpudoctor.parsers.profile_variables import all_variables
     from gpudoctor.profiles.env_file import read_profile
+    from gpudoctor.trust import refuse_if_writable_by_others
 
+    if os.path.exists(file):
+        refuse_if_writable_by_others(file)  # its variables become the program's
     return all_variables(read_profile(Path(file)))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
+from gpudoctor.trust import refuse_if_writable_by_others
 
 LARGEST_BYTES = 1 << 20
 _LISTS = ("select", "ignore", "require")
@@ -50,7 +51,7 @@ def find_source(directory: str) -> Source | None:
     """Return the first file with a configuration, going up from `directory`; None where there is none.
 
     Raises:
-        UsageError: a file that may hold it cannot be read.
+        UsageError: a file that may hold it cannot be read, or other users can write to the one that holds it.
     """
     folder = os.path.abspath(directory)
     while True:
@@ -59,6 +60,7 @@ def find_source(directory: str) -> Source | None:
             if os.path.isfile(path):
                 source = read(path, os.path.relpath(path, directory))
                 if source is not None:
+                    refuse_if_writable_by_others(path)
                     return source
         parent = os.path.dirname(folder)
         if parent == folder:

@@ -4,31 +4,36 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
-from gpudoctor.engine import plugins
-from gpudoctor.engine.plugins import Plugin
+from gpudoctor.engine.plugins import Plugin, in_folder, installed
 from gpudoctor.errors import UsageError
 from gpudoctor.model import Finding
 from gpudoctor.registry import FAMILIES, Check, origin_of, registered
 
 
-def load_checks(folder: str | None = None) -> tuple[Check, ...]:
+def load_checks(folder: str | None = None, *, plugins: bool = True) -> tuple[Check, ...]:
     """Return every check, in the order of families and ids: those of installed plugins too, and those in `folder`.
 
-    A plugin that cannot be loaded stands among them as a check that is broken.
+    A plugin that cannot be loaded is a check that is broken. Without `plugins` only gpudoctor's own code runs.
 
     Raises:
-        UsageError: there is no such folder, or it cannot be read.
+        UsageError: there is no such folder, it cannot be read, or other users can write to it.
     """
     _load_own_checks()
-    broken = [check for plugin in plugins.installed() for check in _load(plugin)]
+    if not plugins:
+        return _in_order(check for check in registered.values() if check.origin == "gpudoctor")
+    broken = [check for plugin in installed() for check in _load(plugin)]
     kept = dict(registered)
     try:
         if folder is not None:
-            broken += [check for plugin in plugins.in_folder(folder) for check in _load(plugin)]
+            broken += [check for plugin in in_folder(folder) for check in _load(plugin)]
         found = (*registered.values(), *broken)
     finally:  # another run in this process may have another folder, or none
         _restore(kept)
-    return tuple(sorted(found, key=lambda c: (FAMILIES.index(c.family), c.id)))
+    return _in_order(found)
+
+
+def _in_order(checks: Iterable[Check]) -> tuple[Check, ...]:
+    return tuple(sorted(checks, key=lambda check: (FAMILIES.index(check.family), check.id)))
 
 
 def _load_own_checks() -> None:

@@ -31,14 +31,21 @@ class Rules:
 
     requirements: what the user asks of the machine; each is judged, whatever checks are selected.
     severities: check id → severity that its findings have.
-    folder: of further checks.
+    plugins: whether installed plugins and the folder's are loaded. folder: of further checks.
     gpu: what it means that no GPU can be used: "auto", "required" or "optional".
     """
 
     requirements: tuple[MachineRequirement, ...] = ()
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    plugins: bool = True
     folder: str | None = None
     gpu: str = "auto"
+
+    def checks(self) -> tuple[Check, ...]:
+        """Load the checks to choose from."""
+        from gpudoctor.engine.catalog import load_checks
+
+        return load_checks(self.folder, plugins=self.plugins)
 
 
 def check_host(
@@ -72,13 +79,12 @@ def check_files(
     Raises:
         UsageError: a name is neither an id nor a family, or a file holds no text that can be read.
     """
-    from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
     from gpudoctor.readers.report import read_files
 
     began = time.monotonic()
     rules = rules or Rules()
-    checks = load_checks(rules.folder)
+    checks = rules.checks()
     chosen = _chosen(checks, tuple(names), rules)
     left_out = _left_out(checks, _reasons(ignored), rules)
     causes = _causes(checks, chosen, left_out, rules)
@@ -92,11 +98,10 @@ def _check_all(host: Host, rules: Rules) -> Report:
     from gpudoctor.probes.questions import questions
 
     wait = host.ask(questions(host.setting))
-    from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
     from gpudoctor.probes.snapshot import assemble
 
-    checks = load_checks(rules.folder)
+    checks = rules.checks()
     load_conclusions()
     snapshot = assemble(wait(), host)
     return run_checks(checks, snapshot, None, rules.requirements, rules.severities, Policy(gpu=rules.gpu))
@@ -104,11 +109,10 @@ def _check_all(host: Host, rules: Rules) -> Report:
 
 def _check_some(host: Host, names: tuple[str, ...], ignored: Mapping[str, str], rules: Rules) -> Report:
     """Load the checks first, and ask only what they need."""
-    from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_checks
     from gpudoctor.probes.snapshot import begin_snapshot
 
-    checks = load_checks(rules.folder)
+    checks = rules.checks()
     chosen = _chosen(checks, names, rules)
     left_out = _left_out(checks, ignored, rules)
     causes = _causes(checks, chosen, left_out, rules)

@@ -34,20 +34,25 @@ def configured(
     fail_on: str | None,
     images: ImageRequest,
     gpu: str | None = None,
+    *,
+    plugins: bool = True,
 ) -> Plan:
     """Return what options and configuration say together.
 
     Names to run, the severity that fails and the images replace those of the configuration; names to leave out and
     requirements add to them. A check that the command line names by its id is run, whatever the configuration ignores.
 
+    Without `plugins` no code of a plugin runs, and checks of plugins that the configuration names do not count.
+
     Raises:
         UsageError: a requirement cannot be read, or the configuration is wrong.
     """
     requirements = tuple(parse_requirement(text) for text in required)
-    configuration = project_configuration(working_directory())
+    configuration = project_configuration(working_directory(), plugins=plugins)
     rules = Rules(
         requirements=tuple(dict.fromkeys((*configuration.require, *requirements))),
         severities=configuration.severity,
+        plugins=plugins,
         folder=configuration.plugins,
         gpu=gpu or configuration.gpu or "auto",
     )
@@ -63,13 +68,13 @@ def configured(
     )
 
 
-def project_configuration(directory: str) -> Configuration:
+def project_configuration(directory: str, *, plugins: bool = True) -> Configuration:
     """Return the configuration found from `directory` upwards, with the ids of the checks that it names.
 
     Raises:
         UsageError: it is wrong, or names a check that does not exist.
     """
-    return _with_ids(load_configuration(directory))
+    return _with_ids(load_configuration(directory), plugins=plugins)
 
 
 def working_directory() -> str:
@@ -86,7 +91,7 @@ def _images(request: ImageRequest, configuration: Configuration) -> ImageRequest
     return request if named or configuration.compose is None else replace(request, compose=configuration.compose)
 
 
-def _with_ids(configuration: Configuration) -> Configuration:
+def _with_ids(configuration: Configuration, *, plugins: bool) -> Configuration:
     """Return the configuration with ids for the families in `ignore`. A family holds no requirement back.
 
     The catalog is loaded only where a check is named.
@@ -100,18 +105,19 @@ def _with_ids(configuration: Configuration) -> Configuration:
 
     from gpudoctor.engine.catalog import load_checks, named
 
-    checks = load_checks(configuration.plugins)
+    checks = load_checks(configuration.plugins, plugins=plugins)
 
     def ids(key: str, name: str) -> list[str]:
         try:
             return [check.id for check in named(checks, name) if check.id != UNMET or name == UNMET]
         except UsageError as error:
+            if not plugins:
+                return []
             raise source.error(key, str(error), name) from None
 
-    for name in configuration.select:
-        ids("select", name)
+    select = tuple(name for name in configuration.select if ids("select", name))
     for name in configuration.severity:
-        if name not in ids("severity", name):
+        if name not in ids("severity", name) and plugins:
             raise source.error("severity", f"{name} is a family: name its checks", name)
     ignore = {check_id: reason for name, reason in configuration.ignore.items() for check_id in ids("ignore", name)}
-    return replace(configuration, ignore=ignore)
+    return replace(configuration, select=select, ignore=ignore)

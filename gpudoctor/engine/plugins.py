@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.record import record
+from gpudoctor.trust import refuse_if_writable_by_others
 
 GROUP = "gpudoctor.checks"
 _METADATA = (".dist-info", ".egg-info")
@@ -100,13 +101,15 @@ def in_folder(folder: str) -> tuple[Plugin, ...]:
     """Return the plugins in `folder`: its files *.py, apart from those whose names begin with an underscore or a dot.
 
     Raises:
-        UsageError: there is no such folder, or it cannot be read.
+        UsageError: there is no such folder, it cannot be read, or other users can write to it or to a file in it.
     """
     try:
         names = os.listdir(folder)
     except OSError as error:
         raise UsageError(f"plugins: the folder {folder} cannot be read: {error.strerror}") from None
     files = sorted(name for name in names if name.endswith(".py") and name[0] not in "._")
+    for path in (folder, *(os.path.join(folder, name) for name in files)):
+        refuse_if_writable_by_others(path)
     return tuple(
         Plugin(
             name=name[:-3], module=f"gpudoctor_plugins.{name[:-3]}", file=os.path.join(os.path.abspath(folder), name)

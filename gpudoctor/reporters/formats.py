@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from gpudoctor.engine.checkup import Rules
 from gpudoctor.model.record import record
 from gpudoctor.reporters.terminal import Screen
 
@@ -30,21 +31,19 @@ class Run:
     fail_on: "error", "warning" or "never". exit_status: that the run ends with.
     root: the project's folder, written as the snapshot writes paths; "" where it is not known.
     screen: that the table is written for.
-    plugins: folder of further checks.
+    rules: those of the run, with its checks.
     """
 
     fail_on: str
     exit_status: int
     root: str = ""
     screen: Screen = Screen()
-    plugins: str | None = None
+    rules: Rules = Rules()
 
     @property
     def checks(self) -> "tuple[Check, ...]":
         """All checks."""
-        from gpudoctor.engine.catalog import load_checks
-
-        return load_checks(self.plugins)
+        return self.rules.checks()
 
 
 def load(name: str) -> ModuleType:

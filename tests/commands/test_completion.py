@@ -90,14 +90,16 @@ def test_zsh_and_fish_show_the_problem_beside_the_id(environment: dict[str, str]
     assert title in fish
 
 
-def test_the_checks_of_the_project_are_offered(environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_tab_key_runs_no_code_of_the_project(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.toml").write_text('plugins = "checks"\n')
     (tmp_path / "checks").mkdir()
     (tmp_path / "checks" / "acme.py").write_text(
         "from gpudoctor.registry import check\n\n\n"
         '@check(family="tool")\ndef acme_made_up(system):\n    """A problem."""\n    yield from ()\n'
+        f"open({str(tmp_path / 'ran')!r}, 'w')\n"
     )
-    assert bash(["gpudoctor", "explain", "acme"], environment, tmp_path) == ["acme-made-up"]
+    assert bash(["gpudoctor", "explain", "acme"], environment, tmp_path) == []
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_wrong_configuration_leaves_our_own(environment: dict[str, str], tmp_path: Path) -> None:

@@ -97,15 +97,15 @@ def test_the_exit_status_is_the_same_in_all_formats(names: tuple[str, ...], tmp_
     assert all((tmp_path / name).stat().st_size for name in names)
 
 
-def test_the_command_in_the_readme(tmp_path: Path) -> None:
+def test_the_command_in_the_documentation(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent.parent
-    block = (root / "README.md").read_text(encoding="utf-8").partition("<!-- two formats -->")[2].split("```")[1]
+    block = (root / "docs" / "ci.md").read_text(encoding="utf-8").partition("```bash")[2].split("```")[0]
     program, *arguments = block.split()
     assert program == "gpudoctor"
     environment = {**os.environ, "PYTHONPATH": str(root), JOB_SUMMARY: str(tmp_path / "summary.md")}
     command = [sys.executable, "-m", "gpudoctor", *arguments, "--fast"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 0, done.stderr
     assert ElementTree.parse(tmp_path / "gpudoctor.xml").getroot().tag == "testsuites"
     assert all(line.startswith("::") for line in done.stdout.splitlines())
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").startswith("## ")
