@@ -58,9 +58,12 @@ def _phrases() -> tuple[list[tuple[str, int]], Mapping[str, list[tuple[str, int]
 
 def _found(row: FailureMessage, text: str, fact: str, source: str) -> Iterator[Symptom]:
     seen: set[str] = set()
+    told = text[:MOST_WORDS] if row.guess else text
+    if not all(re.search(words, told, re.IGNORECASE | re.ASCII) for words in row.near):
+        return  # most rows lack one of them: to look for all in every order takes ten times as long
     if row.unless and re.search(row.unless, text, re.IGNORECASE | re.ASCII):
         return
-    for match in row.expression().finditer(text[:MOST_WORDS] if row.guess else text):
+    for match in row.expression().finditer(told):
         shown = match[0][:LONGEST_TEXT].strip()
         if shown not in seen:
             seen.add(shown)

@@ -30,6 +30,7 @@ class FailureMessage:
     role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
     tried: regular expression of commands that the message says were run already or cannot be run.
     guess: the finding that it suggests if nothing else decides, as in `answers`: words of people are no message.
+    near: the expressions that the pattern puts in every order.
     unless: regular expression of what makes it mean something else, anywhere in the text.
     facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
         A table may name them for all of its rows.
@@ -50,6 +51,7 @@ class FailureMessage:
     role: str = "failure"
     tried: str = ""
     guess: Mapping[str, Any] = field(default_factory=dict)
+    near: Sequence[str] = ()
     unless: str = ""
     facts: Sequence[str] = ()
 
@@ -82,13 +84,14 @@ def row_of(kind: str) -> FailureMessage | None:
 def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
     contains = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
     gap = f".{{0,{row.get('within', BETWEEN_WORDS)}}}?"
-    near = "|".join(map(gap.join, itertools.permutations(f"(?:{words})" for words in row.get("near", ()))))
     vocabulary = table.get("vocabulary", {})
+    near = tuple(f"(?:{_spelled_out(words, vocabulary)})" for words in row.get("near", ()))
+    orders = "|".join(map(gap.join, itertools.permutations(near)))
     return FailureMessage(
         id=row["id"],
         library=row["library"],
         contains=contains,
-        pattern=_spelled_out(near or row.get("pattern") or "|".join(map(re.escape, contains)), vocabulary),
+        pattern=orders or _spelled_out(row.get("pattern") or "|".join(map(re.escape, contains)), vocabulary),
         says=row["says"],
         code=row.get("code", ""),
         gives=row.get("gives", {}),
@@ -97,6 +100,7 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         role=row.get("role", "failure"),
         tried=row.get("tried", ""),
         guess=row.get("guess", {}),
+        near=near,
         unless=_spelled_out(row.get("unless", ""), vocabulary),
         facts=row.get("facts", table.get("facts", ())),
     )
