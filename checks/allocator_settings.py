@@ -25,7 +25,7 @@ def allocator_settings(allocator: Allocator) -> Iterator[Finding]:
         yield from _own_problems(variable)
     for other in others:
         if other.value != read.value:
-            summary = f"{read.name} is {read.value} and {other.name} is {other.value}, of which only the first is read"
+            summary = f"{read.name} is {read.value} and {other.name} is {other.value}, but PyTorch reads only the first"
             facts = (f"environment.{read.name}", f"environment.{other.name}")
             yield _finding(other, Severity.INFO, summary, Fix("unset-variable", name=other.name), facts=facts)
     if read.name == NEW_NAME and not others and allocator.too_old:

@@ -46,7 +46,7 @@ def bitsandbytes_cuda_setup(
     if found is None or by_conda or needed is None or not (0,) < found[1].release < needed:
         return
     summary = (
-        f"bitsandbytes {found[1]} has no library for CUDA {cuda}, with which PyTorch is built: none before "
+        f"bitsandbytes {found[1]} has no library for CUDA {cuda} of the PyTorch build: no version before "
         f"{'.'.join(map(str, needed))} has"
     )
     facts = (found[0], *pytorch.paths("cuda_version"))

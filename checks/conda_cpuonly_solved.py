@@ -14,10 +14,10 @@ def conda_cpuonly_solved(
     """conda's solver chose the CPU build of PyTorch on a machine with an NVIDIA GPU.
 
     Why: the package cpuonly forbids every CUDA build for as long as it is installed. Without it the solver still takes
-    the CPU build if the packages asked for leave no CUDA build, or if it saw no driver (conda-forge's virtual
-    package __cuda), as on a login node or while an image is built.
-    Exception: without a GPU the CPU build is right. torch-cpu-build reports a PyTorch that pip installed. If a
-    report does not name the GPU, a request for CUDA or conda's package __cuda is enough.
+    the CPU build if the packages asked for leave no CUDA build, or if it saw no driver (conda-forge's virtual package
+    __cuda), as on a login node or while an image is built.
+    Exception: without a GPU the CPU build is right. torch-cpu-build reports a PyTorch that pip installed. If a report
+    does not name the GPU, a request for CUDA or conda's package __cuda is enough.
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
     skip_unless(torch.installed is not False, "PyTorch is not installed")
@@ -34,7 +34,7 @@ def conda_cpuonly_solved(
     if gpu.name == "":
         return
     version = f" {torch.version}" if torch.version else ""
-    forced = ", as its package cpuonly demands" if torch.conda_cpuonly else ""
+    forced = "because its package cpuonly is installed" if torch.conda_cpuonly else ""
     why = f"the machine has {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
     yield Finding.error(
         f"torch{version}",

@@ -28,7 +28,7 @@ def container_engine_cannot_give_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[
     containers it affects.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     problems = {seen.path: problem for seen in setups if (problem := _problem_of(seen)) is not None}
     affected = [seen for seen in setups if seen.path in problems]
     firsts = {problems[seen.path].kind: seen for seen in reversed(affected)}

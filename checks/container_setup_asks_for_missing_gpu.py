@@ -21,7 +21,7 @@ def container_setup_asks_for_missing_gpu(setups: tuple[SeenSetup, ...]) -> Itera
     Exception: a GPU that is named by its UUID is not compared, and neither is one of another host.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     for seen in once_per_service(seen for seen in setups if seen.missing_gpu is not None):
         missing = seen.missing_gpu
         if missing is not None:

@@ -20,7 +20,7 @@ def container_setup_driver_capabilities_missing(setups: tuple[SeenSetup, ...]) -
     Exception: unset means compute and utility. CDI mounts every library.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     lacking = (seen for seen in setups if not _granted(seen) >= {"compute", "utility"})
     for seen in once_per_service(lacking):
         no_compute = "compute" not in _granted(seen)

@@ -17,7 +17,7 @@ def container_setup_hides_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     Exception: a container without the GPU hides nothing. An image alone is not started yet.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     hiding = [
         seen
         for seen in setups

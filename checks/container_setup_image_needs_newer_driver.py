@@ -24,7 +24,7 @@ def container_setup_image_needs_newer_driver(
     minor-version compatibility, so that is a warning. A container that gets no GPU on purpose needs no driver.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     needs = {seen.path: need for seen in setups if (need := _need_of(seen, driver)) is not None}
     concerned = (seen for seen in setups if seen.path in needs)
     for seen in once_per_image(concerned, rank=lambda seen: needs[seen.path].severity):

@@ -17,7 +17,7 @@ def container_setup_may_lose_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Find
     advice.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     for seen in once_per_service(filter(_may_lose, setups)):
         yield Finding.advice(
             seen.label,

@@ -22,7 +22,7 @@ def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[F
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
     concerned = [seen for seen in setups if _failed(seen) or _has_infiniband(seen)]
-    skip_unless(concerned, "no container that was looked at uses InfiniBand")
+    skip_unless(concerned, "no checked container uses InfiniBand")
     for seen in once_per_service(seen for seen in concerned if _failed(seen) or not _is_enough(seen)):
         failed, limit = _failed(seen), seen.setup.memlock_bytes
         known = limit is not None

@@ -16,7 +16,7 @@ def container_setup_nvml_lost(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     Exception: a container that can lose the GPU and still has it is container-setup-may-lose-gpu.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     lost = [seen for seen in setups if of_kind(seen.failures, "container-nvml-unknown-error")]
     for seen in once_per_service(lost):
         failure = of_kind(seen.failures, "container-nvml-unknown-error")[0]

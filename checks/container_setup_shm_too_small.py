@@ -17,11 +17,11 @@ def container_setup_shm_too_small(setups: tuple[SeenSetup, ...]) -> Iterator[Fin
 
     Why: worker processes pass batches through /dev/shm; Docker gives a container 64 MiB of it. When it is full, a
     worker dies with "Bus error", and NCCL fails to start.
-    Exception: a container without PyTorch needs none, unless its log says that the memory was full. With `ipc: host`
-    it is that of the host.
+    Exception: a container without PyTorch needs none, unless its log says that the memory was full. With `ipc: host` it
+    is that of the host.
     Reference: https://github.com/pytorch/pytorch#using-pre-built-images
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     small = [seen for seen in setups if seen.setup.kind != "image" and (_failed(seen) or _is_small(seen.setup))]
     for seen in once_per_service(small):
         failed = _failed(seen)

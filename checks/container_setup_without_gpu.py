@@ -16,7 +16,7 @@ def container_setup_without_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Findi
     the GPU, or the host has none, this is advice.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     images_with_gpu = {seen.setup.image for seen in setups if seen.gpu_access}
     without = [(seen, seen.gpu_intent) for seen in setups if seen.gpu_access == "" and not _declines(seen)]
     intents = {seen.path: intent for seen, intent in without if intent is not None}

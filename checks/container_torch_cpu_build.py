@@ -15,7 +15,7 @@ def container_torch_cpu_build(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     Exception: a CPU build is right in a container that neither asks for the GPU nor is made for CUDA.
     Reference: https://pytorch.org/get-started/locally/
     """
-    skip_unless(setups, "no container was looked at")
+    skip_unless(setups, "no container was checked")
     found = [
         seen
         for seen in setups

@@ -47,7 +47,7 @@ def contradictory_report(
             WORDS.get(found.fact, "a GPU"),
         )
         if found.fact == MACHINES:
-            summary = f"The texts seem to be of different machines: one names {found.taken}, another {found.other}"
+            summary = f"The texts seem to come from different machines: one names {found.taken}, another {found.other}"
             yield Finding.warning("the texts", summary, fact, Fix("report-again"))
         elif not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
             summary = f"The report gives two values for {name}: {found.taken}, which counts, and {found.other}"

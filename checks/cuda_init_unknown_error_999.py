@@ -29,7 +29,9 @@ def cuda_init_unknown_error_999(
         return
     reason, facts = _reason(driver) if not place.in_wsl else ("", ())
     slept = of_kind(symptoms, "cuda-lost-after-suspend", "cuda-fails-beside-suspend")
-    failed = "CUDA fails once the machine has slept" if slept else f"CUDA cannot be initialised: {ERRORS[said.code]}"
+    failed = (
+        "CUDA fails after the machine was suspended" if slept else f"CUDA cannot be initialised: {ERRORS[said.code]}"
+    )
     yield Finding.error("cuInit", f"{failed}{reason}", (said.fact, *facts), Fix("reload-uvm"))
 
 

@@ -11,19 +11,19 @@ FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 # What the errors of cuInit mean. Source: cuda.h of CUDA 13.5
 MEANINGS = {
     "cuda-35": "error 35: a program probably loads another libcuda, which is older or a stub",
-    "cuda-34": "error 34: the libcuda loaded is the stub of a toolkit",
-    "cuda-804": "error 804: this GPU does not support the forward compatibility package that is loaded",
-    "cuda-803": "error 803: the forward compatibility package loaded does not fit the driver",
+    "cuda-34": "error 34: the loaded libcuda is the stub of a toolkit",
+    "cuda-804": "error 804: this GPU does not support the loaded forward compatibility package",
+    "cuda-803": "error 803: the loaded forward compatibility package does not match the driver",
 }
 UNSET = Fix(
     "unset-variable",
     name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH, so that the packages load the libraries that they bring",
+    summary="Remove LD_LIBRARY_PATH, so that the packages load their own libraries",
 )
 UNSET_IF_ELSEWHERE = Fix(
     "unset-variable",
     name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH where it leads to other versions of CUDA's libraries: its folders come first",
+    summary="Remove LD_LIBRARY_PATH if it leads to other versions of the CUDA libraries: its folders come first",
 )
 COMPAT = "compat of a toolkit (/usr/local/cuda/compat)"
 UNSET_IF_SET = Fix(
@@ -72,7 +72,7 @@ def cuda_libs_conflict(
         yield _not_initialised(error, cuda_libraries, driver_state)
     elif libcuda is not None and libcuda.fails_on:
         summary = (
-            f"The loader takes libcuda from {libcuda.path}, {libcuda.kind}, which does not work on {libcuda.fails_on}"
+            f"The loader loads libcuda from {libcuda.path}, {libcuda.kind}, which does not work on {libcuda.fails_on}"
         )
         yield Finding.warning("libcuda.so.1", summary, (libcuda.fact,), *fixes)
     elif cuda_libraries.missing is not None:
@@ -108,7 +108,7 @@ def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: P
             "install-packages",
             requirements=(),
             remove=cuda_libraries.other_wheels,
-            summary=f"Remove the wheels of another CUDA than that of PyTorch ({major}), then reinstall PyTorch",
+            summary=f"Remove the wheels for another CUDA version than PyTorch's ({major}), then reinstall PyTorch",
         )
     yield UNSET_IF_SET
     if symbol.stem:

@@ -56,7 +56,7 @@ def _hidden(choice: DeviceChoice, devices: VisibleDevices, gpu: Gpu, *, is_repor
     """Return what the variable hides. Raises Skip: there is no NVIDIA GPU to hide, or that is unknown."""
     if is_report and not devices.misses and not devices.too_few:
         # A report may show only some of the devices.
-        skip_unless(choice.hides_all, "nothing in the report fails for want of a device")
+        skip_unless(choice.hides_all, "nothing in the report fails because a device is missing")
     if not choice.bad and choice.visible:
         # The number of devices is often not in a report. With driver and GPU in order, a device that is not there
         # is what leaves none; the first device is there wherever one is.

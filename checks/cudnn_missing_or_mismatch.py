@@ -20,10 +20,8 @@ OTHERS = (
     *("cudnn-required-by-onnxruntime", "cudnn-provider-not-loaded"),
 )
 MAYBE = ("cudnn-failed-status", "cudnn-failed-tensorflow")
-OWN_CUDNN = "Remove LD_LIBRARY_PATH, so that PyTorch loads the cuDNN that it brings"
-OWN_OF_PACKAGE = (
-    "Remove LD_LIBRARY_PATH where it leads to another cuDNN, so that the one of the package itself is loaded"
-)
+OWN_CUDNN = "Remove LD_LIBRARY_PATH, so that PyTorch loads its own cuDNN"
+OWN_OF_PACKAGE = "Remove LD_LIBRARY_PATH if it leads to another cuDNN, so that the package loads its own"
 LONGEST = 240
 
 
@@ -48,9 +46,9 @@ def cudnn_missing_or_mismatch(
     """cuDNN is missing, or another version is loaded than the framework was built with.
 
     Why: convolutions and attention run in cuDNN. PyTorch, TensorFlow and JAX refuse an older one, and parts of two
-    versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Mostly LD_LIBRARY_PATH leads to the
-    cuDNN of a toolkit, or two packages need different major versions: CTranslate2 from 4.5 on and PyTorch from 2.4 on
-    need 9, those before 8.
+    versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Mostly LD_LIBRARY_PATH leads to the cuDNN
+    of a toolkit, or two packages need different major versions: CTranslate2 from 4.5 on and PyTorch from 2.4 on need 9,
+    those before 8.
     Exception: another version that works is advice. Wheels of cuDNN for two CUDA major versions do not disturb each
     other.
     Reference: https://docs.nvidia.com/deeplearning/cudnn/backend/latest/developer/forward-compatibility.html
@@ -83,7 +81,7 @@ def cudnn_missing_or_mismatch(
         loaded = torch_runtime.cudnn_version
         wheel = _wheel(pytorch, python)
         if loaded and wheel is not None and wheel[1].release[:3] != cudnn_version(str(loaded)):
-            summary = f"PyTorch loads cuDNN {_dotted(str(loaded))}, and its own wheel is of {wheel[1]}"
+            summary = f"PyTorch loads cuDNN {_dotted(str(loaded))}, but its own wheel has {wheel[1]}"
             yield Finding.advice("cuDNN", summary, ("torch_runtime.cudnn_version", wheel[0], *on_path), *fixes)
 
 

@@ -52,7 +52,7 @@ def _summary(runtime: CupyRuntime, status: CupyStatus, of_a_gpu: Sequence[Sympto
     if part is not None:
         return f"The program uses {part.name}, which CuPy no longer has since version {part.last + 1}: {error}"
     if status.incomplete:
-        return f"The folder of CuPy does not hold all of one version: {error}"
+        return f"The CuPy folder does not have all files of one version: {error}"
     if runtime.import_error:
         return f"import cupy fails: {error}"
     return f"CuPy {'cannot compute' if of_a_gpu else 'finds no device'}: {error}"
@@ -75,7 +75,7 @@ def _failed_calls(calls: tuple[LibraryCall, ...], subject: str, symptoms: Sympto
     failed = {n: fault for n, call in answered.items() if (fault := _fault(call))}
     if not failed:
         if out_of_memory:
-            raise Skip("the memory of the GPU is full")
+            raise Skip("the GPU memory is full")
         return
     essential = any(calls[n].library in ESSENTIAL or _is_wrong(calls[n]) for n in failed)
     first = min(failed, key=lambda n: calls[n].library not in ESSENTIAL)

@@ -16,12 +16,12 @@ OTHERS_FIRST = (
 SUMMARIES = {
     "symbol": "{cupy} was built for another CUDA version: it finds no {symbol} in {library}",
     "rocm-symbol": "{cupy} was built for another ROCm version: it finds no {symbol} in {library}",
-    "driver": "CuPy runs on a newer CUDA than the driver does[: the driver supports CUDA {offered}]",
+    "driver": "CuPy uses a newer CUDA version than the driver supports[: the driver supports CUDA {offered}]",
     "library": "{cupy} needs {library}, which the CUDA toolkit here, {nvcc}, does not have",
     "named-library": "{named} needs the libraries of CUDA {major}, and the toolkit here is CUDA {nvcc}",
-    "doubted": "CuPy cannot be imported, and asks whether it is for the CUDA that is here"
+    "doubted": "CuPy cannot be imported, and its message says that its CUDA version may not match"
     "[, and PyTorch in the same environment is built with CUDA {torch}]",
-    "newer-libraries": "{cupy} for CUDA {major} takes the libraries of CUDA {local}, which the driver, for CUDA "
+    "newer-libraries": "{cupy} for CUDA {major} loads the libraries of CUDA {local}, which the driver, for CUDA "
     "{offered}, does not run",
     "toolkit": "{cupy} needs the libraries of CUDA {major}, and this machine has {toolkits}",
     "all-else": "{cupy} for CUDA {major} is probably the wrong one: nvcc ({nvcc}) and PyTorch ({torch}) are for CUDA "
@@ -42,8 +42,8 @@ def cupy_wrong_cuda_package(
     """The installed CuPy package is for another CUDA major version than the one present.
 
     Why: cupy-cuda13x needs a driver for CUDA 13 (580 or newer), and a CuPy without CUDA's libraries as wheels needs the
-    toolkit of its own major version: "libnvrtc.so.12: cannot open shared object file". The evidence, in this order:
-    a symbol that a module of CuPy does not find in the library that is loaded; the library that CuPy misses, against
+    toolkit of its own major version: "libnvrtc.so.12: cannot open shared object file". The evidence, in this order: a
+    symbol that a module of CuPy does not find in the library that is loaded; the library that CuPy misses, against
     nvcc's version (libnvrtc.so.11.1 is of CUDA 11.1 only, from 11.2 on the major version counts); CuPy's major version,
     by the name of its distribution, against the driver's; libraries of a newer CUDA than the driver's that CuPy takes,
     as PyTorch's wheels bring them; the toolkits. Where none of them differs the library is only not found:

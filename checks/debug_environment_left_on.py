@@ -36,7 +36,7 @@ def _finding(variable: DebugVariable, value: str, torch: Torch, *, searching: bo
     severity = Severity.WARNING if variable.slows and not searching else Severity.INFO
     cost = variable.cost
     if variable.name == "CUDA_FORCE_PTX_JIT" and _has_no_ptx(torch):
-        severity, cost = Severity.ERROR, "machine code is passed over, and this PyTorch has no PTX to compile instead"
+        severity, cost = Severity.ERROR, "machine code is ignored, and this PyTorch has no PTX to compile instead"
         facts += ("torch.architectures",)
     summary = f"{variable.name} is {value}: {cost}"
     return Finding.of(

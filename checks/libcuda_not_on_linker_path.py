@@ -33,7 +33,7 @@ def libcuda_not_on_linker_path(
     if linker:
         yield from linker
         return
-    skip_unless(not place.in_wsl, "where libcuda lies in WSL is for wsl-driver-problem")
+    skip_unless(not place.in_wsl, "wsl-driver-problem checks where libcuda is in WSL")
     loader = first(of_kind(symptoms, *LOADERS)) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error

@@ -24,7 +24,7 @@ def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) 
     limit = system.memlock_limit_bytes
     for exceeded in of_kind(symptoms, "memlock-exceeded")[:1]:
         summary = (
-            "InfiniBand could not register memory, which the process may lock only "
+            "InfiniBand could not register memory: the process may lock only "
             f"{f'up to {_size(limit)}' if limit else 'up to its limit (memlock)'}"
         )
         facts = (exceeded.fact, "system.memlock_limit_bytes" if limit else "")
@@ -34,7 +34,7 @@ def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) 
     if limit and limit <= TOO_LOW_BYTES:
         yield Finding(
             severity=Severity.INFO,  # whether a program uses the devices is unknown
-            summary=f"There are InfiniBand devices, and a process may lock only {_size(limit)}",
+            summary=f"This machine has InfiniBand devices, but a process may lock only {_size(limit)}",
             subject="memlock",
             facts=("system.has_infiniband", "system.memlock_limit_bytes"),
             fixes=(Fix("give-container-locked-memory"), Fix("raise-memlock-limit")),

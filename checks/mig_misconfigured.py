@@ -67,7 +67,7 @@ def _unusable(
     by_name = ("torch_runtime.device_names",) if any("MIG" in name for name in names) else ()
     if counted is not None and (by_name or named or any(device.mig_enabled for device in devices)):
         facts = by_name or ((named.fact,) if named is not None else ())
-        summary = "PyTorch counts several MIG instances, and a process may use one only"
+        summary = "PyTorch counts several MIG instances, but a process can use only one"
         yield Finding.error("MIG", summary, (counted.fact, *facts), _one_instance(devices))
     only_one = first(of_kind(symptoms, "one-device-told"))
     for number, device in enumerate(devices):
@@ -96,7 +96,7 @@ def _instance(index: int) -> tuple[Fix, Fix]:
 def _by_commands(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     none = first(of_kind(symptoms, "mig-no-devices"))
     if none is not None and not any(device.mig_enabled is not None for device in devices or ()):
-        yield Finding.error("MIG", "MIG is on, and nvidia-smi finds no MIG device", (none.fact,), *_instance(0))
+        yield Finding.error("MIG", "MIG is on, but nvidia-smi finds no MIG device", (none.fact,), *_instance(0))
     yield from answers(symptoms, "mig-misconfigured")
 
 
@@ -106,7 +106,7 @@ def _unseen(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     told = first(of_kind(symptoms, "device-missing-told"))
     missing = _missing(symptoms) or (told.fact if told is not None else "")
     if named is not None and missing and not any(device.mig_enabled is not None for device in devices or ()):
-        summary = f'A GPU is partitioned by MIG ("{named.text}"), and a program finds no device in it'
+        summary = f'A GPU is partitioned by MIG ("{named.text}"), but a program finds no device in it'
         yield Finding.error("MIG", summary, (named.fact, missing), Fix("list-mig-instances"), *_instance(0))
 
 
@@ -115,9 +115,7 @@ def _unlisted(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     missing = _missing(symptoms)
     if devices and missing and all(device.mig_enabled and device.mig_uuids is None for device in devices):
         name = devices[0].name or "the GPU"
-        summary = (
-            f"MIG is on for {name}, and CUDA finds no device: there is no MIG instance, or not one for this process"
-        )
+        summary = f"MIG is on for {name}, but CUDA finds no device: there is no MIG instance, or none for this process"
         fixes = (*_instance(devices[0].nvml_index), _one_instance(devices))
         yield Finding.error(name, summary, ("devices[0].mig_enabled", missing), *fixes)
 
@@ -127,7 +125,7 @@ def _no_instance(empty: list[Device], devices: tuple[Device, ...]) -> Finding:
     count = f" (and of {len(empty) - 1} more)" if len(empty) > 1 else ""
     path = f"devices[{devices.index(empty[0])}]"
     severity = Severity.ERROR if len(empty) == len(devices) else Severity.WARNING
-    summary = f"MIG is on for {name}{count}, and no MIG instance exists"
+    summary = f"MIG is on for {name}{count}, but no MIG instance exists"
     facts = (f"{path}.mig_enabled", f"{path}.mig_uuids")
     return Finding.of(severity, name, summary, facts, *_instance(empty[0].nvml_index))
 
@@ -143,9 +141,9 @@ def _addresses(
     wrong = next((entry for entry in entries if _means_whole_gpu(entry, partitioned, devices)), None)
     several_allowed = driver.version is None or driver.version.parts[0] >= FIRST_BRANCH_WITH_SEVERAL
     if wrong is not None:
-        summary = f"{VARIABLE} names {wrong}, a GPU in MIG mode, and not one of its MIG instances"
+        summary = f"{VARIABLE} names {wrong}, a GPU in MIG mode, but none of its MIG instances"
     elif len(instances) > 1 and not several_allowed:
-        summary = f"{VARIABLE} names {len(instances)} MIG instances, and a process may use one only"
+        summary = f"{VARIABLE} names {len(instances)} MIG instances, but a process can use only one"
     else:
         return
     facts = (f"environment.{VARIABLE}", f"devices[{devices.index(partitioned[0])}].mig_uuids")

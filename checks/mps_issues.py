@@ -65,7 +65,7 @@ def _cuda_on_mac(system: System, symptoms: Symptoms) -> Iterator[Finding]:
         return
     asked = of_kind(symptoms, "torch-not-compiled-with-cuda", "asks-for-cuda")
     if asked and (is_mac or (named and system.os is None)):
-        summary = f"A program asks for CUDA on a Mac, where PyTorch has MPS: {asked[0].text}"
+        summary = f"A program asks for CUDA on a Mac, but PyTorch has MPS there: {asked[0].text}"
         yield Finding.error("MPS", summary, (asked[0].fact, "system.os" if is_mac else named[0].fact), Fix("use-mps"))
 
 

@@ -30,11 +30,11 @@ def _set(name: str, value: str, summary: str) -> Fix:
     return Fix("set-variable", name=name, value=value, summary=summary)
 
 
-THROUGH_MEMORY = "If a job hangs in its first collective operation, let NCCL copy through main memory"
+THROUGH_MEMORY = "If a job hangs in its first collective operation, make NCCL copy through main memory"
 WITHOUT_P2P = _set("NCCL_P2P_DISABLE", "1", THROUGH_MEMORY)
-WITHOUT_IB = _set("NCCL_IB_DISABLE", "1", "And keep it from InfiniBand, too")
+WITHOUT_IB = _set("NCCL_IB_DISABLE", "1", "Also disable InfiniBand for NCCL")
 WHERE_IT_STOPS = (
-    "If that does not help, let NCCL show where it stops, and check whether one of the processes died first"
+    "If that does not help, make NCCL show where it stops, and check whether one of the processes died first"
 )
 LOG = _set("NCCL_DEBUG", "INFO", WHERE_IT_STOPS)
 

@@ -36,10 +36,10 @@ def nvidia_container_toolkit_missing(
         yield found
         return
     refused = any(seen.engine_lack or answers(seen.failures, ID) for seen in setups)
-    skip_unless(not refused, "a container that was looked at shows what the engine lacks")
-    skip_unless(not place.in_container, "containers are started by this one's host")
+    skip_unless(not refused, "a checked container shows what the engine lacks")
+    skip_unless(not place.in_container, "the host starts containers, not this container")
     skip_unless(not (place.is_windows or place.is_mac), "the toolkit is for Linux")
-    skip_unless(not place.in_wsl, "Docker Desktop hands the GPU to containers of WSL by itself")
+    skip_unless(not place.in_wsl, "Docker Desktop gives the GPU to containers in WSL by itself")
     skip_unless(gpu.present != "", "there is no NVIDIA GPU")
     skip_unless(driver_state.installed is not False, "no driver is installed")
     engine = "docker" if container.docker_installed else "podman" if container.podman_installed else ""

@@ -9,15 +9,15 @@ QUOTED = 120  # characters of a message without numbers
 # By the kind of message if that is here, else by the cause.
 SUMMARIES = {
     "cublas-no-handle": "cuBLAS could not be set up, probably because no device memory is left for it",
-    "memory-short-in-words": "The device probably has too little memory for the job, by what the report says",
+    "memory-short-in-words": "The device probably has too little memory for the job, according to the report",
     "torch-nvml-assert": "PyTorch ran out of device memory and NVML did not answer for its message, as on a MIG "
     "instance",
-    "others": "Other processes hold the memory of the device",
-    "fragmented": "The memory of the device is fragmented",
-    "too-large": "The job is too large for the memory of the device",
-    "unknown": "The job gets no more memory of the device",
-    "host": "The main memory of the machine is full, not that of the GPU",
-    "killed": "The process was killed, probably because main memory is full, not that of the GPU",
+    "others": "Other processes use the device memory",
+    "fragmented": "The device memory is fragmented",
+    "too-large": "The job is too large for the device memory",
+    "unknown": "The job gets no more device memory",
+    "host": "The main memory is full, not the GPU memory",
+    "killed": "The process was killed, probably because the main memory is full, not the GPU memory",
 }
 DEVICE = ("make-job-smaller", "use-larger-mig-instance", "configure-allocator", "find-who-holds-memory")
 FIXES = {

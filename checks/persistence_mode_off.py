@@ -16,12 +16,12 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
     Why: the first CUDA call of every program then waits until the device is initialised again, and settings such as
     power limits are lost in between.
     Exception: a device on which a display server runs stays initialised anyway; Windows and WSL have no such mode, and
-    in a container it is the host's setting.
+    in a container, the host decides this.
     Reference: https://docs.nvidia.com/deploy/driver-persistence/index.html
     """
     skip_unless(known(system.os, "system.os") == "linux", f"{system.os} has no persistence mode")
     skip_unless(not system.wsl, "WSL has no persistence mode")
-    skip_unless(not system.container, "in a container it is the host's setting")
+    skip_unless(not system.container, "in a container, the host decides this")
     answering = reachable(devices)
     off = [(path, d) for path, d in answering if d.persistence_enabled is False and not _drives_display(d)]
     yield from settled((_finding(off) for _ in off[:1]), answering, "persistence_enabled")

@@ -15,7 +15,7 @@ def tensorflow_no_gpu_build(cpu_use: CpuUse, place: Place) -> Iterator[Finding]:
     Exception: WSL counts as Linux. The plugin tensorflow-directml is a way of its own.
     Reference: https://www.tensorflow.org/install/pip#windows-native
     """
-    skip_unless(cpu_use.cause == "tensorflow-no-gpu-build", "TensorFlow does not miss its GPU support")
+    skip_unless(cpu_use.cause == "tensorflow-no-gpu-build", "TensorFlow reports no missing GPU support")
     yield Finding.error(
         "TensorFlow",
         f'{"" if cpu_use.certain else "Probably "}{cpu_use.reason}: "{cpu_use.text[:200]}"',

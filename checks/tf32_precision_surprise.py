@@ -40,7 +40,7 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
     elif reported is not None:
         named = (tf32.gpu,) if tf32.gpu is not None else ()
         summary = (
-            "Float32 results differ on a GPU with TF32, in which convolutions run by default in every release"
+            "Float32 results differ on a GPU with TF32, which every release uses for convolutions by default"
             + "".join(f": {symptom.text}" for symptom in named)
         )
         facts = (reported.fact, *(symptom.fact for symptom in (*named, *tf32.said)))

@@ -31,7 +31,7 @@ def torch_cuda_unavailable(
     if not (origin.is_report and (wanted or error)):
         known(gpu.present, "devices")
     skip_unless(gpu.present != "", "there is no NVIDIA GPU")
-    said = error or "torch.cuda.is_available() is False and names no error"
+    said = error or "torch.cuda.is_available() is False without an error message"
     no_device = bool(with_code(symptoms, "cuda-100"))
     yield Finding.error(
         pytorch.subject,

@@ -30,7 +30,7 @@ def windows_pypi_cpu_wheel(
         return
     skip_unless(not pytorch.conda_build, "conda installed PyTorch")
     skip_unless(
-        not _may_be_of_conda(python, symptoms), "conda's packages are here, and nothing shows that pip was used"
+        not _may_be_of_conda(python, symptoms), "conda packages are installed, and nothing shows that pip was used"
     )
     downloads = of_kind(symptoms, "pip-windows-default-wheel")
     if downloads and pytorch.version is not None:

@@ -43,7 +43,7 @@ def wsl_driver_problem(
         return
     problem = _by_release(wsl, symptoms) or _by_words(wsl, symptoms) or _by_driver(wsl, driver)
     if problem is None and wsl.failure and (consumers.ask_for_cuda or wsl.failure.startswith("symptoms")):
-        text = f"A program in WSL finds no NVIDIA driver: Windows gives its libraries in {WSL_LIBRARIES}lib"
+        text = f"A program in WSL finds no NVIDIA driver: Windows provides its libraries in {WSL_LIBRARIES}lib"
         problem = _Problem(text, (wsl.failure,), UPDATE_DRIVER)
     if problem is None:
         if driver.libcuda_path is None and driver.nvml_code is None:
@@ -67,7 +67,7 @@ def _by_release(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
         fix = Fix("update-wsl", first="Update Windows, its NVIDIA driver and WSL's kernel")
         return _Problem(text, (wsl.old_windows_fact,), fix)
     if wsl.version == 1 or of_kind(symptoms, "wsl-1"):
-        return _Problem("WSL 1 gives its programs no GPU, only WSL 2 does", ("system.wsl",), Fix("convert-to-wsl-2"))
+        return _Problem("WSL 1 has no GPU support, only WSL 2 has", ("system.wsl",), Fix("convert-to-wsl-2"))
     if wsl.old_kernel:
         text = f"The kernel of WSL is {wsl.old_kernel}, and CUDA needs 5.10.43.3 or newer"
         return _Problem(text, ("system.kernel",), Fix("update-wsl", first="Update Windows and WSL's kernel"))
@@ -90,7 +90,7 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
         text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides the Windows driver"
         return _Problem(text, (said.fact, wsl.failure), REMOVE)
     for said in of_kind(symptoms, "nix-named"):
-        text = f"A program of Nix runs in WSL: its loader does not look into {WSL_LIBRARIES}lib, where libcuda is"
+        text = f"A Nix program runs in WSL, and its loader does not search {WSL_LIBRARIES}lib, where libcuda is"
         summary = "Make the program find the Windows libcuda; on NixOS-WSL set wsl.useWindowsDriver = true"
         fix = Fix("set-variable", name="LD_LIBRARY_PATH", value=f"{WSL_LIBRARIES}lib", summary=summary)
         return _Problem(text, (said.fact, wsl.failure), fix)
@@ -100,7 +100,9 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
 def _by_driver(wsl: Wsl, driver: Driver) -> _Problem | None:
     """Return what is wrong with the driver's files and answers inside WSL, the deepest first."""
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
-        return _Problem("WSL has no device /dev/dxg: Windows shares no GPU with it", ("driver.device_files",), UPDATE)
+        return _Problem(
+            "WSL has no device /dev/dxg, so Windows shares no GPU with it", ("driver.device_files",), UPDATE
+        )
     if wsl.driver_inside:
         text = f"A Linux NVIDIA driver is installed inside WSL and hides the Windows driver: {wsl.driver_inside}"
         return _Problem(text, (wsl.driver_inside_fact,), REMOVE)

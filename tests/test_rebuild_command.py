@@ -85,7 +85,7 @@ def test_an_id_is_no_name(project: Project) -> None:
     for name in (project.build("classic"), project.image_id().partition(":")[2][:12]):
         done = rebuild("--image", name, cwd=project.root)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert "is no name that a rebuilt image can get" in done.stderr
+        assert "cannot be the name of a rebuilt image" in done.stderr
 
 
 def test_on_a_terminal_the_output_of_the_build_is_one_line(project: Project) -> None:

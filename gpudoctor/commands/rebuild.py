@@ -159,7 +159,7 @@ def _judge(image: ProjectImage) -> Verdict:
 
 def _advise(work: RebuildPlan, *, recreate: bool) -> None:
     if work.verdict.needs_container and not recreate:
-        _note(f"{work.name}: its container still uses the old image: --recreate recreates it")
+        _note(f"{work.name}: its container still uses the old image: add --recreate")
     if work.verdict.is_hidden_by_mounts:
         _note(f"{work.name}: a mount covers the files; neither a rebuild nor a new container removes it")
 

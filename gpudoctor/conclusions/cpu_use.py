@@ -116,7 +116,7 @@ def _of_jax(use: CpuUse, found: Symptom, cuda_asked: bool, python: Python) -> Cp
     certain = found.kind == "jax-cuda-missing"
     if use.without_cuda or any(python.package(name) for name in WITH_CUDA) or (cuda_asked and not certain):
         return use
-    return replace(use, cause="jax-cpu-build", reason="it finds no GPU and names no error", certain=certain)
+    return replace(use, cause="jax-cpu-build", reason="it finds no GPU without an error message", certain=certain)
 
 
 def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python: Python) -> CpuUse:

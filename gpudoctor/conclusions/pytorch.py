@@ -44,7 +44,7 @@ def pytorch(
         return read
     silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
     if silent and not place.about_container and _default_has_no_cuda(read, system):
-        return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA and names no error")
+        return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA without an error message")
     listed = python.package("torch") if python is not None else None
     if place.is_windows and cuda_intent.program and listed is not None and not listed[1].local:
         return _probably_cpu(read, "torch_runtime.available", "the wheels of PyPI for Windows have no CUDA")

@@ -33,7 +33,7 @@ def conda_torch(**fields: Any) -> Torch:
     [
         pytest.param(
             conda_torch(conda_build="py3.11_cpu_0", conda_cpuonly=True),
-            "conda chose the CPU build py3.11_cpu_0 of PyTorch 2.5.1, as its package cpuonly demands, "
+            "conda chose the CPU build py3.11_cpu_0 of PyTorch 2.5.1because its package cpuonly is installed, "
             "and the machine has NVIDIA L4",
             id="cpuonly",
         ),

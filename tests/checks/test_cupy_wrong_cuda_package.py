@@ -242,7 +242,7 @@ def test_libraries_of_a_newer_cuda_beside_cupy(local: str, offered: str, outcome
     assert result.outcome is outcome
     if result.findings:
         assert result.findings[0].summary.endswith(
-            "takes the libraries of CUDA 13.0, which the driver, for CUDA 12.7, does not run"
+            "loads the libraries of CUDA 13.0, which the driver, for CUDA 12.7, does not run"
         )
 
 

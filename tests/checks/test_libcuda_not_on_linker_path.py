@@ -56,7 +56,7 @@ def test_passes(driver: Driver) -> None:
     [
         pytest.param(Driver(), None, "driver.libcuda_path is unknown", id="path"),
         pytest.param(Driver(libcuda_path=""), None, "driver.libcuda_files is unknown", id="files"),
-        pytest.param(DRIVER, System(wsl=2), "where libcuda lies in WSL is for wsl-driver-problem", id="WSL"),
+        pytest.param(DRIVER, System(wsl=2), "wsl-driver-problem checks where libcuda is in WSL", id="WSL"),
     ],
 )
 def test_skipped(driver: Driver, system: System | None, reason: str) -> None:

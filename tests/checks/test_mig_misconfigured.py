@@ -43,7 +43,7 @@ def visible(value: str) -> Environment:
 def test_no_instance(devices: tuple[Device, ...], severity: Severity) -> None:
     finding = run_check("mig-misconfigured", devices=devices).findings[0]
     assert finding.severity is severity
-    assert finding.summary == "MIG is on for NVIDIA A100-SXM4-40GB, and no MIG instance exists"
+    assert finding.summary == "MIG is on for NVIDIA A100-SXM4-40GB, but no MIG instance exists"
     assert "sudo nvidia-smi -i 0 -mig 0" in finding.remedies[1].commands
 
 
@@ -125,7 +125,7 @@ def only_finding(**sections: Any) -> Finding:
 def test_more_devices_than_a_process_may_use(symptoms: tuple[Symptom, ...], devices: tuple[Device, ...] | None) -> None:
     finding = only_finding(symptoms=symptoms, devices=devices)
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "PyTorch counts several MIG instances, and a process may use one only"
+    assert finding.summary == "PyTorch counts several MIG instances, but a process can use only one"
 
 
 def test_the_assertion_without_a_word_of_mig_passes() -> None:

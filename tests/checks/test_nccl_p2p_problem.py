@@ -105,7 +105,7 @@ def test_a_job_on_several_gpus_that_is_said_to_hang_is_a_warning() -> None:
     hangs, job = message("job-hangs-told", "it freezes"), message("nccl-job-named", "NCCL INFO")
     (finding,) = run_check("nccl-p2p-problem", symptoms=(job, hangs)).findings
     assert finding.severity is Severity.WARNING
-    assert finding.summary == 'A job on several GPUs does not go on: "it freezes"'
+    assert finding.summary == 'A job on several GPUs hangs: "it freezes"'
     assert finding.remedies[0].commands[0] == "export NCCL_P2P_DISABLE=1"
 
 

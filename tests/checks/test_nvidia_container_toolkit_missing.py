@@ -72,7 +72,7 @@ def test_passes(container: Container) -> None:
     ("sections", "reason"),
     [
         pytest.param(
-            {"system": replace(HOST, container="docker")}, "containers are started by this one's host", id="inside"
+            {"system": replace(HOST, container="docker")}, "the host starts containers, not this container", id="inside"
         ),
         pytest.param({"system": replace(HOST, pci_gpus=())}, "there is no NVIDIA GPU", id="no GPU"),
         pytest.param({"driver": Driver(installed=False)}, "no driver is installed", id="no driver"),

@@ -73,7 +73,7 @@ def test_without_the_section_it_is_skipped() -> None:
         ),
         ("ImportError: /env/torch/lib/libc10.so: file too short", "a file of PyTorch is damaged"),
         ("ModuleNotFoundError: No module named 'typing_extensions'", "the module typing_extensions is missing"),
-        ("AttributeError: module 'torch' has no attribute '__version__'", "something else of that name is imported"),
+        ("AttributeError: module 'torch' has no attribute '__version__'", "something else named torch is imported"),
         ("SystemExit: 3", "import torch fails (SystemExit: 3)"),
     ],
 )

@@ -41,7 +41,7 @@ def shown(remedies: tuple[Remedy, ...]) -> list[str]:
         pytest.param(
             "ldconfig", None, ["grep ldconfig /etc/nvidia-container-runtime/config.toml", INSTALL], id="ldconfig"
         ),
-        pytest.param("engine-too-old", None, ["Update Docker: --gpus came with 19.03", INSTALL], id="old Docker"),
+        pytest.param("engine-too-old", None, ["Update Docker: --gpus needs 19.03 or newer", INSTALL], id="old Docker"),
         pytest.param(
             "driver-in-image",
             None,

@@ -50,8 +50,8 @@ def test_sizes(size: Any, size_bytes: int) -> None:
     ("fields", "message"),
     [
         ({"privileged": "maybe"}, "privileged: true or false is expected"),
-        ({"shm_size": "much"}, "shm_size: 'much' is no size"),
-        ({"ulimits": {"memlock": "1.5"}}, "ulimits: '1.5' is no whole number"),
+        ({"shm_size": "much"}, "shm_size: 'much' is not a size"),
+        ({"ulimits": {"memlock": "1.5"}}, "ulimits: '1.5' is not a whole number"),
         ({"devices": "x"}, "devices: a sequence is expected"),
         ({"ulimits": ["x"]}, "ulimits: a mapping is expected"),
         ({"volumes": [{"source": "/a"}]}, "volumes: .* is not SOURCE:TARGET:MODE"),

@@ -147,7 +147,7 @@ def test_files_under_a_mount_are_not_rebuilt(project: Project, tmp_path: Path) -
     docker("start", container)
     done = project.rebuild("--container", container, "--recreate")
     assert (done.returncode, project.image_id()) == (1, before)
-    assert "a mount lies over the files" in done.stderr
+    assert "a mount covers the files" in done.stderr
     assert about(container)["State"]["Running"], "it was left alone"
 
 
@@ -155,7 +155,7 @@ def test_a_rebuilt_image_alone_leaves_its_container_stale(changed: Project) -> N
     container = docker("run", "--detach", *STOPS_SOON, changed.image, *SLEEP).decode().strip()
     done = changed.rebuild("--container", container)
     assert done.returncode == 1
-    assert "--recreate makes it anew" in done.stderr
+    assert "uses the old image: add --recreate" in done.stderr
     assert changed.rebuild("--container", container, "--recreate").returncode == 0
 
 
