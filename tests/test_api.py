@@ -18,7 +18,7 @@ from gpudoctor.model import Report, Snapshot
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import Tuning
 from gpudoctor.profiles.env_file import read_profile
-from gpudoctor.reporters import json_report, snapshot_json, tuning_json
+from gpudoctor.reporters import json_report, tuning_json
 from tests.environments import python_of
 from tests.test_imports import SLOW
 
@@ -95,7 +95,7 @@ def test_a_snapshot_gives_the_same_findings(tmp_path: Path) -> None:
     taken = gpudoctor.take_snapshot(fast=True)
     assert isinstance(taken, Snapshot)
     file = tmp_path / "snapshot.json"
-    file.write_text(snapshot_json.render(taken))
+    file.write_text(json_report.render_snapshot(taken))
     assert to_json(gpudoctor.check(files=[file]).snapshot.system) == to_json(taken.system)
 
 

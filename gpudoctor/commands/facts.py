@@ -32,7 +32,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 
     Names of people and hosts, home folders, UUIDs and tokens are masked: it can be posted in public.
     """
-    from gpudoctor.reporters import snapshot_json
+    from gpudoctor.reporters import json_report
 
     if files:
         refuse_probing(interpreter, fast=fast)
@@ -44,7 +44,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 
         with terminal.progress("Looking at this machine ...", sys.stderr):
             taken = take_snapshot(local_host(setting(interpreter, timeout, fast=fast)))
-    write(snapshot_json.render(taken), output)
+    write(json_report.render_snapshot(taken), output)
 
 
 @click.command(

@@ -1,11 +1,15 @@
-"""The container engines on this machine and whether they know the NVIDIA runtime, as files tell."""
+"""The container engines on this machine and whether they know the NVIDIA runtime, as files tell; and the signs of them.
 
+By signs a program knows that it runs in a container, and in one of which engine.
+"""
+
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import Container
 from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
-from gpudoctor.probes.reading import Facts, file_texts, found, is_linux, unreadable
+from gpudoctor.probes.reading import Facts, file_text, file_texts, found, is_linux, listed, unreadable, value
 
 DOCKER_CONFIGS = ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json")
 OTHER_CONFIGS = (
@@ -20,6 +24,19 @@ OTHER_CONFIGS = (
 )
 CDI_SPECIFICATIONS = ("/etc/cdi/*", "/var/run/cdi/*")
 COMMANDS = ("docker", "podman", "nvidia-ctk", "nvidia-container-cli", "nvidia-container-runtime")
+CONTAINER_SIGNS = {
+    "files": ["/run/systemd/container", "/proc/1/cgroup", "/proc/1/comm"],
+    "listings": ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io", "/.singularity.d", "/dev/lxd"],
+    "values": [
+        "platform",
+        "filesystem:/",
+        "is_set:KUBERNETES_SERVICE_HOST",
+        "is_set:APPTAINER_CONTAINER",
+        "is_set:SINGULARITY_CONTAINER",
+    ],
+}
+_ENGINES = {"docker": "docker", "libpod": "podman", "lxc": "lxc", "kubepods": "kubernetes", "containerd": "containerd"}
+_FIRST_PROCESSES = {"systemd", "init", "openrc-init", "runit", "s6-svscan", "dinit"}
 
 
 def reading_list(home: str) -> Mapping[str, Any]:
@@ -78,3 +95,39 @@ def _cdi_devices(facts: Facts) -> tuple[str, ...] | None:
     if unreadable(facts, "*/cdi/*"):
         return None
     return tuple(dict.fromkeys(name for name in names if name.startswith("nvidia.com/")))
+
+
+def container_engine(facts: Facts) -> str:
+    """Return the engine, "other" for one that leaves no name, "" outside of a container."""
+    if value(facts, "is_set:KUBERNETES_SERVICE_HOST") or listed(facts, "/var/run/secrets/kubernetes.io"):
+        return "kubernetes"
+    if listed(facts, "/.singularity.d") and (
+        value(facts, "is_set:APPTAINER_CONTAINER") or value(facts, "is_set:SINGULARITY_CONTAINER")
+    ):
+        return "apptainer"
+    engine = _engine_of_cgroup(facts)
+    if engine == "kubernetes":
+        return engine
+    if listed(facts, "/run/.containerenv"):
+        return "podman"
+    if listed(facts, "/.dockerenv"):
+        return "docker"
+    manager = (file_text(facts, "/run/systemd/container") or "").strip()
+    if manager and manager != "wsl":  # systemd names WSL too, which is none
+        return manager.removesuffix("-libvirt")
+    return engine or ("lxc" if listed(facts, "/dev/lxd") else "") or _unnamed(facts)
+
+
+def _engine_of_cgroup(facts: Facts) -> str:
+    match = re.search(r"[/:-](kubepods|docker|libpod|lxc|containerd)[/.-]", file_text(facts, "/proc/1/cgroup") or "")
+    return _ENGINES[match[1]] if match else ""
+
+
+def _unnamed(facts: Facts) -> str:
+    """Return "other" for the step of an image's build, which has no sign but its layers mounted as the root.
+
+    Systems that boot from an image (ostree with composefs) have them too, and an init process besides.
+    """
+    first_process = (file_text(facts, "/proc/1/comm") or "").strip()
+    layered = value(facts, "filesystem:/") == "overlay"
+    return "other" if layered and first_process and first_process not in _FIRST_PROCESSES else ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gpudoctor.data.packages import cuda_major
 from gpudoctor.model import Cupy, CupyRuntime, Package, PackageVersion
 from gpudoctor.model.codec import from_json
 from gpudoctor.parsers import conda
@@ -58,7 +59,7 @@ def _without_metadata(read: EnvironmentFacts, version: str | None) -> tuple[Pack
 def _present(read: EnvironmentFacts, found: tuple[DistributionFacts, ...]) -> DistributionFacts | None:
     """Return the distribution whose files are on disk, None where that cannot be told."""
     wheel = _wheel_cuda(read)
-    fitting = [distribution for distribution in found if wheel and _name_cuda(distribution.name) == wheel]
+    fitting = [distribution for distribution in found if wheel and cuda_major(distribution.name) == wheel]
     candidates = fitting or found
     return candidates[0] if len(candidates) == 1 else None
 
@@ -69,12 +70,6 @@ def _wheel_cuda(read: EnvironmentFacts) -> int | None:
         match = re.match(r"(\d{1,2})\.", str(json.loads(read.cupy.wheel_file or "{}").get("cuda")))
         return int(match[1]) if match else None
     return None
-
-
-def _name_cuda(name: str) -> int | None:
-    """Return the CUDA major version in a distribution's name: 12 of cupy-cuda12x, 11 of cupy-cuda115."""
-    match = re.fullmatch(r"cupy-cuda(?:(\d{1,2})x|(\d{1,2})\d)", name)
-    return int(match[1] or match[2]) if match else None
 
 
 def _platform(read: EnvironmentFacts, present: DistributionFacts | None) -> str:
@@ -93,7 +88,7 @@ def _from_conda(read: EnvironmentFacts, present: DistributionFacts | None) -> bo
 def _cuda_major(read: EnvironmentFacts, present: DistributionFacts | None) -> int | None:
     if _from_conda(read, present):
         return conda.cuda_major(read.conda_records)
-    return _name_cuda(present.name) if present else None
+    return cuda_major(present.name) if present else None
 
 
 def _numpy_requirement(present: DistributionFacts | None) -> str | None:

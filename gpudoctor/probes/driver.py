@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
 from gpudoctor.parsers.linux import driver_messages, parse_xids
-from gpudoctor.probes.reading import Facts
+from gpudoctor.probes.reading import Facts, whole
 from gpudoctor.untrusted import cleaned
 
 T = TypeVar("T")
@@ -24,8 +24,8 @@ def parse_cuda_driver(facts: Mapping[str, Any]) -> Driver:
         return Driver(libcuda_path="", libcuda_error=cleaned(str(facts["library_error"])))
     path, file = cleaned(str(facts.get("path", ""))), cleaned(str(facts.get("file", "")))
     drivers_own = not any(folder in place for folder in NO_DRIVER for place in (path, file))
-    number = _whole(facts.get("cuda_version"), 1000, 99_999)
-    code = _whole(facts.get("init_code"), 0, 2**31 - 1)
+    number = whole(facts.get("cuda_version"), 1000, 99_999)
+    code = whole(facts.get("init_code"), 0, 2**31 - 1)
     name = facts.get("init_error")
     return Driver(
         installed=True if drivers_own else None,
@@ -35,7 +35,7 @@ def parse_cuda_driver(facts: Mapping[str, Any]) -> Driver:
         cuda_version=None if number is None else CudaVersion.from_number(number),
         cuda_init_code=code,
         cuda_init_error="" if code == 0 else cleaned(name) if isinstance(name, str) else None,
-        cuda_device_count=_whole(facts.get("device_count"), 0, 1024),
+        cuda_device_count=whole(facts.get("device_count"), 0, 1024),
         cuda_devices=tuple(map(_device, facts["devices"])) if isinstance(facts.get("devices"), list) else None,
     )
 
@@ -45,15 +45,8 @@ def _device(facts: Mapping[str, Any]) -> CudaDevice:
     return CudaDevice(
         name=cleaned(name) if isinstance(name, str) else None,
         compute_capability=None if capability is None else ComputeCapability(*map(int, capability)),
-        memory_total_bytes=_whole(facts.get("memory_total_bytes"), 1, 2**50),
+        memory_total_bytes=whole(facts.get("memory_total_bytes"), 1, 2**50),
     )
-
-
-def _whole(value: Any, least: int, most: int) -> int | None:
-    """Return a whole number between `least` and `most`; anything else is unknown."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if least <= value <= most else None
 
 
 def _version(file: str) -> DriverVersion | None:

@@ -8,7 +8,7 @@ from gpudoctor.model import DeviceFile, Driver
 from gpudoctor.model.versions import DriverVersion
 from gpudoctor.parsers.libraries import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.linux import BRIDGE, KernelModule, parse_proc_driver_version
-from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
+from gpudoctor.probes.container_engines import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value
 from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
 

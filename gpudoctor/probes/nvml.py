@@ -5,6 +5,7 @@ from typing import Any
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
+from gpudoctor.probes.reading import whole
 from gpudoctor.untrusted import cleaned
 
 # Codes of nvml.h.
@@ -116,13 +117,6 @@ def _driver_version(text: str | None) -> DriverVersion | None:
         return None
 
 
-def _whole(value: Any, least: int, most: int) -> int | None:
-    """Return a whole number between `least` and `most`; anything else is unknown."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if least <= value <= most else None
-
-
 class _Answers:
     """The answers about one device or the driver, read with care: each may be an error or garbage."""
 
@@ -154,7 +148,7 @@ class _Answers:
 
     def whole(self, name: str, least: int, most: int, part: str | int | None = None) -> int | None:
         """Return a whole number between `least` and `most`."""
-        return _whole(self.value(name, part), least, most)
+        return whole(self.value(name, part), least, most)
 
     def flag(self, name: str, part: str | int | None = None) -> bool | None:
         """Return a 1 or 0 as a truth value."""
@@ -242,7 +236,7 @@ def _processes(entries: Any) -> tuple[DeviceProcess, ...] | None:
         DeviceProcess(
             pid=int(entry["pid"]),
             name=cleaned(str(entry["name"])),
-            used_bytes=_whole(entry["used_bytes"], 0, MEMORY_MAXIMUM),
+            used_bytes=whole(entry["used_bytes"], 0, MEMORY_MAXIMUM),
         )
         for entry in entries
     )

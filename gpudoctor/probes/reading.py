@@ -72,3 +72,10 @@ def is_linux(facts: Facts) -> bool:
 def file_name(path: str) -> str:
     """Return the last part of a path of any system."""
     return path.replace("\\", "/").rpartition("/")[2]
+
+
+def whole(value: Any, least: int, most: int) -> int | None:
+    """Return a whole number between `least` and `most`; anything else is unknown."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if least <= value <= most else None

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpudoctor.model import PciGpu, System
 from gpudoctor.parsers import linux
-from gpudoctor.probes.container_signs import CONTAINER_SIGNS, container_engine
+from gpudoctor.probes.container_engines import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, listed, unreadable, value
 from gpudoctor.untrusted import cleaned
 

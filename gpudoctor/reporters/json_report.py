@@ -1,13 +1,13 @@
-"""The report as JSON: schema gpudoctor/report/1."""
+"""The report and the snapshot as JSON, fit to be posted: schemas gpudoctor/report/1 and gpudoctor/snapshot/1."""
 
 import json
 from typing import Any
 
-from gpudoctor.model import Finding, Triage
+from gpudoctor.model import Finding, Snapshot, Triage
+from gpudoctor.model import snapshot as snapshots
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import SCHEMA, Report
 from gpudoctor.privacy import mask_uuids
-from gpudoctor.reporters import snapshot_json
 
 
 def render(report: Report) -> str:
@@ -21,7 +21,7 @@ def render(report: Report) -> str:
         "findings": [_finding(finding) for finding in report.findings],
         "passed": list(report.passed),
         "skipped": [{"check": result.check_id, "reason": result.reason} for result in report.skipped],
-        "snapshot": snapshot_json.document(report.snapshot),
+        "snapshot": _document(report.snapshot),
         "duration_s": round(report.duration_s, 3),
     }
     # ASCII only, so that no stream's encoding can refuse a character of a machine's text.
@@ -60,3 +60,12 @@ def remedies(finding: Finding) -> list[dict[str, Any]]:
     """Return the remedies as JSON values, null for no reference."""
     names = ("summary", "commands", "needs", "reference")
     return [{name: to_json(getattr(remedy, name)) for name in names} for remedy in finding.remedies]
+
+
+def render_snapshot(snapshot: Snapshot) -> str:
+    """Return the snapshot as one JSON object, UUIDs numbered."""
+    return json.dumps(mask_uuids(_document(snapshot)), indent=2, allow_nan=False) + "\n"
+
+
+def _document(snapshot: Snapshot) -> dict[str, Any]:
+    return {"schema": snapshots.SCHEMA, **to_json(snapshot)}

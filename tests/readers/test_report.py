@@ -11,7 +11,7 @@ from gpudoctor.engine.runner import run_checks
 from gpudoctor.errors import UsageError
 from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Python, Snapshot, System, Torch
 from gpudoctor.readers.report import Reading, assemble, read_files, read_texts, unread_texts
-from gpudoctor.reporters import snapshot_json
+from gpudoctor.reporters import json_report
 
 TOO_OLD = b"UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update"
 
@@ -86,7 +86,7 @@ def test_other_facts_of_which_one_may_say_less(section: str, one: Any, other: An
 def test_a_saved_snapshot_comes_back_as_it_was(tmp_path: Path) -> None:
     snapshot = Snapshot(taken_at="2026-01-01T00:00:00Z", driver=Driver(cuda_version=CudaVersion(12, 2)), symptoms=())
     file = tmp_path / "snapshot.json"
-    file.write_text(snapshot_json.render(snapshot))
+    file.write_text(json_report.render_snapshot(snapshot))
     assert read_files([str(file)]) == snapshot
 
 
@@ -105,7 +105,7 @@ def test_messages_of_an_older_snapshot_are_symptoms() -> None:
 
 def test_a_snapshot_and_a_text_are_one_machine(tmp_path: Path) -> None:
     file = tmp_path / "snapshot.json"
-    file.write_text(snapshot_json.render(Snapshot(driver=Driver(version=DriverVersion.parse("470.57.02")))))
+    file.write_text(json_report.render_snapshot(Snapshot(driver=Driver(version=DriverVersion.parse("470.57.02")))))
     snapshot = read_texts([("snapshot.json", file.read_bytes()), ("log.txt", TOO_OLD)])
     assert snapshot.driver is not None
     assert (str(snapshot.driver.version), snapshot.driver.cuda_version) == ("470.57.02", CudaVersion(11, 4))

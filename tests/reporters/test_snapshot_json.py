@@ -4,7 +4,7 @@ import json
 
 from gpudoctor.model import Device, Environment, Snapshot
 from gpudoctor.model.codec import from_json
-from gpudoctor.reporters import snapshot_json
+from gpudoctor.reporters import json_report
 
 UUIDS = ("GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab", "GPU-77777777-11aa-22bb-33cc-0123456789ab")
 SNAPSHOT = Snapshot(
@@ -14,12 +14,12 @@ SNAPSHOT = Snapshot(
 
 
 def test_uuids_are_numbered_and_still_the_same_devices() -> None:
-    document = json.loads(snapshot_json.render(SNAPSHOT))
+    document = json.loads(json_report.render_snapshot(SNAPSHOT))
     first, second = (device["uuid"] for device in document["devices"])
     assert first == "GPU-00000000-0000-0000-0000-000000000001"
     assert document["environment"]["variables"]["CUDA_VISIBLE_DEVICES"] == second
 
 
 def test_writing_twice_changes_nothing() -> None:
-    text = snapshot_json.render(SNAPSHOT)
-    assert snapshot_json.render(from_json(Snapshot, json.loads(text))) == text
+    text = json_report.render_snapshot(SNAPSHOT)
+    assert json_report.render_snapshot(from_json(Snapshot, json.loads(text))) == text
