@@ -16,8 +16,14 @@ ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cu
 @check(
     family="vendor",
     explains=(
-        *(*DRIVER_FAILS, "torch-cuda-unavailable", "no-nvidia-gpu", "torch-cpu-build", "windows-pypi-cpu-wheel"),
-        *("container-without-gpu", "container-setup-without-gpu", "container-torch-cpu-build", "runs-on-cpu"),
+        *(*DRIVER_FAILS, "torch-cuda-unavailable", "no-nvidia-gpu", "torch-cpu-build", "wsl-driver-problem"),
+        *(
+            "windows-pypi-cpu-wheel",
+            "container-without-gpu",
+            "container-setup-without-gpu",
+            "container-torch-cpu-build",
+            "runs-on-cpu",
+        ),
     ),
 )
 def cuda_build_on_amd(

@@ -44,6 +44,9 @@ _WINDOWS_PROMPT = re.compile(
     r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b",
     re.MULTILINE,
 )
+# "Windows 11, RTX 3060: RuntimeError: ...": a person's words and a message on one line.
+_FAILURE = re.compile(r"\w(?:Error|Exception)\b")
+_FILED = re.compile(r"https?://|File \"|\.whl\b|\|\s{2,}")
 LONGEST_SEARCHED = 200_000  # characters
 _LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
 _OS_LABEL = re.compile(
@@ -142,7 +145,10 @@ def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
     lines = [line for line in text.lines[:MOST_LINES] if len(line) < 500 and _is_on_topic(line.lower())]
     said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
-    return joined(*_system(said, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said))
+    failures = [line for line in lines if _FAILURE.search(line) and not (_ADVICE.search(line) or _FILED.search(line))]
+    return joined(
+        *_system(said + failures, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said)
+    )
 
 
 def _is_on_topic(lowered: str) -> bool:

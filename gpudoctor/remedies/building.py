@@ -157,35 +157,21 @@ def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, .
 
 
 @fix
-def name_to_cmake(devices: tuple[Device, ...] | None) -> Remedy:
+def name_to_cmake(devices: tuple[Device, ...] | None) -> Fix:
     """Return how to tell CMake which nvcc to take and for which architectures to compile."""
-    found = sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})
-    listed = ";".join(str(capability).replace(".", "") for capability in found) or "86"
-    return Remedy(
-        summary="Name nvcc and the architectures to CMake, with a new build folder: CMAKE_CUDA_COMPILER (or the "
-        "variable CUDACXX) and CMAKE_CUDA_ARCHITECTURES, the compute capability without its dot; native needs a driver "
-        "that works",
-        commands=(
-            "nvidia-smi --query-gpu=compute_cap --format=csv",
-            f"cmake -B build -DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc -DCMAKE_CUDA_ARCHITECTURES='{listed}'",
-        ),
-        reference="https://cmake.org/cmake/help/latest/variable/CMAKE_CUDA_ARCHITECTURES.html",
-    )
+    return Fix("name-nvcc-to-cmake", listed=";".join(_capabilities(devices)).replace(".", "") or "86")
 
 
 @fix
-def name_architectures(*, devices: tuple[Device, ...] | None) -> Remedy:
+def name_architectures(*, devices: tuple[Device, ...] | None) -> Fix:
     """Return how to name the architectures to compile for."""
-    found = sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})
-    listed = ";".join(map(str, found)) or "8.0;8.6;9.0"
+    found = _capabilities(devices)
     names = "of the GPU" if found else "of the GPUs that it will run on, for example"
-    return Remedy(
-        summary="Say for which architectures to compile: set TORCH_CUDA_ARCH_LIST to the compute capability "
-        f"{names} (for tiny-cuda-nn TCNN_CUDA_ARCHITECTURES, without the dot); docker build has no GPU, and a PyTorch "
-        "without CUDA sees none",
-        commands=(f'export TORCH_CUDA_ARCH_LIST="{listed}"',),
-        reference="https://docs.pytorch.org/docs/stable/cpp_extension.html",
-    )
+    return Fix("list-architectures", listed=";".join(found) or "8.0;8.6;9.0", names=names)
+
+
+def _capabilities(devices: tuple[Device, ...] | None) -> list[str]:
+    return list(map(str, sorted({d.compute_capability for d in devices or () if d.compute_capability is not None})))
 
 
 @fix

@@ -1,6 +1,6 @@
 """GPUs in containers: NVIDIA's toolkit, and how a container is started with a GPU."""
 
-from gpudoctor.model import Container, Fix, Remedy, System
+from gpudoctor.model import Container, Fix, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.driver_install import update_driver
 from gpudoctor.remedies.fixes import fix
@@ -92,8 +92,13 @@ def configure_engine(*, container: Container | None, engine: str = "docker") -> 
 
 @fix
 def start_container_with_gpu(
-    *, system: System | None, summary: str = "", options: str = "--gpus all", container: Container | None = None
-) -> Remedy:
+    *,
+    system: System | None,
+    summary: str = "",
+    options: str = "--gpus all",
+    container: Container | None = None,
+    place: Place | None = None,
+) -> Remedy | Fix:
     """Return how to start the container again with its GPU.
 
     The container's own command line is not known: the command shows on any image that the options are right.
@@ -109,6 +114,8 @@ def start_container_with_gpu(
             needs=("restart",),
             reference=SINGULARITY,
         )
+    if place is not None and place.is_tegra:
+        return Fix("start-container-on-jetson")
     if engine == "podman" and options == "--gpus all":
         options = "--device nvidia.com/gpu=all"
     if not summary and engine == "podman":
@@ -126,6 +133,8 @@ def start_container_in_its_way_with_gpu(*, container: Container | None) -> tuple
     """Return how to start the container with its GPU, in the way in which it was started first."""
     run, toolkit = Fix("start-container-with-gpu"), Fix("install-container-toolkit")
     compose = Fix("reserve-gpu-in-compose")
+    if container is not None and container.engine == "kubernetes":
+        return (run, Fix("let-kubernetes-use-gpu"))
     if container is not None and container.compose:
         return (compose, run, toolkit)
     if container is None or container.engine in (None, "docker"):

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from gpudoctor.data.capabilities import last_driver_branch
 from gpudoctor.data.drivers import minimum_driver
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Remedy, System
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
-from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.fixes import fix, remedy_of_row
 from gpudoctor.remedies.torch_choice import capabilities_of
 
 DOWNLOAD = "https://www.nvidia.com/Download/index.aspx"
@@ -41,14 +41,20 @@ DRIVER_PACKAGES = (
 
 
 @fix
-def install_driver(*, system: System | None, devices: Sequence[Device] | None = None) -> Remedy:
+def install_driver(
+    *, system: System | None, devices: Sequence[Device] | None = None, place: Place | None = None
+) -> Remedy:
     """Return how to install the NVIDIA driver where there is none."""
+    if place is not None and place.is_tegra:
+        return remedy_of_row("install-jetpack", None, system)
     return _with_packages("Install the NVIDIA driver", system or System(), capabilities_of(devices), None)
 
 
 @fix
-def reinstall_driver(*, system: System | None) -> Remedy:
+def reinstall_driver(*, system: System | None, place: Place | None = None) -> Remedy:
     """Return how to install the driver anew where it is there and does not run."""
+    if place is not None and place.is_tegra:
+        return remedy_of_row("install-jetpack", None, system)
     system = system or System()
     summary = "Reinstall the NVIDIA driver, which builds its kernel module for the running kernel"
     if system.os == "windows":
@@ -72,12 +78,15 @@ def update_driver(
     needed: DriverVersion | CudaVersion | None = None,
     devices: Sequence[Device] | None = None,
     driver: Driver | None = None,
+    place: Place | None = None,
 ) -> Remedy:
     """Return how to update the NVIDIA driver to one that is new enough.
 
     needed: the driver itself, or the CUDA version that it must run. Where the GPU's last driver branch is older than
     that, no update helps: the remedy has no commands and says so.
     """
+    if place is not None and place.is_tegra:
+        return remedy_of_row("install-jetpack", None, system)
     system = system or System()
     capabilities = capabilities_of(devices)
     windows = system.os == "windows" or bool(system.wsl)

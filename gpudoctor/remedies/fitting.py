@@ -27,6 +27,8 @@ def fitted(
 ) -> tuple[Remedy, ...]:
     """Return the remedies with commands that can be pasted there, last what was tried or cannot be done."""
     os_name = "windows" if place.is_windows or is_windows(python or Python(), system) else system.os if system else None
+    if place.is_tegra:
+        os_name = "tegra"
     podman = "podman" in (container and container.engine, system and system.container)
     found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
     lost = [not new.commands and bool(old.commands) for old, new in zip(remedies, found, strict=True)]
@@ -82,12 +84,12 @@ def _named(remedy: Remedy, container: Container | None, podman: bool) -> Remedy:
             continue
         name = getattr(container, row.get("fact", ""), None)
         if name:
-            commands = (re.sub(rf"\b{word}\b", name, command) for command in remedy.commands)
-            remedy = replace(remedy, commands=tuple(commands))
+            commands = tuple(re.sub(rf"\b{word}\b", name, command) for command in remedy.commands)
+            remedy = replace(remedy, commands=commands)
         else:
-            remedy = replace(
-                remedy, commands=(row["show"], *remedy.commands), summary=f"{remedy.summary}; {row['say']}"
-            )
+            first = next(n for n, command in enumerate(remedy.commands) if re.search(rf"\b{word}\b", command))
+            commands = (*remedy.commands[:first], row["show"], *remedy.commands[first:])
+            remedy = replace(remedy, commands=commands, summary=f"{remedy.summary}; {row['say']}")
     if podman:
         remedy = replace(
             remedy, commands=tuple(re.sub(r"^docker (?!comp|cont)", "podman ", c) for c in remedy.commands)

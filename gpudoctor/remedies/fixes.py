@@ -63,6 +63,13 @@ def builder_of(name: str) -> Callable[..., Made]:
     return _builders[name]
 
 
+def remedy_of_row(name: str, python: Python | None, system: System | None) -> Remedy:
+    """Return the remedy of a row of the table, for a fix that has to be one remedy."""
+    made = _from_table(_advice()[name])(python=python, system=system, container=None, place=Place())
+    assert isinstance(made, Remedy)
+    return made
+
+
 def _likely_modules(name: str) -> list[str]:
     """Return the modules of fixes, those that share the most words with the name first: to import all takes 15 ms."""
     words = name.split("-")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
 from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
-from gpudoctor.remedies.commands import is_windows, join, quote
+from gpudoctor.remedies.commands import is_windows, join, program, quote
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
 
@@ -161,7 +161,7 @@ def use_activated_python(*, python: Python | None, system: System | None, missin
         summary="Run the program with the activated environment's own interpreter, and diagnose that one; if it has "
         f"no {missing} either, install it there",
         commands=(
-            f'{interpreter} -c "import {module}; print({module}.__version__)"',
+            f'{program(Python(executable=path), windows)} -c "import {module}; print({module}.__version__)"',
             f"gpudoctor check --python {interpreter}",
         ),
     )

@@ -2,14 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpudoctor.data.capabilities import is_tegra
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import INDEX, torch_companions, torch_releases
-from gpudoctor.model import Device, Driver, KnownGpu, Origin, Package, Python, Pytorch, Remedy, System, Torch
+from gpudoctor.model import (
+    Device,
+    Driver,
+    Fix,
+    KnownGpu,
+    Origin,
+    Package,
+    Place,
+    Python,
+    Pytorch,
+    Remedy,
+    System,
+    Torch,
+)
 from gpudoctor.model.versions import CudaVersion, PackageVersion
 from gpudoctor.remedies.commands import Environment, environment_of
-from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.fixes import Machine as Diagnosed
+from gpudoctor.remedies.fixes import fix, remedy_of_row
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
-from gpudoctor.remedies.torch_obstacles import explain_no_build, jetson_wheel
+from gpudoctor.remedies.torch_obstacles import explain_no_build
+from gpudoctor.symptoms import Symptoms, of_kind
 
 REFERENCE = "https://pytorch.org/get-started/locally/"
 PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
@@ -28,6 +44,8 @@ def install_torch(  # noqa: PLR0913
     driver: Driver | None,
     devices: Sequence[Device] | None,
     origin: Origin | None = None,
+    place: Place | None = None,
+    symptoms: Symptoms = None,
     pytorch: Pytorch | Torch | None = None,
     cuda: CudaVersion | None = None,
     release: PackageVersion | None = None,
@@ -47,11 +65,16 @@ def install_torch(  # noqa: PLR0913
     if not devices:
         devices = [Device(nvml_index=n, name=g.name, compute_capability=g.capability) for n, g in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices, cuda)
-    if system is not None and "tegra" in (system.kernel or "") and not machine.capabilities:
-        return jetson_wheel()
+    if of_kind(symptoms, "intel-gpu-named") and not (system is not None and system.nvidia_gpus) and not devices:
+        return remedy_of_row("install-torch-for-intel", python, system)
     choice = choose(machine, pytorch)
+    if place is not None and place.is_tegra and not machine.capabilities:
+        choice = None
     if choice is None:
-        return explain_no_build(machine, system, pytorch)
+        on_jetson = (place is not None and place.is_tegra) or any(map(is_tegra, machine.capabilities))
+        on_jetson = on_jetson and machine.platform != ""
+        wheel = remedy_of_row("install-torch-for-jetson", python, system)
+        return wheel if on_jetson else explain_no_build(machine, system, pytorch)
     environment = environment_of(python, system)
     if pytorch is not None and (pytorch.conda_build or pytorch.conda_cpuonly):
         return _install_with_conda(environment, choice, machine, pytorch, _companions(python, origin))
@@ -64,6 +87,13 @@ def install_torch(  # noqa: PLR0913
         ),
         reference=REFERENCE if choice.build.release.startswith("2.") else PREVIOUS,
     )
+
+
+@fix
+def use_gpu_without_cuda_torch(*, machine: Diagnosed, symptoms: Symptoms) -> Remedy | Fix:
+    """Return which build of PyTorch is for a GPU that has no CUDA."""
+    of_intel = of_kind(symptoms, "intel-gpu-named")
+    return machine.call(install_torch) if of_intel else Fix("install-torch-of-other-vendor")
 
 
 @fix

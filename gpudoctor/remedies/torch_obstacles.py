@@ -3,22 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudoctor.data.capabilities import is_tegra, last_driver_branch, last_toolkit, runs_on
+from gpudoctor.data.capabilities import last_driver_branch, last_toolkit, runs_on
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import ComputeCapability, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose
 
 REFERENCE = "https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix"
-JETSON = "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
 
 
 def explain_no_build(machine: Machine, system: System | None, torch: Pytorch | Torch | None) -> Remedy:
     """Return a remedy without commands: why no build fits, and what would help."""
     if machine.platform == "":
         return Remedy(summary=_no_platform(system), reference="https://pytorch.org/get-started/locally/")
-    if any(is_tegra(capability) for capability in machine.capabilities):
-        return jetson_wheel()
     alone = [capability for capability in machine.capabilities if not _has_code(machine, capability)]
     if alone:
         return Remedy(summary=_no_code(alone), reference=REFERENCE)
@@ -26,15 +23,6 @@ def explain_no_build(machine: Machine, system: System | None, torch: Pytorch | T
     what = "driver, devices and Python" if machine.cuda is None else f"driver, devices, Python and CUDA {machine.cuda}"
     summary = f"No PyTorch build fits {what} of this machine together"
     return Remedy(summary=f"{summary}: {', or '.join(helps)}" if helps else summary, reference=REFERENCE)
-
-
-def jetson_wheel() -> Remedy:
-    """Return where the builds for a Jetson come from."""
-    return Remedy(
-        summary="PyTorch's wheels do not fit this Jetson; install the wheel that NVIDIA builds for its JetPack and the "
-        "Python of it, or run NVIDIA's container",
-        reference=JETSON,
-    )
 
 
 def _no_platform(system: System | None) -> str:

@@ -6,10 +6,10 @@ from gpudoctor.model import AmdGpu, Fix, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import REFERENCE
+from gpudoctor.symptoms import Symptoms, of_kind
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
-SUPPORTED = "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html"
 # Targets of the same family whose code runs on another one under the override, which AMD does not support.
 # Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
@@ -26,6 +26,8 @@ def install_torch_for_rocm(
     builds = rocm_builds(release) or rocm_builds(FALLBACK_RELEASE)
     if (system is not None and system.os not in (None, "linux")) or builds is None or not builds.variants:
         return Fix("use-rocm-build-elsewhere")
+    if targets and not any(map(first_rocm_release, targets)) and not any(t.startswith(tuple(NEAR)) for t in targets):
+        return Fix("compute-without-rocm", target=" and ".join(sorted(targets)))
     variant = builds.variants[-1]
     index = f"{INDEX}/{variant}"
     return Remedy(
@@ -56,33 +58,42 @@ def rocm_targets(release: str) -> tuple[str, ...]:
 
 
 @fix
-def run_code_for_gfx_target(*, name: str, built: tuple[str, ...] = (), override: str = "") -> tuple[Remedy | Fix, ...]:
+def run_code_for_gfx_target(
+    *,
+    name: str,
+    built: tuple[str, ...] = (),
+    override: str = "",
+    system: System | None = None,
+    symptoms: Symptoms = None,
+) -> tuple[Remedy | Fix, ...]:
     """Return how to get code for the gfx target `name`.
 
     built: targets in the build, none if they are unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
     """
     remedies: list[Remedy | Fix] = []
+    if of_kind(symptoms, "about-ollama"):
+        remedies.append(Fix("use-gpu-without-cuda-ollama"))
     if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):
         summary = f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}"
         remedies.append(Fix("unset-variable", name=OVERRIDE, summary=summary))
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
-    if near and not override and (not built or gfx_target(near) in built):
+    windows = system is not None and system.os == "windows"
+    if near and not override and not windows and (not built or gfx_target(near) in built):
         summary = f"Run the code for {gfx_target(near)}, of the same family; AMD does not support that"
         remedies.append(Fix("set-variable", name=OVERRIDE, value=near, summary=summary))
-    newer = first_rocm_release(name)
-    pinned = ("--upgrade", f"torch=={newer[0]}.*", "--index-url", f"{INDEX}/{newer[1]}") if newer else ()
+    release, variant = first_rocm_release(name) or ("", "")
     remedies.append(
-        Remedy(
-            summary=f"Use a build with code for {name}: "
-            + (f"PyTorch {newer[0]} or newer, {newer[1]}" if newer else "a newer release of PyTorch")
-            + f", or one built from source with PYTORCH_ROCM_ARCH={name if name.startswith('gfx') else 'its target'}; "
-            f"{OVERRIDE} ({', '.join(f'{value} for {family}x' for family, value in NEAR.items())}) helps only if a "
-            "target of the same family is in the build",
-            commands=(
-                "rocminfo | grep gfx",
-                *((python_command(None, "-m", "pip", "install", *pinned),) if newer else ()),
-            ),
-            reference=SUPPORTED,
+        Fix(
+            "use-torch-for-gfx-target",
+            name=name,
+            which=f"PyTorch {release} or newer, {variant}" if release else "a newer release of PyTorch",
+            target=name if name.startswith("gfx") else "its target",
+            near=f"{OVERRIDE} ({', '.join(f'{value} for {family}x' for family, value in NEAR.items())})",
         )
     )
+    if release:
+        index = ("--index-url", f"{INDEX}/{variant}")
+        names = (f"torch=={release}.*", "torchvision", "torchaudio")
+        summary = f"Install PyTorch {release}, {variant}"
+        remedies.append(Fix("install-packages", requirements=("--upgrade", *names, *index), summary=summary))
     return tuple(remedies)

@@ -27,7 +27,7 @@ def test_lost(driver: Driver, text: str) -> None:
     finding = run_check("container-nvml-lost", driver=driver, system=DOCKER).findings[0]
     assert finding.severity is Severity.ERROR
     assert text in finding.summary
-    assert finding.remedies[0].commands[0] == "docker restart CONTAINER"
+    assert finding.remedies[0].commands[1] == "docker restart CONTAINER"
     assert "daemon-reload" in finding.remedies[1].summary
 
 
@@ -39,13 +39,13 @@ def test_the_message_is_enough() -> None:
 def test_selinux() -> None:
     driver = Driver(nvml_code=4, nvml_error="Insufficient Permissions")
     finding = run_check("container-nvml-lost", driver=driver, system=DOCKER).findings[0]
-    assert "--security-opt=label=disable" in finding.remedies[0].commands[0]
+    assert "--security-opt=label=disable" in finding.remedies[0].commands[1]
 
 
 def test_a_pod_is_deleted() -> None:
     driver = Driver(nvml_code=999)
     finding = run_check("container-nvml-lost", driver=driver, system=System(container="kubernetes")).findings[0]
-    assert finding.remedies[0].commands == ("kubectl delete pod POD",)
+    assert finding.remedies[0].commands == ("kubectl get pods --all-namespaces", "kubectl delete pod POD")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_words_of_a_report(driver: Driver | None) -> None:
     symptoms = told("After some days the container loses access to the GPU until it is restarted")
     (finding,) = run_check("container-nvml-lost", symptoms=symptoms, driver=driver).findings
     assert finding.facts == ("symptoms[0].text",)
-    assert finding.remedies[0].commands[0] == "docker restart CONTAINER"
+    assert finding.remedies[0].commands[1] == "docker restart CONTAINER"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_selinux_where_only_the_command_tells_of_a_container() -> None:
     driver = Driver(nvml_error="Failed to initialize NVML: Insufficient Permissions")
     container = Container(engine="podman", gpus_requested=True)
     result = run_check("container-nvml-lost", driver=driver, container=container)
-    assert "--security-opt=label=disable" in result.findings[0].remedies[0].commands[0]
+    assert "--security-opt=label=disable" in result.findings[0].remedies[0].commands[1]
 
 
 def test_the_installation_of_the_toolkit_is_no_loss() -> None:

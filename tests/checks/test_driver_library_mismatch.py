@@ -61,7 +61,7 @@ def test_a_message_is_enough(sections: dict[str, object]) -> None:
 def test_in_a_container_the_container_is_restarted() -> None:
     system = replace(LINUX, container="docker")
     finding = run_check("driver-library-mismatch", driver=MIXED, system=system).findings[0]
-    assert finding.remedies[0].commands == ("docker restart CONTAINER",)
+    assert finding.remedies[0].commands[-1] == "docker restart CONTAINER"
 
 
 @pytest.mark.parametrize(

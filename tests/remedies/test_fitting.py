@@ -113,9 +113,9 @@ def test_what_is_left_without_commands_comes_last() -> None:
         (
             None,
             (
-                "docker images",
                 "docker ps --format '{{.Names}}  {{.Image}}'",
                 "docker restart CONTAINER",
+                "docker images",
                 "docker run IMAGE",
             ),
         ),

@@ -67,3 +67,83 @@ def test_an_old_cupy_goes_first(text: str, removed: str) -> None:
     remove, install, *_ = commands_of(text)
     assert re.search(r"pip uninstall -y .*" + removed, remove)
     assert "pip install" in install
+
+
+@pytest.mark.parametrize(
+    ("text", "has", "lacks"),
+    [
+        pytest.param(
+            "Jetson Orin Nano, JetPack 6.1. pip install torch, torch.cuda.is_available() is False",
+            "jetson-ai-lab",
+            "download.pytorch.org/whl/cu|ubuntu-drivers",
+            id="Jetson",
+        ),
+        pytest.param(
+            "On my Jetson Nano nvidia-smi: command not found. NVIDIA-SMI has failed because it couldn't communicate with "
+            "the NVIDIA driver",
+            "nv_tegra_release|nvidia-jetpack|^$",
+            "ubuntu-drivers|nvidia-driver|nvidia-smi",
+            id="driver of a Jetson",
+        ),
+        pytest.param(
+            "docker run dustynv/l4t-pytorch:r36.2.0 on Jetson Orin NX: torch.cuda.is_available() False",
+            "--runtime nvidia dustynv/l4t-pytorch:r36.2.0",
+            "--gpus all",
+            id="container on a Jetson",
+        ),
+        pytest.param(
+            "Intel Arc A770 on Windows 11, AssertionError: Torch not compiled with CUDA enabled",
+            "whl/xpu",
+            "whl/cu",
+            id="Arc",
+        ),
+        pytest.param(
+            "AMD RX 6800 XT on Windows 11: AssertionError: Torch not compiled with CUDA enabled",
+            "torch-directml",
+            "whl/rocm|whl/cu",
+            id="AMD on Windows",
+        ),
+        pytest.param(
+            "RX 580 ubuntu: RuntimeError: Found no NVIDIA driver on your system",
+            "whl/cpu",
+            "whl/rocm",
+            id="an old AMD GPU",
+        ),
+        pytest.param(
+            "RX 7800 XT, WSL2 Ubuntu 22.04, torch.cuda.is_available() is False, torch 2.3.0+cu121",
+            "whl/rocm",
+            "wsl --update",
+            id="AMD in WSL",
+        ),
+        pytest.param(
+            "EKS g5.xlarge node, Pod pending: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+            "kubectl describe nodes",
+            "nvidia-ctk runtime",
+            id="nodes of a cloud",
+        ),
+        pytest.param(
+            "ollama uses cpu on my RX 6600 windows 11", "OLLAMA_VULKAN", "HSA_OVERRIDE|export", id="Ollama and AMD"
+        ),
+    ],
+)
+def test_the_first_fix_is_for_the_platform(text: str, has: str, lacks: str) -> None:
+    commands = "\n".join(commands_of(text))
+    assert re.search(has, commands)
+    assert not re.search(lacks, commands)
+
+
+REBOOTS = "Failed to initialize NVML: Driver/library version mismatch\nUbuntu 22.04, RTX 3090\n"
+HANGS = "my training with 4 GPUs hangs at the first all_reduce, NCCL, 4x RTX 4090\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "command"),
+    [
+        pytest.param(REBOOTS, "I cannot reboot the server", "reboot", id="no reboot"),
+        pytest.param(REBOOTS, "I already rebooted, no luck", "reboot", id="rebooted"),
+        pytest.param(HANGS, "I already tried NCCL_P2P_DISABLE=1, it still hangs", "NCCL_P2P_DISABLE", id="NCCL"),
+    ],
+)
+def test_what_was_tried_is_not_advised_first(text: str, said: str, command: str) -> None:
+    assert any(command in line for line in commands_of(text))
+    assert not any(command in line for line in commands_of(text + said))

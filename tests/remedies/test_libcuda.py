@@ -45,6 +45,6 @@ def test_an_unknown_folder_is_looked_for_first(system: System | None, ldconfig: 
 def test_the_linkers_name_leads_to_the_library(place: Place, library: str, target: str, folder: str) -> None:
     link, without, container = made(Fix("link-libcuda", library=library), place=place, system=ROOT)
     assert link.commands[2] == f"ln -s {target} {folder}/libcuda.so"
-    assert without.commands[0].startswith(f'export LIBRARY_PATH="{folder}:/usr/local/cuda/lib64/stubs')
+    assert without.commands[0].startswith(f"export LIBRARY_PATH={folder}:/usr/local/cuda/lib64/stubs")
     assert without.commands[2] == f"export TRITON_LIBCUDA_PATH={folder}"
     assert container.commands == ()

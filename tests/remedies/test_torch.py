@@ -289,9 +289,6 @@ class TestNoBuild:
             pytest.param(
                 advise(system=System(os="linux", machine="ppc64le")), "no cuda wheels for this platform", id="POWER"
             ),
-            pytest.param(
-                advise(system=AARCH64, capabilities=("8.7",), driver="540.4.0"), "jetpack", id="Jetson Orin"
-            ),
         ],
     )  # fmt: skip
     def test_there_is_no_command_and_the_summary_says_what_would_help(self, remedy: Remedy, words: str) -> None:
@@ -347,3 +344,8 @@ class TestReinstall:
 
     def test_an_unknown_version_gives_no_command(self) -> None:
         assert reinstall_torch(python=VENV, system=LINUX, pytorch=None).commands == ()
+
+
+def test_a_jetson_takes_the_wheels_of_its_jetpack() -> None:
+    remedy = advise(system=AARCH64, capabilities=("8.7",), driver="540.4.0")
+    assert any("--index-url https://pypi.jetson-ai-lab.io/jp6/" in command for command in remedy.commands)
