@@ -31,11 +31,17 @@ def fitted(
         os_name = "tegra"
     podman = "podman" in (container and container.engine, system and system.container)
     found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
-    lost = [not new.commands and bool(old.commands) for old, new in zip(remedies, found, strict=True)]
+    lost = [_is_lost(old, new) for old, new in zip(remedies, found, strict=True)]
     folder = _RELATIVE.match((python.executable if python is not None else None) or "")
     if folder and python is not None:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
     return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
+
+
+def _is_lost(old: Remedy, new: Remedy) -> bool:
+    """Return whether nothing is left of what the commands change: they are for another system."""
+    changing = [command for command in new.commands if not re.match(r"(?:sudo )?reboot$", command)]
+    return len(new.commands) < len(old.commands) and all(map(_VERIFIES.match, changing))
 
 
 def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remedy, ...]:

@@ -16,6 +16,7 @@ from gpudoctor.model import (
     Python,
     Pytorch,
     Remedy,
+    Symptom,
     System,
     Torch,
 )
@@ -25,7 +26,6 @@ from gpudoctor.remedies.fixes import Machine as Diagnosed
 from gpudoctor.remedies.fixes import fix, remedy_of_row
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
 from gpudoctor.remedies.torch_obstacles import explain_no_build
-from gpudoctor.symptoms import Symptoms, of_kind
 
 REFERENCE = "https://pytorch.org/get-started/locally/"
 PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
@@ -45,7 +45,7 @@ def install_torch(  # noqa: PLR0913
     devices: Sequence[Device] | None,
     origin: Origin | None = None,
     place: Place | None = None,
-    symptoms: Symptoms = None,
+    symptoms: tuple[Symptom, ...] | None = None,
     pytorch: Pytorch | Torch | None = None,
     cuda: CudaVersion | None = None,
     release: PackageVersion | None = None,
@@ -65,7 +65,11 @@ def install_torch(  # noqa: PLR0913
     if not devices:
         devices = [Device(nvml_index=n, name=g.name, compute_capability=g.capability) for n, g in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices, cuda)
-    if of_kind(symptoms, "intel-gpu-named") and not (system is not None and system.nvidia_gpus) and not devices:
+    if (
+        any(symptom.kind == "intel-gpu-named" for symptom in symptoms or ())
+        and not (system is not None and system.nvidia_gpus)
+        and not devices
+    ):
         return remedy_of_row("install-torch-for-intel", python, system)
     choice = choose(machine, pytorch)
     if place is not None and place.is_tegra and not machine.capabilities:
@@ -90,9 +94,9 @@ def install_torch(  # noqa: PLR0913
 
 
 @fix
-def use_gpu_without_cuda_torch(*, machine: Diagnosed, symptoms: Symptoms) -> Remedy | Fix:
+def use_gpu_without_cuda_torch(*, machine: Diagnosed, symptoms: tuple[Symptom, ...] | None) -> Remedy | Fix:
     """Return which build of PyTorch is for a GPU that has no CUDA."""
-    of_intel = of_kind(symptoms, "intel-gpu-named")
+    of_intel = any(symptom.kind == "intel-gpu-named" for symptom in symptoms or ())
     return machine.call(install_torch) if of_intel else Fix("install-torch-of-other-vendor")
 
 

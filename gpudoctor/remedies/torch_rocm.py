@@ -2,11 +2,10 @@
 
 from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_builds
 from gpudoctor.data.torch_builds import INDEX
-from gpudoctor.model import AmdGpu, Fix, Python, Pytorch, Remedy, System
+from gpudoctor.model import AmdGpu, Fix, Python, Pytorch, Remedy, Symptom, System
 from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import REFERENCE
-from gpudoctor.symptoms import Symptoms, of_kind
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
@@ -64,14 +63,14 @@ def run_code_for_gfx_target(
     built: tuple[str, ...] = (),
     override: str = "",
     system: System | None = None,
-    symptoms: Symptoms = None,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> tuple[Remedy | Fix, ...]:
     """Return how to get code for the gfx target `name`.
 
     built: targets in the build, none if they are unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
     """
     remedies: list[Remedy | Fix] = []
-    if of_kind(symptoms, "about-ollama"):
+    if any(symptom.kind == "about-ollama" for symptom in symptoms or ()):
         remedies.append(Fix("use-gpu-without-cuda-ollama"))
     if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):
         summary = f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}"
