@@ -12,7 +12,7 @@ from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
 LONGEST_NAME = 200
-MOST_WORDS = 20_000  # characters in which people tell what they see; a longer text is a log
+MOST_WORDS = 8_000  # characters in which people tell what they see; a longer text is a log
 BEGINNING = 6  # characters of a phrase
 
 
