@@ -84,3 +84,24 @@ def test_a_masked_uuid_stays_masked() -> None:
     )
     assert once == {"a": f"GPU-{'0' * 8}-0000-0000-0000-{1:012d}", "b": [f"MIG-{'0' * 8}-0000-0000-0000-{1:012d}"]}
     assert mask_uuids(once) == once
+
+
+SERVICE_KEYS = (
+    "hf_AbCdEfGhIjKlMnOp", "ghp_AbCdEfGhIjKlMnOpQrSt", "gho_AbCdEfGhIjKlMnOpQrSt", "ghu_AbCdEfGhIjKlMnOpQrSt",
+    "ghs_AbCdEfGhIjKlMnOpQrSt", "ghr_AbCdEfGhIjKlMnOpQrSt", "github_pat_AbCdEfGhIjKlMnOpQrSt",
+    "glpat-AbCdEfGhIjKlMnOp", "sk-AbCdEfGhIjKlMnOpQrSt", "AKIAABCDEFGHIJKLMNOP", "xoxb-1234567890",
+    "nvapi-AbCdEfGhIjKlMnOpQrSt", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl", "wandb_v1_AbCdEfGhIjKlMnOpQrSt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", SERVICE_KEYS)
+def test_the_key_of_a_service_is_masked(key: str) -> None:
+    assert mask_secrets(f"it says {key} here") == "it says *** here"
+
+
+@pytest.mark.parametrize("word", ["token", "secret", "passwd", "password", "apikey", "api_key", "MY_TOKEN"])
+@pytest.mark.parametrize("assigned", ["=", ": ", "='"])
+def test_what_stands_after_such_a_word_is_masked(word: str, assigned: str) -> None:
+    masked = mask_secrets(f"{word}{assigned}Abc123def and more")
+    assert "Abc123def" not in masked
+    assert masked.endswith("and more")

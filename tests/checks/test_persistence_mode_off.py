@@ -52,3 +52,12 @@ def test_elsewhere_the_question_does_not_arise(system: System, reason: str) -> N
 def test_an_unknown_mode_is_no_pass() -> None:
     result = run_check("persistence-mode-off", devices=(ON, Device(nvml_index=1)), system=LINUX)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "devices[1].persistence_enabled is unknown")
+
+
+DISPLAY_SERVERS = "/usr/lib/xorg/Xorg Xwayland gnome-shell kwin_wayland sway Hyprland weston mutter-x11-frames"
+
+
+@pytest.mark.parametrize("name", DISPLAY_SERVERS.split())
+def test_a_display_server_keeps_the_driver_initialised(name: str) -> None:
+    device = Device(nvml_index=0, persistence_enabled=False, processes=(DeviceProcess(pid=1, name=name),))
+    assert run_check("persistence-mode-off", devices=(device,), system=LINUX).outcome is Outcome.PASSED

@@ -69,3 +69,19 @@ def test_the_commands_are_told_in_whole_sentences() -> None:
 @pytest.mark.parametrize("check", load_checks(), ids=lambda check: check.id)
 def test_every_page_of_a_check_has_its_reference(check: Check) -> None:
     assert re.search(r"^References?: https://\S+$", check.page, re.MULTILINE)
+
+
+# 1 where something can be found, stale or different; `run` ends as the program does.
+STATUSES = {
+    (0, 1, 2, 3): ("check", "tune", "profile", "profile verify", "rebuild", "diff"),
+    (0, 2, 3): ("profile export", "profile show", "snapshot", "record", "list", "explain"),
+    (0, 2, 127): ("run",),
+    (0, 2): ("init", "completion"),
+}
+
+
+@pytest.mark.parametrize(("name", "statuses"), [(name, key) for key, names in STATUSES.items() for name in names])
+def test_the_exit_statuses_of_a_command(name: str, statuses: tuple[int, ...]) -> None:
+    command = COMMANDS[f"gpudoctor {name}"]
+    assert isinstance(command, ManualCommand)
+    assert tuple(command.statuses) == statuses

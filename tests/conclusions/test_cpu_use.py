@@ -150,3 +150,18 @@ def test_installed_packages_tell_the_build() -> None:
     fallback = "No GPU/TPU found, falling back to CPU."
     assert with_packages(fallback, jax="0.4.30").cause == "jax-cpu-build"
     assert with_packages(fallback, jax="0.4.30", jax_cuda12_plugin="0.4.30").cause == ""
+
+
+JAX_ON_CPU = "No GPU/TPU found, falling back to CPU. (Set TF_CPP_MIN_LOG_LEVEL=0 and rerun)\n"
+
+
+@pytest.mark.parametrize(
+    ("beside", "on_cpu"),
+    [
+        pytest.param(">>> jax.devices()\n[CudaDevice(id=0)]\n", False, id="the same library found the GPU"),
+        pytest.param("GPU available: True (cuda), used: True\n", True, id="another library found it"),
+        pytest.param("", True, id="none found it"),
+    ],
+)
+def test_that_another_library_works_does_not_help_this_one(beside: str, on_cpu: bool) -> None:
+    assert bool(concluded(JAX_ON_CPU + beside).fact) is on_cpu

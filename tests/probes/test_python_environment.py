@@ -306,3 +306,33 @@ def test_a_program_without_a_dynamic_section() -> None:
     head = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<Q", 64) + bytes(14) + struct.pack("<HH", 56, 1)
     content = head.ljust(64, b"\0") + struct.pack("<IIQQQQ", 1, 5, 0, 0, 0, 4096).ljust(56, b"\0")
     assert python_environment._elf(io.BytesIO(content), "/x/lib") is None
+
+
+# Distributions and packages of conda that bear on GPUs, as their projects name them.
+KEPT = """
+    torch torchvision pytorch-lightning triton functorch pyg-lib fairscale apex deepspeed vllm sglang jax
+    jaxlib flash-attn flashinfer-python xformers bitsandbytes mmcv detectron2 causal-conv1d mamba-ssm
+    nvidia-cudnn-cu12 cuda-python pynvml cupy-cuda12x amd-cupy numpy scipy numba cuml-cu12 cudf-cu12 rmm-cu12
+    dask-cuda tensorflow tf-nightly onnxruntime-gpu ort-nightly auto-gptq autoawq exllamav2 transformer-engine
+"""
+KEPT_OF_CONDA = """
+    pytorch torchvision libtorch _pytorch_select cpuonly cuda-toolkit cudnn nccl cupy numpy tensorflow jaxlib
+    numba triton libcublas libcufft libcusolver libcusparse libcurand python-3.11.4
+"""
+
+
+@pytest.mark.parametrize("name", KEPT.split())
+def test_a_distribution_that_bears_on_gpus(name: str) -> None:
+    assert name.startswith(python_environment.DISTRIBUTIONS)
+    others = tuple(start for start in python_environment.DISTRIBUTIONS if not name.startswith(start))
+    assert len(others) == len(python_environment.DISTRIBUTIONS) - 1, "one beginning names it"
+
+
+@pytest.mark.parametrize("name", KEPT_OF_CONDA.split())
+def test_a_package_of_conda_that_bears_on_gpus(name: str) -> None:
+    assert name.startswith((*python_environment.CONDA_PACKAGES, "python-"))
+
+
+@pytest.mark.parametrize("name", ["requests", "pandas", "scikit-learn", "tor", "nvidia"])
+def test_a_distribution_that_does_not(name: str) -> None:
+    assert not name.startswith(python_environment.DISTRIBUTIONS)

@@ -76,3 +76,41 @@ def test_each_reason_in_a_column_of_its_own() -> None:
 )
 def test_another_text_tells_nothing(text: str) -> None:
     assert read(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "field", "value"),
+    [
+        ("name", "NVIDIA A10", "name", "NVIDIA A10"),
+        ("gpu_name", "NVIDIA A10", "name", "NVIDIA A10"),
+        ("uuid", "GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab", "uuid", "GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab"),
+        ("gpu_uuid", "GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab", "uuid", "GPU-5a0c1f9e-11aa-22bb-33cc-0123456789ab"),
+        ("pci.bus_id", "00000000:17:00.0", "pci_address", "0000:17:00.0"),
+        ("gpu_bus_id", "00000000:17:00.0", "pci_address", "0000:17:00.0"),
+        ("compute_cap", "8.6", "compute_capability", ComputeCapability(8, 6)),
+        ("memory.total [MiB]", "1024 MiB", "memory_total_bytes", 1024 * MIB),
+        ("memory.used [MiB]", "5 MiB", "memory_used_bytes", 5 * MIB),
+        ("temperature.gpu", "38", "temperature_celsius", 38),
+        ("utilization.gpu [%]", "97 %", "utilization_percent", 97),
+        ("pstate", "P8", "performance_state", 8),
+        ("power.draw [W]", "20.31 W", "power_draw_watts", 20.31),
+        ("power.draw.instant [W]", "20.31 W", "power_draw_watts", 20.31),
+        ("enforced.power.limit [W]", "150.00 W", "power_limit_watts", 150.0),
+        ("power.limit [W]", "150.00 W", "power_limit_watts", 150.0),
+        ("power.default_limit [W]", "150.00 W", "power_limit_default_watts", 150.0),
+        ("clocks.sm [MHz]", "210 MHz", "clock_sm_mhz", 210),
+        ("clocks.current.sm [MHz]", "210 MHz", "clock_sm_mhz", 210),
+        ("clocks.max.sm [MHz]", "1695 MHz", "clock_sm_max_mhz", 1695),
+        ("persistence_mode", "Disabled", "persistence_enabled", False),
+        ("mig.mode.current", "Enabled", "mig_enabled", True),
+        ("ecc.errors.uncorrected.volatile.total", "3", "ecc_uncorrected_volatile", 3),
+        ("pcie.link.gen.current", "1", "pcie_generation", 1),
+        ("pcie.link.gen.gpucurrent", "1", "pcie_generation", 1),
+        ("pcie.link.gen.max", "4", "pcie_generation_max", 4),
+        ("pcie.link.width.current", "8", "pcie_width", 8),
+        ("pcie.link.width.max", "16", "pcie_width_max", 16),
+    ],
+)
+def test_a_column(column: str, cell: str, field: str, value: object) -> None:
+    (device,) = read(f"index, driver_version, {column}\n0, 535.54.03, {cell}\n")["devices"]
+    assert getattr(device, field) == value
