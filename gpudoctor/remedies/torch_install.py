@@ -32,6 +32,13 @@ PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
 CONDA_FORGE = (
     "https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch"
 )
+# Programs that compute without PyTorch, and the fix for those of a report that names no PyTorch.
+OTHER_PROGRAMS = {
+    "about-jax": "install-jax-for-cuda",
+    "about-ollama": "use-gpu-ollama",
+    "about-llama-cpp": "use-gpu-llama-cpp-itself",
+    "about-tensorflow": "use-gpu-tensorflow",
+}
 COMPANIONS = ("torchvision", "torchaudio")
 VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
@@ -65,11 +72,11 @@ def install_torch(  # noqa: PLR0913
     if not devices:
         devices = [Device(nvml_index=n, name=g.name, compute_capability=g.capability) for n, g in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices, cuda)
-    if (
-        any(symptom.kind == "intel-gpu-named" for symptom in symptoms or ())
-        and not (system is not None and system.nvidia_gpus)
-        and not devices
-    ):
+    kinds = {symptom.kind for symptom in symptoms or ()}
+    others = [row for kind, row in OTHER_PROGRAMS.items() if kind in kinds and "about-torch-named" not in kinds]
+    if len(others) == 1 and (pytorch is None or pytorch.version is None):
+        return remedy_of_row(others[0], python, system)
+    if "intel-gpu-named" in kinds and not (system is not None and system.nvidia_gpus) and not devices:
         return remedy_of_row("install-torch-for-intel", python, system)
     choice = choose(machine, pytorch)
     if place is not None and place.is_tegra and not machine.capabilities:

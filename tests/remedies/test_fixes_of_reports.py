@@ -147,3 +147,17 @@ HANGS = "my training with 4 GPUs hangs at the first all_reduce, NCCL, 4x RTX 409
 def test_what_was_tried_is_not_advised_first(text: str, said: str, command: str) -> None:
     assert any(command in line for line in commands_of(text))
     assert not any(command in line for line in commands_of(text + said))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jax: no kernel image is available for execution on the device, RTX 5080, jaxlib 0.4.30",
+        "llama.cpp CUDA error: no kernel image is available for execution on the device, GTX 1060",
+        "ollama windows 11 GTX 970: CUDA error: no kernel image is available for execution on the device",
+    ],
+)
+def test_who_has_no_torch_installs_none(text: str) -> None:
+    finding = first(text)
+    assert finding is not None
+    assert not any("torch==" in command for remedy in finding.remedies for command in remedy.commands)
