@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Torch
+from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Origin, Place, Torch
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="torch", explains=("torch-cpu-build", "torch-cuda-unavailable", "torchvision-mismatch", "runs-on-cpu"))
 def conda_cpuonly_solved(
-    gpu: Gpu, cuda_intent: CudaIntent, torch: Torch, symptoms: Symptoms = None
+    gpu: Gpu, cuda_intent: CudaIntent, torch: Torch, origin: Origin, place: Place, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """conda's solver chose the CPU build of PyTorch on a machine with an NVIDIA GPU.
 
@@ -17,7 +17,7 @@ def conda_cpuonly_solved(
     the CPU build if the packages asked for leave no CUDA build, or if it saw no driver (conda-forge's virtual package
     __cuda), as on a login node or while an image is built.
     Exception: without a GPU the CPU build is right. torch-cpu-build reports a PyTorch that pip installed. If a report
-    does not name the GPU, a request for CUDA or conda's package __cuda is enough.
+    does not name the GPU, a request for CUDA or conda's package __cuda is enough, else this is a warning.
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
     skip_unless(torch.installed is not False, "PyTorch is not installed")
@@ -29,11 +29,16 @@ def conda_cpuonly_solved(
     if not (said or torch.conda_cpuonly or "cpu" in str(build)):
         return
     wanted = cuda_intent.conda or cuda_intent.fact
-    if not wanted:
+    is_asked = build and origin.is_report and not place.is_mac  # who pastes this list asks about a GPU
+    if not wanted and not is_asked:
         known(gpu.name, "devices")
     if gpu.name == "":
         return
     version = f" {torch.version}" if torch.version else ""
+    if gpu.name is None and not wanted:
+        summary = f"conda chose the CPU build {build} of PyTorch{version}, which uses no NVIDIA GPU"
+        yield Finding.warning(f"torch{version}", summary, ("torch.conda_build",), Fix("install-torch-with-conda"))
+        return
     forced = "because its package cpuonly is installed" if torch.conda_cpuonly else ""
     why = f"the machine has {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
     yield Finding.error(

@@ -56,6 +56,7 @@ def nccl_p2p_problem(
     its own, a full memory and a full /dev/shm are causes of their own.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
+    skip_unless(not place.is_windows, "there is no NCCL for Windows")
     failed = _failed(symptoms)
     if failed is not None:
         yield _failure(failed)

@@ -18,11 +18,12 @@ _MARK = r"[\"'*_`]{0,3}"
 # What each of the expressions below needs, looked for first: most lines of a long report have none of it.
 _TOPICS = (
     *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
-    *("win", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux", "ubuntu", "debian", "fedora"),
+    *("win", "w1", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux", "ubuntu", "debian", "fedora"),
     *("centos", "red", "rhel", "rocky", "alma", "arch", "manjaro", "suse", "mint", "pop"),
 )
 _ADVICE = re.compile(
-    r"\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|since|recommend\w*|upgrade to"
+    r"\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|recommend\w*|upgrade to"
+    r"|since (?:the|CUDA|PyTorch|v|\d)"
     r"|minimum|at least|instead"
     r"|please|try|you (?:can|may)|for example|e\.g\.|changelog|release notes|e.g|does not work with|available for)\b",
     re.IGNORECASE,
@@ -34,10 +35,16 @@ _OUTPUT = re.compile(
 )
 _WSL = re.compile(r"\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", re.IGNORECASE)
 _WSL_ANY = re.compile(
-    r"\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL ?[12,(:]|\(WSL\)|Subsystem for Linux",
+    r"\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
+    r"|^\s*WSL\b|\(WSL\)|Subsystem for Linux",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WINDOWS = re.compile(
+    r"\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|(?<![\w.-])W1[01](?![\w.-])"
+    r"|\bWindows (?:Version|OS|PC|laptop|update)\b"
+    r"|\b(?:on|under|using|with) (?:native )?Windows\b(?![\\/-]| (?:Subsystem|Terminal|side|host))",
     re.IGNORECASE,
 )
-_WINDOWS = re.compile(r"\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|\bWindows (?:Version|OS)\b", re.IGNORECASE)
 # "(venv) PS C:\work> python app.py": the Python of Windows, whatever else runs in WSL there.
 _WINDOWS_PROMPT = re.compile(
     r"^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
@@ -54,7 +61,11 @@ _OS_LABEL = re.compile(
     r"[^:=\n]{0,40}[:=]",
     re.IGNORECASE,
 )
-_MAC = re.compile(r"\b(?:macOS|Mac OS(?: X)?|OS X)\b(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?", re.IGNORECASE)
+_MAC = re.compile(
+    r"\b(?:macOS|Mac OS(?: X)?|OS X|(?<!from my )MacBook(?: Pro| Air)?|Mac (?:mini|Studio)|iMac)\b"
+    r"(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?",
+    re.IGNORECASE,
+)
 _APPLE = re.compile(r"\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon", re.IGNORECASE)
 _APPLE_NAMED = re.compile(
     rf"{_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)", re.I | re.M

@@ -1,12 +1,17 @@
 """What is known of a machine, in words by which next steps and possible causes are chosen."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import ComputeCapability, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model import ComputeCapability, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.symptoms import of_kind, with_role
 
 SYMPTOM = "symptom:"
+OTHERS = {  # what does not compute with PyTorch
+    *("about:ollama", "about:llama-cpp", "about:lm-studio", "about:jax", "about:tensorflow", "about:onnxruntime"),
+    *("about:numba", "about:rapids", "about:paddle", "about:xgboost", "symptom:cupy-named"),
+}
 OLDEST_BUILT = ComputeCapability(7, 5)  # of PyTorch's builds for CUDA 13. Source: gpudoctor/data/torch_builds.json
 NEWEST = ComputeCapability(10, 0)  # Blackwell: builds before PyTorch 2.7 have no kernels for it
 
@@ -17,6 +22,7 @@ def features(
     place: Place,
     pytorch: Pytorch,
     gpu: Gpu,
+    driver_state: DriverState,
     symptoms: tuple[Symptom, ...] | None,
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
@@ -25,6 +31,8 @@ def features(
     found |= {kind.replace("-", ":", 1) for kind in kinds if kind.startswith(("about-", "place-", "asks-", "shown-"))}
     found |= set(_system(system, place))
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
+    if driver_state.works:
+        found.add("driver:works")
     if not origin.is_report:
         found.add("live")
     if pytorch.build:
@@ -32,6 +40,10 @@ def features(
     found.add("error" if with_role(_not_told(symptoms), "failure") else "no-error")
     if pytorch.installed or pytorch.available is not None:
         found.add("about:torch")
+    if (found & OTHERS) and "about:torch" not in found and "about:torch-named" not in found:
+        found.add("no-torch")
+    if found & {"gpu:amd", "symptom:intel-gpu-named"} and "gpu:nvidia" not in found:
+        found.add("no-nvidia")
     return frozenset(found)
 
 
@@ -62,6 +74,8 @@ def _system(system: System | None, place: Place) -> Iterator[str]:
 
 
 def _gpu(gpu: Gpu, kinds: Iterable[str]) -> Iterator[str]:
+    if re.search(r"\b(?:[ABH][123]00|[AH]800|H20|GB?[23]00|V100)", gpu.present or ""):
+        yield "gpu:datacenter"  # may stand on a board with NVSwitches
     if gpu.present or "nvidia-gpu-named" in kinds or "nvidia-gpu-owned" in kinds:
         yield "gpu:nvidia"
     if "amd-gpu-named" in kinds or "amd-gpu-told" in kinds:

@@ -37,12 +37,13 @@ def understood(
 
 
 def _system(system: System | None, place: Place) -> Iterator[str]:
-    name = SYSTEMS.get((system.os if system is not None else None) or "", "")
-    distribution = system.distribution_name or system.distribution or "" if system is not None else ""
+    system = system or System()
+    named = f"{(system.distribution or '').capitalize()} {system.distribution_version or ''}".strip()
+    distribution = system.distribution_name or named
     if place.in_wsl:
         yield f"WSL{f' ({distribution})' if distribution else ''}"
-    elif name or distribution:
-        yield distribution or name
+    elif distribution or system.os in SYSTEMS:
+        yield distribution or SYSTEMS[system.os or ""]
     if place.about_container:
         yield "a container"
 
@@ -50,25 +51,22 @@ def _system(system: System | None, place: Place) -> Iterator[str]:
 def _gpu(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
     named = of_kind(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named")
     if gpu.present:
-        yield (
-            f"{len(gpu.known)} x {gpu.present}"
-            if len({known.name for known in gpu.known}) < len(gpu.known)
-            else gpu.present
-        )
+        alike = len(gpu.known) if len({known.name for known in gpu.known}) == 1 else 1
+        yield f"{alike} x {gpu.present}" if alike > 1 else gpu.present
     elif named:
         yield named[0].text
 
 
 def _frameworks(pytorch: Pytorch, cupy: Cupy | None) -> Iterator[str]:
     if pytorch.version is not None:
-        yield pytorch.label
+        yield f"{pytorch.label}{', a build without CUDA' if pytorch.build == 'cpu' else ''}"
     if cupy is not None and cupy.version is not None:
         yield f"CuPy {cupy.version}"
 
 
 def _said(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
     """Yield what the report is about, and its failures, each with the words that show it."""
-    for symptom in of_kind(symptoms, "about-*", "place-*"):
+    for symptom in of_kind(symptoms, "about-*", "place-*", "cupy-named", "intel-gpu-named"):
         row = row_of(symptom.kind)
         if row is not None:
             yield row.says
@@ -87,11 +85,12 @@ def missing(
     symptoms: tuple[Symptom, ...] | None,
 ) -> tuple[str, ...]:
     """Return what a verdict needs and nothing shows."""
+    is_mac = system is not None and system.os == "darwin"
     about_torch = pytorch.version is not None or bool(of_kind(symptoms, "about-torch-named"))
     wanted = (
         ("the operating system", system is None or system.os is None),
-        ("the driver version", driver is None or driver.version is None),
-        ("which GPU the driver sees", not devices),
+        ("the driver version", not is_mac and (driver is None or driver.version is None)),
+        ("which GPU the driver sees", not is_mac and not devices),
         ("the PyTorch version", about_torch and pytorch.version is None),
         ("the PyTorch build (CUDA or CPU)", about_torch and pytorch.build is None),
         ("whether a program computes on the GPU", True),

@@ -89,7 +89,7 @@ ASKED = Symptom(kind="conda-cuda-asked", text="cudatoolkit=11.3", names={"packag
             Outcome.FOUND,
             id="installed",
         ),
-        pytest.param({"symptoms": ()}, Outcome.SKIPPED, id="neither"),
+        pytest.param({}, Outcome.SKIPPED, id="neither"),
     ],
 )
 def test_a_request_for_cuda_stands_for_the_gpu(sections: dict[str, Any], outcome: Outcome) -> None:
@@ -127,3 +127,18 @@ def test_a_report_that_shows_a_working_environment_too() -> None:
     torch = Torch(installed=True, build="cuda", version=PackageVersion("1.3.1"), conda_build="py3.7_cpu_0")
     assert run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED, CHOSEN)).outcome is Outcome.FOUND
     assert run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED,)).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("system", "severities"),
+    [(None, [Severity.WARNING]), (System(os="linux"), [Severity.WARNING]), (System(os="darwin"), [])],
+)
+def test_a_report_that_names_no_gpu(system: System | None, severities: list[Severity]) -> None:
+    torch = conda_torch(conda_build="cpu_generic_py311_h0d6a1c8_1")
+    sections: dict[str, Any] = {} if system is None else {"system": system}
+    findings = run_check("conda-cpuonly-solved", torch=torch, contradictions=(), **sections).findings
+    assert [finding.severity for finding in findings] == severities
+
+
+def test_a_machine_of_which_the_gpu_is_not_known() -> None:
+    assert run_check("conda-cpuonly-solved", torch=conda_torch(conda_build="py3.11_cpu_0")).outcome is Outcome.SKIPPED

@@ -95,6 +95,12 @@ def test_no_nvidia_gpu() -> None:
         ("I run it inside WSL", ("linux", None, None, 2)),
         ("Debian 13.1", ("linux", "debian", "13", None)),
         ("macOS 14.2 on M2", ("darwin", None, None, None)),
+        ("slow on my MacBook Pro", ("darwin", None, None, None)),
+        ("win 11, RTX 3060", ("windows", None, None, None)),
+        ("W11 with an RTX 4070", ("windows", None, None, None)),
+        ("Win10 rtx 2060", ("windows", None, None, None)),
+        ("an RTX 2060 on windows", ("windows", None, None, None)),
+        ("WSL Ubuntu, RTX 3080", ("linux", "ubuntu", None, 2)),
     ],
 )
 def test_the_system(text: str, expected: tuple[Any, ...]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model import ComputeCapability, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.model.gpu_conclusions import KnownGpu
 from gpudoctor.triage.features import features
 
@@ -20,6 +20,7 @@ def of(*kinds: str, texts: tuple[str, ...] = (), **known: Any) -> set[str]:
         "place": Place(),
         "pytorch": Pytorch(),
         "gpu": Gpu(),
+        "driver_state": DriverState(),
         "symptoms": symptoms,
     }
     return {name for name in features(**{**arguments, **known}) if not name.startswith("symptom:")}
@@ -36,9 +37,9 @@ def capable(*number: int) -> Gpu:
 
 def test_symptoms_are_features() -> None:
     symptoms = (Symptom(kind="about-ollama", text="ollama"), Symptom(kind="torch-no-gpus", text="No CUDA GPUs"))
-    found = features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), symptoms)
-    assert found == {"symptom:about-ollama", "about:ollama", "symptom:torch-no-gpus", "error"}
-    assert features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), None) == NOTHING
+    found = features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), DriverState(), symptoms)
+    assert found == {"symptom:about-ollama", "about:ollama", "symptom:torch-no-gpus", "no-torch", "error"}
+    assert features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), DriverState(), None) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,9 @@ def test_symptoms_are_features() -> None:
         pytest.param({"system": System(os="linux")}, {"os:linux"}, id="Linux"),
         pytest.param({"system": System(os="linux"), "place": Place(in_wsl=True)}, {"os:wsl"}, id="WSL is no Linux"),
         pytest.param({"system": System()}, set(), id="an unknown system"),
+        pytest.param({"driver_state": DriverState(works=True)}, {"driver:works"}, id="a driver that answers"),
+        pytest.param({"gpu": Gpu(present="NVIDIA A100")}, {"gpu:nvidia", "gpu:datacenter"}, id="perhaps NVSwitches"),
+        pytest.param({"gpu": Gpu(present="NVIDIA GeForce RTX 3090")}, {"gpu:nvidia"}, id="one without"),
         pytest.param({"place": Place(about_container=True)}, {"place:docker"}, id="a container"),
         pytest.param({"place": Place(is_tegra=True)}, {"place:jetson"}, id="Jetson"),
         pytest.param({"origin": Origin(is_report=False)}, {"live"}, id="this machine"),
@@ -71,8 +75,8 @@ def test_facts_are_features(known: dict[str, Any], found: set[str]) -> None:
     [
         ("nvidia-gpu-named", {"gpu:nvidia"}),
         ("nvidia-gpu-owned", {"gpu:nvidia"}),
-        ("amd-gpu-named", {"gpu:amd"}),
-        ("amd-gpu-told", {"gpu:amd"}),
+        ("amd-gpu-named", {"gpu:amd", "no-nvidia"}),
+        ("amd-gpu-told", {"gpu:amd", "no-nvidia"}),
         ("apple-mac-named", {"os:darwin"}),
     ],
 )

@@ -52,6 +52,17 @@ def test_what_is_shown_is_not_asked_for_again() -> None:
     assert "nvidia-smi" not in commands("os:linux", "gpu:nvidia", "shown:nvidia-smi")
 
 
+def test_a_driver_that_answers_needs_no_look_at_the_bus() -> None:
+    for os, command in (("os:linux", "lspci"), ("os:windows", "Win32_VideoController")):
+        assert any(command in found for found in commands(os, "shown:nvidia-smi", "shown:collect-env"))
+        assert not any(command in found for found in commands(os, "shown:nvidia-smi", "driver:works"))
+
+
+@pytest.mark.parametrize("words", ["asks:hang", "symptom:nccl-hang", "symptom:nccl-timeout"])
+def test_a_hang_is_asked_where_it_stops(words: str) -> None:
+    assert any("NCCL_DEBUG=INFO" in command for command in commands("os:linux", "about:torch", words))
+
+
 def test_the_interpreter_of_the_report_is_the_one_to_run() -> None:
     python = Python(executable="/opt/my env/bin/python")
     (first, *_) = commands("about:torch", "os:linux", python=python, system=LINUX)
