@@ -39,9 +39,9 @@ def test_value(text: str, value: str) -> None:
     [
         pytest.param("${NOPE:?set it}", "NOPE is required: set it", id="required"),
         pytest.param("${EMPTY:?set it}", "EMPTY is required: set it", id="required and empty"),
-        pytest.param("cost: 5$", "is no variable", id="a dollar at the end"),
-        pytest.param("$1", "is no variable", id="a digit"),
-        pytest.param("${}", "is no variable", id="no name"),
+        pytest.param("cost: 5$", "is not a variable", id="a dollar at the end"),
+        pytest.param("$1", "is not a variable", id="a digit"),
+        pytest.param("${}", "is not a variable", id="no name"),
         pytest.param("${A/b/c}", "is not understood", id="an operator of a shell"),
         pytest.param("${A", "is not closed", id="no closing brace"),
         pytest.param("${A:-b", "not closed", id="no closing brace after a default"),
@@ -102,7 +102,7 @@ def test_a_name_alone_takes_over_what_is_set(path: Path) -> None:
         pytest.param("A=1\n=2\n", r"\.env: line 2: NAME=value is expected", id="no name"),
         pytest.param("A=1\n\nB='x\n", r"\.env: line 3: .* a quote is not closed", id="open quote"),
         pytest.param("A='x'y\n", r"\.env: line 1: .* text follows it", id="text behind a quote"),
-        pytest.param("A=5$\n", r"\.env: line 1: '\$' is no variable", id="a plain dollar"),
+        pytest.param("A=5$\n", r"\.env: line 1: '\$' is not a variable", id="a plain dollar"),
         pytest.param("A B=1\n", r"\.env: line 1: NAME=value is expected", id="a blank in the name"),
     ],
 )
