@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Fix, TorchDevice, TorchDevices, TorchRuntime, described
+from gpudoctor.model import Environment, Finding, Fix, TorchDevices, TorchRuntime, described
 from gpudoctor.model.versions import PackageVersion
 from gpudoctor.registry import check, known, skip_unless, usable_devices
 
@@ -24,20 +24,15 @@ def tf32_off(
     skip_unless(devices, f"{described(usable)}: no TF32")
     if known(torch_runtime.matmul_tf32, "torch_runtime.matmul_tf32"):
         return
-    summary = (
-        f"Float32 products do not use TF32, which {described(devices)} can multiply in: "
-        f"its relative error here is {_error(devices[0], 'tf32')} instead of {_error(devices[0], 'fp32')}"
-    )
+    error = devices[0].errors["tf32"]
+    measured = "" if error is None else f" (numerical error here: {100 * error:.2g} %)"
+    summary = f"Float32 products do not use TF32, which {described(devices)} supports{measured}"
     facts = (
         "torch_runtime.matmul_tf32",
         *(device.capability_fact for device in devices),
         *(devices[0].error_facts[precision] for precision in ("tf32", "fp32")),
     )
     yield Finding.advice("torch.backends.cuda.matmul", summary, facts, *_fixes(torch_runtime.version, environment))
-
-
-def _error(device: TorchDevice, precision: str) -> str:
-    return f"{device.errors[precision]:.1e}"
 
 
 def _fixes(version: PackageVersion | None, environment: Environment) -> Iterator[Fix]:

@@ -162,8 +162,8 @@ def _dataset(tuning: Tuning) -> str:
     if size is None or advice is None or advice.settings.data_on_device is None:
         return ""
     if advice.settings.data_on_device:
-        return f"the whole data set ({gibibytes(size)} GiB) fits on the device in addition to the step: keep it there"
-    return f"the data set ({gibibytes(size)} GiB) does not fit on the device in addition to the step"
+        return f"the whole data set ({gibibytes(size)} GiB) fits on the device with the step: keep it there"
+    return f"the data set ({gibibytes(size)} GiB) does not fit on the device with the step"
 
 
 def _transfer(tuning: Tuning) -> str:

@@ -54,7 +54,7 @@ switches tried
   compile: left, +1.2%, not above 2.0%
 
 data
-  the data set (28.0 GiB) does not fit on the device in addition to the step
+  the data set (28.0 GiB) does not fit on the device with the step
   host to device: pinned, non_blocking, 24.8 GB/s (pageable: 6.20)
   DataLoader: num_workers=8, 6,120 samples/s; a step waits 3.0% of its time for
     data
@@ -147,7 +147,7 @@ def test_a_data_set_that_fits_belongs_on_the_device() -> None:
     assert advice is not None
     fits = replace(advice, settings=replace(advice.settings, data_on_device=True))
     text = table(replace(tunings.GPU, workload=workload, recommendation=fits))
-    assert "  the whole data set (1.0 GiB) fits on the device in addition to the step: keep it there\n" in text
+    assert "  the whole data set (1.0 GiB) fits on the device with the step: keep it there\n" in text
 
 
 def test_a_profile_in_the_working_directory_is_not_looked_up_in_the_path() -> None:
