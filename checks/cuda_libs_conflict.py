@@ -60,7 +60,7 @@ def cuda_libs_conflict(
     )
     error = first(
         with_code(symptoms, "cuda-34"),
-        with_code(symptoms, "cuda-804"),
+        () if with_code(symptoms, "nvml-18") else with_code(symptoms, "cuda-804"),  # it follows from the mismatch
         with_code(symptoms, "cuda-803") if libcuda is not None else (),
         (driver_state.other_libcuda,) if driver_state.other_libcuda is not None else (),
     )

@@ -15,7 +15,7 @@ KINDS = (
 OF_EITHER = "torch-invalid-device-function"
 TOLD = "amd-gpu-unsupported-told"  # by a person, of any program
 # Ollama leaves such a GPU out silently: then the words of a person are all that shows it.
-UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused")
+UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for")
 OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
 # A wrong HSA_OVERRIDE_GFX_VERSION ends so too, and so do faults of a program.
 FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")

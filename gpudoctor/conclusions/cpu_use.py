@@ -11,8 +11,11 @@ TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow
 SAID = (
     *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
     *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
-    *("torch-without-xpu", "cpu-device", "torch-on-cpu", "cpu-fallback"),
+    *("torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-device", "torch-on-cpu"),
+    "cpu-fallback",
 )
+# Of these, what is no fault where the CPU was chosen.
+AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
 # Of what a report is about, the program that computes there; what computes with PyTorch comes last.
 ABOUT = {
     "about-paddle": "paddle",
@@ -21,11 +24,11 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("comfyui", "stable-diffusion-webui", "fooocus", "invokeai", "lightning")},
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
-TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused")
+TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llama-run-told")
 # What people say of a GPU that they want used.
 WANTED = (
     *("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected"),
-    "gpu-wanted-told",
+    *("gpu-wanted-told", "gpu-asked-for"),
 )
 # These look for GPUs by themselves: one that they do not find is one that they do not use.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
@@ -81,7 +84,8 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     for kind in SAID:
         for symptom in of_kind(said, kind):
             if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not _works(symptom, said):
-                return symptom
+                chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, *WANTED)
+                return None if chosen else symptom
     told, unused = first(of_kind(said, "cpu-told")), first(of_kind(said, "gpu-unused-told"))
     if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
         return None
@@ -90,6 +94,11 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
         return told
     if unused is None and of_kind(said, *WITH_OWN_ENGINE):
         unused = first(of_kind(said, "asks-gpu-unused"))
+    asked = of_kind(said, "gpu-asked-for")
+    mine = gpu.name or any(" my " in symptom.text.lower() for symptom in asked)
+    if unused is None and (mine or of_kind(said, "slow-told", "asks-cpu-used", "nvidia-gpu-owned")):
+        without_layers = () if of_kind(said, "gpu-layers-named") else of_kind(said, "llama-run-told")
+        unused = first(asked, without_layers if of_kind(said, "slow-told") else ())
     read_off = unused is not None and "%" in unused.text and of_kind(said, "task-manager-told")
     return None if read_off or of_kind(said, *OTHERWISE) else unused
 

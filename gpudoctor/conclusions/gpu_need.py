@@ -49,7 +49,8 @@ def gpu_need(
     module = (driver is not None and bool(driver.module_loaded)) or bool(with_code(symptoms, "nvml-18"))
     version_known = driver is not None and (driver.version is not None or bool(driver.module_loaded))
     # CUDA fails with 999 also on a driver that has no GPU.
-    asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999"))
+    questioned = of_kind(symptoms, "no-nvidia-gpu-asked") and of_kind(symptoms, "no-nvidia-gpu-told")
+    asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999") or questioned)
     required = next((requirement.text for requirement in requirements if requirement.name not in WITHOUT_GPU), "")
     meant, fact = (f"{required} is required", "") if required else _meant(toolkit, setups, project)
     return GpuNeed(
