@@ -77,7 +77,7 @@ def _contents(section: Any) -> Iterator[tuple[str, Any]]:
             yield field.name, not value
         elif isinstance(value, int):
             yield from ((field.name, number) for number in (0, value * 2))
-        elif isinstance(value, tuple) and value:
+        elif type(value) is tuple and value:  # a version is a tuple, too, and never empty
             yield field.name, ()
 
 
