@@ -66,7 +66,10 @@ def _too_old(symptoms: Symptoms) -> Symptom | None:
 def _is_new_enough(driver: Driver, consumers: Consumers, said: Symptom) -> bool:
     """Return whether the driver runs all that is installed, so that a program must have loaded another libcuda."""
     built = (*consumers.libraries, *((consumers.nvcc,) if consumers.nvcc is not None else ()))
-    fits = bool(consumers.libraries) and all(one.runs and not one.works and not one.likely for one in built)
+    by_probe = said.fact == "driver.cuda_init_code"  # what works loads the driver's own libcuda
+    fits = bool(consumers.libraries) and all(
+        one.runs and not one.likely and (by_probe or not one.works) for one in built
+    )
     return driver.version is not None and fits and "driver" not in said.names
 
 

@@ -209,6 +209,14 @@ def test_a_driver_that_is_new_enough_and_called_too_old(driver: str, check_id: s
     assert found == [check_id]
 
 
+def test_a_probe_that_finds_another_libcuda_than_pytorch() -> None:
+    torch = Torch(installed=True, version=PackageVersion("2.9.0+cu128"), build="cuda", cuda_version=CudaVersion(12, 8))
+    facts: dict[str, Any] = {"torch": torch, "torch_runtime": TorchRuntime(available=True, device_count=1)}
+    facts["driver"] = Driver(version=DriverVersion.parse("580.65.06"), cuda_init_code=35)
+    assert len(run_check("cuda-libs-conflict", **facts).findings) == 1
+    assert run_check("driver-too-old", **facts).findings == ()
+
+
 def test_no_library_is_known_that_the_driver_runs() -> None:
     driver = Driver(version=DriverVersion.parse("580.65.06"), cuda_init_code=35)
     assert run_check("cuda-libs-conflict", driver=driver).findings == ()
