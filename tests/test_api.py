@@ -122,7 +122,7 @@ def test_in_a_thread() -> None:
 def test_a_mistake_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="did you mean torch-cpu-build"):
         gpudoctor.check("torch-cpu-bild")
-    with pytest.raises(UsageError, match="/nowhere/python is no program"):
+    with pytest.raises(UsageError, match="/nowhere/python is not a program"):
         gpudoctor.take_snapshot(python="/nowhere/python")
     with pytest.raises(UsageError, match="memory_fraction 2"):
         gpudoctor.tune(memory_fraction=2)

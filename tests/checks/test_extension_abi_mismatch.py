@@ -130,7 +130,7 @@ SYMBOL = "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11cha
             "https://data.pyg.org/whl/torch-2.3.0+cu121.html torch-scatter",
             id="PyG",
         ),
-        pytest.param("/e/site-packages/mmcv/_ext.so", "mmcv", "mim install mmcv", id="mmcv"),
+        pytest.param("/e/site-packages/mmcv/_ext.so", "mmcv", "python -m mim install mmcv", id="mmcv"),
         pytest.param(
             "/e/site-packages/xformers/_C.so",
             "xformers",

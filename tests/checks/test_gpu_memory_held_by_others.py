@@ -53,7 +53,7 @@ def test_the_finding_names_the_programs_largest_first() -> None:
 def test_another_device_with_free_memory_is_offered() -> None:
     devices = (device(21 * GIB, NOTEBOOK), device(GIB, index=1, uuid="GPU-1111"))
     (finding,) = run_check("gpu-memory-held-by-others", devices=devices, system=LINUX).findings
-    assert finding.remedies[1].commands[0] == "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1"
+    assert finding.remedies[1].commands[:2] == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=1")
 
 
 def test_in_a_container_the_programs_of_the_host_are_not_visible() -> None:

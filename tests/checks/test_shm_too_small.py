@@ -78,13 +78,13 @@ def test_a_message(text: str, words: str) -> None:
     (finding,) = run_check("shm-too-small", symptoms=told(text)).findings
     assert finding.severity is Severity.ERROR
     assert f"is too small for {words}" in finding.summary
-    assert "--shm-size=8g" in finding.remedies[0].commands[0]
+    assert any("--shm-size=8g" in command for command in finding.remedies[0].commands)
 
 
 def test_too_many_files_is_another_cause() -> None:
     text = "unable to open shared memory object </torch_9_1> in read-write mode: Too many open files (24)"
     (finding,) = run_check("shm-too-small", symptoms=told(text)).findings
-    assert "too few files" in finding.summary
+    assert "limit of open files" in finding.summary
     assert finding.remedies[0].commands[0] == "ulimit -n 65535"
     assert "file_system" in finding.remedies[0].summary
 

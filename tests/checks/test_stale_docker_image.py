@@ -64,7 +64,8 @@ def test_words_alone_are_a_warning(text: str) -> None:
 
 def test_the_commands_build_anew_and_replace_the_container() -> None:
     commands = run("the container still runs the old code").findings[0].remedies[0].commands
-    assert commands[:2] == (
+    assert commands[:3] == (
+        "docker compose config --services",
         "docker compose build --no-cache SERVICE",
         "docker compose up --detach --force-recreate SERVICE",
     )

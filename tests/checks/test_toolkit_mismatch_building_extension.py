@@ -124,4 +124,4 @@ def test_a_build_without_a_gpu_is_told_that_of_the_machine() -> None:
     message = Symptom(kind="toolkit-no-device-to-build-for", text="x", library="torch")
     devices = (Device(nvml_index=0, compute_capability=ComputeCapability(8, 9)),)
     (finding,) = run_check("toolkit-mismatch-building-extension", symptoms=(message,), devices=devices).findings
-    assert finding.remedies[0].commands == ('export TORCH_CUDA_ARCH_LIST="8.9"',)
+    assert finding.remedies[0].commands == ("export TORCH_CUDA_ARCH_LIST=8.9",)

@@ -35,7 +35,7 @@ CUDA = Torch(installed=True, build="cuda", cuda_version=CudaVersion(13, 0))
 @pytest.mark.parametrize(
     ("system", "driver", "summary", "command"),
     [
-        pytest.param(replace(WSL, wsl=1), Driver(), "WSL 1 gives", "wsl --set-version DISTRIBUTION 2", id="WSL 1"),
+        pytest.param(replace(WSL, wsl=1), Driver(), "WSL 1 has", "wsl --set-version DISTRIBUTION 2", id="WSL 1"),
         pytest.param(
             replace(WSL, kernel="5.4.72-microsoft-standard-WSL2"),
             Driver(),

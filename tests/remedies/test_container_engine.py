@@ -131,6 +131,6 @@ def test_what_survives_a_daemon_reload() -> None:
 
 
 def test_kubernetes() -> None:
-    node, _, pod = made(Fix("let-kubernetes-use-gpu"))
+    node, *_, pod = made(Fix("let-kubernetes-use-gpu"))
     assert "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default" in node.commands
     assert "limits: nvidia.com/gpu: 1" in pod.summary

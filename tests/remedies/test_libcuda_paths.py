@@ -18,5 +18,5 @@ from gpudoctor.remedies.fixes import remedies_of
 )
 def test_the_folder_in_the_commands(library: str, folder: str) -> None:
     commands = [c for r in remedies_of((Fix("link-libcuda", library=library),), Facts(Snapshot())) for c in r.commands]
-    assert any(command.startswith(f'export LD_LIBRARY_PATH="{folder}$') for command in commands)
+    assert any(command.startswith(f'export LD_LIBRARY_PATH={folder}"$') for command in commands)
     assert not any("calc" in command or "id;" in command or "`" in command for command in commands)
