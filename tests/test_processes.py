@@ -90,7 +90,7 @@ def test_silence_is_named_with_its_limit(start: Start) -> None:
 
 @pytest.mark.parametrize("line", ["nonsense", "[1]", '"text"'])
 def test_what_is_not_an_answer(start: Start, line: str) -> None:
-    with pytest.raises(GpudoctorError, match="no JSON object"):
+    with pytest.raises(GpudoctorError, match="not a JSON object"):
         start(f"echo '{line}'; read forever").receive(LONG_SECONDS)
 
 

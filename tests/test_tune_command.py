@@ -55,7 +55,7 @@ def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
         pytest.param(["--profile", "no/such/folder/x.env"], "cannot write no/such/folder/x.env", id="profile"),
         pytest.param(["--output", "no/such/folder/x.json"], "cannot write no/such/folder/x.json", id="report"),
         pytest.param(["--set", "A={nope}"], "there is no {nope}", id="template"),
-        pytest.param(["--python", "/no/such/python"], "/no/such/python is no program", id="interpreter"),
+        pytest.param(["--python", "/no/such/python"], "/no/such/python is not a program", id="interpreter"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -125,8 +125,12 @@ HOOK = "error running hook: exit status 1, stderr: Auto-detected mode as 'legacy
             id="compose, wrapped",
         ),
         pytest.param("unknown or invalid runtime name: nvidia", "not configured with the nvidia runtime", id="runtime"),
-        pytest.param("Unknown runtime specified nvidia.", "not configured with the nvidia runtime", id="runtime, older docker"),
-        pytest.param('no runtime for "nvidia" is configured', "not configured with the nvidia runtime", id="containerd"),
+        pytest.param(
+            "Unknown runtime specified nvidia.", "not configured with the nvidia runtime", id="runtime, older docker"
+        ),
+        pytest.param(
+            'no runtime for "nvidia" is configured', "not configured with the nvidia runtime", id="containerd"
+        ),
         pytest.param("failed to discover GPU vendor from CDI: no known GPU vendor found", "no CDI", id="docker 29"),
         pytest.param('exec: "nvidia-container-runtime-hook": executable file not found in $PATH', "missing", id="hook"),
         pytest.param(
@@ -138,7 +142,9 @@ HOOK = "error running hook: exit status 1, stderr: Auto-detected mode as 'legacy
             "libnvidia-ml.so.1 is missing",
             id="libraries",
         ),
-        pytest.param(HOOK + "initialization error: driver error: failed to process request", "does not answer", id="driver"),
+        pytest.param(
+            HOOK + "initialization error: driver error: failed to process request", "does not answer", id="driver"
+        ),
         pytest.param(
             "nvidia-container-cli.real: mount error: failed to add device rules: bpf_prog_query",
             "cgroups",

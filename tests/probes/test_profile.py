@@ -50,7 +50,7 @@ def test_other_variables_in_it_leave_the_worker_never(tmp_path: Path) -> None:
             "its schema is 'gpudoctor/profile/9', this gpudoctor reads gpudoctor/profile/1",
         ),
         (TEXT.replace("SIZE=256", "SIZE=big"), "GPUDOCTOR_BATCH_SIZE is 'big', not a whole number from 1 on"),
-        (TEXT + "GPUDOCTOR_MODE=inference\n", "GPUDOCTOR_MODE stands in it twice"),
+        (TEXT + "GPUDOCTOR_MODE=inference\n", "GPUDOCTOR_MODE is in it twice"),
     ],
 )
 def test_one_that_cannot_be_used(text: str, problem: str, tmp_path: Path) -> None:

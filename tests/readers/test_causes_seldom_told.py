@@ -340,7 +340,6 @@ def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
             ONE_INSTANCE + "/w/.venv/bin/torchrun train.py\nModuleNotFoundError: No module named 'wandb'",
             id="launcher of the environment",
         ),
-        pytest.param(CONDA, id="a CPU build that nobody asked CUDA of"),
         pytest.param("cupy works with the newest numpy", id="CuPy and NumPy fit"),
         pytest.param("DGL 2.1.0+cpu on my RTX 3060 is slow", id="a version of another"),
     ],

@@ -17,7 +17,8 @@ from tests.remedies.made import made
 
 POSIX = re.compile(
     r"^(?:which|export|unset|sudo|ldd|ls|cat|grep|rm|apt|apt-get|systemctl|modprobe|dmesg|lspci|journalctl|chmod|source|env"
-    r"|printenv|ulimit|free|df)\b|^find /|\| (?:grep|head|tail|xargs|tee)\b|&&|\$\(|/dev/(?!null)|^[A-Z_]{3,}=\S* "
+    r"|printenv|ulimit|free|df)\b|^find /|\| (?:grep|head|tail|xargs|tee)\b|&&|^(?!\$env:).*\$\(|/dev/(?!null)"
+    r"|^[A-Z_]{3,}=\S* "
 )
 WINDOWS = re.compile(
     r"\$env:|^(?:Get-|Set-|Remove-Item|Copy-Item|Move-Item|Test-Path|where\.exe |where )|\.exe\b|^py -"

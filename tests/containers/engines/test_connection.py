@@ -46,13 +46,13 @@ def test_a_ping_tells_the_engine_and_its_version(answer: bytes, podman: bool, tm
     ("answer", "why"),
     [
         pytest.param(ping(Api_Version="1.20"), "is too old: its API is 1.20; update Docker", id="too old"),
-        pytest.param(ping(), "is no Docker or Podman, or one before Docker 1.13", id="a web server"),
-        pytest.param(ping(Api_Version="9" * 500), "is no Docker or Podman", id="an absurd version"),
+        pytest.param(ping(), "is not Docker or Podman, or is older than Docker 1.13", id="a web server"),
+        pytest.param(ping(Api_Version="9" * 500), "is not Docker or Podman", id="an absurd version"),
         pytest.param(ping("403 Forbidden", "denied by a plugin", Api_Version="1.41"), "403 denied by a", id="refused"),
         pytest.param(HTTPS_SERVER, "wants TLS: set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH", id="it wants TLS"),
         pytest.param(b"\x1b[31mgarbage\r\n\r\n", "cannot be asked:  [31mgarbage", id="garbage, made harmless"),
         pytest.param(b"", "closed connection without response", id="nothing"),
-        pytest.param(ping(body="x" * (8 << 20)), "is no Docker or Podman", id="a flood that is not read"),
+        pytest.param(ping(body="x" * (8 << 20)), "is not Docker or Podman", id="a flood that is not read"),
     ],
 )
 def test_what_answers_is_no_engine_to_ask(answer: bytes, why: str, tmp_path: Path) -> None:
