@@ -107,12 +107,12 @@ def read_bounded(path: Path, maximum_bytes: int) -> bytes:
     """Return the content of a regular file; a huge one, or a pipe that nobody writes to, stops nothing.
 
     Raises:
-        ValueError: it is larger, or no regular file; the message names it.
+        ValueError: it is larger, or not a regular file; the message names it.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError(f"{path}: no regular file")
+            raise ValueError(f"{path}: not a regular file")
         data = file.read(maximum_bytes + 1)
     if len(data) > maximum_bytes:
         raise ValueError(f"{path}: larger than {maximum_bytes:,} bytes")

@@ -135,10 +135,10 @@ def test_a_system_without_flags_of_pipes_and_text(tmp_path: Path, monkeypatch: p
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes need POSIX")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f")
-    with pytest.raises(ValueError, match="f: no regular file"):
+    with pytest.raises(ValueError, match="f: not a regular file"):
         read_bounded(tmp_path / "f", 5)
 
 
 def test_a_device(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no regular file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         read_bounded(Path(os.devnull), 5)

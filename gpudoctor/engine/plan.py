@@ -104,20 +104,22 @@ def _with_ids(configuration: Configuration, *, plugins: bool) -> Configuration:
         return configuration
 
     from gpudoctor.engine.catalog import load_checks, named
+    from gpudoctor.engine.plugins import installed
 
     checks = load_checks(configuration.plugins, plugins=plugins)
+    without_code = not plugins and bool(configuration.plugins or installed())  # a name may be a plugin's
 
     def ids(key: str, name: str) -> list[str]:
         try:
             return [check.id for check in named(checks, name) if check.id != UNMET or name == UNMET]
         except UsageError as error:
-            if not plugins:
+            if without_code:
                 return []
             raise source.error(key, str(error), name) from None
 
     select = tuple(name for name in configuration.select if ids("select", name))
     for name in configuration.severity:
-        if name not in ids("severity", name) and plugins:
+        if name not in ids("severity", name) and not without_code:
             raise source.error("severity", f"{name} is a family: name its checks", name)
     ignore = {check_id: reason for name, reason in configuration.ignore.items() for check_id in ids("ignore", name)}
     return replace(configuration, select=select, ignore=ignore)

@@ -126,7 +126,7 @@ def _engine_of_cgroup(facts: Facts) -> str:
 def _unnamed(facts: Facts) -> str:
     """Return "other" for the step of an image's build, which has no sign but its layers mounted as the root.
 
-    Systems that boot from an image (ostree with composefs) have them too, and an init process besides.
+    Systems that boot from an image (ostree with composefs) have them too. They also have an init process.
     """
     first_process = (file_text(facts, "/proc/1/comm") or "").strip()
     layered = value(facts, "filesystem:/") == "overlay"

@@ -44,7 +44,7 @@ _TOPICS = re.compile(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
 _MINE = re.compile(r"\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $", re.IGNORECASE)
 
 
-# "4 RTX 3090", "with 4 A100", "dual 3090", "8 x A100"; "CUDA 12 RTX 3090" is no number of GPUs. And "RTX 3090 x2".
+# "4 RTX 3090", "with 4 A100", "dual 3090", "8 x A100", "RTX 3090 x2"; the 12 of "CUDA 12 RTX 3090" counts nothing.
 _COUNT = re.compile(
     r"(?:(?:^|[,;:(]\s*|\b(?:have|has|with|using|on|got|our|my|are|the|use|of|across)\s+)(?P<number>[2-9]|1[0-6])"
     r"|(?<![\w.])(?P<times>[2-9]|1[0-6])\s?[x\u00d7*]|\b(?P<word>dual|double|two|both|twin|three|four|six|eight))"

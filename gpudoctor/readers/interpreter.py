@@ -20,7 +20,7 @@ _SHOWN = re.compile(
     re.IGNORECASE,
 )
 _HOME = re.compile(r"^(?:/home|/Users|[A-Z]:/Users)/user/", re.IGNORECASE)
-# Installed for everybody: an environment that is shown besides is the one that the program runs in.
+# Installed for all users: if an environment is shown too, the program runs in that environment.
 _SHARED = re.compile(
     r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/"
 )

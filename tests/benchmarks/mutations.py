@@ -5,7 +5,7 @@
 Each mutation is made in a temporary copy of the tree. Its tests are those of the mutated file, those that import it,
 those of the modules that import it (if these have none, of the modules that import them), and the recorded machines,
 reports and messages for what reads and decides. The mutations that survive are printed with their place; at most 10 %
-may. What cannot be told apart by a test is left alone: docstrings, annotations, words for people, and the limits on
+may. What no test can see is not changed: docstrings, annotations, words for people, and the limits on
 hostile input.
 """
 

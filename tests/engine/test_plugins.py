@@ -243,3 +243,17 @@ def test_a_report_of_another_machine_runs_no_plugin(tmp_path: Path) -> None:
     )
     assert done.returncode in (0, 1, 3), done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_misspelt_name_in_the_configuration_is_an_error_for_a_report_too(tmp_path: Path) -> None:
+    (tmp_path / "gpudoctor.toml").write_text('ignore = ["torch-cpu-bild"]\n')
+    (tmp_path / "report.txt").write_text("torch 2.13.0+cpu\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "gpudoctor", "check", "--from", "report.txt"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (done.returncode, "did you mean torch-cpu-build?" in done.stderr) == (2, True)
