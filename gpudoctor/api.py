@@ -14,7 +14,7 @@ from gpudoctor.errors import GPU_POLICIES, UsageError
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import Snapshot
 from gpudoctor.model.tuning import Tuning
-from gpudoctor.probes.host import ImageRequest, executable, setting
+from gpudoctor.probes.host import ImageRequest, executable, interpreter_meant, setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.profiles.application import LoadedProfile, load_profile
 from gpudoctor.reporters import notebook
@@ -130,7 +130,7 @@ def tune(
     if profile is not None:
         check_writable(Path(profile))
     executor = LocalExecutor(
-        sys.executable if python is None else executable(os.fspath(python)),
+        (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python)),
         Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction),
         patience=Timeouts(comparison=budget * COMPARISON_SHARE),
     )

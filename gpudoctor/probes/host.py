@@ -1,6 +1,8 @@
 """Where facts come from: questions put to a machine, and the answers that came back."""
 
 import os
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Protocol
@@ -115,11 +117,37 @@ def setting(interpreter: str | None, timeout: float, *, fast: bool, images: Imag
         directory=directory,
         home=os.path.expanduser("~"),
         host_name=os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", ""),
-        interpreter=None if interpreter is None else executable(interpreter),
+        interpreter=interpreter_meant(os.environ) if interpreter is None else executable(interpreter),
         fast=fast,
         timeout_seconds=timeout,
         images=images or ImageRequest(),
     )
+
+
+def interpreter_meant(environ: Mapping[str, str], prefix: str = sys.prefix) -> str | None:
+    """Return the interpreter that is meant if the user names none; None for the one that runs gpudoctor.
+
+    pipx and uv give gpudoctor an environment of its own. The activated environment is meant then.
+
+    prefix: of the environment that gpudoctor runs in. `pipx run` and `uvx` leave the same files in it as an
+        installation, but uvx without an installation only has its place in uv's cache.
+    """
+    has_receipt = any(os.path.isfile(os.path.join(prefix, name)) for name in ("pipx_metadata.json", "uv-receipt.toml"))
+    if not has_receipt and not re.fullmatch(r"archive-v\d+", os.path.basename(os.path.dirname(prefix))):
+        return None
+    return interpreter_of(active_environment(environ))
+
+
+def active_environment(environ: Mapping[str, str]) -> str:
+    """Return the folder of the environment that the shell has activated; "" for none."""
+    return environ.get("VIRTUAL_ENV") or environ.get("CONDA_PREFIX") or ""
+
+
+def interpreter_of(folder: str) -> str | None:
+    """Return the interpreter of an environment; None if it has none."""
+    places = ("Scripts/python.exe", "python.exe") if sys.platform == "win32" else ("bin/python",)
+    paths = (os.path.join(folder, *place.split("/")) for place in places if folder)
+    return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
 def executable(interpreter: str) -> str:

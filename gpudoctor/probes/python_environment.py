@@ -7,16 +7,17 @@ from typing import Any
 from gpudoctor.model import Package, PackageVersion, Python
 from gpudoctor.parsers.conda import torch_record
 from gpudoctor.parsers.environment_facts import EnvironmentFacts, package_of, parse_environment_facts
-from gpudoctor.probes.host import ProbeContext
+from gpudoctor.probes.host import ProbeContext, active_environment, interpreter_of
 
 
 def arguments(setting: ProbeContext) -> Mapping[str, str]:
     """Return what the worker is told: the working directory, and the environment that the shell has activated.
 
-    The latter is "" where the user names another environment by its interpreter.
+    The latter is "" if the user names another environment by its interpreter.
     """
-    active = setting.environ.get("VIRTUAL_ENV") or setting.environ.get("CONDA_PREFIX") or ""
-    return {"directory": str(setting.directory), "active": active if setting.interpreter is None else ""}
+    active = active_environment(setting.environ)
+    is_active = setting.interpreter in (None, interpreter_of(active))
+    return {"directory": str(setting.directory), "active": active if is_active else ""}
 
 
 def parse_python(facts: Mapping[str, Any]) -> Python:

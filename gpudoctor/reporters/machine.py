@@ -93,7 +93,10 @@ def _system(system: System | None) -> list[str]:
 def _python(python: Python | None) -> str:
     if python is None or python.version is None:
         return "Python unknown"
-    ways = ", ".join(dict.fromkeys(clean(way, 40) for way in (python.environment, python.installer) if way))
+    parts = [python.environment, python.installer]
+    if python.active_environment and python.active_environment == python.prefix:
+        parts.append(f"activated: {python.prefix}")
+    ways = ", ".join(dict.fromkeys(clean(part, 60) for part in parts if part))
     return f"Python {clean(str(python.version), 40)}" + (f" ({ways})" if ways else "")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import Package, PackageVersion, Python
-from gpudoctor.probes.host import ProbeContext
+from gpudoctor.probes.host import ProbeContext, interpreter_meant
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.python_environment import parse_python
 from gpudoctor.probes.workers import python_environment
@@ -162,6 +162,45 @@ def test_naming_an_interpreter_is_a_choice_that_the_shell_does_not_contradict(tm
         environ={"VIRTUAL_ENV": "/work/.venv"}, directory=tmp_path, interpreter="/opt/venv/bin/python"
     )
     assert asked("python", setting).arguments["active"] == ""
+
+
+def environment(folder: Path) -> str:
+    """Return the interpreter of an environment that is laid out there."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    return str(folder / "bin" / "python")
+
+
+@pytest.mark.parametrize(
+    ("folder", "receipt"),
+    [
+        pytest.param("pipx/venvs/gpudoctor", "pipx_metadata.json", id="pipx install"),
+        pytest.param("pipx/.cache/a4fdd9ed9ed9931", "pipx_metadata.json", id="pipx run"),
+        pytest.param("uv/tools/gpudoctor", "uv-receipt.toml", id="uv tool install"),
+        pytest.param("uv/archive-v0/fPFBaBndR7PV3vBU", "pyvenv.cfg", id="uvx"),
+    ],
+)
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_from_an_environment_of_its_own_the_activated_one_is_meant(
+    folder: str, receipt: str, variable: str, tmp_path: Path
+) -> None:
+    own = tmp_path / folder
+    environment(own)
+    (own / receipt).touch()
+    activated = environment(tmp_path / "activated")
+    environ = {variable: str(tmp_path / "activated")}
+    assert interpreter_meant(environ, str(own)) == activated
+    assert interpreter_meant({}, str(own)) is None
+    assert interpreter_meant({variable: str(tmp_path / "removed")}, str(own)) is None
+    setting = ProbeContext(environ=environ, directory=tmp_path, interpreter=activated)
+    assert asked("python", setting).arguments["active"] == str(tmp_path / "activated")
+
+
+def test_an_environment_that_the_user_made_is_meant_itself(tmp_path: Path) -> None:
+    environment(tmp_path / "own")
+    (tmp_path / "own" / "pyvenv.cfg").touch()
+    environment(tmp_path / "activated")
+    assert interpreter_meant({"VIRTUAL_ENV": str(tmp_path / "activated")}, str(tmp_path / "own")) is None
 
 
 @pytest.mark.parametrize(("prefix", "managed"), [("/base", True), ("/venv", False)])

@@ -21,6 +21,7 @@ from gpudoctor.model import (
     System,
     Torch,
 )
+from gpudoctor.reporters.machine import machine_parts
 from gpudoctor.reporters.table import render
 from gpudoctor.reporters.terminal import Screen
 from tests.reporters.reports import (
@@ -426,3 +427,12 @@ def test_a_driver_that_is_not_loaded_and_a_system_without_a_distribution() -> No
     snapshot = Snapshot(system=System(os="windows"), driver=driver, python=python)
     last = render(report(snapshot=snapshot), screen=Screen(width=120)).splitlines()[-1]
     assert last.startswith("Windows · Python 3.12.3 (conda) · driver 550.144.03, not loaded · ")
+
+
+def test_the_activated_environment_is_named_where_it_is_diagnosed() -> None:
+    python = Python(
+        version=PackageVersion("3.12.3"), environment="venv", prefix="~/train", active_environment="~/train"
+    )
+    assert machine_parts(Snapshot(python=python))[1] == "Python 3.12.3 (venv, activated: ~/train)"
+    other = replace(python, prefix="~/tools")
+    assert machine_parts(Snapshot(python=other))[1] == "Python 3.12.3 (venv)"
