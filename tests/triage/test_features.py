@@ -38,7 +38,7 @@ def capable(*number: int) -> Gpu:
 def test_symptoms_are_features() -> None:
     symptoms = (Symptom(kind="about-ollama", text="ollama"), Symptom(kind="torch-no-gpus", text="No CUDA GPUs"))
     found = features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), DriverState(), symptoms)
-    assert found == {"symptom:about-ollama", "about:ollama", "symptom:torch-no-gpus", "no-torch", "error"}
+    assert found == {"about:ollama", "symptom:torch-no-gpus", "no-torch", "error"}
     assert features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), DriverState(), None) == NOTHING
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.catalog import load_checks
-from gpudoctor.triage.possible import possible_causes
+from gpudoctor.triage.possible import _counts, _score, possible_causes
 
 ROWS = load_table("possible_causes")["causes"]
 
@@ -42,3 +42,21 @@ def test_the_most_frequent_comes_first_and_an_excluded_one_never() -> None:
 def test_every_confirmed_cause_is_a_check_or_a_possible_cause() -> None:
     known = {check.id for check in load_checks()} | {row["check"] for row in ROWS}
     assert {report["cause"] for report in load_table("confirmed_causes")["reports"]} <= known
+
+
+def test_what_is_as_good_an_answer_counts_less_than_the_cause() -> None:
+    shared = [report for report in load_table("confirmed_causes")["reports"] if report.get("also")]
+    assert shared
+    assert all(report["cause"] not in report["also"] for report in shared)
+    assert {cause for report in shared for cause in report["also"]} <= {row["check"] for row in ROWS} | {
+        check.id for check in load_checks()
+    }
+
+
+def test_what_a_report_does_not_say_counts_too() -> None:
+    counts = _counts()
+    least, most = (pick(counts.shares, key=counts.shares.__getitem__) for pick in (min, max))
+    rare, usual = (
+        _score("out-of-memory", frozenset(), counts._replace(shares={f: counts.shares[f]})) for f in (least, most)
+    )
+    assert usual < rare
