@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -35,9 +37,28 @@ if find_spec("hypothesis"):
     settings.load_profile("busy")
 
 
+def pytest_configure() -> None:
+    """Programs that the tests interrupt must hear it: what a shell starts in the background ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector off what lives until the end: libraries and thousands of collected tests."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with what takes longest: at the end, one process would be at it while the others have nothing to do."""
-    items.sort(key=lambda item: item.get_closest_marker("environments") is None)
+    """Let two processes, which begin at the first test and at the middle, start with what takes longest.
+
+    One has the tests that wait for each other's use of the engine, the other those in environments of their own.
+    """
+    engine = [item for item in items if "engine_alone" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if "engine_alone" not in getattr(item, "fixturenames", ())]
+    environments = [item for item in others if item.get_closest_marker("environments")]
+    rest = [item for item in others if not item.get_closest_marker("environments")]
+    middle = max(0, len(items) // 2 - len(engine))
+    items[:] = [*engine, *rest[:middle], *environments, *rest[middle:]]
 
 
 class Install(Protocol):

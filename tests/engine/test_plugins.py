@@ -191,7 +191,11 @@ def test_the_tests_of_the_example_pass(tmp_path: Path) -> None:
         text=True,
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{EXAMPLE}", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **{name: text for name, text in os.environ.items() if name != "PYTEST_ADDOPTS"},
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{EXAMPLE}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
     )
     assert (done.returncode, "6 passed" in done.stdout) == (0, True), done.stdout
 

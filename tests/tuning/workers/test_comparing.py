@@ -48,10 +48,8 @@ def compared(factory: Any, precision: str, make: Any = make_precision) -> dict[s
     [
         pytest.param(trained(perceptron), id="mlp"),
         pytest.param(trained(lambda: perceptron(depth=20)), id="mlp of 20 layers"),
-        pytest.param(trained(lambda: convolutional(2), images), id="cnn"),
         pytest.param(trained(lambda: convolutional(12), images), id="cnn of 24 layers"),
         pytest.param(trained(Recurrent, texts), id="lstm"),
-        pytest.param(trained(lambda: Attentive(2), texts), id="transformer"),
         pytest.param(trained(lambda: Attentive(6), texts), id="transformer of 6 layers"),
     ],
 )

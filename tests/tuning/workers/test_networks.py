@@ -78,8 +78,8 @@ def test_a_training_step_changes_every_parameter(name: str, precision: str) -> N
 
 @pytest.mark.parametrize("name", ["mlp", "lstm"])
 def test_the_loss_of_a_repeated_batch_goes_down(name: str) -> None:
-    course = losses(build(name), 20, size=4)
-    assert course[-1] < 0.9 * course[0]
+    course = losses(build(name), 8, size=4)
+    assert course[-1] < 0.95 * course[0]
 
 
 @EVERY
