@@ -112,7 +112,9 @@ def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: P
         )
     yield UNSET_IF_SET
     if symbol.stem:
-        yield Fix("reinstall-cuda-wheel", wheel=wheel_of(symbol.stem, major or 12), certain=major is not None)
+        wheel = wheel_of(symbol.stem, major or 12)
+        if wheel is not None:
+            yield Fix("reinstall-cuda-wheel", wheel=wheel, certain=major is not None)
     yield Fix("reinstall-torch") if pytorch.installed else Fix("reinstall-torch", pytorch=None)
 
 

@@ -8,8 +8,9 @@ from gpudoctor.registry import CUDA_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html: Blackwell and later
-# GPUs need the open module.
+# GPUs need the open module, and so does Grace Hopper (PCI ids of the supported-GPU table of open-gpu-kernel-modules).
 FIRST_UNSUPPORTED = ComputeCapability(10, 0)
+GRACE_HOPPER = ("2342", "2348")
 
 
 @check(family="driver", explains=(*CUDA_FAILS, "driver-not-loaded", "cuda-visible-devices-hides-gpu"))
@@ -23,8 +24,8 @@ def proprietary_kernel_module_unsupported_gpu(
 ) -> Iterator[Finding]:
     """The proprietary kernel module of the driver does not support this GPU.
 
-    Why: GPUs from Blackwell on (GeForce RTX 50, B200, GB10) run with NVIDIA's open kernel module only; with the
-    proprietary one nvidia-smi says "No devices were found".
+    Why: Grace Hopper (GH200) and GPUs from Blackwell on (GeForce RTX 50, B200, GB10) run with NVIDIA's open kernel
+    module only; with the proprietary one nvidia-smi says "No devices were found".
     Exception: a machine whose GPUs NVML lists passes.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
@@ -50,4 +51,5 @@ def proprietary_kernel_module_unsupported_gpu(
 
 def _is_new(gpu: PciGpu) -> bool:
     capability = capability_of(name=gpu.name or None, pci_device_id=gpu.device_id)
-    return capability is not None and capability >= FIRST_UNSUPPORTED
+    grace_hopper = gpu.device_id.upper() in GRACE_HOPPER or "GH200" in gpu.name
+    return grace_hopper or (capability is not None and capability >= FIRST_UNSUPPORTED)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import gpudoctor
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["--fast"], 0), (["--fast", "--require", "gpu>=99"], 1)])
@@ -25,3 +28,19 @@ def test_a_check_leaves_with_its_status_and_all_of_its_report(
 def test_a_start_without_standard_streams_still_ends_with_its_status(tmp_path: Path) -> None:
     command = f"exec {sys.executable} -m gpudoctor check --fast --require 'gpu>=99' >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 1
+
+
+def test_the_version_with_the_date_of_each_table() -> None:
+    command = [sys.executable, "-m", "gpudoctor", "--version", "--verbose"]
+    first, *dates = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert first == f"gpudoctor, version {gpudoctor.__version__}"
+    tables = [line.partition("  ")[2] for line in dates]
+    assert {"drivers", "torch builds", "messages: cuda"} <= set(tables)
+    assert all(datetime.date.fromisoformat(line.partition("  ")[0]) for line in dates)
+
+
+def test_verbose_alone_names_the_command_that_has_it() -> None:
+    command = [sys.executable, "-m", "gpudoctor", "--verbose"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "check --verbose" in done.stderr

@@ -62,6 +62,7 @@ ALLOWED = {
             "conclusions",
             "configuration",
             "containers",
+            "data",
             "engine",
             "errors",
             "files",

@@ -108,10 +108,20 @@ class _Commands(ManualGroup):
         ("Find the precision and the batch size to train with", "gpudoctor tune --workload train.py:Workload"),
     ),
 )  # fmt: skip
-@click.version_option(__version__, prog_name="gpudoctor")
+@click.option("--version", is_flag=True, help="Show the version and exit.")
+@click.option("--verbose", is_flag=True, help="With --version, also show when each table was last checked.")
 @click.pass_context
-def cli(context: click.Context) -> None:
+def cli(context: click.Context, version: bool, verbose: bool) -> None:
     """Why is my GPU not used, and the exact command that fixes it."""
+    if version:
+        click.echo(f"gpudoctor, version {__version__}")
+        if verbose:
+            from gpudoctor.data.tables import table_dates
+
+            click.echo("".join(f"{date}  {name}\n" for name, date in table_dates().items()), nl=False)
+        context.exit()
+    if verbose:
+        raise click.UsageError("--verbose goes with --version (gpudoctor check --verbose lists every check)", context)
     if context.invoked_subcommand is None:
         try:
             cli.main(["check"], prog_name="gpudoctor", standalone_mode=False)

@@ -18,6 +18,9 @@ _SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # o
 USUAL_GCC_LIMIT = 12
 
 
+FIRST_CUDA_WITH_WHEELS = 11
+
+
 @functools.cache
 def _wheels() -> Mapping[str, str]:
     """Return library → wheel, without the ending "-cu12" that those for CUDA 13 no longer have."""
@@ -43,8 +46,13 @@ def cuda_major_of(name: str) -> int | None:
     return number if 9 <= number <= 19 else None
 
 
-def wheel_of(stem: str, cuda_major: int) -> str:
-    """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas"."""
+def wheel_of(stem: str, cuda_major: int) -> str | None:
+    """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas".
+
+    None before CUDA 11, of which PyPI has no wheels. Source: "python -m pip index versions nvidia-cuda-runtime-cu10".
+    """
+    if cuda_major < FIRST_CUDA_WITH_WHEELS:
+        return None
     name = _wheels()[stem]
     return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
 

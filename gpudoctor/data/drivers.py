@@ -91,6 +91,14 @@ def first_driver(capability: ComputeCapability) -> DriverVersion | None:
     return driver_for(toolkit) if toolkit is not None else None
 
 
+def packaged_driver(distribution: str | None, version: str | None) -> DriverVersion | None:
+    """Return the driver in the own packages of a distribution release; None for one outside the table."""
+    rows = load_table("drivers")["packaged"]
+    major = (version or "").partition(".")[0]
+    found = (row["driver"] for row in rows if (row["distribution"], row["version"]) == (distribution, major))
+    return next(map(DriverVersion.parse, found), None)
+
+
 def end_of_life(driver: DriverVersion) -> "datetime.date | None":
     """Return the last day of support of the driver's branch; None where no date was published or verified."""
     import datetime
@@ -99,6 +107,11 @@ def end_of_life(driver: DriverVersion) -> "datetime.date | None":
     if row is None or row["end_of_life"] is None:
         return None
     return datetime.date.fromisoformat(row["end_of_life"])
+
+
+def end_is_exact(driver: DriverVersion) -> bool:
+    """Return whether the branch's end of life is a published day, and not one by which it had ended."""
+    return bool(_branch_rows()[driver.branch].get("exact", True))
 
 
 @functools.cache

@@ -24,7 +24,8 @@ def capability_of(name: str | None = None, pci_device_id: str | None = None) -> 
     """
     if pci_device_id:
         number = pci_device_id.removeprefix("0x").upper()
-        found = _by_pci_id().get(number) or _by_pci_family().get(number[:2] if len(number) == 4 else "")
+        families = (number[:digits] for digits in (4, 3, 2) if len(number) == 4)
+        found = _by_pci_id().get(number) or next(filter(None, map(_by_pci_family().get, families)), None)
         if found is not None:
             return found
     return _by_name(name) if name else None

@@ -20,6 +20,20 @@ def load_table(name: str) -> Mapping[str, Any]:
     return table
 
 
+def table_dates() -> dict[str, str]:
+    """Return the name of each table, those of messages too, and the date on which it was checked."""
+    import json
+
+    package = os.path.dirname(os.path.dirname(__file__))
+    dates = {}
+    for folder, said in (("data", ""), (os.path.join("symptoms", "tables"), "messages: ")):
+        for file in sorted(os.listdir(os.path.join(package, folder))):
+            if file.endswith(".json"):
+                with open(os.path.join(package, folder, file), encoding="utf-8") as text:
+                    dates[said + file[:-5].replace("_", " ")] = json.load(text)["as_of"]
+    return dates
+
+
 @functools.cache
 def records(kind: type[T], name: str, rows: str) -> tuple[T, ...]:
     """Return a list of rows of the table `name` as records, whose fields are named like the columns."""

@@ -132,8 +132,8 @@ def install_cuda_library(
             "against the PyTorch that is installed (pip install --no-build-isolation)"
         )
         remedies.append(again)
-    if stem is not None:
-        wheel = wheel_of(stem, major or (cuda.major if cuda is not None else 12))
+    wheel = wheel_of(stem, major or (cuda.major if cuda is not None else 12)) if stem is not None else None
+    if wheel is not None:
         place = "its folder bin on PATH" if windows else "its folder lib on LD_LIBRARY_PATH"
         install = install_packages(
             python=python,

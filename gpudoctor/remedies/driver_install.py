@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from gpudoctor.data.capabilities import last_driver_branch
-from gpudoctor.data.drivers import minimum_driver
+from gpudoctor.data.drivers import first_driver, minimum_driver, packaged_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.fixes import fix, remedy_of_row
@@ -26,9 +26,20 @@ UBUNTU_WITH_BRANCH = ("22.04", "24.04", "25.04", "25.10", "26.04")
 UBUNTU_AUTOMATIC = 535
 # Where the packages are: a stock installation does not look there. Source: the pages above.
 REPOSITORIES = {
-    "fedora": ", from RPM Fusion, which must be enabled first",
-    "debian": ", from the component non-free, which must be enabled in the package sources first",
+    FEDORA: ", from RPM Fusion, which must be enabled first",
+    DEBIAN: ", from the component non-free, which must be enabled in the package sources first",
 }
+# What installs the driver that fits the GPU; the others of Ubuntu's family have no package nvidia-driver.
+# Source: debian/control of https://github.com/linuxmint/mintdrivers and https://github.com/pop-os/system76-driver.
+OWN_INSTALLER = {
+    "ubuntu": "ubuntu-drivers install",
+    "linuxmint": "ubuntu-drivers install",
+    "pop": "apt-get install -y system76-driver-nvidia",
+}
+# Linux Mint Debian Edition is at 7, Linux Mint has been above since 2010. Source: https://linuxmint.com/download_lmde.php
+FIRST_MINT_OF_UBUNTU = 10
+# The package nvidia-open is of that repository. Source: https://wiki.debian.org/NvidiaGraphicsDrivers
+KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{}/x86_64/cuda-keyring_1.1-1_all.deb"
 # The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
 FIRST_OPEN = ComputeCapability(7, 5)
 # Patterns of apt for a Linux driver's packages, which leave toolkit and container toolkit alone.
@@ -47,7 +58,8 @@ def install_driver(
     """Return how to install the NVIDIA driver where there is none."""
     if place is not None and place.is_tegra:
         return remedy_of_row("install-jetpack", None, system)
-    return _with_packages("Install the NVIDIA driver", system or System(), capabilities_of(devices), None)
+    system = system or System()
+    return _with_packages("Install the NVIDIA driver", system, gpu_capabilities(devices, system), None)
 
 
 @fix
@@ -64,7 +76,7 @@ def reinstall_driver(*, system: System | None, place: Place | None = None) -> Re
     commands: tuple[str, ...] = ()
     if system.distribution in ("ubuntu", "debian", "linuxmint", "pop"):
         packages = ("apt-get purge '^nvidia-(driver|dkms|kernel)-.*'", "apt-get autoremove")
-        install = "ubuntu-drivers install" if system.distribution == "ubuntu" else "apt-get install nvidia-driver"
+        install = OWN_INSTALLER.get(kind_of(system) or "", "apt-get install nvidia-driver")
         commands = (*(with_sudo(command, system) for command in (*packages, install, "reboot")), VERIFY)
     if system.distribution is None:
         summary += "; on Ubuntu: sudo apt-get purge '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
@@ -88,7 +100,7 @@ def update_driver(
     if place is not None and place.is_tegra:
         return remedy_of_row("install-jetpack", None, system)
     system = system or System()
-    capabilities = capabilities_of(devices)
+    capabilities = gpu_capabilities(devices, system)
     windows = system.os == "windows" or bool(system.wsl)
     version = minimum_driver(needed, "windows" if windows else "linux") if isinstance(needed, CudaVersion) else needed
     ruled_out = _ruled_out(version, capabilities)
@@ -102,6 +114,12 @@ def update_driver(
         summary += ", and with it the fabric manager of the NVSwitches to exactly the same version"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=FABRIC_MANAGER)
     return _with_packages(summary, system, capabilities, version)
+
+
+def gpu_capabilities(devices: Sequence[Device] | None, system: System) -> tuple[ComputeCapability, ...]:
+    """Return the compute capabilities of the devices, of the GPUs on the PCI bus where the driver lists none."""
+    on_bus = [Device(nvml_index=0, name=gpu.name, pci_device_id=gpu.device_id) for gpu in system.nvidia_gpus or ()]
+    return capabilities_of(devices) or capabilities_of(on_bus)
 
 
 def _ruled_out(version: DriverVersion | None, capabilities: Sequence[ComputeCapability]) -> str:
@@ -132,7 +150,7 @@ def _with_packages(
         return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
     commands, reference = _package_commands(system, capabilities, version)
     if commands:
-        summary += REPOSITORIES.get(system.distribution or "", "")
+        summary += REPOSITORIES.get(reference, "")
         summary += "; the machine restarts before nvidia-smi verifies"
         commands = (*(with_sudo(command, system) for command in (*commands, "reboot")), VERIFY)
     elif system.distribution is None and system.os in (None, "linux"):
@@ -144,21 +162,57 @@ def _package_commands(
     system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> tuple[tuple[str, ...], str]:
     """Return the commands for root and the page that documents them."""
-    if system.distribution == "ubuntu":
+    kind = kind_of(system)
+    if kind == "ubuntu":
         return ("apt-get update", "apt-get install -y ubuntu-drivers-common", _ubuntu(system, capabilities, version)), (
             UBUNTU
         )
+    if kind == "linuxmint":
+        return ("apt-get update", OWN_INSTALLER[kind]), GUIDE
+    if kind == "debian":
+        return _debian(system, capabilities, version)
     if any(capability < FIRST_OPEN for capability in capabilities):
         return (), GUIDE  # the other distributions' packages follow branches that have dropped these GPUs
+    if kind == "pop":
+        return ("apt-get update", OWN_INSTALLER[kind]), GUIDE
     # Both follow the newest branch, so the commands are for a GPU that is known to be among those it supports.
     if system.distribution == "fedora":
         return ("dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",) if capabilities else (), FEDORA
     if system.distribution == "arch":
         return ("pacman -Syu nvidia-open nvidia-utils",) if capabilities else (), ARCH
-    # Debian's own package is of a branch that cannot run CUDA 13.
-    if system.distribution == "debian" and (version is None or version.parts[0] <= UBUNTU_AUTOMATIC):
-        return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN
     return (), GUIDE if system.os == "linux" else DOWNLOAD
+
+
+def kind_of(system: System) -> str | None:
+    """Return the distribution; "debian" for Linux Mint Debian Edition, whose versions are below those of Mint."""
+    number = (system.distribution_version or "").partition(".")[0]
+    edition = system.distribution == "linuxmint" and number.isdecimal() and int(number) < FIRST_MINT_OF_UBUNTU
+    return "debian" if edition else system.distribution
+
+
+def _debian(
+    system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
+) -> tuple[tuple[str, ...], str]:
+    """Return the commands for Debian's own driver, or for NVIDIA's repository where that one is too old."""
+    needed = [driver for driver in (version, *map(first_driver, capabilities)) if driver is not None]
+    packaged = packaged_driver(system.distribution, system.distribution_version)
+    lasts = [int(branch[1:]) for branch in map(last_driver_branch, capabilities) if branch is not None]
+    if packaged is None:
+        fits = not needed and not lasts
+    else:
+        fits = all(packaged >= driver for driver in needed) and all(packaged.parts[0] <= last for last in lasts)
+    if fits:
+        return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN
+    release = system.distribution_version
+    if (
+        not capabilities
+        or min(capabilities) < FIRST_OPEN
+        or release not in ("12", "13")
+        or system.machine not in ("x86_64", None)
+    ):
+        return (), GUIDE
+    install = ("dpkg -i cuda-keyring_1.1-1_all.deb", "apt-get update", "apt-get install -y nvidia-open")
+    return (f"wget {KEYRING.format(release)}", *install), GUIDE
 
 
 def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None) -> str:

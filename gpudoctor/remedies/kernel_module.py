@@ -1,8 +1,17 @@
 """The driver's kernel module: loading, building, signing and replacing it, and restarting the machine."""
 
-from gpudoctor.model import Driver, Fix, Place, Remedy, System
+from gpudoctor.data.drivers import first_driver
+from gpudoctor.model import Devices, Driver, Fix, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
-from gpudoctor.remedies.driver_install import GUIDE, UBUNTU_BRANCH, VERIFY, WSL
+from gpudoctor.remedies.driver_install import (
+    GUIDE,
+    OWN_INSTALLER,
+    UBUNTU_BRANCH,
+    VERIFY,
+    WSL,
+    gpu_capabilities,
+    kind_of,
+)
 from gpudoctor.remedies.fixes import fix
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
@@ -12,6 +21,8 @@ DEBIAN_KEY = "/var/lib/shim-signed/mok/MOK.der"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
 AKMODS_KEY = "/etc/pki/akmods/certs/public_key.der"
 MODULES = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html"
+# The last branch with code for Maxwell, Pascal and Volta: last_driver in the table of compute capabilities.
+LAST_PROPRIETARY = 580
 # A report seldom names the distribution; most are of these.
 DEBIAN = (None, "ubuntu", "debian", "linuxmint", "pop")
 FEDORA = ("fedora", "rhel", "centos", "rocky", "almalinux", "ol")
@@ -123,40 +134,58 @@ def reload_uvm(*, place: Place, driver: Driver | None) -> tuple[Fix, ...]:
 @fix
 def install_legacy_driver(*, system: System | None, branch: str = "") -> Remedy:
     """Return how to install the driver of an older branch. branch: "470", "" if unknown."""
-    of_ubuntu = system is not None and system.distribution == "ubuntu" and branch.isdecimal()
+    of_ubuntu = system is not None and kind_of(system) in OWN_INSTALLER and branch.isdecimal()
     which = f"of branch {branch}, the last one for this GPU" if branch else "of an older branch, if the GPU is old"
     package = f"nvidia-driver-{branch}" if of_ubuntu else ""
-    return _with_package(f"Install the driver {which}", package, "https://www.nvidia.com/en-us/drivers/unix/")
+    return _with_package(f"Install the driver {which}", "https://www.nvidia.com/en-us/drivers/unix/", package)
 
 
 @fix
-def install_open_module(*, driver: Driver | None, system: System | None) -> Remedy:
-    """Return how to replace the proprietary kernel module by the open one of the same driver."""
-    summary = "Install the open kernel module of the same driver (nvidia-open; with NVIDIA's installer: "
-    package = _ubuntu_package(driver, system)
-    return _with_package(f"{summary}--kernel-module-type=open)", f"{package}-open" if package else "", MODULES)
+def install_open_module(*, driver: Driver | None, system: System | None, devices: Devices = None) -> Remedy:
+    """Return how to replace the proprietary kernel module by the open one, of the same driver if that knows the GPU."""
+    firsts = filter(None, map(first_driver, gpu_capabilities(devices, system or System())))
+    branch = _branch(driver)
+    fits = branch is None or all(first.parts[0] <= branch for first in firsts)
+    which = "of the same driver" if fits else f"of a driver that knows this GPU, {UBUNTU_BRANCH} or newer"
+    package = _ubuntu_package(branch if fits else UBUNTU_BRANCH, system)
+    summary = (
+        f"Install the open kernel module {which} (nvidia-open; with NVIDIA's installer: --kernel-module-type=open)"
+    )
+    return _with_package(summary, MODULES, f"{package}-open" if package else "")
 
 
 @fix
 def install_proprietary_module(*, driver: Driver | None, system: System | None) -> Remedy:
-    """Return how to replace the open kernel module by the proprietary one of the same driver."""
+    """Return how to replace the open kernel module by the proprietary one: newer branches have none for old GPUs."""
+    branch = _branch(driver)
+    newer = branch is not None and branch > LAST_PROPRIETARY
+    which = f"of driver {LAST_PROPRIETARY}" if newer else "of the same driver"
     summary = (
-        "Install the proprietary kernel module of the same driver (with NVIDIA's installer: "
+        f"Install the proprietary kernel module {which} (with NVIDIA's installer: "
         "--kernel-module-type=proprietary), of Ubuntu nvidia-driver-580 without -open; R580 is the last branch for "
         "Maxwell, Pascal and Volta"
     )
-    of_debian = system is not None and system.distribution == "debian"
-    return _with_package(summary, "nvidia-kernel-dkms" if of_debian else _ubuntu_package(driver, system), MODULES)
+    packages = [_ubuntu_package(LAST_PROPRIETARY if newer else branch, system)]
+    if system is not None and system.distribution == "debian":
+        # Newer drivers are of NVIDIA's repository: the first package keeps apt at the branch.
+        packages = (
+            ["nvidia-driver-pinning-580", "--allow-downgrades cuda-drivers-580"] if newer else ["nvidia-kernel-dkms"]
+        )
+    return _with_package(summary, MODULES, *packages)
 
 
-def _ubuntu_package(driver: Driver | None, system: System | None) -> str:
-    """Return Ubuntu's package of the driver's branch; "" for another distribution, or an unknown branch of Ubuntu."""
-    branch = driver.version.parts[0] if driver is not None and driver.version is not None else None
-    distribution = system.distribution if system is not None else None
-    named = distribution is None or (distribution == "ubuntu" and branch)
+def _branch(driver: Driver | None) -> int | None:
+    return driver.version.parts[0] if driver is not None and driver.version is not None else None
+
+
+def _ubuntu_package(branch: int | None, system: System | None) -> str:
+    """Return Ubuntu's package of the branch; "" for another distribution, or an unknown branch of Ubuntu."""
+    distribution = kind_of(system) if system is not None else None
+    named = distribution is None or (distribution in OWN_INSTALLER and branch)
     return f"nvidia-driver-{branch or UBUNTU_BRANCH}" if named else ""
 
 
-def _with_package(summary: str, package: str, reference: str) -> Remedy:
-    commands = (f"sudo apt-get install {package}", "sudo reboot", VERIFY) if package else ()
+def _with_package(summary: str, reference: str, *packages: str) -> Remedy:
+    installs = [f"sudo apt-get install {package}" for package in packages if package]
+    commands = (*installs, "sudo reboot", VERIFY) if installs else ()
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)

@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.data.drivers import end_of_life
-from gpudoctor.model import Driver, DriverVersion, Outcome, Severity
+from gpudoctor.model import Device, Driver, DriverVersion, Outcome, Severity
 from gpudoctor.testing import run_check
 
 R535 = Driver(version=DriverVersion((535, 129, 3)))
@@ -32,8 +32,8 @@ def test_it_is_advice() -> None:
     [
         pytest.param(Driver(), "driver.version is unknown", id="version unknown"),
         pytest.param(
-            Driver(version=DriverVersion((575, 57, 8))),
-            "no end of life is published for branch R575",
+            Driver(version=DriverVersion((590, 48, 1))),
+            "no end of life is published for branch R590",
             id="branch without a date",
         ),
     ],
@@ -41,3 +41,23 @@ def test_it_is_advice() -> None:
 def test_skipped(driver: Driver, reason: str) -> None:
     result = run_check("driver-branch-end-of-life", driver=driver, taken_at="2026-11-20T10:00:00Z")
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        pytest.param("Tesla K80", Outcome.PASSED, id="its last branch"),
+        pytest.param("Tesla T4", Outcome.FOUND, id="newer branches support it"),
+    ],
+)
+def test_the_last_branch_of_a_gpu_cannot_be_left(name: str, outcome: Outcome) -> None:
+    r470 = Driver(version=DriverVersion((470, 256, 2)))
+    devices = (Device(nvml_index=0, name=name),)
+    result = run_check("driver-branch-end-of-life", driver=r470, devices=devices, taken_at="2026-11-20T10:00:00Z")
+    assert result.outcome is outcome
+
+
+def test_a_day_that_is_not_published_is_not_named_as_one() -> None:
+    r550 = Driver(version=DriverVersion((550, 163, 1)))
+    (finding,) = run_check("driver-branch-end-of-life", driver=r550, taken_at="2026-11-20T10:00:00Z").findings
+    assert "had ended by 2026-02-28" in finding.summary

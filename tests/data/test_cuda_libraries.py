@@ -38,11 +38,12 @@ def test_a_library(name: str, stem: str | None, major: int | None) -> None:
         ("cublas", 12, "nvidia-cublas-cu12"),
         ("cublas", 13, "nvidia-cublas"),
         ("cudart", 11, "nvidia-cuda-runtime-cu11"),
+        ("cudart", 10, None),
         ("cudnn", 13, "nvidia-cudnn-cu13"),
         ("nccl", 13, "nvidia-nccl-cu13"),
         ("cusparselt", 13, "nvidia-cusparselt-cu13"),
         ("nvshmem_host", 13, "nvidia-nvshmem-cu13"),
     ],
 )
-def test_a_wheel(stem: str, major: int, wheel: str) -> None:
+def test_a_wheel(stem: str, major: int, wheel: str | None) -> None:
     assert wheel_of(stem, major) == wheel

@@ -7,11 +7,13 @@ import pytest
 from gpudoctor.data.drivers import (
     driver_can_run,
     driver_for,
+    end_is_exact,
     end_of_life,
     first_driver,
     minimum_driver,
     offered_cuda_can_run,
     old_torch_cuda,
+    packaged_driver,
     supported_cuda,
     windows_driver,
 )
@@ -107,6 +109,38 @@ def test_driver_for_is_the_driver_of_the_toolkit_itself() -> None:
 def test_end_of_life() -> None:
     assert end_of_life(driver("535.129.03")) == datetime.date(2026, 6, 30)
     assert end_of_life(driver("595.71.05")) == datetime.date(2027, 3, 31)
+
+
+@pytest.mark.parametrize(
+    ("version", "ended", "exact"),
+    [
+        ("418.226.00", "2022-03-31", True),
+        ("440.33", "2020-11-30", True),
+        ("450.248.02", "2023-07-31", True),
+        ("460.106.00", "2022-01-31", True),
+        ("470.256.02", "2026-02-28", False),
+        ("550.163.01", "2026-02-28", False),
+        ("570.195.03", "2026-02-28", True),
+    ],
+)
+def test_end_of_life_of_old_branches(version: str, ended: str, exact: bool) -> None:
+    assert str(end_of_life(driver(version))) == ended
+    assert end_is_exact(driver(version)) is exact
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "packaged"),
+    [
+        ("debian", "11", "470.256.02"),
+        ("debian", "12", "535.247.01"),
+        ("debian", "13", "550.163.01"),
+        ("debian", "14", None),
+        ("debian", None, None),
+        ("ubuntu", "12", None),
+    ],
+)
+def test_the_driver_of_a_distribution(distribution: str, version: str | None, packaged: str | None) -> None:
+    assert packaged_driver(distribution, version) == (packaged and driver(packaged))
 
 
 def test_end_of_life_is_the_later_date_where_sources_disagree() -> None:

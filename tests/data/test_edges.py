@@ -142,7 +142,7 @@ def test_the_first_and_the_last_build() -> None:
         (None, "1E02", (7, 5)),
         (None, "1EFF", (7, 5)),
         (None, "2EFF", (12, 1)),
-        (None, "1DFF", None),
+        (None, "1DFF", (7, 0)),
         (None, "3EFF", None),
     ],
 )

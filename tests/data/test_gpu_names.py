@@ -34,6 +34,8 @@ from gpudoctor.model import ComputeCapability
         pytest.param("NVIDIA L40S-48C", "8.9", id="vGPU of the driver's newer naming"),
         pytest.param("GRID T4-16Q", "7.5", id="vGPU of a workstation"),
         pytest.param("Orin (nvgpu)", "8.7", id="as nvidia-smi of a Jetson prints it"),
+        pytest.param("Quadro M3000M", "5.2", id="second Maxwell, whatever NVIDIA's list of legacy GPUs says"),
+        pytest.param("GeForce 910M", None, id="Fermi or Kepler"),
         pytest.param("GeForce GT 730", None, id="a name of two chips, which the table leaves out"),
         pytest.param("NVIDIA GeForce RTX 9090", None, id="newer than the table"),
         pytest.param("AMD Radeon RX 7900 XTX", None, id="another vendor"),
@@ -50,7 +52,14 @@ def test_by_name(name: str, capability: str | None) -> None:
         pytest.param("2684", "8.9", id="in the table"),
         pytest.param("0x2684", "8.9", id="with 0x"),
         pytest.param("2bff", "12.0", id="by its family"),
-        pytest.param("1DB1", None, id="a family that is not in the table"),
+        pytest.param("1DB1", "7.0", id="Volta, by three digits"),
+        pytest.param("1BE1", "6.1", id="Pascal of a laptop"),
+        pytest.param("139A", "5.0", id="GTX 950M, of the first Maxwell"),
+        pytest.param("13C0", "5.2", id="GTX 980, of the second"),
+        pytest.param("1023", "3.5", id="K40"),
+        pytest.param("102D", "3.7", id="K80, by all four digits"),
+        pytest.param("129A", "3.5", id="the 910M that is Kepler"),
+        pytest.param("1140", None, id="Fermi, which is not in the table"),
         pytest.param("26", None, id="cut short"),
     ],
 )
@@ -61,7 +70,7 @@ def test_by_pci_device_id(number: str, capability: str | None) -> None:
 
 def test_the_pci_device_id_wins_and_the_name_helps_where_it_is_unknown() -> None:
     assert capability_of("NVIDIA GeForce RTX 3090", "2684") == ComputeCapability(8, 9)
-    assert capability_of("Tesla V100-SXM2-16GB", "1DB1") == ComputeCapability(7, 0)
+    assert capability_of("Tesla V100-SXM2-16GB", "3EFF") == ComputeCapability(7, 0)
     assert capability_of() is None
 
 

@@ -69,7 +69,9 @@ def test_podman_reads_a_cdi_specification() -> None:
 
 
 def test_other_engines_of_docker() -> None:
-    assert made_one(Fix("replace-docker-snap"), system=UBUNTU).commands == ("sudo snap remove docker", *CONFIGURE)
+    *save, remove, _, _, _ = (replace := made_one(Fix("replace-docker-snap"), system=UBUNTU)).commands
+    assert (remove, *replace.commands[-3:]) == ("sudo snap remove docker", *CONFIGURE)
+    assert "sudo snap save docker" in save  # removing the snap deletes images and volumes
     assert made_one(Fix("leave-docker-desktop")).commands == ("docker context use default", TRY)
     assert made_one(Fix("reserve-gpu-in-compose")).commands == ("docker compose up --detach --force-recreate",)
 

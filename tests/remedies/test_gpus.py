@@ -13,9 +13,12 @@ def test_on_the_machine_itself_only_the_driver_is_installed() -> None:
     assert "sudo ubuntu-drivers install" in install.commands
 
 
+LOOK_ON_WINDOWS = 'powershell -Command "Get-CimInstance Win32_VideoController | Select-Object Name"'
+
+
 @pytest.mark.parametrize(
     ("system", "look"),
-    [(None, "lspci | grep -i nvidia"), (System(os="windows"), "wmic path win32_VideoController get name")],
+    [(None, "lspci | grep -i nvidia"), (System(os="windows"), LOOK_ON_WINDOWS)],
 )
 def test_a_report_may_be_of_a_container_or_of_a_machine_without_a_gpu(system: System | None, look: str) -> None:
     _, in_container, looking = made(Fix("install-missing-driver"), system=system)
