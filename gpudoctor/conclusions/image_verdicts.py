@@ -54,11 +54,19 @@ def _container_causes(image: ProjectImage) -> Iterator[str]:
     container = image.container
     if container is None:
         return
-    if any(_is_seen(item, container) for item in image.container_instructions) or image.container_fits is False:
+    # a mount may show the present files, but the process did not read those
+    is_old = any(_is_newer(mount, container) for mount in container.mounts)
+    is_older = is_old and bool(_changed(image.container_instructions) - _changed(image.instructions))
+    is_seen = any(_is_seen(item, container) for item in image.container_instructions)
+    if is_older or is_seen or image.container_fits is False:
         yield "container-runs-older-image"
     if container.modified:
         yield "container-modified-in-place"
     yield from dict.fromkeys(cause for mount in container.mounts if (cause := _mount_cause(mount, container)))
+
+
+def _changed(instructions: tuple[CopiedFiles, ...]) -> set[str]:
+    return {path for item in instructions for path in (*item.stale, *item.missing, *item.extra)}
 
 
 def _mount_cause(mount: Mounted, container: RunningContainer) -> str:

@@ -155,6 +155,16 @@ def judged(subject: ProjectImage) -> tuple[str, list[str]]:
             ["process-older-than-mounted-source"],
             id="a process that is older than its source",
         ),
+        pytest.param(
+            image(SAME, container=container(CONTEXT_MOUNT), container_instructions=(STALE,)),
+            ["container-runs-older-image", "process-older-than-mounted-source"],
+            id="a process that is older than its source, in a container of an older image",
+        ),
+        pytest.param(
+            image(STALE, container=container(CONTEXT_MOUNT), container_instructions=(STALE,)),
+            ["process-older-than-mounted-source"],
+            id="a process that is older than its source, and an image built again before the change",
+        ),
     ],
 )
 def test_causes(subject: ProjectImage, causes: list[str]) -> None:
@@ -177,6 +187,10 @@ def test_causes(subject: ProjectImage, causes: list[str]) -> None:
         pytest.param(
             image(STALE, container=container(CONTEXT_MOUNT, started_at=201.0)),
             id="the source is mounted over the image",
+        ),
+        pytest.param(
+            image(SAME, container=container(CONTEXT_MOUNT, started_at=201.0), container_instructions=(STALE,)),
+            id="the source is mounted over the older image, and the process has read it",
         ),
         pytest.param(
             image(EXTRA, container=container(CONTEXT_MOUNT, started_at=201.0)), id="the mount hides what is extra"

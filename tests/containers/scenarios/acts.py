@@ -142,6 +142,11 @@ def mounted_source_edited(place: Place) -> None:
     place.write("common/util.py", "newer")
 
 
+def mounted_source_built(place: Place) -> None:
+    mounted_source_edited(place)
+    place.build()
+
+
 def mounted_source_of_a_shell(place: Place) -> None:
     place.run("-v", f"{place.root}/common:/app/common", command="sleep infinity")
     place.write("common/util.py", "newer")

@@ -271,6 +271,12 @@ SCENARIOS = {
         causes=("process-older-than-mounted-source",),
         stale=frozenset({"common/util.py"}),
     ),
+    "the mounted source was edited, and the image built again": Scenario(
+        dockerfile=COPIES,
+        act=acts.mounted_source_built,
+        causes=("container-runs-older-image", "process-older-than-mounted-source"),
+        needs_old_image=True,
+    ),
     "a shell waits beside the mounted source": Scenario(
         dockerfile=COPIES, act=acts.mounted_source_of_a_shell, verdict="fresh"
     ),
