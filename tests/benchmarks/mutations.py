@@ -3,10 +3,11 @@
     python tests/benchmarks/mutations.py [N] [--seed SEED] [--only PATH] [--timeout SECONDS]
 
 Each mutation is made in a temporary copy of the tree. Its tests are those of the mutated file, those that import it,
-those of the modules that import it (if these have none, of the modules that import them), and the recorded machines,
-reports and messages for what reads and decides. The mutations that survive are printed with their place; at most 10 %
-may. What no test can see is not changed: docstrings, annotations, words for people, and the limits on
-hostile input.
+those of the modules that import it (if these have none, of the modules that import them), the recorded machines,
+reports and messages for what reads and decides, and for containers the command line with a container engine: these
+take 10 minutes, need `--timeout 1200`, and skip without an engine (DOCKER_HOST).
+The mutations that survive are printed with their place; at most 10 % may. What no test can see is not changed:
+docstrings, annotations, words for people, and the limits on hostile input.
 """
 
 from __future__ import annotations
@@ -308,7 +309,7 @@ class Tests:
         machines = RECORDED if path.startswith(DECIDING + TABLES + READING) else []
         groups: list[list[str]] = []
         seen: set[str] = set()
-        for group in ([*own, *direct], machines, indirect):
+        for group in ([*own, *direct], machines, indirect, self._by_engine(path)):
             groups.append([test for test in dict.fromkeys(group) if test not in seen])
             seen.update(group)
         return [group for group in groups if group]
@@ -327,6 +328,16 @@ class Tests:
             if tests:
                 return tests
         return []
+
+    def _by_engine(self, path: str) -> list[str]:
+        """Return the tests that run the command line against a container engine: those of the room first."""
+        if not path.startswith("gpudoctor/containers/"):
+            return []
+        near = f"{path.replace('gpudoctor', 'tests', 1).rpartition('/')[0]}/"
+        tests = [
+            test for test in self._tests if re.fullmatch(r"tests/containers/.*(_by_engine|test_scenarios)\.py", test)
+        ]
+        return sorted(tests, key=lambda test: (not test.startswith(near), test))
 
     def _own(self, path: str) -> list[str]:
         """Return the tests that have the module's name.

@@ -103,3 +103,14 @@ def test_a_test_that_fails_anyway_kills_nothing(tmp_path: Path, capsys: pytest.C
 
 def test_nothing_to_mutate(tmp_path: Path) -> None:
     assert mutations.main(["--only", "gpudoctor/other"], tree(tmp_path, WEAK)) == 2
+
+
+def test_containers_are_judged_by_the_command_line_with_an_engine_too(tmp_path: Path) -> None:
+    for name in ("tests/containers/test_scenarios.py", "tests/containers/rebuild/test_rebuild_by_engine.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = mutations.Tests(tmp_path)
+    assert found.groups("gpudoctor/containers/rebuild/steps.py") == [
+        ["tests/containers/rebuild/test_rebuild_by_engine.py", "tests/containers/test_scenarios.py"]
+    ]
+    assert found.groups("gpudoctor/age.py") == []

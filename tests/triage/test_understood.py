@@ -36,6 +36,22 @@ def test_what_the_report_shows_is_not_missing() -> None:
     assert not {"the PyTorch version", "the operating system", "the driver version"} & set(shown.call(missing))
 
 
+@pytest.mark.parametrize(
+    ("text", "also_missing"),
+    [
+        pytest.param(
+            "OS: Ubuntu 22.04.3 LTS (x86_64)\n", {"the driver version", "which GPU the driver sees"}, id="Linux"
+        ),
+        pytest.param("OS: macOS 14.5 (arm64)\n", set(), id="a Mac has no NVIDIA driver"),
+        pytest.param(
+            "", {"the operating system", "the driver version", "which GPU the driver sees"}, id="an unknown system"
+        ),
+    ],
+)
+def test_what_is_missing(text: str, also_missing: set[str]) -> None:
+    assert set(facts(text).call(missing)) == {"whether a program computes on the GPU", *also_missing}
+
+
 def test_features_name_the_program_and_the_gpu() -> None:
     found: frozenset[str] = facts("ollama only uses CPU, RTX 3060").call(features)
     assert {"about:ollama", "gpu:nvidia"} <= found

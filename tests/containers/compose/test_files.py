@@ -49,6 +49,18 @@ def test_default(present: list[str], taken: list[str], folder: Path) -> None:
     assert names(find_files(folder, {})) == taken
 
 
+MAIN = ["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"]
+OVERRIDES = [
+    "compose.override.yml", "compose.override.yaml", "docker-compose.override.yml", "docker-compose.override.yaml",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_every_name_wins_over_those_after_it(first: int, folder: Path) -> None:
+    put(folder, *MAIN[first:], *OVERRIDES[first:])
+    assert names(find_files(folder, {})) == [MAIN[first], OVERRIDES[first]]
+
+
 def test_the_folder_above_is_searched_too(folder: Path) -> None:
     put(folder, "compose.yaml", "deep/er/x.py")
     files = find_files(folder / "deep" / "er", {})
@@ -89,10 +101,11 @@ def test_the_environment_wins_over_the_env_file(folder: Path) -> None:
     assert (files.environ, files.environment) == ({"A": "set"}, {"A": "set", "B": "file"})
 
 
-def test_the_env_file_can_be_switched_off(folder: Path) -> None:
+@pytest.mark.parametrize(("switch", "is_read"), [("1", False), ("t", False), ("True", False), ("0", True), ("", True)])
+def test_the_env_file_can_be_switched_off(switch: str, is_read: bool, folder: Path) -> None:
     put(folder, "compose.yaml")
     (folder / ".env").write_text("A=file\n")
-    assert "A" not in find_files(folder, {"COMPOSE_DISABLE_ENV_FILE": "1"}).environment
+    assert ("A" in find_files(folder, {"COMPOSE_DISABLE_ENV_FILE": switch}).environment) is is_read
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def path(tmp_path: Path) -> Path:
         pytest.param("A='b # $X' # comment\n", "b # $X", id="single quotes keep all"),
         pytest.param(r"A='it\'s'", "it's", id="an escaped single quote"),
         pytest.param('A="b\\n\\"$HOME_IS\\" \\$x"', 'b\n"here" $x', id="double quotes have escapes and variables"),
+        pytest.param(r'A="\n\r\t\"\\\$\q"', '\n\r\t"\\$\\q', id="each escape, and what is none"),
         pytest.param('A="b\nc"\n', "b\nc", id="several lines in quotes"),
         pytest.param("B=b\nA=${B}/${C:-c}$HOME_IS\n", "b/chere", id="variables of the file and of the environment"),
         pytest.param("A=1\nA=2\n", "2", id="the last one counts"),
