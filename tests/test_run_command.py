@@ -85,7 +85,7 @@ def test_a_driver_that_crashes_takes_nothing_with_it(driver_stand_in: Install, t
     crash = driver_stand_in(tmp_path / "driver", nvml=Nvml(fail={"nvmlInit": "crash"}))
     done = run(tmp_path, *python("print('ran')"), variables=crash)
     assert (done.returncode, done.stdout) == (0, "ran\n")
-    assert "the GPU was not watched: the watching process failed: killed by SIGSEGV" in done.stderr
+    assert "the GPU was not watched: the monitoring process failed: killed by SIGSEGV" in done.stderr
 
 
 def test_a_profile_reaches_the_program(tmp_path: Path, no_driver: dict[str, str]) -> None:
@@ -122,7 +122,7 @@ def test_a_damaged_profile_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.env").write_text("export A=1\n")
     done = run(tmp_path, *python("print('ran')"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "gpudoctor.env line 1: without the word export" in done.stderr
+    assert "gpudoctor.env line 1: remove the word export" in done.stderr
 
 
 def test_a_program_that_a_signal_ends(tmp_path: Path, no_driver: dict[str, str]) -> None:
@@ -192,7 +192,7 @@ def test_a_busy_gpu(driver_stand_in: Install, tmp_path: Path) -> None:
     variables = with_gpu(driver_stand_in, tmp_path, BUSY_GPU)
     done = run(tmp_path, "--every", "0.05", *python("import time; time.sleep(2.5)"), variables=variables)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "none  nothing that is watched held GPU 0 back: utilisation 97 % (median)" in done.stderr
+    assert "none  nothing measured limited GPU 0: utilisation 97 % (median)" in done.stderr
     assert "GPU 0 NVIDIA H100 80GB HBM3 · utilisation 97 % · memory up to 40.0 of 79.6 GiB" in done.stderr
 
 
@@ -205,7 +205,7 @@ def test_a_gpu_that_is_never_used(driver_stand_in: Install, tmp_path: Path) -> N
 
 def test_a_short_program_is_not_judged(driver_stand_in: Install, tmp_path: Path) -> None:
     done = run(tmp_path, *python("print(1)"), variables=with_gpu(driver_stand_in, tmp_path, BUSY_GPU))
-    assert "0 samples of the GPU: too few to say what held it back" in done.stderr
+    assert "0 samples of the GPU: too few to say what limited it" in done.stderr
 
 
 def test_json_has_every_sample(driver_stand_in: Install, tmp_path: Path) -> None:

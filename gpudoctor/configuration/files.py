@@ -133,7 +133,7 @@ def _text(path: str, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{name} line {line}: not a text in UTF-8") from None
+        raise UsageError(f"{name} line {line}: not UTF-8 text") from None
 
 
 def _toml(text: str, name: str) -> dict[str, Any]:

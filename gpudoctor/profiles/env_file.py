@@ -32,8 +32,8 @@ def render(profile: Profile, file_name: str = "gpudoctor.env") -> str:
     blocks = ["\n".join(f"# {_comment(line)}" for line in _header(profile, _comment(file_name)))]
     for title, variables in (
         ("", gpudoctor_variables(profile)),
-        ("# Read by the frameworks themselves\n", profile.frameworks),
-        ("# Asked for with --set\n", profile.own),
+        ("# Read by the frameworks\n", profile.frameworks),
+        ("# Set with --set\n", profile.own),
     ):
         if variables:
             blocks.append(title + "\n".join(f"{name}={value}" for name, value in variables.items()))
@@ -73,7 +73,7 @@ def read_profile(path: Path) -> Profile:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path} line {line}: not a text in UTF-8") from None
+        raise UsageError(f"{path} line {line}: not UTF-8 text") from None
     return parse(text, str(path))
 
 
@@ -91,7 +91,7 @@ def parse(text: str, where: str) -> Profile:
             continue
         name, value = assignment
         if name in variables:
-            raise UsageError(f"{where} line {number}: {name} is already in line {numbers[name]} already")
+            raise UsageError(f"{where} line {number}: {name} is already set in line {numbers[name]}")
         variables[name], numbers[name] = value, number
     try:
         return profile_from(variables)
@@ -106,11 +106,11 @@ def _assignment(line: str, place: str) -> tuple[str, str] | None:
         return None
     name, sign, value = line.partition("=")
     if line.split(None, 1)[0] == "export":
-        raise UsageError(f"{place}: without the word export: docker and systemd do not know it")
+        raise UsageError(f"{place}: remove the word export: docker and systemd do not know it")
     if not sign or not is_name(name):
         raise UsageError(f"{place}: {line[:80]!r} is not of the form NAME=value")
     if value[:1] in ("'", '"'):
-        raise UsageError(f"{place}: without quotes: docker takes them for a part of the value")
+        raise UsageError(f"{place}: remove the quotes: docker makes them part of the value")
     if not is_allowed(value):
-        raise UsageError(f"{place}: the value of {name} may hold {ALLOWED} only")
+        raise UsageError(f"{place}: the value of {name} may contain only {ALLOWED}")
     return name, value

@@ -97,7 +97,9 @@ def _autocast(profile: Profile, tool: str) -> str:
         UsageError: the precision is none of a network's.
     """
     if profile.precision not in PRECISIONS:
-        raise UsageError(f"{tool} has no precision {profile.precision}: the profile is of another kind of work")
+        raise UsageError(
+            f"{tool} has no precision {profile.precision}: the profile belongs to a different kind of workload"
+        )
     return profile.precision if profile.precision in ("bf16", "fp16") else ""
 
 

@@ -38,7 +38,7 @@ def profile_of(tuning: Tuning, assignments: Sequence[str] = (), created_at: str 
     """
     templates = check_assignments(assignments)
     if tuning.recommendation is None:
-        raise UsageError("nothing is recommended, so there is no profile to write")
+        raise UsageError("no setting is recommended, so there is no profile to write")
     profile = _recommended(tuning, tuning.recommendation, created_at)
     own = {name: _filled(template, profile, tuning.device) for name, template in templates.items()}
     return replace(profile, own=own)
@@ -127,7 +127,7 @@ def _problem(name: str, sign: str, template: str, before: dict[str, str]) -> str
     if name in before:
         return f"{name} is set twice"
     if name.startswith(profile_variables.PREFIX) or name in profile_variables.FRAMEWORK_VARIABLES:
-        return f"the profile itself says what {name} is"
+        return f"{name} is set by the profile itself"
     known = (*profile_variables.FIELDS, *_TEMPLATE_FIELDS)
     unknown = next((field for field in _PLACEHOLDER.findall(template) if field not in known), None)
     if unknown is not None:
@@ -135,7 +135,7 @@ def _problem(name: str, sign: str, template: str, before: dict[str, str]) -> str
     return (
         ""
         if profile_variables.is_allowed(_PLACEHOLDER.sub("", template))
-        else f"a value may hold {profile_variables.ALLOWED} and {{fields}} only"
+        else f"a value may contain only {profile_variables.ALLOWED} and {{fields}}"
     )
 
 

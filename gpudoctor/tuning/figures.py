@@ -1,5 +1,6 @@
 """What follows from the raw values of a tuning: quartiles, noise, curves, the best of a precision."""
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -47,6 +48,14 @@ def noise(measurement: Measurement) -> float | None:
     return (found[2] - found[0]) / found[1] if found and found[1] else None
 
 
+def percent(share: float) -> str:
+    """Return a share with two significant digits: "0.47 %"."""
+    if not math.isfinite(share):
+        return "not finite"
+    digits = max(0, 1 - math.floor(math.log10(share * 100))) if share else 0
+    return f"{share * 100:.{digits}f} %"
+
+
 def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tuple[str, ...]:
     """Return what may have spoilt a measurement.
 
@@ -58,13 +67,13 @@ def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tup
     if after.throttle_reasons:
         warnings.append(f"throttled: {', '.join(reason.replace('_', ' ') for reason in after.throttle_reasons)}")
     if clock and after.clock_mhz and abs(after.clock_mhz / clock - 1) > CLOCK_CHANGE:
-        warnings.append(f"the clock changed from {clock} to {after.clock_mhz} MHz")
+        warnings.append(f"the SM clock changed from {clock} to {after.clock_mhz} MHz")
     if after.foreign_memory_bytes is not None and after.foreign_memory_bytes >= FOREIGN_BYTES_FROM:
         warnings.append(f"another process uses {after.foreign_memory_bytes / 2**30:.1f} GiB")
     if steps and len(steps) < FEW_STEPS:
-        warnings.append(f"few repeats: {len(steps)}")
+        warnings.append(f"few steps: {len(steps)}")
     if spread is not None and spread > WIDE_NOISE:
-        warnings.append(f"wide spread: {spread:.0%} of the median")
+        warnings.append(f"step times vary by {spread:.0%} of the median")
     if measurement.allocation_retries:
         warnings.append(
             f"the allocator emptied its cache {measurement.allocation_retries} times: memory is nearly full"

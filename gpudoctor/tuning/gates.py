@@ -26,6 +26,7 @@ from typing import Annotated
 
 from gpudoctor.model.record import Fact, record
 from gpudoctor.model.tuning import Numerics
+from gpudoctor.tuning.figures import percent
 
 OUTPUT_LIMITS = {"fp32": 1e-3, "tf32": 0.02, "bf16": 0.05, "fp16": 0.02, "complex64": 1e-4}
 """Several times the largest error of a network that trains: see the calibration. tf32 rounds as fp16 does."""
@@ -104,14 +105,14 @@ def _objections(compared: Compared) -> Iterator[str]:
     yield from _product_objections(compared)
     yield from _finite_objections(compared)
     yield from _effect_objections(compared)
-    name, output_limit = _name(compared.reference), OUTPUT_LIMITS.get(compared.precision, math.inf)
+    name, output_limit = reference_name(compared.reference), OUTPUT_LIMITS.get(compared.precision, math.inf)
     for what, error, limit, strict in (
         ("outputs", compared.output_error, output_limit, compared.strict_output_error),
         ("gradients", compared.gradient_error, GRADIENT_LIMIT, compared.strict_gradient_error),
     ):
         if error is not None and error > limit:
-            own = f"; fp32 by {strict:.2g}" if strict is not None else ""
-            yield f"{what} differ by {error:.2g} from {name}, limit {limit:g}{own}"
+            own = f"; fp32 has {percent(strict)}" if strict is not None else ""
+            yield f"the error of the {what} against {name} is {percent(error)}; the limit is {percent(limit)}{own}"
     yield from _loss_objections(compared)
 
 
@@ -121,11 +122,11 @@ def _product_objections(compared: Compared) -> Iterator[str]:
     if error is None or limit is None:
         return
     if name in _ROUNDED and error < IN_EFFECT:
-        yield f"{name} is not in effect: a matrix product has an error of {error:.2g}, as fp32 has"
+        yield f"{name} is not in effect: the error of a matrix product is {percent(error)}, the same as in fp32"
     elif name == "fp32" and IN_EFFECT < error <= PRODUCT_LIMITS["tf32"]:
-        yield f"fp32 is not strict: a product has an error of {error:.2g}, limit {limit:g}; TF32 is on"
+        yield f"fp32 uses TF32: the error of a matrix product is {percent(error)}; the limit is {percent(limit)}"
     elif not error <= limit:
-        yield f"a plain product has an error of {error:.2g}, limit {limit:g}"
+        yield f"the error of a matrix product is {percent(error)}; the limit is {percent(limit)}"
 
 
 def _finite_objections(compared: Compared) -> Iterator[str]:
@@ -133,11 +134,11 @@ def _finite_objections(compared: Compared) -> Iterator[str]:
     hint = " (fp16 ends at 65504)" if compared.precision == "fp16" else ""
     for what, error in (("outputs", compared.output_error), ("gradients", compared.gradient_error)):
         if error == math.inf:
-            yield f"the {what} are not finite, those of {compared.reference} are{hint}"
+            yield f"the {what} are not finite, but they are in {compared.reference}{hint}"
     if compared.not_finite_step is not None:
-        yield f"{values} not finite at step {compared.not_finite_step}{hint}"
+        yield f"{values} not finite in step {compared.not_finite_step}{hint}"
     if not compared.stepped:
-        yield f"the gradients are not finite, whatever the scale{hint}: the optimiser never steps"
+        yield f"the gradients are not finite at any scale{hint}, so the optimiser never takes a step"
 
 
 def _effect_objections(compared: Compared) -> Iterator[str]:
@@ -149,7 +150,7 @@ def _effect_objections(compared: Compared) -> Iterator[str]:
         return
     if all(error <= max(IN_EFFECT, ABOVE_STRICT * strict) for error, strict in errors):
         largest = max(error for error, _ in errors)
-        yield f"{compared.precision} is not in effect: the workload's error is {largest:.2g}, as in fp32"
+        yield f"{compared.precision} is not in effect: the error is {percent(largest)}, the same as in fp32"
 
 
 def _loss_objections(compared: Compared) -> Iterator[str]:
@@ -157,8 +158,8 @@ def _loss_objections(compared: Compared) -> Iterator[str]:
         return
     for number, (error, limit) in enumerate(zip(compared.loss_errors, _loss_limits(compared), strict=False), start=1):
         if error is not None and error > limit:
-            name = _name(compared.reference)
-            yield f"the loss of step {number} differs by {error:.2g} from {name}, limit {limit:.2g}"
+            name = reference_name(compared.reference)
+            yield f"the loss of step {number} differs from {name} by {percent(error)}; the limit is {percent(limit)}"
 
 
 def _loss_limits(compared: Compared) -> Iterator[float]:
@@ -177,23 +178,24 @@ def _loss_limits(compared: Compared) -> Iterator[float]:
 
 def _not_compared(compared: Compared) -> Iterator[str]:
     if compared.problem:
-        yield f"{_name(compared.reference)} is the reference: {compared.problem}"
+        yield f"{reference_name(compared.reference)} is the reference: {compared.problem}"
     if compared.precision == compared.reference:
-        yield "nothing: only whether all is finite was checked"
+        yield "this is the reference itself; only NaN and infinity were checked"
         return
     if compared.output_error is None:
         yield (
-            "outputs: the workload has no `model` that the step calls"
+            "outputs: the step does not call the workload's `model`"
             if compared.trained
-            else "outputs: the step returns none, and the workload has no `model`"
+            else "outputs: the step returns nothing and the workload has no `model`"
         )
     if compared.trained and compared.gradient_error is None:
-        yield "gradients: none reached a torch optimiser"
+        yield "gradients: no torch optimiser received any"
     if compared.trained and not any(error is not None for error in compared.loss_errors):
-        yield "losses: the step returns none"
+        yield "losses: the step returns no loss"
 
 
-def _name(precision: str) -> str:
+def reference_name(precision: str) -> str:
+    """Return the format of a reference as PyTorch names it."""
     return {"fp64": "float64", "fp32": "float32"}.get(precision, precision)
 
 

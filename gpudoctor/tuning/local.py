@@ -335,7 +335,7 @@ def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
         WorkloadError: it ended by itself, which only the user's code does.
     """
     if ended.status == -getattr(signal, "SIGKILL", 9):
-        return OUT_OF_MEMORY, f"{ended}, as the kernel does when the machine's memory is full"
+        return OUT_OF_MEMORY, f"{ended}, as the kernel does when the machine runs out of memory"
     if is_out_of_memory((), ended.stderr_tail):
         return OUT_OF_MEMORY, f"{ended}: {last_line(ended.stderr_tail)}"
     if ended.status < 0:  # faulthandler says where: 'File "train.py", line 9 in step'
@@ -346,7 +346,7 @@ def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
 
 def last_line(text: str) -> str:
     lines = text.splitlines()
-    return str(cleaned(lines[-1])) if lines else "it wrote no reason"
+    return str(cleaned(lines[-1])) if lines else "it gave no reason"
 
 
 def read(kind: type[T], data: Any) -> T:

@@ -16,7 +16,8 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Executor
-from gpudoctor.tuning.figures import spoilt_by
+from gpudoctor.tuning.figures import percent, spoilt_by
+from gpudoctor.tuning.gates import reference_name
 from gpudoctor.tuning.search import Limits, SearchResult, result_of
 from gpudoctor.tuning.throughput import relative_error
 from gpudoctor.tuning.workers.precision import BASELINES
@@ -180,7 +181,7 @@ def _why_this_precision(chosen: Measurement, baseline: RunnerUp | None) -> str:
     if baseline is None or baseline.throughput is None or baseline.precision == chosen.precision:
         return f"{speed}."
     ratio = _rate(chosen) / baseline.throughput
-    return f"{speed}, {ratio:.2f} times {baseline.precision} at its best, batch size {baseline.batch_size}."
+    return f"{speed}, {ratio:.2f} times as fast as {baseline.precision} at its best batch size, {baseline.batch_size}."
 
 
 def _why_this_size(chosen: Measurement, measured: Iterable[Measurement]) -> str:
@@ -188,11 +189,11 @@ def _why_this_size(chosen: Measurement, measured: Iterable[Measurement]) -> str:
     ran = [measurement for measurement in measured if measurement.throughput]
     fastest = max(ran, key=_rate, default=chosen)
     if len(ran) < 2:
-        return f"Batch size {chosen.batch_size} is the only one that was measured."
+        return f"Only batch size {chosen.batch_size} was measured."
     if fastest.batch_size == chosen.batch_size:
-        return f"No other of the {len({m.batch_size for m in ran})} batch sizes measured is faster."
+        return f"It is the fastest of the {len({m.batch_size for m in ran})} batch sizes measured."
     gain = _rate(fastest) / _rate(chosen) - 1
-    return f"The fastest batch size measured, {fastest.batch_size}, gains {gain:.1%}: not worth a larger batch."
+    return f"Batch size {fastest.batch_size} is {gain:.1%} faster, which does not justify a larger batch."
 
 
 def _further_reasons(
@@ -202,14 +203,15 @@ def _further_reasons(
     fastest = max((chosen, *others), key=_rate)
     if fastest is not chosen:
         gain = _rate(fastest) / _rate(chosen) - 1
-        yield f"{fastest.precision} is {gain:.1%} faster, too little to leave the safer {chosen.precision}."
+        yield f"{fastest.precision} is {gain:.1%} faster, which does not justify leaving the safer {chosen.precision}."
     if verdict is not None and verdict.relative_error is not None:
-        yield f"Its results differ by {verdict.relative_error:.1e} from {verdict.reference}, relative, which is safe."
+        error, reference = percent(verdict.relative_error), reference_name(verdict.reference)
+        yield f"Numerical error against {reference}: {error} (acceptable)."
     peak = chosen.peak_memory_bytes
     if peak is not None and limits.memory_bytes:
         free = 1 - peak / limits.memory_bytes
         total = f"{limits.memory_bytes / GIB:.1f} GiB"
-        yield f"Its peak memory is {peak / GIB:.2f} GiB of the {total} that it may use: {free:.0%} stays free."
+        yield f"Its peak memory is {peak / GIB:.2f} GiB of {total} available; {free:.0%} is free."
 
 
 def _runners_up(
@@ -222,7 +224,7 @@ def _runners_up(
         elif result.best is None and result.measurements:
             first = result.measurements[0]
             failed = next((m for m in result.measurements if m.status != OK), None)
-            why = "its step times are too noisy to rank" if failed is None else failed.detail or failed.status
+            why = "its step times vary too much to rank it" if failed is None else failed.detail or failed.status
             yield RunnerUp(precision=result.precision, batch_size=first.batch_size, throughput=None, why=why)
 
 
@@ -234,15 +236,15 @@ def _runner_up(measurement: Measurement, why: str) -> RunnerUp:
 
 def _why_not(measurement: Measurement, chosen: Measurement, verdict: Numerics | None) -> str:
     if verdict is None:
-        return "its numerics were not compared"
+        return "its numerical error was not measured"
     if not verdict.passed:
-        return f"numerics: {verdict.reason or 'not close enough to the reference'}"
+        return f"numerical error: {verdict.reason or 'too large'}"
     gain = _rate(measurement) / _rate(chosen) - 1
-    return f"{-gain:.1%} slower" if gain <= 0 else f"{gain:.1%} faster, within what a less safe precision must gain"
+    return f"{-gain:.1%} slower" if gain <= 0 else f"{gain:.1%} faster, which does not justify a less safe precision"
 
 
 def _warnings(chosen: Measurement, verdict: Numerics | None) -> Iterator[str]:
     """Yield what may have spoilt the measurement: when it was taken, and now that all of its steps are together."""
     yield from dict.fromkeys((*chosen.warnings, *spoilt_by(chosen)))
     if verdict is None:
-        yield f"the numerics of {chosen.precision} were not compared"
+        yield f"the numerical error of {chosen.precision} was not measured"

@@ -71,7 +71,7 @@ def _try(executor: Executor, name: str, reference: Measurement, settings: Settin
     gain = measured.throughput / reference.throughput - 1
     needed = max(WORTH_IT, NOISES * math.hypot(*(relative_error(m.step_seconds) for m in (measured, reference))))
     kept = gain > needed
-    why = f"{gain:+.1%}" if kept else f"{gain:+.1%}, not above {needed:.1%}"
+    why = f"{gain:+.1%}" if kept else f"{gain:+.1%}, less than the {needed:.1%} that noise allows"
     return SettingTrial(
         name=name, measurement=measured, gain=gain, kept=kept, why=f"{why}{_pay_off(measured, reference)}"
     )
@@ -87,7 +87,7 @@ def _pay_off(measured: Measurement, reference: Measurement) -> str:
     if not measured.settings.compile or reference.settings.compile or saved <= 0:
         return ""
     spent = sum(measured.warmup_seconds) - len(measured.warmup_seconds) * (measured.step_median_seconds or 0.0)
-    return f", compiled in {spent:.0f} s, won back after {math.ceil(max(spent, 0.0) / saved):,} steps"
+    return f"; compilation took {spent:.0f} s and pays off after {math.ceil(max(spent, 0.0) / saved):,} steps"
 
 
 NEAR_BEST = 0.97

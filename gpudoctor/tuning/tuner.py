@@ -123,7 +123,7 @@ def tune(executor: Executor, request: Request, say: Callable[[str], None] = lamb
 
 def _run(run: TuningRun) -> None:
     executor, request, budget = run.executor, run.request, run.request.budget_seconds
-    run.say("Looking at the device")
+    run.say("Reading the device")
     run.learn(device=executor.describe())
     precisions = _precisions(run)
     run.learn(workload=executor.describe_workload(precisions[0] if precisions else ""))
@@ -151,7 +151,7 @@ def _precisions(run: TuningRun) -> list[str]:
     reasons = dict(reason.partition(": ")[::2] for reason in device.unsupported)
     for precision in wanted:
         if precision not in device.precisions:
-            run.leave_out(precision, UNSUPPORTED, reasons.get(precision, "this workload does not have it"))
+            run.leave_out(precision, UNSUPPORTED, reasons.get(precision, "this workload does not support it"))
     found = [name for name in LIKELY_FASTEST_FIRST if name in wanted and name in device.precisions]
     return found[::-1] if device.kind == "cpu" else found
 
@@ -160,7 +160,7 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
     """Compare the numbers of one precision with the reference, then find its best batch size, all in `seconds`."""
     executor, request = run.executor, run.request
     deadline = executor.now() + seconds
-    run.say(f"{precision}: comparing its numbers")
+    run.say(f"{precision}: measuring the numerical error")
     compared = executor.compare(precision)
     if isinstance(compared, Measurement):
         run.add(replace(compared, unit=run.known.workload.unit))

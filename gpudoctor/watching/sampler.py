@@ -22,7 +22,7 @@ def main() -> None:
     gate, problem = open_nvml()
     watched = [] if gate is None else list(_devices(gate))
     if gate is None or not watched:
-        answer(to_json(Watch(problem=problem or "NVML reports no GPU that can be used")))
+        answer(to_json(Watch(problem=problem or "NVML reports no usable GPU")))
         return
     answer(to_json(Watch(devices=tuple(device for device, _ in watched))))
     cpu = CpuUse(request["pid"])

@@ -87,8 +87,8 @@ def what_held_back(watch: Watch) -> tuple[Reason, ...]:
 def _too_short(count: int) -> Reason:
     return Reason(
         kind="too-short",
-        sentence=f"{_counted(count)} of the GPU: too few to say what held it back",
-        advice="for a short program: gpudoctor run --every 0.1 -- ...",
+        sentence=f"{_counted(count)} of the GPU: too few to say what limited it",
+        advice="For a short program: gpudoctor run --every 0.1 -- ...",
     )
 
 
@@ -138,11 +138,11 @@ def _unused(watch: Watch) -> Reason:
     if not known:
         return Reason(kind="unwatched", sentence="the GPU was not watched: NVML does not report its utilisation (MIG)")
     busy = any(sample.utilization_percent for sample in known)
-    told = "other programs did" if busy else "its utilisation was 0 % all the time"
+    told = "other programs used it" if busy else "its utilisation was 0 % throughout"
     return Reason(
         kind="unused",
         sentence=f"the program never used the GPU in {_counted(len(watch.samples))}: {told}",
-        advice="why: gpudoctor check",
+        advice="Find out why: gpudoctor check",
         share=1.0,
     )
 
@@ -156,7 +156,7 @@ def _reasons(used: _Used) -> tuple[Reason, ...]:
         return found
     utilizations = used.values("utilization_percent")
     told = f": utilisation {median(utilizations):.0f} % (median)" if utilizations else ""
-    sentence = f"nothing that is watched held GPU {used.device.nvml_index} back{told}"
+    sentence = f"nothing measured limited GPU {used.device.nvml_index}{told}"
     return (Reason(kind="none", sentence=sentence, nvml_index=used.device.nvml_index),)
 
 
@@ -176,18 +176,18 @@ def _meanwhile(cpu_cores: Sequence[float]) -> tuple[str, str]:
     cores = median(cpu_cores)
     if cores >= SEVERAL_CORES_FROM:
         return (
-            f", while the program kept {cores:.1f} CPU cores busy: it waits for the CPU",
-            "make the work on the CPU cheaper, do it once and store the result, or move it to the GPU",
+            f", while the program kept {cores:.1f} CPU cores busy, so it waits for the CPU",
+            "Reduce the work on the CPU, cache its result, or move it to the GPU.",
         )
     if cores >= FULL_CORE_FROM:
         return (
-            f", while the program kept one CPU core full ({cores:.2f}): its input pipeline, or other work on the CPU",
-            "load data in several processes: DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)",
+            f", while the program kept one CPU core busy ({cores:.2f}), probably with its input pipeline",
+            "Load data in several processes: DataLoader(num_workers=4, pin_memory=True, persistent_workers=True)",
         )
     if cores < IDLE_CPU_BELOW:
         return (
-            f", and so was the CPU ({cores:.2f} cores busy): the program waits, as for a disk or a network",
-            "keep the data on a local disk, and load them ahead: DataLoader(num_workers=4, prefetch_factor=4)",
+            f", and so was the CPU ({cores:.2f} cores busy): the program probably waits for a disk or a network",
+            "Keep the data on a local disk and prefetch it: DataLoader(num_workers=4, prefetch_factor=4)",
         )
     return f", while the program kept {cores:.2f} CPU cores busy", ""
 
@@ -195,9 +195,14 @@ def _meanwhile(cpu_cores: Sequence[float]) -> tuple[str, str]:
 def _throttled(used: _Used) -> Iterator[Reason]:
     known = [sample for _, sample in used.samples if sample.throttle_reasons is not None]
     for kind, names, cause, advice in (
-        ("thermal", _THERMAL, "too hot", "see to its cooling: fans, air flow, dust, its neighbours"),
-        ("power", _POWER, "at its power limit", "a limit below the default is raised by: sudo nvidia-smi -pl WATTS"),
-        ("slowdown", {"hw_slowdown"}, "held down by its hardware", "see to power supply and cooling"),
+        ("thermal", _THERMAL, "too hot", "Check its cooling: fans, air flow, dust, heat from other cards."),
+        (
+            "power",
+            _POWER,
+            "at its power limit",
+            "If the limit is below the default, raise it: sudo nvidia-smi -pl WATTS",
+        ),
+        ("slowdown", {"hw_slowdown"}, "slowed down by its hardware", "Check the power supply and the cooling."),
     ):
         general = _THERMAL | _POWER if kind == "slowdown" else set()  # that sign goes with the two others
         reasons = [(sample, set(sample.throttle_reasons or ())) for sample in known]
@@ -230,5 +235,5 @@ def _memory(used: _Used) -> Iterator[Reason]:
         return
     share = max(values) / total
     used_gib = f"{max(values) / 2**30:.1f} of {total / 2**30:.1f} GiB ({share:.0%})"
-    sentence = f"was near the end of its memory: {used_gib}, what allocators keep included"
-    yield used.reason("memory", sentence, "a batch size that is safe: gpudoctor tune", share)
+    sentence = f"almost ran out of memory: {used_gib}, including what allocators cache"
+    yield used.reason("memory", sentence, "Find a safe batch size: gpudoctor tune", share)

@@ -24,7 +24,7 @@ class Watcher:
         try:
             self._worker = Worker("gpudoctor.watching.sampler")
         except OSError as error:
-            self._watch = Watch(problem=f"no process for it can be started: {error.strerror}")
+            self._watch = Watch(problem=f"cannot start a process for it: {error.strerror}")
             return
         self._worker.send({"pid": pid, "every_seconds": every_seconds})
         self._listener = threading.Thread(target=self._listen, args=(self._worker,), daemon=True)
@@ -38,7 +38,7 @@ class Watcher:
                 self._samples.add(from_json(Sample, worker.receive(math.inf)))
         except (WorkerEnded, GpudoctorError, ValueError) as end:
             if not self._opened.is_set():
-                self._watch = Watch(problem=f"the watching process failed: {end}")
+                self._watch = Watch(problem=f"the monitoring process failed: {end}")
             self._opened.set()
 
     def end(self) -> Watch:

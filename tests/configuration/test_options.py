@@ -205,7 +205,7 @@ def test_a_mistake_names_file_line_and_key(tmp_path: Path, file: str, text: str,
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.toml").write_bytes(b"select = []\n# \xff\n")
-    with pytest.raises(UsageError, match=r"^gpudoctor\.toml line 2: not a text in UTF-8"):
+    with pytest.raises(UsageError, match=r"^gpudoctor\.toml line 2: not UTF-8 text"):
         load(tmp_path)
 
 

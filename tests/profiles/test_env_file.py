@@ -80,18 +80,18 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("export A=1", "x.env line 1: without the word export: docker and systemd do not know it"),
-        ("export\tA=1", "x.env line 1: without the word export: docker and systemd do not know it"),
-        ("A='1'", "x.env line 1: without quotes: docker takes them for a part of the value"),
-        ("A=a b", "x.env line 1: the value of A may hold A-Z a-z 0-9 _ . , : / + - only"),
-        ("A=$(reboot)", "x.env line 1: the value of A may hold A-Z a-z 0-9 _ . , : / + - only"),
-        ("A=1 # one", "x.env line 1: the value of A may hold A-Z a-z 0-9 _ . , : / + - only"),
+        ("export A=1", "x.env line 1: remove the word export: docker and systemd do not know it"),
+        ("export\tA=1", "x.env line 1: remove the word export: docker and systemd do not know it"),
+        ("A='1'", "x.env line 1: remove the quotes: docker makes them part of the value"),
+        ("A=a b", "x.env line 1: the value of A may contain only A-Z a-z 0-9 _ . , : / + -"),
+        ("A=$(reboot)", "x.env line 1: the value of A may contain only A-Z a-z 0-9 _ . , : / + -"),
+        ("A=1 # one", "x.env line 1: the value of A may contain only A-Z a-z 0-9 _ . , : / + -"),
         ("A =1", "x.env line 1: 'A =1' is not of the form NAME=value"),
         (" A=1", "x.env line 1: ' A=1' is not of the form NAME=value"),
         ("1A=1", "x.env line 1: '1A=1' is not of the form NAME=value"),
         ("A", "x.env line 1: 'A' is not of the form NAME=value"),
         ("=1", "x.env line 1: '=1' is not of the form NAME=value"),
-        ("A=1\n\nA=2", "x.env line 3: A is already in line 1 already"),
+        ("A=1\n\nA=2", "x.env line 3: A is already set in line 1"),
         ("", "x.env: GPUDOCTOR_SCHEMA is missing: this is not a gpudoctor profile"),
         (
             "# c\nGPUDOCTOR_SCHEMA=gpudoctor/profile/7",
@@ -112,9 +112,9 @@ def test_a_line_that_cannot_be_read_is_named(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"A=1\n\n\xff\xfe", "line 3: not a text in UTF-8"),
+        (b"A=1\n\n\xff\xfe", "line 3: not UTF-8 text"),
         (b"#" * (LARGEST_BYTES + 1), ": larger than 64 KiB: this is not a gpudoctor profile"),
-        (b"A=\x00\n", "line 1: the value of A may hold"),
+        (b"A=\x00\n", "line 1: the value of A may contain only"),
     ],
 )
 def test_what_is_no_text_or_too_large_is_said(content: bytes, message: str, tmp_path: Path) -> None:

@@ -56,14 +56,14 @@ def test_a_field_without_a_value_is_empty() -> None:
         (["1A=2"], "--set 1A=2: not of the form NAME=value"),
         (["A B=2"], "--set A B=2: not of the form NAME=value"),
         (["A=1", "A=2"], "--set A=2: A is set twice"),
-        (["OMP_NUM_THREADS=4"], "--set OMP_NUM_THREADS=4: the profile itself says what OMP_NUM_THREADS is"),
-        (["GPUDOCTOR_X=4"], "--set GPUDOCTOR_X=4: the profile itself says what GPUDOCTOR_X is"),
+        (["OMP_NUM_THREADS=4"], "--set OMP_NUM_THREADS=4: OMP_NUM_THREADS is set by the profile itself"),
+        (["GPUDOCTOR_X=4"], "--set GPUDOCTOR_X=4: GPUDOCTOR_X is set by the profile itself"),
         (["A={batchsize}"], "--set A={batchsize}: there is no {batchsize}; there are device, precision, batch_size, "),
         (["A={}"], "--set A={}: there is no {}; there are device, "),
         (["A={batch_size!r}"], "--set A={batch_size!r}: there is no {batch_size!r}; there are device, "),
-        (["A={batch_size"], "--set A={batch_size: a value may hold A-Z a-z 0-9 _ . , : / + - and {fields} only"),
-        (["A=a b"], "--set A=a b: a value may hold A-Z a-z 0-9 _ . , : / + - and {fields} only"),
-        (["A=$(reboot)"], "--set A=$(reboot): a value may hold A-Z a-z 0-9 _ . , : / + - and {fields} only"),
+        (["A={batch_size"], "--set A={batch_size: a value may contain only A-Z a-z 0-9 _ . , : / + - and {fields}"),
+        (["A=a b"], "--set A=a b: a value may contain only A-Z a-z 0-9 _ . , : / + - and {fields}"),
+        (["A=$(reboot)"], "--set A=$(reboot): a value may contain only A-Z a-z 0-9 _ . , : / + - and {fields}"),
     ],
 )
 def test_a_wrong_assignment_is_known_before_the_tuning(assignments: list[str], message: str) -> None:
@@ -73,7 +73,7 @@ def test_a_wrong_assignment_is_known_before_the_tuning(assignments: list[str], m
 
 
 def test_without_a_recommendation_there_is_no_profile() -> None:
-    with pytest.raises(UsageError, match="nothing is recommended"):
+    with pytest.raises(UsageError, match="no setting is recommended"):
         profile_of(replace(TUNING, recommendation=None))
 
 

@@ -223,7 +223,7 @@ def test_noise_of_20_percent_is_told_or_refused(seed: int) -> None:
     """Around what torch.utils.benchmark refuses to rank: some batch sizes are ranked, with a warning, or none is."""
     advice = tune(Faulty(LEVEL, noise=0.2, seed=seed), Request(budget_seconds=10_000.0)).recommendation
     if advice is not None:
-        assert any(warning.startswith("wide spread:") for warning in advice.warnings)
+        assert any(warning.startswith("step times vary") for warning in advice.warnings)
         assert share_of_best(LEVEL, advice) > 0.9
 
 
@@ -273,7 +273,7 @@ def test_a_data_set_bounds_the_batch_whether_it_is_told_or_not(told: bool) -> No
         def describe_workload(self, precision: str) -> TunedWorkload:
             return TunedWorkload(name="work", dataset_size=100 if told else None)
 
-    detail = "the data set has 100 samples only"
+    detail = "the data set has only 100 samples"
     device = OfHundred(PLAIN, lambda m: failed(m, UNSUPPORTED, detail) if m.batch_size > 100 else m)
     tuning, advice = tuned(device)
     assert 64 <= advice.batch_size <= 100
@@ -330,7 +330,7 @@ class Judged(Faulty):
         ),
         pytest.param(
             Compared(precision="fp16", reference="fp64", stepped=False, trained=True),
-            "the optimiser never steps",
+            "the optimiser never takes a step",
             id="fp16 gradients overflow at any scale",
         ),
     ],

@@ -131,9 +131,9 @@ GIB = 2**30
             Conditions(clock_mhz=1980),
             (
                 "throttled: sw thermal slowdown",
-                "the clock changed from 1980 to 1635 MHz",
+                "the SM clock changed from 1980 to 1635 MHz",
                 "another process uses 3.2 GiB",
-                "wide spread: 28% of the median",
+                "step times vary by 28% of the median",
                 "the allocator emptied its cache 3 times: memory is nearly full",
             ),
             id="everything",
@@ -141,7 +141,7 @@ GIB = 2**30
         pytest.param(
             Measurement(precision="bf16", batch_size=8, step_seconds=(1.0,)),
             Conditions(),
-            ("few repeats: 1",),
+            ("few steps: 1",),
             id="one step",
         ),
     ],

@@ -46,89 +46,93 @@ def test_usual_errors_pass(compared: Compared) -> None:
     [
         pytest.param(
             replace(TF32, product_error=2.4e-7),
-            "tf32 is not in effect: a matrix product has an error of 2.4e-07, as fp32 has",
+            "tf32 is not in effect: the error of a matrix product is 0.000024 %, the same as in fp32",
             id="flag set, not effective",
         ),
         pytest.param(
-            replace(TF32, product_error=2e-3), "a plain product has an error of 0.002, limit 0.001", id="wrong product"
+            replace(TF32, product_error=2e-3),
+            "the error of a matrix product is 0.20 %; the limit is 0.10 %",
+            id="wrong product",
         ),
         pytest.param(
             replace(FP32, product_error=2.9e-4),
-            "fp32 is not strict: a product has an error of 0.00029, limit 1e-05; TF32 is on",
+            "fp32 uses TF32: the error of a matrix product is 0.029 %; the limit is 0.0010 %",
             id="TF32 silently on",
         ),
         pytest.param(
             replace(FP32, product_error=2.9e-3),
-            "a plain product has an error of 0.0029, limit 1e-05",
+            "the error of a matrix product is 0.29 %; the limit is 0.0010 %",
             id="bf16 silently on",
         ),
         pytest.param(
-            replace(FP32, product_error=math.nan), "a plain product has an error of nan, limit 1e-05", id="NaN product"
+            replace(FP32, product_error=math.nan),
+            "the error of a matrix product is not finite; the limit is 0.0010 %",
+            id="NaN product",
         ),
         pytest.param(
             replace(COMPLEX64, product_error=3e-4),
-            "a plain product has an error of 0.0003, limit 1e-05",
+            "the error of a matrix product is 0.030 %; the limit is 0.0010 %",
             id="CuPy with TF32",
         ),
         pytest.param(
             replace(COMPLEX64, output_error=2e-3),
-            "outputs differ by 0.002 from complex128, limit 0.0001",
+            "the error of the outputs against complex128 is 0.20 %; the limit is 0.010 %",
             id="complex64 too coarse",
         ),
         pytest.param(
             replace(BF16, output_error=2e-7, gradient_error=3e-7),
-            "bf16 is not in effect: the workload's error is 3e-07, as in fp32",
+            "bf16 is not in effect: the error is 0.000030 %, the same as in fp32",
             id="autocast does nothing",
         ),
         pytest.param(
             replace(BF16, output_error=2e-6, gradient_error=4e-3, strict_output_error=2e-6, strict_gradient_error=4e-3),
-            "bf16 is not in effect: the workload's error is 0.004, as in fp32",
+            "bf16 is not in effect: the error is 0.40 %, the same as in fp32",
             id="autocast does nothing in a network where fp32 itself is inexact",
         ),
         pytest.param(
             replace(BF16, output_error=0.31),
-            "outputs differ by 0.31 from float64, limit 0.05; fp32 by 2e-07",
+            "the error of the outputs against float64 is 31 %; the limit is 5.0 %; fp32 has 0.000020 %",
             id="outputs",
         ),
         pytest.param(
             replace(FP16, gradient_error=1.0, strict_gradient_error=None),
-            "gradients differ by 1 from float64, limit 0.9",
+            "the error of the gradients against float64 is 100 %; the limit is 90 %",
             id="gradients underflow",
         ),
         pytest.param(
             replace(FP16, output_error=math.inf),
-            "the outputs are not finite, those of fp64 are (fp16 ends at 65504)",
+            "the outputs are not finite, but they are in fp64 (fp16 ends at 65504)",
             id="outputs overflow",
         ),
         pytest.param(
             replace(BF16, gradient_error=math.inf),
-            "the gradients are not finite, those of fp64 are",
+            "the gradients are not finite, but they are in fp64",
             id="gradients overflow",
         ),
-        pytest.param(replace(BF16, not_finite_step=3), "the loss is not finite at step 3", id="NaN at step 3"),
+        pytest.param(replace(BF16, not_finite_step=3), "the loss is not finite in step 3", id="NaN at step 3"),
         pytest.param(
             replace(BF16, not_finite_step=2, trained=False, gradient_error=None),
-            "the outputs are not finite at step 2",
+            "the outputs are not finite in step 2",
             id="NaN in inference",
         ),
         pytest.param(
             replace(FP16, stepped=False, gradient_error=None),
-            "the gradients are not finite, whatever the scale (fp16 ends at 65504): the optimiser never steps",
+            "the gradients are not finite at any scale (fp16 ends at 65504), so the optimiser never takes a step",
             id="no scale helps",
         ),
         pytest.param(
             replace(BF16, loss_errors=(1e-4, 0.05, 0.06)),
-            "the loss of step 2 differs by 0.05 from float64, limit 0.01",
+            "the loss of step 2 differs from float64 by 5.0 %; the limit is 1.0 %",
             id="loss is off early",
         ),
         pytest.param(
             replace(BF16, loss_errors=(1e-4, 5e-3, 5e-3, 9e-3, 0.04, 0.06)),
-            "the loss of step 6 differs by 0.06 from float64, limit 0.05",
+            "the loss of step 6 differs from float64 by 6.0 %; the limit is 5.0 %",
             id="loss drifts far",
         ),
         pytest.param(
             replace(BF16, loss_errors=(0.4,) * 20, strict_loss_errors=(6e-5,) * 20),
-            "the loss of step 1 differs by 0.4 from float64, limit 0.01",
+            "the loss of step 1 differs from float64 by 40 %; the limit is 1.0 %",
             id="loss subtracts large numbers: fp32 is inexact too, from the first step on",
         ),
     ],
@@ -150,7 +154,7 @@ def test_chaotic_training_is_not_blamed_on_the_precision() -> None:
     assert judge(chaotic).passed
     assert judge(chaotic).loss_error == 8.5e-2
     calm = replace(chaotic, strict_loss_errors=(1e-7, 1e-7, 1e-7))
-    assert judge(calm).reason == "the loss of step 3 differs by 0.085 from float64, limit 0.01"
+    assert judge(calm).reason == "the loss of step 3 differs from float64 by 8.5 %; the limit is 1.0 %"
 
 
 def test_drift_of_fp32_itself_is_no_reason_against_fp32() -> None:
@@ -171,14 +175,14 @@ def test_what_could_not_be_compared_is_said() -> None:
     plain = Compared(precision="bf16", reference="fp64", trained=True, loss_errors=(None,), product_error=2.9e-3)
     assert judge(plain).passed
     assert judge(plain).not_compared == (
-        "outputs: the workload has no `model` that the step calls",
-        "gradients: none reached a torch optimiser",
-        "losses: the step returns none",
+        "outputs: the step does not call the workload's `model`",
+        "gradients: no torch optimiser received any",
+        "losses: the step returns no loss",
     )
     itself = Compared(precision="fp32", reference="fp32", problem="fp64 failed: TypeError: no float64 on MPS")
     assert judge(itself).not_compared == (
         "float32 is the reference: fp64 failed: TypeError: no float64 on MPS",
-        "nothing: only whether all is finite was checked",
+        "this is the reference itself; only NaN and infinity were checked",
     )
 
 

@@ -370,7 +370,7 @@ def test_a_batch_larger_than_the_data_set(start: Start) -> None:
     executor = start(text=text)
     assert measure(executor, 6).status == OK
     measurement = measure(executor, 8)
-    assert (measurement.status, measurement.detail) == (UNSUPPORTED, "the data set has 6 samples only")
+    assert (measurement.status, measurement.detail) == (UNSUPPORTED, "the data set has only 6 samples")
     assert executor.describe_workload("complex64").dataset_size == 6
 
 
@@ -399,7 +399,7 @@ def test_a_device_that_is_not_there_names_those_that_are(start: Start, tmp_path:
     target = Target(workload=f"{tmp_path / 'train.py'}:Work", device="cuda:3", arrays=True)
     with (
         LocalExecutor(sys.executable, target, patience=PATIENCE, environ=environ) as executor,
-        pytest.raises(UsageError, match=r"^--device cuda:3: there is no such device here, only cpu$"),
+        pytest.raises(UsageError, match=r"^--device cuda:3: no such device; this machine has cpu$"),
     ):
         executor.describe()
 
@@ -479,7 +479,7 @@ Extension modules: torch._C, numpy (total: 27)"""
 @pytest.mark.parametrize(
     ("status", "stderr_tail", "outcome"),
     [
-        (-9, "", (OUT_OF_MEMORY, "killed by SIGKILL, as the kernel does when the machine's memory is full")),
+        (-9, "", (OUT_OF_MEMORY, "killed by SIGKILL, as the kernel does when the machine runs out of memory")),
         (
             -6,
             "terminate called\n  what():  std::bad_alloc",
@@ -491,7 +491,7 @@ Extension modules: torch._C, numpy (total: 27)"""
             (OUT_OF_MEMORY, "ended with exit status 1: RuntimeError: CUDA out of memory."),
         ),
         (-11, CRASH, (UNSUPPORTED, 'killed by SIGSEGV: File "train.py", line 9 in step')),
-        (-7, "", (UNSUPPORTED, "killed by SIGBUS: it wrote no reason")),
+        (-7, "", (UNSUPPORTED, "killed by SIGBUS: it gave no reason")),
     ],
     ids=["killed", "abort", "exit", "crash", "silent"],
 )

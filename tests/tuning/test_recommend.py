@@ -105,18 +105,20 @@ def test_a_precision_that_failed_its_numerics_is_never_recommended() -> None:
     failed = Numerics(precision="fp16", reference="fp64", passed=False, reason="the gradients are not finite")
     found = advice(FP32, result(measurement("fp16", 9000.0)), numerics=[*passed("fp32"), failed])
     assert found.precision == "fp32"
-    assert [(r.precision, r.why) for r in found.runners_up] == [("fp16", "numerics: the gradients are not finite")]
+    assert [(r.precision, r.why) for r in found.runners_up] == [
+        ("fp16", "numerical error: the gradients are not finite")
+    ]
 
 
 def test_a_precision_that_was_not_compared_stands_back_behind_one_that_was() -> None:
     found = advice(FP32, result(measurement("fp16", 9000.0)), numerics=passed("fp32"))
     assert found.precision == "fp32"
-    assert found.runners_up[0].why == "its numerics were not compared"
+    assert found.runners_up[0].why == "its numerical error was not measured"
 
 
 def test_where_none_was_compared_the_recommendation_warns() -> None:
     found = advice(FP32, numerics=[])
-    assert found.warnings == ("the numerics of fp32 were not compared",)
+    assert found.warnings == ("the numerical error of fp32 was not measured",)
 
 
 def test_nothing_safe_is_no_recommendation() -> None:
@@ -129,7 +131,7 @@ def test_the_baseline_is_fp32_at_its_best() -> None:
     found = advice(FP32, result(measurement("bf16", 3000.0)))
     assert found.baseline is not None
     assert (found.baseline.precision, found.baseline.why) == ("fp32", "3.00 times slower")
-    assert "3.00 times fp32 at its best, batch size 100" in found.why[0]
+    assert "3.00 times as fast as fp32 at its best batch size, 100" in found.why[0]
 
 
 def test_alone_it_is_its_own_baseline_and_has_no_margin() -> None:
@@ -137,19 +139,19 @@ def test_alone_it_is_its_own_baseline_and_has_no_margin() -> None:
     assert found.margin is None
     assert found.baseline is not None
     assert found.baseline.why == "the recommendation itself"
-    assert found.why[1] == "Batch size 100 is the only one that was measured."
+    assert found.why[1] == "Only batch size 100 was measured."
 
 
 def test_the_headroom_is_told() -> None:
     found = advice(FP32, limits=Limits(memory_bytes=8 * GIB))
     assert found.peak_memory_bytes == 6 * GIB
-    assert found.why[-1] == "Its peak memory is 6.00 GiB of the 8.0 GiB that it may use: 25% stays free."
+    assert found.why[-1] == "Its peak memory is 6.00 GiB of 8.0 GiB available; 25% is free."
 
 
 def test_the_reason_for_the_batch_size_names_the_fastest_one() -> None:
     chosen = measurement("fp32", 1000.0, batch_size=64)
     found = advice(result(measurement("fp32", 1008.0, batch_size=256), chosen))
-    assert found.why[1] == "The fastest batch size measured, 256, gains 0.8%: not worth a larger batch."
+    assert found.why[1] == "Batch size 256 is 0.8% faster, which does not justify a larger batch."
 
 
 def test_what_did_not_run_is_among_the_runners_up() -> None:
@@ -160,7 +162,7 @@ def test_what_did_not_run_is_among_the_runners_up() -> None:
     assert {r.precision: r.why for r in found.runners_up} == {
         "bf16": "emulated on this device",
         "tf32": "out-of-memory",
-        "fp16": "its step times are too noisy to rank",
+        "fp16": "its step times vary too much to rank it",
     }
 
 
@@ -178,7 +180,7 @@ def test_what_may_have_spoilt_it_is_told_once() -> None:
         "throttled: power cap",
         "the clock changed",
         "another process uses 3.0 GiB",
-        "wide spread: 23% of the median",
+        "step times vary by 23% of the median",
     )
 
 

@@ -97,7 +97,7 @@ def test_a_gain_within_the_noise_is_none() -> None:
 
 def test_compiling_says_when_it_is_paid_off() -> None:
     _, switches = improved(Bench(compile=0.5))
-    assert switches["compile"].why == "+100.0%, compiled in 20 s, won back after 3,999 steps"
+    assert switches["compile"].why == "+100.0%; compilation took 20 s and pays off after 3,999 steps"
 
 
 def test_a_switch_that_does_not_run_is_left_off() -> None:

@@ -58,7 +58,7 @@ def test_a_run_recommends_and_closes() -> None:
     assert tuning.recommendation is not None
     assert not tuning.interrupted
     assert device.closed
-    assert told[0] == "Looking at the device"
+    assert told[0] == "Reading the device"
 
 
 def test_every_measurement_carries_the_error_of_its_precision() -> None:

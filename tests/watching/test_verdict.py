@@ -73,9 +73,13 @@ def test_kinds(seen: list[tuple[Sample, ...]], kinds: list[str]) -> None:
 @pytest.mark.parametrize(
     ("cpu_cores", "told", "advice"),
     [
-        pytest.param(1.0, "one CPU core full (1.00): its input pipeline", "DataLoader(num_workers=4", id="one core"),
-        pytest.param(7.6, "7.6 CPU cores busy: it waits for the CPU", "move it to the GPU", id="many cores"),
-        pytest.param(0.1, "so was the CPU (0.10 cores busy): the program waits", "local disk", id="nobody works"),
+        pytest.param(
+            1.0, "one CPU core busy (1.00), probably with its input pipeline", "DataLoader(num_workers=4", id="one core"
+        ),
+        pytest.param(7.6, "7.6 CPU cores busy, so it waits for the CPU", "move it to the GPU", id="many cores"),
+        pytest.param(
+            0.1, "so was the CPU (0.10 cores busy): the program probably waits", "local disk", id="nobody works"
+        ),
         pytest.param(0.7, "kept 0.70 CPU cores busy", "", id="in between"),
         pytest.param(None, "since its first use", "", id="unknown"),
     ],
@@ -122,7 +126,7 @@ def test_a_gpu_of_others_is_left_out() -> None:
 
 def test_a_gpu_that_was_never_used_asks_for_a_check() -> None:
     (reason,) = judge(samples(9, utilization_percent=0, is_used_by_program=False))
-    assert "never used the GPU in 9 samples: its utilisation was 0 % all the time" in reason.sentence
+    assert "never used the GPU in 9 samples: its utilisation was 0 % throughout" in reason.sentence
     assert "gpudoctor check" in reason.advice
 
 

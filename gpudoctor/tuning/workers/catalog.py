@@ -102,7 +102,7 @@ def load(spec: str) -> WorkloadFactory:
     if not callable(factory):
         ready = all(hasattr(factory, method) for method in METHODS)
         instead = "its class, or a function that returns it" if ready else "a class or a function"
-        raise UsageError(f"{spec} cannot be called: it is {_described(factory)}; name {instead}")
+        raise UsageError(f"{spec} cannot be called: it is {_described(factory)}; give {instead}")
     _check_call(factory, spec, 2, "(device, precision)")
 
     def build(device: str, precision: Precision) -> Workload:
@@ -132,7 +132,7 @@ def split(spec: str) -> tuple[str, str]:
     if place and attribute.isidentifier():
         return place, attribute
     if spec.endswith(".py"):
-        raise UsageError(f"{spec} names no workload in the file: write {spec}:ATTRIBUTE")
+        raise UsageError(f"{spec} does not say which workload of the file: write {spec}:ATTRIBUTE")
     raise UsageError(f"{spec!r} is not a workload: write {FORMS}")
 
 
@@ -170,7 +170,7 @@ def _import_module(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # something that the user's code imports
         hint = f": for the file write {name}.py:ATTRIBUTE" if Path(f"{name}.py").is_file() else ""
-        raise UsageError(f"there is no module {name}, seen from {Path.cwd()} by {sys.executable}{hint}") from None
+        raise UsageError(f"there is no module {name} for {sys.executable} in {Path.cwd()}{hint}") from None
     return sys.modules[name]
 
 
@@ -184,7 +184,7 @@ def _run(execute: Callable[[], object], place: str) -> None:
     try:
         execute()
     except SystemExit as error:
-        advice = 'put what it runs under `if __name__ == "__main__":`'
+        advice = 'put the code that it runs under `if __name__ == "__main__":`'
         raise UsageError(f"{place} ended the program when it was imported (exit {error.code!r}): {advice}") from None
     except Exception as error:
         raise error.with_traceback(_users_frames(error.__traceback__))  # noqa: B904  the same error
@@ -228,7 +228,7 @@ def _check_call(function: Any, what: str, count: int, arguments: str) -> None:
         signature.bind(*(None for _ in range(count)))
     except TypeError:
         names = ", ".join(signature.parameters)
-        raise UsageError(f"{what} is called with {arguments}, but takes ({names})") from None
+        raise UsageError(f"{what} is called with {arguments}, but accepts ({names})") from None
 
 
 def _described(value: Any) -> str:

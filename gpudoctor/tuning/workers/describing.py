@@ -49,7 +49,7 @@ def choose_device(wanted: str, names: list[str]) -> str:
     chosen = "cuda:0" if wanted == "cuda" else wanted
     if chosen not in names:
         why = "; why: gpudoctor check" if chosen == "cuda:0" else ""
-        raise UsageError(f"--device {wanted}: there is no such device here, only {', '.join(names)}{why}")
+        raise UsageError(f"--device {wanted}: no such device; this machine has {', '.join(names)}{why}")
     return chosen
 
 
@@ -121,12 +121,12 @@ def cuda_precisions(
     bf16_native: what torch says, emulation left out; None where it says nothing.
     """
     if capability is None:
-        return ("fp32", "bf16", "fp16"), ("tf32: a format of NVIDIA's devices",)
+        return ("fp32", "bf16", "fp16"), ("tf32: only NVIDIA GPUs have this format",)
     shown = "{}.{}".format(*capability)
     bf16 = capability >= BF16_FROM if bf16_native is None else bf16_native
     refused = {
         "tf32": "" if capability >= TF32_FROM else f"needs compute capability 8.0, this device has {shown}",
-        "bf16": "" if bf16 else f"emulated: native from compute capability 8.0 on, this device has {shown}",
+        "bf16": "" if bf16 else f"emulated: native from compute capability 8.0, this device has {shown}",
         "fp16": "" if capability >= FP16_FROM else f"needs compute capability 5.3, this device has {shown}",
     }
     supported = ("fp32", *(name for name, reason in refused.items() if not reason))
@@ -146,8 +146,8 @@ def _by_trying(torch: Any, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]
     refused = {name: _why_no_autocast(torch, kind, dtype) for name, dtype in candidates.items()}
     supported = ("fp32", *(name for name, reason in refused.items() if not reason))
     never = {
-        "tf32": "a format of NVIDIA's devices",
-        **({"fp16": "gradient scaling is for GPUs"} if kind == "cpu" else {}),
+        "tf32": "only NVIDIA GPUs have this format",
+        **({"fp16": "gradient scaling needs a GPU"} if kind == "cpu" else {}),
     }
     return supported, tuple(f"{name}: {reason}" for name, reason in {**never, **refused}.items() if reason)
 
@@ -158,7 +158,7 @@ def _why_no_autocast(torch: Any, kind: str, dtype: Any) -> str:
             warnings.simplefilter("ignore")  # a type that is refused gives a warning, and float32
             with torch.autocast(kind, dtype=dtype):
                 factor = torch.ones(2, 2, device=kind)
-                return "" if (factor @ factor).dtype is dtype else "autocast refuses it here"
+                return "" if (factor @ factor).dtype is dtype else "autocast does not support it on this device"
     except Exception as error:
         return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 

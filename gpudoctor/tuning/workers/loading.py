@@ -188,6 +188,6 @@ def copy_rate(
         synchronize()
         seconds.append(clock() - started)
         if not torch.equal(copies[-1].cpu(), source):
-            raise RuntimeError("a copy from host to device arrived changed: the data differ")
+            raise RuntimeError("a copy from host to device changed the data")
         del copies
     return float(QUEUED * source.numel() * source.element_size() / statistics.median(seconds[1:]) / 1e9)

@@ -221,7 +221,7 @@ def _checked_batch(workload: Workload, size: int) -> Any:
     """
     available = dataset_size(workload)
     if available is not None and size > available:
-        raise Unsupported(f"the data set has {available} samples only")
+        raise Unsupported(f"the data set has only {available} samples")
     batch = workload.make_batch(size)
     if not callable(getattr(workload, "samples_per_batch", None)):
         shapes = [tuple(leaf.shape) for leaf in arrays(batch) if len(leaf.shape)]

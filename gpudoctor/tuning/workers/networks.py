@@ -190,7 +190,7 @@ class Decoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         if not hasattr(functional, "scaled_dot_product_attention"):
-            raise UsageError(f"the workload transformer needs PyTorch 2.0 or newer, this is {torch.__version__}")
+            raise UsageError(f"the workload transformer needs PyTorch 2.0 or newer, but this is {torch.__version__}")
         self.embedding = nn.Embedding(TOKENS, WIDTH)
         self.positions = nn.Parameter(torch.randn(TOKENS_LENGTH, WIDTH) * 0.02)
         self.layers = nn.Sequential(*(Layer() for _ in range(LAYERS)))

@@ -36,7 +36,7 @@ class TorchLibrary(Library):
             raise Unsupported("the workload has no attribute model that is a torch.nn.Module")
         if settings.channels_last:
             if all(parameter.dim() != 4 for parameter in model.parameters()):
-                raise Unsupported("the model has no weights of four dimensions, so channels_last changes nothing")
+                raise Unsupported("the model has no four-dimensional weights, so channels_last changes nothing")
             model.to(memory_format=torch.channels_last)
         if settings.compile:
             if not hasattr(model, "compile"):

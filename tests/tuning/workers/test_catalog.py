@@ -219,8 +219,8 @@ def test_a_plain_word_is_the_name_of_a_built_in_workload(name: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "line"),
     [
-        ("train.py", "train.py names no workload in the file: write train.py:ATTRIBUTE"),
-        (r"C:\train.py", r"C:\train.py names no workload in the file: write C:\train.py:ATTRIBUTE"),
+        ("train.py", "train.py does not say which workload of the file: write train.py:ATTRIBUTE"),
+        (r"C:\train.py", r"C:\train.py does not say which workload of the file: write C:\train.py:ATTRIBUTE"),
         ("train:", "'train:' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
         (":Training", "':Training' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
         ("train:1st", "'train:1st' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
@@ -235,8 +235,8 @@ def test_what_names_nothing(project: Path, spec: str, line: str) -> None:
 
 
 def test_a_missing_module_says_where_it_was_looked_for(project: Path) -> None:
-    assert refusal("absent:Training") == f"there is no module absent, seen from {project} by {sys.executable}"
-    assert refusal("training.absent:Training").startswith("there is no module training.absent, seen from ")
+    assert refusal("absent:Training") == f"there is no module absent for {sys.executable} in {project}"
+    assert refusal("training.absent:Training").startswith("there is no module training.absent for ")
 
 
 def test_a_file_without_its_ending_is_recognised(project: Path) -> None:
@@ -266,13 +266,13 @@ def test_a_file_that_cannot_be_read(project: Path) -> None:
         ("Workload", "training.py has no Workload: did you mean Training or build or broken or forgetful or Crowded?"),
         (
             "READY",
-            "training.py:READY cannot be called: it is an object of type Training; name its class, or a function",
+            "training.py:READY cannot be called: it is an object of type Training; give its class, or a function",
         ),
-        ("settings", "training.py:settings cannot be called: it is an object of type module; name a class or a functi"),
-        ("Model", "training.py:Model is called with (device, precision), but takes ()"),
+        ("settings", "training.py:settings cannot be called: it is an object of type module; give a class or a functi"),
+        ("Model", "training.py:Model is called with (device, precision), but accepts ()"),
         ("forgetful", "training.py:forgetful returned None without a method make_batch(size)"),
         ("Half", "training.py:Half returned an object of type Half without a method step(batch)"),
-        ("Crowded", "step of training.py:Crowded is called with (batch), but takes (images, labels)"),
+        ("Crowded", "step of training.py:Crowded is called with (batch), but accepts (images, labels)"),
     ],
 )
 def test_what_is_no_workload(project: Path, attribute: str, line: str) -> None:
@@ -283,7 +283,7 @@ def test_a_script_that_ends_the_program_when_imported(project: Path) -> None:
     (project / "script.py").write_text("import sys\nsys.exit(3)\n")
     assert refusal("script.py:Training") == (
         f"{project / 'script.py'} ended the program when it was imported (exit 3): "
-        'put what it runs under `if __name__ == "__main__":`'
+        'put the code that it runs under `if __name__ == "__main__":`'
     )
 
 

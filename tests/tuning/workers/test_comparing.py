@@ -130,23 +130,27 @@ def test_gradients_that_no_scale_makes_finite() -> None:
 
     factory = trained(perceptron, loss=lambda outputs, labels: cross_entropy(Infinite.apply(outputs), labels))
     facts = compared(factory, "fp16", scaled)
-    assert "the optimiser never steps" in facts["reason"]
+    assert "the optimiser never takes a step" in facts["reason"]
 
 
 def test_fp16_gradients_that_underflow() -> None:
     """Without scaling, gradients below 6e-8 are zero."""
     facts = compared(trained(perceptron, loss=lambda outputs, labels: cross_entropy(outputs * 1e-8, labels)), "fp16")
-    assert facts["reason"].startswith("gradients differ by 1 from float64, limit 0.9")
+    assert facts["reason"].startswith("the error of the gradients against float64 is 100 %; the limit is 90 %")
 
 
 @pytest.mark.parametrize(
     ("loss", "reason"),
     [
         pytest.param(lambda o, y: cross_entropy(o, y) + (1e4 + o.mean()) - 1e4, "the loss of step", id="constant"),
-        pytest.param(lambda o, y: ((o + 1000) - 1001).square().mean(), "gradients differ by", id="shifted outputs"),
+        pytest.param(
+            lambda o, y: ((o + 1000) - 1001).square().mean(), "the error of the gradients", id="shifted outputs"
+        ),
         pytest.param(lambda o, y: cross_entropy((o + 1000) - 1000, y), "the loss of step", id="shifted logits"),
         pytest.param(
-            lambda o, y: (o + 30).square().mean() - (o + 30).mean().square(), "gradients differ by", id="variance"
+            lambda o, y: (o + 30).square().mean() - (o + 30).mean().square(),
+            "the error of the gradients",
+            id="variance",
         ),
     ],
 )
@@ -178,7 +182,7 @@ def test_nan_at_step_3() -> None:
         return Training(perceptron, vectors, loss, precision)
 
     facts = compared(factory, "bf16")
-    assert facts["reason"] == "the loss is not finite at step 3"
+    assert facts["reason"] == "the loss is not finite in step 3"
     assert facts["steps_compared"] == 3
 
 
@@ -190,12 +194,12 @@ def test_autocast_that_the_workload_does_not_use() -> None:
             return loss
 
     facts = compared(lambda device, precision: Plain(perceptron, vectors, None, precision), "bf16")
-    assert facts["reason"].startswith("bf16 is not in effect: the workload's error is")
+    assert facts["reason"].startswith("bf16 is not in effect: the error is")
 
 
 def test_a_tf32_switch_without_effect_is_told_by_the_error() -> None:
     facts = compared(trained(perceptron), "tf32")  # the CPU has none
-    assert facts["reason"].startswith("tf32 is not in effect: a matrix product has an error of 2")
+    assert facts["reason"].startswith("tf32 is not in effect: the error of a matrix product is 0.00002")
 
 
 def to_tf32(tensor: Any) -> Any:
@@ -290,7 +294,7 @@ def test_a_step_that_returns_nothing() -> None:
 
     facts = compared(lambda device, precision: Silent(perceptron, vectors, cross_entropy, precision), "bf16")
     assert facts["passed"]
-    assert facts["not_compared"] == ["losses: the step returns none"]
+    assert facts["not_compared"] == ["losses: the step returns no loss"]
     assert facts["gradient_error"] > 1e-4
 
 
@@ -433,7 +437,7 @@ def test_complex64_that_overflows() -> None:
             with numpy.errstate(over="ignore"):
                 return batch.real**2
 
-    assert compared(Power, "complex64")["reason"] == "the outputs are not finite, those of complex128 are"
+    assert compared(Power, "complex64")["reason"] == "the outputs are not finite, but they are in complex128"
 
 
 def test_batches_are_made_once() -> None:

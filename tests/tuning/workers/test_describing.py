@@ -28,12 +28,12 @@ def test_the_device_that_is_meant(wanted: str, names: list[str], chosen: str) ->
 
 @pytest.mark.parametrize("wanted", ["cuda:2", "mps", "gpu", "", "cuda:01"])
 def test_a_device_that_is_not_there(wanted: str) -> None:
-    with pytest.raises(UsageError, match="no such device here, only cuda:0, cuda:1, cpu$"):
+    with pytest.raises(UsageError, match="no such device; this machine has cuda:0, cuda:1, cpu$"):
         choose_device(wanted, TWO_GPUS)
 
 
 def test_where_there_is_no_gpu_at_all_a_check_tells_why() -> None:
-    with pytest.raises(UsageError, match=r"^--device cuda: .* only cpu; why: gpudoctor check$"):
+    with pytest.raises(UsageError, match=r"^--device cuda: .* this machine has cpu; why: gpudoctor check$"):
         choose_device("cuda", ["cpu"])
 
 
@@ -58,7 +58,7 @@ def test_precisions_of_a_device(
 
 def test_emulation_is_named() -> None:
     _, refused = cuda_precisions((7, 5), bf16_native=False)
-    assert "bf16: emulated: native from compute capability 8.0 on, this device has 7.5" in refused
+    assert "bf16: emulated: native from compute capability 8.0, this device has 7.5" in refused
 
 
 def test_the_host_for_torch() -> None:

@@ -254,7 +254,7 @@ def test_a_batch_larger_than_the_data_set_is_refused() -> None:
         dataset = (1, 2, 3, 4, 5)
 
     failure = failed(bench(Small).measure(TRIAL, EFFORT))
-    assert (failure.kind, failure.detail) == (UNSUPPORTED, "the data set has 5 samples only")
+    assert (failure.kind, failure.detail) == (UNSUPPORTED, "the data set has only 5 samples")
 
 
 def test_a_batch_cut_short_by_the_end_of_the_data_is_refused() -> None:
