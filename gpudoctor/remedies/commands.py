@@ -8,6 +8,22 @@ from gpudoctor.model.record import record
 
 # Inside double quotes these mean something to a POSIX shell, to PowerShell or to cmd.
 _SPECIAL = r'["$`\\!%]'
+# PowerShell takes typographic quotation marks for plain ones.
+_NOT_IN_DOUBLE = '["$`%\u201c-\u201e]'
+_NOT_IN_SINGLE = "[\"'%&|<>^\u2018-\u201e]"
+# The part of a path that the shell itself expands: of PowerShell, or of cmd.
+_HOME = r"^(?:\$HOME|%USERPROFILE%)(?=\\)"
+
+# Containers, images, services, devices and variables have no other characters; no option of a program fits.
+_NAME = re.compile(r"[\w/][\w./:@+-]*", re.ASCII)
+# What pip, uv and conda are given: an option without a value, a requirement, an address, or a folder.
+_OF_INSTALLER = re.compile(
+    r"-{1,2}[a-z][a-z-]*|\.|(?:git\+)?https://[\w./+-]+"
+    r"|(?!(?:user|host)\b(?![-_.]))[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?: ?[=<>!~][\w.,*+!=<>~ -]*[\w.*])?",
+    re.ASCII,
+)
+REFUSED = "\0"
+"""Begins and ends a value that has no place in a command: no name has such characters. See `fitting`."""
 
 
 @record
@@ -41,7 +57,11 @@ class Environment:
     def conda(self, action: str, arguments: Sequence[str]) -> str:
         """Return a conda command on this environment, the active one where its root is not known."""
         prefix = ["--prefix", self.conda_prefix] if self.conda_prefix else []
-        return join(["conda", action, "--yes", *prefix, *arguments], self.windows)
+        return f"{join(['conda', action, '--yes', *prefix], self.windows)} {self._join(arguments)}"
+
+    def _join(self, arguments: Sequence[str]) -> str:
+        fit = (word if _OF_INSTALLER.fullmatch(word) else refused(word) for word in arguments)
+        return join(fit, self.windows)
 
     def _force(self, force: bool) -> list[str]:
         if not force:
@@ -49,7 +69,7 @@ class Environment:
         return ["--reinstall"] if self.installer == "uv" else ["--force-reinstall"]
 
     def _wheels(self, action: str, arguments: Sequence[str]) -> str:
-        rest = join(arguments, self.windows)
+        rest = self._join(arguments)
         if self.installer == "uv":
             # An environment made by uv holds no pip; without --python uv takes the active one.
             return f"uv pip {action} --python {self.python.removeprefix('& ')} {rest}"
@@ -83,8 +103,8 @@ def python_command(python: Python | None, *arguments: str) -> str:
 def program(python: Python | None, windows: bool) -> str:
     """Return the interpreter as the program of a command line, which PowerShell does not run in quotes without "&"."""
     path = (python.executable if python is not None else None) or "python"
-    word = quote(path, windows)
-    if windows and word.startswith('"') and "%" not in word:
+    word = quote_value(path, windows)
+    if windows and word.startswith(("'", '"')) and "%" not in word:
         word = f"& {word}"
     # ComfyUI's portable build starts its Python with -s, so that packages of the user's folder stay out.
     return f"{word} -s" if "python_embed" in path else word
@@ -94,7 +114,10 @@ def is_windows(python: Python, system: System | None) -> bool:
     """Return whether commands are for a shell of Windows."""
     if system is not None and system.os is not None:
         return system.os == "windows"
-    return (python.platform_tag or "").startswith("win") or "\\" in (python.executable or "")
+    path = python.executable or ""  # a backslash in a path of Linux is a character like others
+    return (python.platform_tag or "").startswith("win") or re.match(
+        r"[A-Za-z]:[\\/]|[^/]*\\[^/]*\.exe$", path
+    ) is not None
 
 
 def join(words: Iterable[str], windows: bool = False) -> str:
@@ -106,17 +129,48 @@ def quote(word: str, windows: bool = False) -> str:
     """Return `word` quoted for a POSIX shell, or for cmd and PowerShell."""
     import shlex
 
+    if not word.isprintable():  # no line of a command, and what hides or turns text round
+        return refused(word)
     if windows:
-        # Neither shell passes a double quote on; no argument that is advised needs one.
-        word = word.replace('"', "")
-        return word if re.fullmatch(r"[\w@+=:,./\\~-]+", word) else f'"{word}"'
+        return _quote_for_windows(word)
     if word.startswith("~/"):
         return "~/" + (shlex.quote(word[2:]) if word[2:] else "")  # quoted, the shell would not expand it
     return shlex.quote(word)
 
 
+def _quote_for_windows(word: str) -> str:
+    """Return `word` so that PowerShell takes it as one argument, and cmd runs nothing of it."""
+    if re.fullmatch(r"[\w+=:./\\~-][\w@+=:./\\~-]*", word):
+        return word
+    if not re.search(_NOT_IN_DOUBLE, re.sub(_HOME, "", word)) and not word.endswith("\\"):
+        return f'"{word}"'
+    return refused(word) if re.search(_NOT_IN_SINGLE, word) or word.endswith("\\") else f"'{word}'"
+
+
+def quote_value(value: str, windows: bool = False) -> str:
+    """Return a text of the machine, such as a path, quoted as one argument that is no option."""
+    return refused(value) if value.startswith("-") else quote(value, windows)
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a container, image, service, device or variable; what is no name is refused."""
+    return name if _NAME.fullmatch(name) else refused(name)
+
+
+def module_name(name: str) -> str:
+    """Return the name of a module, for Python code; what is no name is refused."""
+    return name if re.fullmatch(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", name) else refused(name)
+
+
+def refused(value: str) -> str:
+    """Return the value marked as one that no command may contain: its remedy then shows no command."""
+    return value if value.startswith(REFUSED) else f"{REFUSED}{value.replace(REFUSED, '')}{REFUSED}"
+
+
 def quote_code(code: str, windows: bool = False) -> str:
     """Return Python code as one argument, in double quotes, which all shells know, unless something in it forbids."""
+    if REFUSED in code:
+        return code
     if windows or not re.search(_SPECIAL, code):
         return '"' + code.replace('"', "'") + '"'
     return quote(code)

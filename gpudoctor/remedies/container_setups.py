@@ -1,8 +1,7 @@
 """Containers seen from outside: another image, and other settings at their start."""
 
-import shlex
-
 from gpudoctor.model import Container, ContainerSetup, CudaVersion, Fix, Remedy, System
+from gpudoctor.remedies.commands import quote_name
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import install_torch
 
@@ -18,7 +17,7 @@ def use_older_base_image(setup: ContainerSetup, at_most: CudaVersion | None) -> 
     if setup.base is None:
         return Fix("use-older-image", at_most=at_most)
     limit = f"CUDA {at_most} or older" if at_most is not None else "an older CUDA"
-    service = f" {shlex.quote(setup.service)}" if setup.service else ""
+    service = f" {quote_name(setup.service)}" if setup.service else ""
     command = f"docker compose up --detach --build{service}" if setup.service else "docker build --tag IMAGE ."
     return Remedy(
         summary=f"Change FROM {setup.base} in the Dockerfile to an image for {limit}, and rebuild the image",
@@ -34,7 +33,7 @@ def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: S
     linux = System(os="linux", machine=system.machine if system is not None else None)
     install: Remedy = machine.call(install_torch, python=None, system=linux, pytorch=setup.torch)
     lines = [command for command in install.commands if " install " in command]
-    service = f" {shlex.quote(setup.service)}" if setup.service else ""
+    service = f" {quote_name(setup.service)}" if setup.service else ""
     build = f"docker compose build --no-cache{service}" if setup.service else "docker build --no-cache --tag IMAGE ."
     start = f"docker compose up --detach --force-recreate{service}" if setup.service else ""
     line = f": RUN {lines[0]}" if lines else ""
@@ -80,7 +79,7 @@ def recreate_container(
     program: that shows in the image that it worked.
     """
     setup = setup or ContainerSetup(name="", kind="container")
-    image = shlex.quote(setup.image or "IMAGE")
+    image = quote_name(setup.image or "IMAGE")
     kept = " and the options that it had, because a container keeps its settings until it is recreated"
     run = Remedy(
         summary=f"{wish}: docker run {options}{kept if setup.kind == 'container' else ''}",
@@ -92,7 +91,7 @@ def recreate_container(
     compose = Remedy(
         summary=f"{wish}, {f'in the service {service}' if service else 'with compose in the service'}: "
         f"{service_lines}; then recreate its container, because docker compose restart keeps the old settings",
-        commands=(f"docker compose up --detach --force-recreate {shlex.quote(service or 'SERVICE')}",),
+        commands=(f"docker compose up --detach --force-recreate {quote_name(service or 'SERVICE')}",),
         needs=("restart",),
         reference=COMPOSE,
     )

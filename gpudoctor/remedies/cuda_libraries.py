@@ -4,7 +4,7 @@ import re
 
 from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem, wheel_of
 from gpudoctor.model import Python, Pytorch, Remedy, System
-from gpudoctor.remedies.commands import environment_of, python_command, quote
+from gpudoctor.remedies.commands import environment_of, python_command, quote, quote_value
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.packages import install_packages
 
@@ -145,7 +145,7 @@ def install_cuda_library(
     place = "its folder bin on PATH" if windows else "its folder lib64 on LD_LIBRARY_PATH"
     commands = (
         'export LD_LIBRARY_PATH="/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
-        f"ls /usr/local/cuda/lib64 | grep {quote(name.partition('.so')[0])}",
+        f"ls /usr/local/cuda/lib64 | grep {quote_value(name.partition('.so')[0])}",
     )
     of_toolkit = Remedy(
         summary=f"Or install the {toolkit} that contains {name}, and put {place}",

@@ -1,7 +1,7 @@
 """Getting a build of a compiled extension that fits the installed PyTorch."""
 
 from gpudoctor.model import Fix, Package, Python, Pytorch, Remedy, System
-from gpudoctor.remedies.commands import Environment, environment_of, python_command
+from gpudoctor.remedies.commands import Environment, environment_of, module_name, python_command
 from gpudoctor.remedies.fixes import fix
 
 SHOW = "import sys, torch; print(sys.version, torch.__version__, torch.version.cuda, torch.compiled_with_cxx11_abi())"
@@ -23,7 +23,7 @@ def replace_extension(
 ) -> Remedy | Fix:
     """Return how to replace an installed extension by one that is built for the installed PyTorch."""
     name, version = package.name, package.version
-    module = name.replace("-", "_")
+    module = module_name(name.replace("-", "_"))
     verify = python_command(python, "-c", f"import torch, {module}; print(torch.__version__)")
     environment = environment_of(python, system)
     pinned = f"{name}=={version.public}"
@@ -60,7 +60,7 @@ def reinstall_extension(
     if not name:
         return (Fix("reinstall-some-extension", target=target),)
     source = SOURCES.get(name, name)
-    module = name.replace("-", "_")
+    module = module_name(name.replace("-", "_"))
     return (
         Remedy(
             summary=f"Reinstall {name}: without build isolation and cache it takes the wheel for {target}, if there "

@@ -9,10 +9,11 @@ from functools import cache
 from typing import Any
 
 from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
-from gpudoctor.remedies.commands import is_windows
+from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
 # Commands that change nothing: the last one of a remedy shows whether it helped.
 _VERIFIES = re.compile(r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run ")
+_LONGEST_SHOWN = 80  # characters of a value that is in no command
 _RELATIVE = re.compile(r"(?:\.[\\/])?([\w.-]+)[\\/]")
 
 
@@ -30,12 +31,25 @@ def fitted(
     if place.is_tegra:
         os_name = "tegra"
     podman = "podman" in (container and container.engine, system and system.container)
+    remedies = list(map(_without_refused, remedies))
     found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
     lost = [_is_lost(old, new) for old, new in zip(remedies, found, strict=True)]
     folder = _RELATIVE.match((python.executable if python is not None else None) or "")
     if folder and python is not None:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
     return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
+
+
+def _without_refused(remedy: Remedy) -> Remedy:
+    """Return the remedy, without its commands if one has a value that is shown as text only."""
+    if all(command.isprintable() for command in remedy.commands):
+        return remedy
+    values = re.findall(f"{REFUSED}([^{REFUSED}]*){REFUSED}", "".join(remedy.commands))
+    named = " and ".join(
+        f'"{"".join(filter(str.isprintable, value[:_LONGEST_SHOWN]))}"' for value in dict.fromkeys(values)
+    )
+    text = f"{remedy.summary}; no command is shown, because {named or 'a value'} is not a valid name or path"
+    return replace(remedy, commands=(), summary=text)
 
 
 def _is_lost(old: Remedy, new: Remedy) -> bool:
@@ -88,9 +102,9 @@ def _named(remedy: Remedy, container: Container | None, podman: bool) -> Remedy:
     for word, row in _table()["names"].items():
         if not any(re.search(rf"\b{word}\b", command) for command in remedy.commands):
             continue
-        name = getattr(container, row.get("fact", ""), None)
-        if name:
-            commands = tuple(re.sub(rf"\b{word}\b", name, command) for command in remedy.commands)
+        name = quote_name(getattr(container, row.get("fact", ""), None) or "")
+        if REFUSED not in name:
+            commands = tuple(command.replace(word, name) for command in remedy.commands)
             remedy = replace(remedy, commands=commands)
         else:
             first = next(n for n, command in enumerate(remedy.commands) if re.search(rf"\b{word}\b", command))

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from gpudoctor.model import Container, Fix, Place, Python, Remedy, System
-from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote, with_sudo
+from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote_value, refused, with_sudo
 
 Made = Remedy | Fix | tuple[Remedy | Fix, ...]
 Builder = TypeVar("Builder", bound=Callable[..., Made])
-# What a value is left without within Python code, whatever a report says.
-_NOT_IN_CODE = re.compile(r"[^\w.: +-]")
+# What a value may have within Python code, whatever a report says.
+_IN_CODE = re.compile(r"[\w.:+-]*")
 _builders: dict[str, Callable[..., Made]] = {}
 
 
@@ -121,14 +121,15 @@ def _command(
     sudo unless the user is root or on Windows, and "{prefix}" is conda's option that names the environment.
     """
     if isinstance(command, list):
-        plain = {name: _NOT_IN_CODE.sub("", str(value)) for name, value in arguments.items()}
+        texts = {name: str(value) for name, value in arguments.items()}
+        plain = {name: text if _IN_CODE.fullmatch(text) else refused(text) for name, text in texts.items()}
         return python_command(python, *_filled(command, plain))
     windows = is_windows(python or Python(), system)
     prefix = environment_of(python, system).conda_prefix
-    quoted = {name: quote(str(value), windows) for name, value in arguments.items()}
+    quoted = {name: quote_value(str(value), windows) for name, value in arguments.items()}
     quoted["python"] = python_command(python)
     quoted["sudo"] = "" if windows else with_sudo("", system)
-    quoted["prefix"] = f" --prefix {quote(prefix, windows)}" if prefix else ""
+    quoted["prefix"] = f" --prefix {quote_value(prefix, windows)}" if prefix else ""
     return re.sub(r"\{(\w+)\}", lambda match: quoted.get(match[1], match[0]), command)
 
 

@@ -1,7 +1,7 @@
 """What gpudoctor itself does: a probe that failed, and tuning again."""
 
 from gpudoctor.model import FoundProfile, Python, Remedy
-from gpudoctor.remedies.commands import python_command, quote
+from gpudoctor.remedies.commands import python_command, quote_value
 from gpudoctor.remedies.fixes import fix
 
 CODE = {
@@ -44,8 +44,8 @@ def tune_again(*, profile: FoundProfile | None) -> Remedy:
         "--mode": profile.mode if profile.mode == "inference" else None,
         "--device": profile.device,
     }
-    words = [word for option, value in options.items() if value for word in (option, quote(value))]
+    words = [word for option, value in options.items() if value for word in (option, quote_value(value))]
     return Remedy(
         summary="Tune again on this machine; the profile is written again",
-        commands=(" ".join(["gpudoctor tune", *words]), f"gpudoctor profile verify {quote(profile.path)}"),
+        commands=(" ".join(["gpudoctor tune", *words]), f"gpudoctor profile verify {quote_value(profile.path)}"),
     )

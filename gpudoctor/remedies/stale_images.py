@@ -1,10 +1,10 @@
 """Fixes of stale images and containers, one for each cause."""
 
-import shlex
 from collections.abc import Callable
 
 from gpudoctor.model.finding import Remedy
 from gpudoctor.model.images import ProjectImage
+from gpudoctor.remedies.commands import quote_name, quote_value
 from gpudoctor.remedies.fixes import fix
 
 CACHE = "https://docs.docker.com/build/cache/invalidation/"
@@ -35,7 +35,7 @@ def _rebuild(image: ProjectImage) -> Remedy:
 
 def _recreate(image: ProjectImage) -> Remedy:
     if image.service is not None:
-        command = f"{_compose(image)} up -d --force-recreate {shlex.quote(image.service)}"
+        command = f"{_compose(image)} up -d --force-recreate {quote_name(image.service)}"
     else:
         command = f"gpudoctor rebuild{_which(image)} --recreate"
     return Remedy(
@@ -45,7 +45,7 @@ def _recreate(image: ProjectImage) -> Remedy:
 
 
 def _restart(image: ProjectImage) -> Remedy:
-    name = shlex.quote(_container(image))
+    name = quote_name(_container(image))
     return Remedy(
         summary="Restart the container: its process and its mounted files are those of its start",
         commands=(f"{_docker(image)} restart {name}",),
@@ -54,12 +54,12 @@ def _restart(image: ProjectImage) -> Remedy:
 
 
 def _remove_mount(image: ProjectImage) -> Remedy:
-    name = shlex.quote(_container(image))
+    name = quote_name(_container(image))
     mounts = () if image.container is None else image.container.mounts
     places = ", ".join(mount.destination for mount in mounts if mount.stale or mount.missing)
     if image.service is not None:
         commands: tuple[str, ...] = (
-            f"{_compose(image)} up -d --force-recreate --renew-anon-volumes {shlex.quote(image.service)}",
+            f"{_compose(image)} up -d --force-recreate --renew-anon-volumes {quote_name(image.service)}",
         )
         how = "take it out of the compose file (an anonymous volume is renewed by this command)"
     else:
@@ -95,17 +95,17 @@ def _remove_installed_copy(image: ProjectImage) -> Remedy:
 
 def _docker_build(image: ProjectImage, option: str = "") -> str:
     if image.service is not None:
-        return " ".join(part for part in (f"{_compose(image)} build", option, shlex.quote(image.service)) if part)
-    target = f"--target {shlex.quote(image.target)}" if image.target else ""
+        return " ".join(part for part in (f"{_compose(image)} build", option, quote_name(image.service)) if part)
+    target = f"--target {quote_name(image.target)}" if image.target else ""
     build = f"{_docker(image)} build"
-    parts = (build, option, target, f"-t {shlex.quote(image.image)}", f"-f {shlex.quote(image.dockerfile)}")
-    return " ".join(part for part in (*parts, shlex.quote(image.context)) if part)
+    parts = (build, option, target, f"-t {quote_name(image.image)}", f"-f {quote_value(image.dockerfile)}")
+    return " ".join(part for part in (*parts, quote_value(image.context)) if part)
 
 
 def _docker(image: ProjectImage) -> str:
     """Return what reaches the image's engine from a shell."""
     if image.by_podman_alone:
-        return f"podman --url {shlex.quote(image.engine_address or '')}"
+        return f"podman --url {quote_value(image.engine_address or '')}"
     return f"{_to_engine(image)}docker"
 
 
@@ -115,21 +115,21 @@ def _compose(image: ProjectImage) -> str:
 
 
 def _to_engine(image: ProjectImage) -> str:
-    return f"DOCKER_HOST={shlex.quote(image.engine_address)} " if image.engine_address else ""
+    return f"DOCKER_HOST={quote_value(image.engine_address)} " if image.engine_address else ""
 
 
 def _which(image: ProjectImage) -> str:
     """Return the options that say what `gpudoctor rebuild` rebuilds."""
     if image.service is not None:
-        return f" {shlex.quote(image.service)}"
+        return f" {quote_name(image.service)}"
     options = {
-        "--image": image.image,
-        "--container": None if image.container is None else image.container.name,
-        "--dockerfile": image.dockerfile,
-        "--context": image.context,
-        "--target": image.target,
+        "--image": quote_name(image.image),
+        "--container": image.container and quote_name(image.container.name),
+        "--dockerfile": quote_value(image.dockerfile),
+        "--context": quote_value(image.context),
+        "--target": image.target and quote_name(image.target),
     }
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in options.items() if value)
+    return "".join(f" {option} {word}" for option, word in options.items() if word)
 
 
 def _container(image: ProjectImage) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.data.torch_wheels import companion_of
 from gpudoctor.model import Fix, Python, Pytorch, Remedy, System
-from gpudoctor.remedies.commands import environment_of
+from gpudoctor.remedies.commands import environment_of, module_name
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, install_torch
 
@@ -22,7 +22,7 @@ def install_companions(
     known = all(versions.values())
     names = " and ".join(f"{name} {version}" for name, version in versions.items())
     public = {name: version.partition("+")[0] for name, version in versions.items()}
-    verify = f"import torch, {', '.join(versions)}; print(torch.__version__)"
+    verify = f"import torch, {', '.join(map(module_name, versions))}; print(torch.__version__)"
     summary = f"Install {names} for {pytorch.label}"
     environment = environment_of(python, system)
     if known and pytorch.conda_build and environment.conda_prefix:
@@ -45,7 +45,7 @@ def install_companions(
 @fix
 def install_torch_with_companion(*, machine: Machine, pytorch: Pytorch, companion: str) -> Fix:
     """Return how to install PyTorch and the companion again, both from one index."""
-    version, variant = pytorch.version, pytorch.variant
+    version, variant, module = pytorch.version, pytorch.variant, module_name(companion)
     right = companion_of(companion, version.public) if version is not None else None
     if version is not None and right and variant:
         requirements = [f"torch=={version.public}+{variant}", f"{companion}=={right}+{variant}"]
@@ -60,5 +60,5 @@ def install_torch_with_companion(*, machine: Machine, pytorch: Pytorch, companio
         requirements=("--index-url", f"{INDEX}/{variant}", *requirements),
         remove=("torch", companion),
         summary=f"Install torch and {companion} again, together and from one index, so that both are of one build",
-        verify=f"import torch, {companion}; print(torch.__version__, {companion}.__version__)",
+        verify=f"import torch, {module}; print(torch.__version__, {module}.__version__)",
     )

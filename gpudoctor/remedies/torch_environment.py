@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
 from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
-from gpudoctor.remedies.commands import is_windows, join, program, quote
+from gpudoctor.remedies.commands import environment_of, is_windows, join, module_name, python_command, quote_value
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
 
@@ -42,8 +42,7 @@ def make_environment_for_torch(
     create, new = _new_environment(wanted, windows, uv=uv)
     inside = Python(version=PackageVersion(wanted), executable=new, environment="venv", installer=python.installer)
     if specifier:
-        tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
-        commands: tuple[str, ...] = (f"{tool} {quote(f'torch{specifier}', windows)}",)
+        commands: tuple[str, ...] = (environment_of(inside).install([f"torch{specifier}"]),)
     else:
         commands = machine.call(install_torch, python=inside, pytorch=None).commands
     return Remedy(
@@ -156,12 +155,13 @@ def use_activated_python(*, python: Python | None, system: System | None, missin
     path = f"{active}/bin/python"
     if windows:
         path = f"{active}\\python.exe" if conda else f"{active}\\Scripts\\python.exe"
-    interpreter = quote(path, windows)
+    interpreter = quote_value(path, windows)
+    there, name = Python(executable=path, platform_tag="win" if windows else None), module_name(module)
     return Remedy(
         summary="Run the program with the activated environment's own interpreter, and diagnose that one; if it has "
         f"no {missing} either, install it there",
         commands=(
-            f'{program(Python(executable=path), windows)} -c "import {module}; print({module}.__version__)"',
+            python_command(there, "-c", f"import {name}; print({name}.__version__)"),
             f"gpudoctor check --python {interpreter}",
         ),
     )

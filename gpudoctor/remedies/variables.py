@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from gpudoctor.model import Remedy
-from gpudoctor.remedies.commands import quote
+from gpudoctor.remedies.commands import quote, quote_name
 from gpudoctor.remedies.fixes import fix
 
 
 @fix
 def unset_variable(*, name: str, summary: str = "", reference: str | None = None) -> Remedy:
     """Return how to remove a variable from the environment of this shell; what sets it must be changed too."""
-    commands = (f"unset {quote(name)}", f"printenv {quote(name)} || echo unset")
+    commands = (f"unset {quote_name(name)}", f"printenv {quote_name(name)} || echo unset")
     summary = summary or f"Remove {name} from the environment"
     return Remedy(summary=summary, commands=commands, needs=("restart",), reference=reference)
 
@@ -18,7 +18,7 @@ def unset_variable(*, name: str, summary: str = "", reference: str | None = None
 @fix
 def set_variable(*, name: str, value: str, summary: str = "", reference: str | None = None) -> Remedy:
     """Return how to set a variable in the environment of this shell, before the program starts."""
-    commands = (f"export {quote(name)}={quote(value)}", f"printenv {quote(name)}")
+    commands = (f"export {quote_name(name)}={quote(value)}", f"printenv {quote_name(name)}")
     return Remedy(
         summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",), reference=reference
     )

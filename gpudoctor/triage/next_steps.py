@@ -7,7 +7,7 @@ from typing import Any
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import Python, System
 from gpudoctor.model.report import NextStep
-from gpudoctor.remedies.commands import is_windows, quote
+from gpudoctor.remedies.commands import is_windows, quote_value
 
 MOST = 2
 
@@ -15,7 +15,8 @@ MOST = 2
 def next_steps(features: frozenset[str], python: Python | None, system: System | None) -> tuple[NextStep, ...]:
     """Return what to run next, the most telling first. What the report shows already is not asked for again."""
     windows = "os:windows" in features or is_windows(python or Python(), system)
-    names = {"python": quote((python.executable if python is not None else None) or "python", windows)}
+    interpreter = quote_value((python.executable if python is not None else None) or "python", windows)
+    names = {"python": interpreter if interpreter.isprintable() else "python"}
     found: dict[str, NextStep] = {}
     for row in load_table("next_steps")["steps"]:
         command = _filled(row["command"], names)

@@ -13,7 +13,7 @@ from gpudoctor.conclusions import parameters
 from gpudoctor.model import Fix, Python, System
 from gpudoctor.remedies.fixes import _advice, builder_of
 from gpudoctor.symptoms.tables import failure_messages
-from tests.remedies.made import made_one
+from tests.remedies.made import made_one, pasted_one
 
 PACKAGE = Path(gpudoctor.__file__).parent
 CHECKS = next(folder for folder in (PACKAGE / "checks", PACKAGE.parent / "checks") if folder.is_dir())
@@ -89,8 +89,9 @@ def test_what_a_report_says_runs_nothing() -> None:
     hostile = 'x\'; rm -rf ~; "$(id)"`id`'
     (pcie,) = made_one(Fix("check-pcie-link-under-load", nvml_index=hostile)).commands
     assert hostile in shlex.split(pcie)
-    (multiply,) = made_one(Fix("multiply-again", device=hostile)).commands
-    assert "device='x rm -rf  idid'" in shlex.split(multiply)[2]
+    assert pasted_one(Fix("multiply-again", device=hostile)).commands == ()
+    (multiply,) = pasted_one(Fix("multiply-again", device="cuda:0")).commands
+    assert "device='cuda:0'" in shlex.split(multiply)[2]
 
 
 @pytest.mark.parametrize(

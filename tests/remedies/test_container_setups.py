@@ -16,7 +16,7 @@ from gpudoctor.model import (
 from tests.remedies.made import made, made_one
 
 CUDA_12_2 = CudaVersion(12, 2)
-SERVICE = ContainerSetup(name="train", kind="service", service="my train", base="nvidia/cuda:13.0.1-base")
+SERVICE = ContainerSetup(name="train", kind="service", service="my-train", base="nvidia/cuda:13.0.1-base")
 IMAGE = ContainerSetup(name="train", kind="image", image="train:1")
 
 
@@ -27,7 +27,7 @@ IMAGE = ContainerSetup(name="train", kind="image", image="train:1")
             SERVICE,
             CUDA_12_2,
             "Change FROM nvidia/cuda:13.0.1-base in the Dockerfile to an image for CUDA 12.2 or older",
-            ("docker compose up --detach --build 'my train'",),
+            ("docker compose up --detach --build my-train",),
             id="FROM of a service",
         ),
         pytest.param(
@@ -88,7 +88,7 @@ def test_a_rebuild_goes_by_compose_unless_docker_run_was_used() -> None:
         assert [remedy.commands[0] for remedy in made(Fix("rebuild-image"), container=container)] == expected
 
 
-RUN = "docker run --rm --gpus all 'my image' nvidia-smi"
+RUN = "docker run --rm --gpus all my/image:1 nvidia-smi"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ RUN = "docker run --rm --gpus all 'my image' nvidia-smi"
     ],
 )
 def test_a_service_goes_by_compose(service: str | None, commands: list[str]) -> None:
-    setup = ContainerSetup(name="c", kind="container", image="my image", service=service)
+    setup = ContainerSetup(name="c", kind="container", image="my/image:1", service=service)
     arguments = {"wish": "Give it", "options": "--gpus all", "service_lines": "gpus: all", "program": "nvidia-smi"}
     remedies = made(Fix("recreate-container", setup=setup, **arguments))
     assert [remedy.commands[0] for remedy in remedies] == commands

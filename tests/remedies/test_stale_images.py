@@ -79,7 +79,9 @@ def test_compose_reaches_the_engine_that_was_asked(alone: bool, compose: str) ->
     assert stale_image(there, "container-runs-older-image").commands == (command,)
 
 
-def test_names_are_quoted() -> None:
-    hostile = ProjectImage(image="a; rm -rf ~", dockerfile="/p q/Dockerfile", context="/p q", service=None)
-    (command,) = stale_image(hostile, "image-not-rebuilt").commands
-    assert "--image 'a; rm -rf ~' --dockerfile '/p q/Dockerfile' --context '/p q'" in command
+def test_paths_are_quoted_and_what_is_no_name_is_refused() -> None:
+    image = ProjectImage(image="a/b:1", dockerfile="/p q/Dockerfile", context="/p; q", service=None)
+    (command,) = stale_image(image, "image-not-rebuilt").commands
+    assert "--image a/b:1 --dockerfile '/p q/Dockerfile' --context '/p; q'" in command
+    (refused,) = stale_image(replace(image, image="a; rm -rf ~"), "image-not-rebuilt").commands
+    assert not refused.isprintable()
