@@ -1,7 +1,7 @@
 """What gpudoctor itself does: a probe that failed, and tuning again."""
 
-from gpudoctor.model import FoundProfile, Python, Remedy
-from gpudoctor.remedies.commands import python_command, quote_value
+from gpudoctor.model import FoundProfile, Python, Remedy, System
+from gpudoctor.remedies.commands import is_windows, python_command, quote_value
 from gpudoctor.remedies.fixes import fix
 
 CODE = {
@@ -35,17 +35,21 @@ def _for_platform(code: str, python: Python | None) -> str:
 
 
 @fix
-def tune_again(*, profile: FoundProfile | None) -> Remedy:
+def tune_again(*, profile: FoundProfile | None, python: Python | None = None, system: System | None = None) -> Remedy:
     """Return how to write the profile of this machine, for the same work as the present one if there is one."""
     if profile is None:
         return Remedy(summary="Tune on this machine; the profile is written again", commands=("gpudoctor tune",))
+    windows = is_windows(python or Python(), system)
     options = {
         "--workload": profile.workload,
         "--mode": profile.mode if profile.mode == "inference" else None,
         "--device": profile.device,
     }
-    words = [word for option, value in options.items() if value for word in (option, quote_value(value))]
+    words = [word for option, value in options.items() if value for word in (option, quote_value(value, windows))]
     return Remedy(
         summary="Tune again on this machine; the profile is written again",
-        commands=(" ".join(["gpudoctor tune", *words]), f"gpudoctor profile verify {quote_value(profile.path)}"),
+        commands=(
+            " ".join(["gpudoctor tune", *words]),
+            f"gpudoctor profile verify {quote_value(profile.path, windows)}",
+        ),
     )

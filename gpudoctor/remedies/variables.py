@@ -3,25 +3,26 @@
 from collections.abc import Sequence
 
 from gpudoctor.model import Remedy
-from gpudoctor.remedies.commands import quote, quote_name
+from gpudoctor.remedies.commands import quote, refused
 from gpudoctor.remedies.fixes import fix
 
 
 @fix
 def unset_variable(*, name: str, summary: str = "", reference: str | None = None) -> Remedy:
     """Return how to remove a variable from the environment of this shell; what sets it must be changed too."""
-    commands = (f"unset {quote_name(name)}", f"printenv {quote_name(name)} || echo unset")
     summary = summary or f"Remove {name} from the environment"
+    name = name if name.isidentifier() else refused(name)
+    commands = (f"unset {name}", f"printenv {name} || echo unset")
     return Remedy(summary=summary, commands=commands, needs=("restart",), reference=reference)
 
 
 @fix
 def set_variable(*, name: str, value: str, summary: str = "", reference: str | None = None) -> Remedy:
     """Return how to set a variable in the environment of this shell, before the program starts."""
-    commands = (f"export {quote_name(name)}={quote(value)}", f"printenv {quote_name(name)}")
-    return Remedy(
-        summary=summary or f"Set {name} to {value}", commands=commands, needs=("restart",), reference=reference
-    )
+    summary = summary or f"Set {name} to {value}"
+    name = name if name.isidentifier() else refused(name)
+    commands = (f"export {name}={quote(value)}", f"printenv {name}")
+    return Remedy(summary=summary, commands=commands, needs=("restart",), reference=reference)
 
 
 @fix

@@ -43,10 +43,12 @@ DISCRIMINATORS: dict[str, dict[str, Any]] = {
     "podman": {"os": "linux", "distribution": "fedora", "engine": "podman", "container": "", "wsl": 0, "build": "cpu",
                "by_podman_alone": True, "externally_managed": False, "text": PackageVersion("2.4.1")},
     "kubernetes": {"os": "linux", "engine": "kubernetes", "externally_managed": True, "docker_snap": False},
-    "windows": {"os": "windows", "platform_tag": "win-amd64", "machine": "AMD64", "environment": "venv", "wsl": 0,
-                "build": "cpu", "text": PackageVersion("2.4.1"), "container": ""},
-    "windows, conda": {"os": "windows", "platform_tag": "win-amd64", "environment": "conda", "installer": "conda",
-                       "conda_build": "cpu", "wsl": 0, "container": ""},
+    "windows": {"os": "windows", "platform": "windows_amd64",
+                "platform_tag": "win-amd64", "machine": "AMD64", "environment": "venv", "wsl": 0,
+                "build": "cpu", "text": PackageVersion("2.4.1"), "container": "", "externally_managed": False},
+    "windows, conda": {"os": "windows", "platform": "windows_amd64",
+                       "platform_tag": "win-amd64", "environment": "conda", "installer": "conda",
+                       "conda_build": "cpu", "wsl": 0, "container": "", "externally_managed": False},
     "all": {},
 }  # fmt: skip
 """Facts that decide which command is advised, so that each is reached; all other texts are the hostile value."""

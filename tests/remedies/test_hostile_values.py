@@ -107,8 +107,10 @@ def test_bash_passes_each_value_on_whole_and_runs_nothing_of_it(machine: str, tm
 def powershell(line: str) -> list[str]:
     """Return the words of a line as PowerShell reads them. Raises ValueError: it runs or expands something."""
     words, at = [""], 0
-    line = re.sub(r"^\$env:\w+ = ", "", line)
-    line = re.sub(r'^"\$\((.*)\);\$env:PATH"$', r"\1", line)  # a command within quotes has quotes of its own
+    line = re.sub(r"^\$env:\w+ = (?!\"\$)", "=", line)
+    line = re.sub(
+        r'^\$env:PATH = "\$\((.*)\);\$env:PATH"$', r"\1", line
+    )  # a command within quotes has quotes of its own
     line = line.removeprefix("& ")
     while at < len(line):
         mark = line[at]
@@ -125,7 +127,7 @@ def powershell(line: str) -> list[str]:
             at = end
         elif mark == " ":
             words.append("")
-        elif mark in "$`;|&(){}<>@#,\n":
+        elif mark in "$`;|&(){}<>,\n" or (mark in "@#" and not words[-1]):
             words[-1] += f"<{mark}>"  # means something there
         else:
             words[-1] += mark
