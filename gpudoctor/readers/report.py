@@ -45,11 +45,11 @@ _OF_LISTS = (
 )
 _OF_TABLES = (*("sys.platform", "cuda_home", "built with", "yolo", "ultralytics", "gpu count", "available:", "jaxlib"),)
 _OF_ENGINES = (
-    *("docker", "container", "nvidia-ctk", "nvidia.com/", "cdi", "runtimes", "services:", "log-driver", "data-root"),
+    *("docker", "container", "nvidia-ctk", "cdi", "runtimes", "services:", "log-driver", "data-root"),
     "cli-version",
 )
 _OF_CONTAINERS = (
-    *("docker", "container", "podman", "pod", "kubernetes", "k8s", "k3s", "k0s", "minikube", "openshift"),
+    *("docker", "container", "pod", "kubernetes", "k8s", "k3s", "k0s", "minikube", "openshift"),
     *("runtimeclassname", "runargs", "hostrequirements", "exited with code", "容器", "コンテナ"),
 )
 # Most reliable first: where two texts tell a fact, the first here is believed.
@@ -62,7 +62,7 @@ READERS = (
     Reader("nvidia-smi", "nvidia_smi_table", ("nvidia-smi", "bus-id", "mib /", "no devices were found")),
     Reader("nvidia-smi -L", "nvidia_smi_list", _OF_LISTS),
     Reader("gpustat", "nvidia_smi_list", (" mb",), "read_gpustat"),
-    Reader("kernel log", "kernel_log", ("nvrm", "xid", "nvidia", "nouveau")),
+    Reader("kernel log", "kernel_log", ("nvrm", "xid", "nvidia")),
     Reader("ds_report", "ds_report", ("torch version .", "deepspeed info .")),
     Reader("accelerate env", "environment_lists", ("accelerate",), "read_accelerate"),
     Reader("transformers env", "environment_lists", ("version",), "read_transformers"),

@@ -181,6 +181,9 @@ def test_ptx_ends_minor_version_compatibility(driver: str, outcome: Outcome) -> 
         "driver-too-old", driver=Driver(version=DriverVersion.parse(driver)), torch=torch, devices=(device,)
     )
     assert result.outcome is outcome
+    facts = {evidence.fact for finding in result.findings for evidence in finding.evidence}
+    used = {"torch.architectures", "torch.cuda_version", "devices[0].compute_capability"}
+    assert facts == (used if outcome is Outcome.FOUND else set())
 
 
 def test_the_toolkit_is_advice() -> None:

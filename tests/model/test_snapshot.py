@@ -43,3 +43,13 @@ def test_the_report_of_a_section_is_its_worst() -> None:
     assert report is not None
     assert report.probe == "nvml"
     assert MACHINE.report("torch") is None
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"), [("failed", "timed-out"), ("timed-out", "not-run"), ("not-run", "absent"), ("absent", "ok")]
+)
+def test_the_order_of_states(worse: str, better: str) -> None:
+    reports = tuple(ProbeReport(section="driver", state=state) for state in (better, worse, better))
+    report = Snapshot(reports=reports).report("driver")
+    assert report is not None
+    assert report.state == worse

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,64 @@ def only_device(facts: dict[str, Any]) -> Device:
 def answers_of(facts: dict[str, Any], index: int = 0) -> dict[str, Any]:
     answers: dict[str, Any] = facts["devices"][index]["answers"]
     return answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "field", "least"),
+    [
+        (lambda number: {"compute_capability": [number, 0]}, "compute_capability", 1),
+        (lambda number: {"compute_capability": [8, number]}, "compute_capability", 0),
+        (lambda number: {"memory": {"total": number}}, "memory_total_bytes", 1),
+        (lambda number: {"memory_v1": {"total": number}}, "memory_total_bytes", 1),
+        (lambda number: {"memory": {"used": number}}, "memory_used_bytes", 0),
+        (lambda number: {"power_draw": number}, "power_draw_watts", 0),
+        (lambda number: {"clock_sm": number}, "clock_sm_mhz", 0),
+        (lambda number: {"clock_sm_max": number}, "clock_sm_max_mhz", 1),
+        (lambda number: {"event_reasons": number}, "throttle_reasons", 0),
+        (lambda number: {"performance_state": number}, "performance_state", 0),
+        (lambda number: {"utilization": {"gpu": number}}, "utilization_percent", 0),
+        (lambda number: {"temperature": number}, "temperature_celsius", 0),
+        (lambda number: {"temperature_slowdown": number}, "temperature_slowdown_celsius", 1),
+        (lambda number: {"ecc_uncorrected_volatile": number}, "ecc_uncorrected_volatile", 0),
+        (lambda number: {"retired_pages_pending": number}, "retired_pages_pending", 0),
+        (lambda number: {"remapped_rows": [9, 9, number, 9]}, "remapped_rows_pending", 0),
+        (lambda number: {"remapped_rows": [9, 9, 9, number]}, "remapped_rows_failed", 0),
+        (lambda number: {"mig_mode": [number, 9]}, "mig_enabled", 0),
+        (lambda number: {"persistence_mode": number}, "persistence_enabled", 0),
+        (lambda number: {"pcie_generation": number}, "pcie_generation", 1),
+        (lambda number: {"pcie_generation_max": number}, "pcie_generation_max", 1),
+        (lambda number: {"pcie_width": number}, "pcie_width", 1),
+        (lambda number: {"pcie_width_max": number}, "pcie_width_max", 1),
+    ],
+)
+def test_the_least_that_is_believed(answer: Callable[[int], dict[str, Any]], field: str, least: int) -> None:
+    def found(number: int) -> Any:
+        answers = {name: {"value": value} for name, value in answer(number).items()}
+        return getattr(only_device({"devices": [{"index": 0, "answers": answers}]}), field)
+
+    assert found(least) is not None
+    assert found(least - 1) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "field", "most"),
+    [
+        (lambda number: {"compute_capability": [number, 0]}, "compute_capability", 99),
+        (lambda number: {"compute_capability": [8, number]}, "compute_capability", 9),
+        (lambda number: {"performance_state": number}, "performance_state", 15),
+        (lambda number: {"utilization": {"gpu": number}}, "utilization_percent", 100),
+        (lambda number: {"retired_pages_pending": number}, "retired_pages_pending", 1),
+        (lambda number: {"pcie_generation": number}, "pcie_generation", 16),
+        (lambda number: {"pcie_width_max": number}, "pcie_width_max", 64),
+    ],
+)
+def test_the_most_that_is_believed(answer: Callable[[int], dict[str, Any]], field: str, most: int) -> None:
+    def found(number: int) -> Any:
+        answers = {name: {"value": value} for name, value in answer(number).items()}
+        return getattr(only_device({"devices": [{"index": 0, "answers": answers}]}), field)
+
+    assert found(most) is not None
+    assert found(most + 1) is None
 
 
 def test_a_device_in_full(ask: Any) -> None:

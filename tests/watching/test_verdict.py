@@ -71,6 +71,50 @@ def test_kinds(seen: list[tuple[Sample, ...]], kinds: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("seen", "kinds"),
+    [
+        pytest.param([samples(9, utilization_percent=9)], ["idle"], id="9 % is idle"),
+        pytest.param([samples(9, utilization_percent=10)], ["none"], id="10 % is not"),
+        pytest.param([samples(5, utilization_percent=None), samples(4, utilization_percent=0)], ["idle"], id="unknown"),
+        pytest.param([samples(9, throttle_reasons=("hw_thermal_slowdown",))], ["thermal"], id="hot by the hardware"),
+        pytest.param([samples(9, throttle_reasons=("hw_power_brake_slowdown", "hw_slowdown"))], ["power"], id="brake"),
+        pytest.param(
+            [samples(9, throttle_reasons=("sw_power_cap", "sw_thermal_slowdown"))], ["thermal", "power"], id="both"
+        ),
+        pytest.param([samples(9, throttle_reasons=("gpu_idle",))], ["none"], id="a harmless reason"),
+        pytest.param(
+            [samples(9, throttle_reasons=None), samples(1, **POWER)], ["power"], id="shares are of what is known"
+        ),
+        pytest.param([samples(9, memory_used_bytes=None)], ["none"], id="unknown memory"),
+    ],
+)
+def test_edges(seen: list[tuple[Sample, ...]], kinds: list[str]) -> None:
+    assert [reason.kind for reason in judge(*seen)] == kinds
+
+
+@pytest.mark.parametrize(("grown_bytes", "kind"), [(64 * 2**20 - 1, "unused"), (64 * 2**20, "idle")])
+def test_memory_that_shows_a_use(grown_bytes: int, kind: str) -> None:
+    unknown: dict[str, Any] = {"utilization_percent": 0, "is_used_by_program": None}
+    seen = samples(3, memory_used_bytes=GIB, **unknown), samples(6, memory_used_bytes=GIB + grown_bytes, **unknown)
+    assert [reason.kind for reason in judge(*seen)] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("cpu_cores", "advice"),
+    [
+        (1.5, "cheaper"), (1.49, "in several processes"), (0.9, "in several processes"), (0.89, ""), (0.5, ""),
+        (0.49, "local disk"),
+    ],
+)  # fmt: skip
+def test_where_the_advice_changes_with_the_cpu(cpu_cores: float, advice: str) -> None:
+    (reason,) = judge(samples(8, cpu_cores, utilization_percent=0))
+    assert advice in reason.advice
+    assert bool(advice) == bool(reason.advice)
+    (of_few,) = judge(samples(4, cpu_cores, utilization_percent=0), samples(4, None, utilization_percent=0))
+    assert (of_few.kind, of_few.advice) == ("idle", "")
+
+
+@pytest.mark.parametrize(
     ("cpu_cores", "told", "advice"),
     [
         pytest.param(

@@ -78,6 +78,33 @@ def test_a_step_out_of_the_cache() -> None:
     assert list(lines_of(field(1, vertex))) == ["[2/3] COPY a b CACHED"]
 
 
+def test_a_name_whose_length_takes_two_bytes() -> None:
+    name = b"[1/2] RUN " + b"x" * 290  # 300 is written as AC 02
+    vertex = b"\x1a\xac\x02" + name + bytes([5 << 3, 1])
+    assert list(lines_of(b"\x0a" + bytes([0x80 | (len(vertex) & 0x7F), len(vertex) >> 7]) + vertex)) == [name.decode()]
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        pytest.param(bytes([9 << 3, 0xFF, 0xFF, 0x03]), id="a number of three bytes"),
+        pytest.param(bytes([9 << 3, *[0xFF] * 9, 0x01]), id="the longest number: ten bytes"),
+        pytest.param(bytes([9 << 3 | 1, *[0x1A] * 8]), id="eight bytes"),
+        pytest.param(bytes([9 << 3 | 5, *[0x1A] * 4]), id="four bytes"),
+        pytest.param(bytes([9 << 3 | 2, 0]), id="empty bytes"),
+    ],
+)
+def test_unknown_fields_are_skipped(unknown: bytes) -> None:
+    vertex = unknown + field(3, b"[2/3] COPY a b") + unknown + bytes([4 << 3, 1])
+    assert list(lines_of(unknown + field(1, vertex) + unknown)) == ["[2/3] COPY a b CACHED"]
+
+
+def test_a_step_that_has_ended_is_not_told_again() -> None:
+    started, completed = bytes([5 << 3, 1]), bytes([6 << 3, 1])
+    assert list(lines_of(field(1, field(3, b"[2/3] RUN x") + started + completed))) == []
+    assert list(lines_of(field(1, field(3, b"[2/3] RUN x")))) == []
+
+
 def test_what_a_step_writes() -> None:
     log = field(1, b"sha256:0") + bytes([3 << 3, 1]) + field(4, b"compiling\n")
     assert list(lines_of(field(3, log))) == ["compiling\n"]
