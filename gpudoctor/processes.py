@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from gpudoctor.errors import GpudoctorError
+from gpudoctor.worker import descendants, kill_all
 
 STDERR_LINES_KEPT = 40
 STDERR_LINE_BYTES = 2000
@@ -146,10 +147,12 @@ class Worker:
 
     def kill(self) -> None:
         """Kill the process with everything that it started."""
+        started = descendants(self.pid) if self._process.poll() is None else []
         if hasattr(os, "killpg"):
             with contextlib.suppress(OSError):  # all of them have ended
                 os.killpg(self.pid, signal.SIGKILL)
         self._process.kill()
+        kill_all(started)  # what has left its session
         self._killed = min(self._killed, time.monotonic())
 
     def end(self) -> bool:

@@ -11,12 +11,17 @@ import json
 import os
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+
+PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 
 
 def take_over_streams() -> tuple[Iterator[Mapping[str, object]], Callable[[Mapping[str, object]], None]]:
     """Return the requests, as they come, and the function that writes an answer."""
+    _adopt_orphans()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -39,6 +44,33 @@ def _listen(requests: Iterable[bytes], pending: queue.SimpleQueue[bytes]) -> Non
 
 def end_group() -> None:
     """End this process, with everything that it started if it leads a group."""
+    kill_all(descendants(os.getpid()))
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(0)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what a child leaves behind, so that it is known when this process is ended. Linux only."""
+    if sys.platform == "linux":
+        with suppress(Exception):  # a Python without ctypes
+            import ctypes
+
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that this one started, with theirs, in whatever session; none where /proc does not tell."""
+    found: list[int] = []
+    with suppress(OSError):  # it has ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as listed:
+                found += map(int, listed.read().split())
+    return [*found, *(one for child in found for one in descendants(child))]
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    """Kill the processes; those that have ended are passed over."""
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)

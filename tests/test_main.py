@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,19 @@ def test_verbose_alone_names_the_command_that_has_it() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "check --verbose" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize(
+    ("redirection", "errors"),
+    [
+        (">/dev/full", "gpudoctor: cannot write the output: No space left on device\n"),
+        (">/dev/full 2>&1", ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["check --fast", "list", "--version --verbose"])
+def test_a_full_disk_is_no_fault_of_the_program(command: str, redirection: str, errors: str, tmp_path: Path) -> None:
+    line = f"exec {sys.executable} -m gpudoctor {command} {redirection}"
+    environ = {**os.environ, "PYTHONPATH": str(Path(gpudoctor.__file__).parents[1])}
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, errors)

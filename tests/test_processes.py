@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from gpudoctor import processes
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.processes import STDERR_LINE_BYTES, STDERR_LINES_KEPT, Worker, WorkerEnded, WorkerSilent
+from gpudoctor.worker import descendants
 from tests.waiting import is_at_work, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
@@ -141,3 +143,37 @@ def test_the_package_of_the_working_directory_hides_no_library(tmp_path: Path) -
     answer = worker.ask({"worker": "read_host", "arguments": {"values": ["platform"]}}, LONG_SECONDS)
     worker.end()
     assert answer["facts"]["values"]["platform"] == {"value": sys.platform}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc and orphans that are adopted")
+@pytest.mark.parametrize("line", ["setsid sleep 8713.5", "setsid sleep 8713.5 &"])
+def test_a_child_that_leaves_the_session_is_ended_too(line: str, tmp_path: Path) -> None:
+    module = f"""
+        import subprocess
+        from gpudoctor.worker import take_over_streams
+        def main():
+            requests, answer = take_over_streams()
+            started = subprocess.Popen(["sh", "-c", {line!r}])
+            for request in requests:
+                answer({{"value": started.poll() is None}})
+    """
+    (tmp_path / "leaver.py").write_text(textwrap.dedent(module))
+    worker = Worker("leaver", environ={**os.environ, "PYTHONPATH": str(tmp_path)})
+    worker.send({})
+    wait_until(lambda: any(command_of(pid) == "sleep 8713.5" for pid in descendants(worker.pid)))
+    (left,) = (pid for pid in descendants(worker.pid) if command_of(pid) == "sleep 8713.5")
+    assert worker.end()
+    wait_until(lambda: not is_at_work(left))
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    except OSError:
+        return ""
+
+
+def test_nothing_is_known_of_a_process_that_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+        assert descendants(ended.pid) == []

@@ -25,7 +25,7 @@ ALLOWED = {
     "nvml": set[str](),
     "trust": {"errors"},
     "files": {"errors", "trust"},
-    "processes": {"errors"},
+    "processes": {"errors", "worker"},
     "data": {"model"},
     "registry": {"model"},
     "parsers": {"model", "untrusted"},

@@ -1,7 +1,9 @@
 """The command line: which command it is, and how a run ends. What the commands do stands in commands/."""
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -29,6 +31,9 @@ COMMANDS = {
 """Each command, and where in gpudoctor.commands it stands: only the module of the one asked for is loaded."""
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a full disk or a device that fails answers to a write."""
+
 _WHAT_ELSE = """
 gpudoctor check -v lists every check, gpudoctor explain ID describes one, gpudoctor check --from FILE diagnoses a pasted
 report, gpudoctor tune finds batch size and precision. gpudoctor --help lists all commands."""
@@ -45,13 +50,16 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         _end("gpudoctor: interrupted", EXIT_NO_VERDICT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_output()
         sys.exit(EXIT_NO_VERDICT)
     except GpudoctorError as error:
         if isinstance(error, WorkloadError) and error.traceback:
             print(error.traceback, file=sys.stderr)
         _end(f"gpudoctor: {error}", error.exit_status)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            _leave_output()
+            _end(f"gpudoctor: cannot write the output: {error.strerror}", EXIT_NO_VERDICT)
         if debug:
             raise
         _end(
@@ -60,8 +68,14 @@ def main() -> NoReturn:
 
 
 def _end(message: str, status: int) -> NoReturn:
-    print(clean(message.replace("\n", " ")), file=sys.stderr)
+    with suppress(OSError):  # /dev/full: the exit status remains
+        print(clean(message.replace("\n", " ")), file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def _leave_output() -> None:
+    """Let what is still to be written go nowhere: the end of the program would try again, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Commands(ManualGroup):

@@ -113,6 +113,8 @@ def update_driver(
     if driver is not None and driver.nvswitches and not system.container:
         summary += ", and with it the fabric manager of the NVSwitches to exactly the same version"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=FABRIC_MANAGER)
+    if needed is None and driver is not None and driver.version is not None:
+        version = DriverVersion((driver.version.parts[0] + 1,))  # a package of the same branch is no update
     return _with_packages(summary, system, capabilities, version)
 
 

@@ -105,3 +105,13 @@ def test_the_package_installs_a_branch_that_supports_the_gpu(
     assert [command for command in remedy.commands if "install" in command] == [
         f"sudo apt-get install {package}" for package in installs
     ]
+
+
+@pytest.mark.parametrize(
+    ("present", "package"),
+    [((470, 256, 2), "nvidia-driver"), ((535, 247, 1), "nvidia-open"), ((550, 163, 1), "nvidia-open")],
+)
+def test_a_package_of_the_same_or_an_older_branch_is_no_update(present: tuple[int, ...], package: str) -> None:
+    driver = Driver(version=DriverVersion(present))
+    remedy = made_one(Fix("update-driver"), driver=driver, system=linux("debian", "12", RTX_3090))
+    assert f"sudo apt-get install -y {package}" in remedy.commands

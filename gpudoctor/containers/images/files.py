@@ -143,7 +143,7 @@ def read_layers(chunks: Iterable[bytes], sizes: Mapping[str, int], in_time: Call
                 archive.take(outer, member)
                 outer.members.clear()  # type: ignore[attr-defined]  # else memory grows with the archive
         return archive.layers()
-    except (tarfile.TarError, ValueError, LookupError, TypeError, OSError, RecursionError) as error:
+    except (tarfile.TarError, ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise Unreadable(f"docker save gave what is not understood: {type(error).__name__}") from None
 
 

@@ -64,6 +64,7 @@ def test_it_stops_when_there_is_no_time() -> None:
         pytest.param(archive(member("manifest.json", b"{}")), id="a manifest of another form"),
         pytest.param(archive(member("manifest.json", b'[{"Config": "../x", "Layers": []}]')), id="no configuration"),
         pytest.param(archive(member("manifest.json", b"[" * 100_000)), id="a deep manifest"),
+        pytest.param(saved(LAYERS, ("FROM x", {}, {})), id="a history of texts"),  # type: ignore[arg-type]
         pytest.param(archive(), id="nothing"),
         pytest.param(b"no archive" * 200, id="no archive"),
     ],
