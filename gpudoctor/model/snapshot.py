@@ -74,7 +74,8 @@ class Snapshot:
     def report(self, section: str) -> ProbeReport | None:
         """Return how the gathering of `section` went, the worst of its probes first; None where nobody tried."""
         reports = [report for report in self.reports if report.section == section]
-        return min(reports, key=lambda report: STATES.index(report.state), default=None)
+        ranks = {state: rank for rank, state in enumerate(STATES)}  # a file may have another word
+        return min(reports, key=lambda report: ranks.get(report.state, 0), default=None)
 
 
 SECTIONS = tuple(f.name for f in dataclasses.fields(Snapshot) if f.name not in ("taken_at", "reports"))

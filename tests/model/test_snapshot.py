@@ -53,3 +53,8 @@ def test_the_order_of_states(worse: str, better: str) -> None:
     report = Snapshot(reports=reports).report("driver")
     assert report is not None
     assert report.state == worse
+
+
+def test_a_state_of_a_file_that_nobody_knows_is_taken_for_a_failure() -> None:
+    known, unknown = (ProbeReport(section="torch", state=state) for state in ("absent", "8;touch X"))
+    assert Snapshot(reports=(known, unknown)).report("torch") == unknown

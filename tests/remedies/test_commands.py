@@ -48,12 +48,6 @@ def test_a_hostile_path_runs_nothing() -> None:
     assert "'" in python_command(Python(executable=hostile), "-V")
 
 
-@pytest.mark.parametrize("path", ["/v/bin/\rpython", "/v/bin/py\x1b[2Kthon", "/v/bin/\u202epython"])
-def test_what_a_terminal_acts_on_is_left_out(path: str) -> None:
-    command = python_command(Python(executable=path), "-V")
-    assert command.isprintable()
-
-
 def test_code_stands_in_double_quotes_which_every_shell_knows() -> None:
     assert python_command(VENV, "-c", "import torch; print(torch.__version__)") == (
         '/opt/venv/bin/python -c "import torch; print(torch.__version__)"'
