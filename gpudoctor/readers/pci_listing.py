@@ -68,7 +68,7 @@ def _device_id(text: str) -> str:
 def _product(text: str, vendor: str) -> str:
     """Return the name of the product: what stands in the last brackets that hold no ids and no vendor."""
     plain = _IDS.sub("", text)
-    shown = re.findall(r"\[([^\[\]]{3,100})\]", plain)
+    shown = re.findall(r"\[([^\[\]]{2,100})\]", plain)
     name = next((name for name in reversed(shown) if not re.fullmatch(r"AMD(?:/ATI)?|rev \w\w", name)), "")
     return f"NVIDIA {name}" if name and vendor == "nvidia" and not name.startswith("NVIDIA") else name
 

@@ -1,8 +1,10 @@
 """What an image requires of its host's driver."""
 
+from typing import Any
+
 import pytest
 
-from gpudoctor.model import CudaVersion, DriverCondition, DriverVersion, condition_of_cuda_version
+from gpudoctor.model import CudaVersion, DriverCondition, DriverVersion, Shortage, condition_of_cuda_version
 
 R535 = DriverVersion((535, 129, 3))
 
@@ -43,3 +45,22 @@ def test_what_it_asks_for() -> None:
 @pytest.mark.parametrize(("version", "text"), [("12.8.1", "cuda>=12.0"), ("13.0", "cuda>=13.0"), ("x", ""), (None, "")])
 def test_an_image_that_names_its_cuda_version(version: str | None, text: str) -> None:
     assert condition_of_cuda_version(version) == text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "numbers"),
+    [
+        ({}, ""),
+        ({"tried": 3 << 29}, "the job asked for 1.50 GiB"),
+        ({"total": 16 << 30}, "the device has 16.00 GiB"),
+        ({"free": 20 << 20}, "20 MiB are free"),
+        ({"free": 20 << 20, "total": 16 << 30}, "20 MiB of 16.00 GiB are free"),
+        ({"mine": (1 << 30) - (1 << 20)}, "the job holds 1023 MiB"),
+        ({"cause": "fragmented", "reserved": 2 << 30}, "2.00 GiB are reserved but unallocated"),
+        ({"cause": "others", "others": 2 << 30}, "other processes hold 2.00 GiB"),
+        ({"cause": "others", "reserved": 2 << 30}, ""),
+        ({"cause": "fragmented", "others": 2 << 30, "reserved": 0}, ""),
+    ],
+)
+def test_the_sizes_of_a_shortage(sizes: dict[str, Any], numbers: str) -> None:
+    assert Shortage(**{"cause": "too-large", **sizes}).numbers == numbers
