@@ -15,6 +15,7 @@ NAMES = {
     "lm-studio": "LM Studio",
     "ctranslate2": "CTranslate2",
     "paddle": "PaddlePaddle",
+    "opencv": "OpenCV",
     "xgboost": "The boosting library",
 }
 # These have a way of their own to GPUs of AMD and Apple.

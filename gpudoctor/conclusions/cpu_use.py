@@ -11,7 +11,15 @@ TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow
 SAID = (
     *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
     *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
-    *("torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-device", "torch-on-cpu"),
+    *(
+        "torch-without-xpu",
+        "cpu-accelerate",
+        "cpu-unsloth",
+        "cpu-lm-studio",
+        "cpu-opencv",
+        "cpu-device",
+        "torch-on-cpu",
+    ),
     "cpu-fallback",
 )
 # Of these, what is no fault where the CPU was chosen.
@@ -29,6 +37,11 @@ TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llam
 WANTED = (
     *("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected"),
     *("gpu-wanted-told", "gpu-asked-for"),
+)
+# Without one of these, a person who mentions the CPU complains of nothing.
+COMPLAINTS = (
+    *("cpu-instead-told", "gpu-unused-told", "gpu-wanted-told", "gpu-asked-for"),
+    *("asks-gpu-unused", "asks-complaint", "asks-failure"),
 )
 # These look for GPUs by themselves: one that they do not find is one that they do not use.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
@@ -86,7 +99,9 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
             if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not _works(symptom, said):
                 chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, *WANTED)
                 return None if chosen else symptom
-    told, unused = first(of_kind(said, "cpu-told")), first(of_kind(said, "gpu-unused-told"))
+    complained = of_kind(said, *COMPLAINTS) and not of_kind(said, "cpu-in-passing")
+    told = first(of_kind(said, "cpu-told")) if complained else None
+    unused = first(of_kind(said, "gpu-unused-told"))
     if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
         return None
     wanted = gpu.name or of_kind(said, *WANTED) or unused or (told is not None and "GPU" in told.text.upper())

@@ -69,8 +69,8 @@ def test_where_cuda_cannot_be_the_way_is_another(symptoms: tuple[Symptom, ...]) 
 
 
 def test_words_of_a_person_are_a_guess() -> None:
-    told = said("cpu-told", "it is only using my CPU")
-    (finding,) = checked(told, said("nvidia-gpu-named", "RTX 3060")).findings
+    told, complained = (said(kind, "it is only using my CPU") for kind in ("cpu-told", "cpu-instead-told"))
+    (finding,) = checked(told, complained, said("nvidia-gpu-named", "RTX 3060")).findings
     assert (finding.severity, finding.certain, "probably" in finding.summary) == (Severity.WARNING, False, True)
     assert checked(told).outcome is Outcome.SKIPPED
 

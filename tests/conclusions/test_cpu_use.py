@@ -43,6 +43,7 @@ def concluded(text: str) -> CpuUse:
         ("paddle.device.get_device() prints cpu", "paddle"),
         ("lm studio log: no GPU found, using CPU", "lm-studio"),
         ("the model loader says: falling back to CPU", ""),
+        ("setUpNet DNN module was not built with CUDA backend; switching to CPU", "opencv"),
     ],
 )
 def test_a_program_says_it(text: str, program: str) -> None:
@@ -91,6 +92,19 @@ def test_a_person_says_it(text: str) -> None:
             id="one operator",
         ),
         pytest.param("ollama uses the CPU after suspend, RTX 3060", id="sleep"),
+        *(
+            pytest.param(text, id=text[:30])
+            for text in (
+                "The tokenizer is running on the CPU. Is that expected? The model is on cuda:0, RTX 3060",
+                "With DeepSpeed and CPU offload on 4x A100 the optimizer step is running on CPU, 12k tokens/s",
+                "My laptop has an NVIDIA GPU, but for this test it is running on CPU on purpose",
+                "The docs say inference works on CPU. I use an RTX 4070 and it does well",
+                "Training on an RTX 2070 is quick. The post-processing is running on the CPU",
+                "Does the denoiser still run on the CPU? My RTX 3060 renders in 12 seconds",
+                "Is it normal that the simulation is using the CPU while the policy is on the GPU? RTX 3090",
+                "Inference works on the CPU with 30 tokens/s, good enough. I have a GTX 1650 for games",
+            )
+        ),
     ],
 )
 def test_no_program_computes_on_the_cpu(text: str) -> None:

@@ -117,6 +117,71 @@ def first_of(report: Report) -> str:
         ("windows crashes and then reboots whenever the 3090 is under load", ("gpu-hardware-xid-ecc",)),
         ("the server panics as soon as an epoch begins", ("gpu-hardware-xid-ecc",)),
         ("restarting the instance leaves it without the nvidia driver", ("driver-not-loaded",)),
+        *(
+            (text, ("torch-cpu-build",))
+            for text in (
+                "Jetson Orin Nano, pip install torch went fine but cuda is not available",
+                "torch on my xavier NX with JetPack 5 says no CUDA",
+                "JetPack 6.0: is_available() gives False with the torch of pip",
+                "ultralytics finds CUDA unavailable on the Jetson, cuda: not available",
+                "L4T R36, pytorch was installed and doesn't detect the GPU",
+            )
+        ),
+        *(
+            (text, ("nvidia-container-toolkit-missing",))
+            for text in (
+                "my k3s deployment of whisper doesn't find the GPU, on the node itself it works",
+                "Pods on our kubernetes do not see the RTX 4000",
+                "rke2: the GPU isn't detected by the inference service",
+                "k8s, video card not visible to the jobs",
+                "The pod can't access the GPU of its node",
+                "I pass --gpus all and the 3080 is still not found",
+                "compose file has capabilities: [gpu], yet the GPU doesn't work",
+                "with runtime: nvidia set, the graphics card isn't recognised",
+                "started with --runtime=nvidia; the GPU is invisible",
+                "capabilities: [gpu] is there but the T4 can not be seen",
+            )
+        ),
+        *(
+            (text, ("tensorflow-no-gpu-build",))
+            for text in (
+                "I cannot find tensorflow-gpu for python 3.11",
+                "there is no version of tensorflow-gpu for CUDA 12",
+                "tensorflow-gpu is not available any more?",
+                "couldn't install tensorflow-gpu",
+                "no matching tensorflow_gpu for my laptop",
+            )
+        ),
+        *(
+            (text, ("rocm-unsupported-gfx",))
+            for text in (
+                "6700 XT, ROCm 6, segfault as soon as a tensor goes to the card",
+                "RX 6600 does not work with rocm",
+                "HIP crashes on my RX 5700 XT",
+                "Using ROCm on gfx1031: core dumped",
+                "rocm with an RX 6750 XT: the first kernel hangs",
+            )
+        ),
+        *(
+            (text, ("torch-cpu-build",))
+            for text in (
+                "I can't run it on cuda, please help",
+                "cuda isn't detected by the upscaler, RTX 3060",
+                "Why does the app say CUDA unavailable?",
+                "CUDA is installed but never used by this tool",
+                "cuda was not found after the setup",
+            )
+        ),
+        *(
+            (text, ("runs-on-cpu",))
+            for text in (
+                "the application doesn't see my graphics card",
+                "My RTX 4060 is not recognized by the converter",
+                "GPU undetected after installing version 2",
+                "It cannot find the GPU of my PC",
+                "программа не видит видеокарту",
+            )
+        ),
     ],
 )
 def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
@@ -145,6 +210,13 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "Thanks for the fast fix, GPU works again after the update",
         "Please add a CPU version of the docker image",
         "Model accuracy differs from the paper, trained on 4 V100s",
+        "Does the pod need a GPU? On kubernetes with the GPU operator all is well, 12 pods",
+        "Jetson Orin runs it at 30 FPS, torch 2.1.0a0+nv23.06 and CUDA, thanks. Can yolo export to int8?",
+        "--gpus all works here, 4090 at 99 %. How do I name the container?",
+        "RX 6700 XT with HSA_OVERRIDE_GFX_VERSION=10.3.0 on rocm works now, no crash any more",
+        "Which tensorflow-gpu did you use for the paper? 2.9 works for me",
+        "I have no GPU. Will the app run without CUDA?",
+        "A docker image that is CPU-only would be nice for our CI; my GPU is not used there",
     ],
 )
 def test_what_healthy_people_say_is_no_fault(text: str) -> None:
