@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,12 +21,14 @@ from gpudoctor.untrusted import clean
 if TYPE_CHECKING:
     from docker import DockerClient
 
+    from gpudoctor.containers.rebuild.interrupts import Interrupts
     from gpudoctor.containers.rebuild.run import RebuildPlan, Verdict
+    from gpudoctor.containers.rebuild.transaction import Journal
+    from gpudoctor.containers.requested import Subject
     from gpudoctor.model import ProjectImage
 
 CHECK = "docker-stale-layers"
-ENGINE_SECONDS = 60.0
-"""For one answer of the engine; a build has its own limit."""
+ENGINE_SECONDS = 600.0  # for one answer of the engine; on a loaded machine it comes late
 
 
 @click.command(
@@ -55,17 +57,31 @@ def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: f
 
     The tag moves to the new image only after it has been verified; a build that fails changes nothing.
     """
-    directory = setting(None, timeout, fast=True).directory
-    request = {item.name: getattr(images, item.name) for item in fields(ImageRequest)}
-    with _engine() as client:
-        works = _works(client, {**request, "directory": directory}, services, recreate=recreate)
-        if dry_run:
-            from gpudoctor.containers.rebuild.run import describe
+    from gpudoctor.containers.rebuild.interrupts import Interrupts
+    from gpudoctor.containers.rebuild.run import describe, prepare
+    from gpudoctor.containers.rebuild.transaction import settle_interrupted, transaction
 
+    directory = setting(None, timeout, fast=True).directory
+    request = {**{item.name: getattr(images, item.name) for item in fields(ImageRequest)}, "directory": directory}
+    interrupts, journals = Interrupts(), dict[str, "Journal"]()
+    with _engine() as client, ExitStack() as stack:
+        if not dry_run:
+            stack.enter_context(interrupts.listening())
+            settle_interrupted(client.api, _note)
+        with interrupts.allowed():
+            subjects = _subjects(client, request, services)
+        for image in () if dry_run else sorted({subject.image or "" for subject, _ in subjects}):
+            journals[image] = stack.enter_context(transaction(client.api, image, timeout, _note, interrupts))
+        with interrupts.allowed():
+            works = [prepare(client.api, subject, asked, _judge, recreates=recreate) for subject, asked in subjects]
+        if dry_run:
             lines = (clean(line, limit=None) for work in works for line in describe(client.api, work))
             print_text("".join(f"{line}\n" for line in lines))
             sys.exit(EXIT_HEALTHY)
-        fresh = [_rebuild(client, work, timeout, recreate=recreate) for work in works]
+        fresh = [
+            _rebuild(client, work, timeout, interrupts, journals[subject.image or ""], recreate=recreate)
+            for work, (subject, _) in zip(works, subjects, strict=True)
+        ]
     sys.exit(EXIT_HEALTHY if all(fresh) else EXIT_FINDINGS)
 
 
@@ -89,20 +105,20 @@ def _engine() -> Iterator[DockerClient]:
         client.close()
 
 
-def _works(
-    client: DockerClient, arguments: dict[str, Any], services: tuple[str, ...], *, recreate: bool
-) -> tuple[RebuildPlan, ...]:
-    """Return what is to be done about each image that is asked for, or found in the working directory.
+def _subjects(
+    client: DockerClient, arguments: dict[str, Any], services: tuple[str, ...]
+) -> list[tuple[Subject, dict[str, Any]]]:
+    """Return each image that is asked for, or found in the working directory, and the arguments for it.
 
     Raises:
         UsageError: nothing is there, or what is asked for is wrong.
     """
-    from gpudoctor.containers.rebuild.run import prepare
+    from gpudoctor.containers.rebuild.run import named
     from gpudoctor.containers.requested import find_subjects
 
     if services and (arguments["image"] or arguments["container"]):
         raise UsageError("--image and --container do not go with the name of a service")
-    works = []
+    found = []
     for service in services or (arguments["service"],):
         asked = {**arguments, "service": service}
         try:
@@ -112,11 +128,19 @@ def _works(
         if not subjects:
             what = "nothing to rebuild" if service is None else f"service {service} has nothing to build"
             raise UsageError(f"{what}: no Dockerfile of a compose file here, and no --image or --container")
-        works += [prepare(client.api, subject, asked, _judge, recreates=recreate) for subject in subjects]
-    return tuple(works)
+        found += [(named(client.api, subject), asked) for subject in subjects]
+    return found
 
 
-def _rebuild(client: DockerClient, work: RebuildPlan, timeout: float, *, recreate: bool) -> bool:
+def _rebuild(
+    client: DockerClient,
+    work: RebuildPlan,
+    timeout: float,
+    interrupts: Interrupts,
+    journal: Journal,
+    *,
+    recreate: bool,
+) -> bool:
     """Carry it out, say how it ended, and return whether all is fresh."""
     from gpudoctor.containers.rebuild.container import NotStarted
     from gpudoctor.containers.rebuild.run import execute
@@ -134,12 +158,15 @@ def _rebuild(client: DockerClient, work: RebuildPlan, timeout: float, *, recreat
                 show("")  # or it would go on in the line of the build's output
                 _note(text)
 
-            verdict = execute(client.api, work, Progress(show, say, timeout), _judge)
+            progress = Progress(show, say, timeout, interrupts, kept_open=(journal.lock,))
+            verdict = execute(client.api, work, progress, _judge, journal)
     except (BuildFailed, NotStarted) as error:
+        journal.settle(client.api)
         for line in error.lines:
             _note(f"    {line}")
         _note(f"{work.name}: {error}; image and container are as before")
         return False
+    journal.settle(client.api)
     done = "rebuilt" if work.builds else "recreated"
     _tell(f"{work.name}: {done}; {verdict.text}")
     _advise(replace(work, verdict=verdict), recreate=recreate)
@@ -169,4 +196,5 @@ def _tell(text: str) -> None:
 
 
 def _note(text: str) -> None:
-    click.echo(terminal.encodable(clean(text), sys.stderr.encoding), err=True)
+    with suppress(OSError):  # the terminal may be closed: what was begun is still undone
+        click.echo(terminal.encodable(clean(text), sys.stderr.encoding), err=True)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import posixpath
 import tarfile
 from collections import Counter
@@ -32,7 +33,7 @@ _GO_DIRECTORY, _GO_LINK, _GO_NOT_REGULAR = 1 << 31, 1 << 27, 0x8F280000  # sourc
 def created_container(api: APIClient, image: str) -> Iterator[str]:
     """Give the id of a container of `image` that is never started; it is removed at the end."""
     created: dict[str, Any] = api.create_container(
-        image, command=NEVER_RUN, entrypoint=[], labels={LABEL: "1"}, network_disabled=True
+        image, command=NEVER_RUN, entrypoint=[], labels={LABEL: str(os.getpid())}, network_disabled=True
     )
     try:
         yield created["Id"]

@@ -1,10 +1,8 @@
 """An image rebuilt under a temporary tag, and a container made anew: each takes the place of the old one at the end."""
 
-import contextlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +11,7 @@ from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import Attempt
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
+from gpudoctor.containers.rebuild.transaction import Journal, name_image
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import UsageError
 from gpudoctor.model.images import ProjectImage
@@ -38,10 +37,8 @@ class NotStarted(Exception):
         self.lines = lines
 
 
-def recreate(api: APIClient, name: str, image: str) -> None:
-    """Make the container `name` anew from `image`; it runs if the old one ran, which is removed at the end.
-
-    Whatever goes wrong before, an interruption too, the old one has its name again and runs as before.
+def recreate(api: APIClient, name: str, image: str, journal: Journal) -> None:
+    """Recreate the container `name` from `image`; the new one runs if the old one ran. The journal keeps the old one.
 
     Raises:
         UsageError: it was made so that the engine removes it as soon as it stops.
@@ -51,18 +48,15 @@ def recreate(api: APIClient, name: str, image: str) -> None:
     check_can_be_kept(old)
     name, was_running = str(old["Name"]).lstrip("/"), bool(old["State"].get("Running"))
     spare = f"{name}-gpudoctor-{uuid.uuid4().hex[:8]}"
-    with contextlib.ExitStack() as undo:
-        undo.callback(_bring_back, api, old["Id"], name, was_running=was_running)
-        new = _create(api, old, image, f"{spare}-new")
-        undo.callback(api.remove_container, new, v=False, force=True)
-        if was_running:
-            api.stop(old["Id"], timeout=old["Config"].get("StopTimeout") or _STOP_SECONDS)
-        api.rename(old["Id"], f"{spare}-old")
-        api.rename(new, name)
-        if was_running:
-            _start(api, new)
-        undo.pop_all()
-    api.remove_container(old["Id"], v=False, force=True)
+    journal.write(old=old["Id"], name=name, spare=spare, was_running=was_running)
+    new = _create(api, old, image, f"{spare}-new")
+    journal.write(new=new)
+    if was_running:
+        api.stop(old["Id"], timeout=old["Config"].get("StopTimeout") or _STOP_SECONDS)
+    api.rename(old["Id"], f"{spare}-old")
+    api.rename(new, name)
+    if was_running:
+        _start(api, new)
 
 
 def check_can_be_kept(about: Mapping[str, Any]) -> None:
@@ -147,22 +141,18 @@ def _create(api: APIClient, old: Mapping[str, Any], image: str, name: str) -> st
     of_image = inspect_image(api, old["Image"]) or {}  # it may be removed: then every setting is taken for the user's
     settings = new_settings(old, of_image.get("Config") or {}, image)
     new = str(api.create_container_from_config(settings, name)["Id"])
-    try:
-        for network, about in endpoints(old).items():
-            if network not in settings["NetworkingConfig"]["EndpointsConfig"]:
-                addresses = about["IPAMConfig"] or {}
-                api.connect_container_to_network(
-                    new,
-                    network,
-                    aliases=about["Aliases"] or None,
-                    links=[tuple(link.split(":", 1)) for link in about["Links"] or ()] or None,
-                    ipv4_address=addresses.get("IPv4Address"),
-                    ipv6_address=addresses.get("IPv6Address"),
-                    driver_opt=about["DriverOpts"],
-                )
-    except BaseException:
-        api.remove_container(new, v=False, force=True)
-        raise
+    for network, about in endpoints(old).items():
+        if network not in settings["NetworkingConfig"]["EndpointsConfig"]:
+            addresses = about["IPAMConfig"] or {}
+            api.connect_container_to_network(
+                new,
+                network,
+                aliases=about["Aliases"] or None,
+                links=[tuple(link.split(":", 1)) for link in about["Links"] or ()] or None,
+                ipv4_address=addresses.get("IPv4Address"),
+                ipv6_address=addresses.get("IPv6Address"),
+                driver_opt=about["DriverOpts"],
+            )
     return new
 
 
@@ -194,44 +184,25 @@ def await_started(api: APIClient, container: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _bring_back(api: APIClient, container: str, name: str, *, was_running: bool) -> None:
-    about = api.inspect_container(container)
-    if str(about["Name"]).lstrip("/") != name:
-        api.rename(container, name)
-    if was_running and not about["State"].get("Running"):
-        api.start(container)
-
-
 def new_tag() -> str:
     """Return a tag that nobody has."""
     return f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
 
 
-@contextmanager
-def rebuilt_image(
-    api: APIClient, subject: Subject, attempts_under: Callable[[str], Iterator[Attempt]], progress: Progress
-) -> Iterator[str]:
-    """Give a temporary tag under which the files are those of the context; it is gone at the end.
-
-    attempts_under: gives what to try, from the temporary tag.
+def build_under(tag: str, api: APIClient, subject: Subject, attempts: Iterator[Attempt], progress: Progress) -> None:
+    """Build until the image under the temporary tag has the files of the context.
 
     Raises:
         BuildFailed: a build fails, or none has the files of the context.
     """
-    tag = new_tag()
-    try:
-        for attempt in attempts_under(tag):
-            if attempt.why:
-                progress.say(attempt.why)
-            for step in attempt.steps:
-                step.run(progress)
-            if not _is_stale(api, subject, tag):
-                break
-        else:
-            raise BuildFailed(f"{subject.image} is still stale after every kind of build", progress.last_lines)
-        yield tag
-    finally:
-        remove_tag(api, tag)
+    for attempt in attempts:
+        if attempt.why:
+            progress.say(attempt.why)
+        for step in attempt.steps:
+            step.run(progress)
+        if not _is_stale(api, subject, tag):
+            return
+    raise BuildFailed(f"{subject.image} is still stale after every kind of build", progress.last_lines)
 
 
 def _is_stale(api: APIClient, subject: Subject, tag: str) -> bool:
@@ -242,31 +213,17 @@ def _is_stale(api: APIClient, subject: Subject, tag: str) -> bool:
     return any(is_changed(item) for item in found.instructions)
 
 
-def remove_tag(api: APIClient, tag: str) -> None:
-    """Remove the tag; of its image only what has no other name, and never the cache below it."""
-    from docker.errors import DockerException
+def move_name(api: APIClient, image: str, to: str, before: str | None, journal: Journal) -> None:
+    """Give the name `image` to the image `to`. before: the id of the image that had it when the rebuild began.
 
-    with contextlib.suppress(DockerException):
-        api.remove_image(tag, noprune=True)
-
-
-@contextmanager
-def moved_tag(api: APIClient, image: str, to: str) -> Iterator[None]:
-    """Give the name `image` to the image `to`; when what follows fails, the name goes back to where it was."""
-    before = inspect_image(api, image)
-    try:
-        _tag(api, to, image)
-        yield
-    except BaseException:
-        if before is None:
-            remove_tag(api, image)
-        else:
-            _tag(api, str(before["Id"]), image)
-        raise
-
-
-def _tag(api: APIClient, image: str, name: str) -> None:
-    from docker.utils import parse_repository_tag
-
-    repository, tag = parse_repository_tag(name)
-    api.tag(image, repository, tag)
+    Raises:
+        BuildFailed: another one has it by now.
+    """
+    found = inspect_image(api, image)
+    if (None if found is None else found["Id"]) != before:
+        raise BuildFailed(f"another program has built {image} in the meantime")
+    kept = f"{to}-old" if before else None
+    journal.write(image=image, before=before, after=api.inspect_image(to)["Id"], kept=kept)
+    if before and kept:
+        name_image(api, before, kept)
+    name_image(api, to, image)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +14,15 @@ from gpudoctor.containers.rebuild.builders import Attempt, ComposeBuilder, attem
 from gpudoctor.containers.rebuild.choice import Chosen, choose_builder
 from gpudoctor.containers.rebuild.container import (
     await_started,
+    build_under,
     check_can_be_kept,
-    moved_tag,
+    move_name,
     new_tag,
-    rebuilt_image,
     recreate,
 )
 from gpudoctor.containers.rebuild.copy_again import CopyAgain
 from gpudoctor.containers.rebuild.steps import Command, Progress
+from gpudoctor.containers.rebuild.transaction import Journal
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model import Finding, ProjectImage
@@ -102,13 +102,12 @@ class RebuildPlan:
 def prepare(
     api: APIClient, subject: Subject, arguments: Mapping[str, Any], judge: Judge, *, recreates: bool
 ) -> RebuildPlan:
-    """Return what is to be done about `subject`; nothing is changed.
+    """Return what is to be done about `subject`, which is `named`; nothing is changed.
 
     Raises:
         UsageError: the Dockerfile, or what is asked for, cannot be built.
         GpudoctorError: the image cannot be compared.
     """
-    subject = _named(api, subject)
     _check_name(api, subject.image or "")
     try:
         plan = subject.plan()
@@ -147,7 +146,7 @@ def _stale_stages(image: ProjectImage, plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _named(api: APIClient, subject: Subject) -> Subject:
+def named(api: APIClient, subject: Subject) -> Subject:
     """Return the subject with the name of its image, and that of its container, which outlives its id."""
     if subject.container is None:
         return subject
@@ -194,22 +193,25 @@ def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
         )
 
 
-def execute(api: APIClient, work: RebuildPlan, progress: Progress, judge: Judge) -> Verdict:
-    """Rebuild and recreate, and return what the check says then.
+def execute(api: APIClient, work: RebuildPlan, progress: Progress, judge: Judge, journal: Journal) -> Verdict:
+    """Rebuild and recreate, and return what the check says then. The journal settles the rest.
 
     Raises:
-        BuildFailed: everything is as before.
-        NotStarted: the same: the image was built, but the container does not run with it.
-        docker.errors.APIError: the engine refuses; everything is as before.
+        BuildFailed: a build failed, or another program built the image meanwhile.
+        NotStarted: the image was built, but the container does not run with it.
+        docker.errors.APIError: the engine refuses.
     """
     if work.chosen.note:
         progress.say(work.chosen.note)
+    tag = work.subject.image or ""
     if work.builds:
-        with rebuilt_image(api, work.subject, lambda tag: _attempts(api, work, tag), progress) as tag:
-            _use(api, work, tag, progress)
-    elif work.recreates:
-        _use(api, work, work.subject.image or "", progress)
-    return judge(look_at_subject(api, work.subject))
+        tag = new_tag()
+        journal.write(tag=tag)
+        with progress.interrupts.allowed():
+            build_under(tag, api, work.subject, _attempts(api, work, tag), progress)
+    _use(api, work, tag, progress, journal)
+    with progress.interrupts.allowed():
+        return judge(look_at_subject(api, work.subject))
 
 
 def _attempts(api: APIClient, work: RebuildPlan, tag: str) -> Iterator[Attempt]:
@@ -221,30 +223,28 @@ def _attempts(api: APIClient, work: RebuildPlan, tag: str) -> Iterator[Attempt]:
     )
 
 
-def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress) -> None:
-    """Give the image under `tag` its name, and the container that image; both or neither."""
-    image = work.subject.image or ""
-    name = nullcontext() if tag == image else moved_tag(api, image, tag)
-    if not work.recreates:
-        with name:
-            return
-    builder = work.chosen.builder
-    if not isinstance(builder, ComposeBuilder):
-        with name:
-            recreate(api, str(work.subject.container), image)
-        return
-    name_of_container = str(work.subject.container)
-    before = _state(api, name_of_container)
-    up = builder.recreate(start=before[1])
-    try:
-        with name:
-            up.run(progress)
-            if before[1]:
-                await_started(api, name_of_container)
-    except BaseException:
-        if _state(api, name_of_container) != before:
-            up.run(progress)  # with the old image, whose name it is again
-        raise
+def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress, journal: Journal) -> None:
+    """Give the image under `tag` its name, and the container that image; both or neither. Signals wait meanwhile."""
+    image, builder, container = work.subject.image or "", work.chosen.builder, str(work.subject.container)
+    before = _state(api, container) if work.recreates else ("", False)
+    by_compose = builder.recreate(start=before[1]) if work.recreates and isinstance(builder, ComposeBuilder) else None
+    if by_compose is not None:
+
+        def repeat() -> None:
+            if _state(api, container) != before:
+                by_compose.run(progress)  # with the old image, whose name it is again
+
+        journal.repeat = repeat
+        journal.write(command=str(by_compose))
+    if tag != image:
+        move_name(api, image, tag, work.image.image_id, journal)
+    if by_compose is not None:
+        by_compose.run(progress)
+        if before[1]:
+            await_started(api, container)
+    elif work.recreates:
+        recreate(api, container, image, journal)
+    journal.write(done=True)
 
 
 def _state(api: APIClient, container: str) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Protocol
 
+from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.model.record import record
 
 LAST_LINES = 20
@@ -33,13 +34,23 @@ class Progress:
     """How far it is, for the user, and for how long to wait. Of a build's output the last line is shown, some are kept.
 
     show: shows one line in the place of the one before. say: writes a line that stays.
-    timeout_seconds: for one step.
+    timeout_seconds: for one step. interrupts: where a step may be interrupted.
+    kept_open: descriptors that commands inherit.
     """
 
-    def __init__(self, show: Callable[[str], None], say: Callable[[str], None], timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        show: Callable[[str], None],
+        say: Callable[[str], None],
+        timeout_seconds: float,
+        interrupts: Interrupts | None = None,
+        kept_open: tuple[int, ...] = (),
+    ) -> None:
         self._show = show
         self.say = say
         self.timeout_seconds = timeout_seconds
+        self.interrupts = interrupts or Interrupts()
+        self.kept_open = kept_open
         self._lines: deque[str] = deque(maxlen=LAST_LINES)
 
     def add(self, text: str) -> None:
@@ -83,7 +94,7 @@ class Command:
             BuildFailed: its exit status is not 0, or it took too long.
         """
         late = threading.Event()
-        with _started(self) as process:
+        with _started(self, progress) as process:
 
             def end_late() -> None:
                 late.set()
@@ -99,40 +110,49 @@ class Command:
             finally:
                 timer.cancel()
         if late.is_set():
-            raise BuildFailed(f"the build took longer than {progress.timeout_seconds:g} seconds", progress.last_lines)
+            text = f"the build took longer than {progress.timeout_seconds:g} seconds: give it longer with --timeout"
+            raise BuildFailed(text, progress.last_lines)
         if status != 0:
             raise BuildFailed(f"the build failed (exit status {status})", progress.last_lines)
 
 
 @contextmanager
-def _started(command: Command) -> Iterator[subprocess.Popen[bytes]]:
+def _started(command: Command, progress: Progress) -> Iterator[subprocess.Popen[bytes]]:
     """Give the running command, in a session of its own: Ctrl-C reaches it only after this program has taken note."""
+    process: subprocess.Popen[bytes] | None = None
     try:
-        process = subprocess.Popen(
-            command.arguments,
-            stdin=subprocess.PIPE if command.text else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **command.environment},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise BuildFailed(f"{command.arguments[0]} cannot be run: {error.strerror}") from None
-    try:
+        with progress.interrupts.allowed(False):  # or nobody would know the process
+            process = _start(command, progress)
         if process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(command.text.encode())
                 process.stdin.close()
         yield process
     finally:
-        _end(process)
-        if process.stdout is not None:
-            process.stdout.close()
+        if process is not None:
+            _end(process)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _start(command: Command, progress: Progress) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command.arguments,
+            stdin=subprocess.PIPE if command.text else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **command.environment},
+            start_new_session=True,
+            pass_fds=progress.kept_open,
+        )
+    except OSError as error:
+        raise BuildFailed(f"{command.arguments[0]} cannot be run: {error.strerror}") from None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command as Ctrl-C would, which lets docker take back what it began; by force where it does not listen."""
-    for number in (signal.SIGINT, signal.SIGKILL):
+    """End the command in order, which lets docker take back what it began; by force if it does not listen."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)

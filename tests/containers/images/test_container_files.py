@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
@@ -99,7 +100,7 @@ def digest(content: bytes) -> str:
 def test_a_container_that_never_runs_is_removed(engine: Engine) -> None:
     with pytest.raises(OSError, match="x"), created_container(engine, "a:1") as container:  # type: ignore[arg-type]
         raise OSError(f"x {container}")
-    assert engine.options["labels"] == {LABEL: "1"}
+    assert engine.options["labels"] == {LABEL: str(os.getpid())}
     assert (engine.options["command"], engine.options["entrypoint"]) == (NEVER_RUN, [])
     assert engine.options["network_disabled"] is True
     assert engine.removed == [("of a:1", {"v": True, "force": True})]

@@ -1,12 +1,10 @@
 """The settings of a container made anew: its user's own, and the new image's for the rest."""
 
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from docker.errors import NullResource
 
-from gpudoctor.containers.rebuild.container import check_can_be_kept, endpoints, moved_tag, new_settings
+from gpudoctor.containers.rebuild.container import check_can_be_kept, endpoints, new_settings
 from gpudoctor.errors import UsageError
 
 IMAGE = {"Env": ["PATH=/bin", "MODE=old"], "Cmd": ["serve"], "Labels": {"version": "1"}, "WorkingDir": "/app"}
@@ -114,33 +112,3 @@ def test_a_container_that_removes_itself_is_refused() -> None:
     old["HostConfig"]["AutoRemove"] = True
     with pytest.raises(UsageError, match="web was started with --rm"):
         check_can_be_kept(old)
-
-
-class Tags:
-    """An engine that has images by their names."""
-
-    def __init__(self, **names: str) -> None:
-        self.names = dict(names)
-
-    def inspect_image(self, name: str) -> dict[str, str]:
-        if name not in self.names:
-            raise NullResource(name)
-        return {"Id": self.names[name]}
-
-    def tag(self, image: str, repository: str, tag: str | None = None, **_: object) -> bool:
-        self.names[repository] = self.names.get(image, image)
-        return True
-
-    def remove_image(self, name: str, **_: object) -> None:
-        del self.names[name]
-
-
-@pytest.mark.parametrize("before", [{"app": "old"}, {}])
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_tag_that_moves_goes_back_if_what_follows_fails(before: dict[str, str], fails: bool) -> None:
-    engine = Tags(**before)
-    with suppress(OSError), moved_tag(engine, "app", "new"):  # type: ignore[arg-type]
-        assert engine.names["app"] == "new"
-        if fails:
-            raise OSError
-    assert engine.names == (before if fails else {"app": "new"})
