@@ -13,38 +13,12 @@ from gpudoctor.readers.conda import torch_of
 from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts
 from gpudoctor.readers.platform_facts import distribution_facts, platform_facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, name_table
 from gpudoctor.untrusted import LONGEST_LINE
 
 MOST_LINES = 4000  # of one report; vLLM's has some hundred
 
-# Names of the fields. Source: torch/utils/collect_env.py from 1.0 to 2.14, vllm/collect_env.py.
-_TELLING = (
-    "PyTorch version",
-    "Is debug build",
-    "CUDA used to build PyTorch",
-    "ROCM used to build PyTorch",
-    "XPU used to build PyTorch",
-    "Is CUDA available",
-    "CUDA runtime version",
-    "CUDA_MODULE_LOADING set to",
-    "GPU models and configuration",
-    "Nvidia driver version",
-    "cuDNN version",
-    "HIP runtime version",
-    "MIOpen runtime version",
-    "Is XPU available",
-    "Is XNNPACK available",
-    "Python platform",
-    "Python version",
-    "GCC version",
-    "Clang version",
-    "CMake version",
-    "Libc version",
-    "vLLM Version",
-    "ROCM Version",
-    "Versions? of relevant libraries",
-)
+_TELLING = name_table("collect_env")  # names of its fields
 # Names that other texts use too: only with their colon, and only inside a report.
 _PLAIN = ("OS", "CPU", "Architecture", "GPU Topology")
 _LABEL = re.compile(

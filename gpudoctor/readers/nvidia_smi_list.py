@@ -8,7 +8,7 @@ from typing import Any
 from gpudoctor.model import ComputeCapability, Device, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import FIELDS, MAXIMUM_DEVICES, integer, mebibytes
 from gpudoctor.readers.facts import Facts, join_devices
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, name_table
 
 MOST_INSTANCES = 64  # of MIG on one GPU; there are at most seven
 
@@ -165,32 +165,7 @@ def _read(read_cell: Callable[[str], Any], cell: str | None) -> Any:
         return None
 
 
-# Field of the device → fields of --query-gpu. Source: `nvidia-smi --help-query-gpu` of R590.
-_COLUMNS = {
-    "name": ("name", "gpu_name"),
-    "uuid": ("uuid", "gpu_uuid"),
-    "pci_address": ("pci.bus_id", "gpu_bus_id"),
-    "compute_capability": ("compute_cap",),
-    "memory_total_bytes": ("memory.total",),
-    "memory_used_bytes": ("memory.used",),
-    "temperature_celsius": ("temperature.gpu",),
-    "utilization_percent": ("utilization.gpu",),
-    "performance_state": ("pstate",),
-    "power_draw_watts": ("power.draw", "power.draw.instant"),
-    "power_limit_watts": ("enforced.power.limit", "power.limit"),
-    "power_limit_default_watts": ("power.default_limit",),
-    "clock_sm_mhz": ("clocks.sm", "clocks.current.sm"),
-    "clock_sm_max_mhz": ("clocks.max.sm",),
-    "persistence_enabled": ("persistence_mode",),
-    "mig_enabled": ("mig.mode.current",),
-    "compute_mode": ("compute_mode",),
-    "ecc_uncorrected_volatile": ("ecc.errors.uncorrected.volatile.total",),
-    "retired_pages_pending": ("retired_pages.pending",),
-    "pcie_generation": ("pcie.link.gen.current", "pcie.link.gen.gpucurrent"),
-    "pcie_generation_max": ("pcie.link.gen.max",),
-    "pcie_width": ("pcie.link.width.current",),
-    "pcie_width_max": ("pcie.link.width.max",),
-}
+_COLUMNS = name_table("query_gpu")  # field of the device → fields of --query-gpu
 # How each is read, as in the XML of nvidia-smi.
 _READ_CELL: Mapping[str, Callable[[str], Any]] = {
     **{field: read_cell for field, (read_cell, *_) in FIELDS.items()},

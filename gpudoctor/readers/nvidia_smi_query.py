@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpudoctor.model import Device, Driver
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, read_log
 from gpudoctor.readers.facts import Facts, sections
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, name_table
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -31,56 +31,9 @@ _TIME = re.compile(
 _BEGIN, _END = "<nvidia_smi_log", "</nvidia_smi_log>"
 
 # Sections, as the list titles them (lower case), with the name in the XML, whose parser reads the rest.
-# Source: `nvidia-smi -q` and `nvidia-smi -q -x` of R331 to R610.
-_SAME_NAME = (
-    *("mig mode", "pci", "clocks throttle reasons", "clocks event reasons", "fb memory usage", "bar1 memory usage"),
-    *("utilization", "ecc mode", "ecc errors", "volatile", "aggregate", "single bit", "double bit", "retired pages"),
-    *("remapped rows", "temperature", "power readings", "gpu power readings", "module power readings", "clocks"),
-    *("applications clocks", "default applications clocks", "deferred clocks", "max clocks"),
-    *("max customer boost clocks", "processes", "fabric", "health", "gpu reset status", "driver model"),
-)
-_SECTIONS = {
-    **{name: name.replace(" ", "_") for name in _SAME_NAME},
-    "gpu link info": "pci_gpu_link_info",
-    "pcie generation": "pcie_gen",
-    "link width": "link_widths",
-    "clocks event reasons counters": "counters",
-    "conf compute protected memory usage": "cc_protected_memory_usage",
-}
+_SECTIONS = name_table("smi_sections")
 # Values whose name in the XML is another one: "section/name", in lower case, the section as in the XML.
-_VALUES = {
-    "/gpu uuid": "uuid",
-    "mig_mode/current": "current_mig",
-    "pci/bus id": "pci_bus_id",
-    "pci/device id": "pci_device_id",
-    "pcie_gen/max": "max_link_gen",
-    "pcie_gen/current": "current_link_gen",
-    "link_widths/max": "max_link_width",
-    "link_widths/current": "current_link_width",
-    "utilization/gpu": "gpu_util",
-    "volatile/sram uncorrectable sec-ded": "sram_uncorrectable_secded",
-    "retired_pages/pending": "pending_retirement",
-    "retired_pages/pending page blacklist": "pending_blacklist",
-    "retired_pages/pending page retirement": "pending_retirement",
-    "remapped_rows/pending": "remapped_row_pending",
-    "remapped_rows/remapping failure occurred": "remapped_row_failure",
-    "temperature/gpu current temp": "gpu_temp",
-    "temperature/gpu slowdown temp": "gpu_temp_slow_threshold",
-    "temperature/gpu max operating temp": "gpu_temp_max_gpu_threshold",
-    "power_readings/instantaneous power draw": "instant_power_draw",
-    "gpu_power_readings/instantaneous power draw": "instant_power_draw",
-    "clocks/sm": "sm_clock",
-    "max_clocks/sm": "sm_clock",
-    "process_info/process id": "pid",
-    "process_info/name": "process_name",
-    "process_info/used gpu memory": "used_memory",
-}
-_OF_DRIVER = {
-    "driver version": "driver_version",
-    "kmd version": "kmd_version",
-    "cuda version": "cuda_version",
-    "cuda umd version": "cuda_umd_version",
-}
+_VALUES, _OF_DRIVER = name_table("smi_values"), name_table("smi_driver")
 _REASONS = {"idle": "gpu_idle", "sw power capping": "sw_power_cap"}
 
 

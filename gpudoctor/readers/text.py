@@ -1,7 +1,10 @@
 """A pasted text made readable: what the web, the terminal and the mail put around it is taken off."""
 
 import itertools
-from typing import NamedTuple
+import json
+import os
+from functools import cache
+from typing import Any, NamedTuple
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_pasted
@@ -28,6 +31,17 @@ class Text(NamedTuple):
     lines: tuple[str, ...]
     flat: str
     lowered: str
+
+
+def name_table(name: str) -> Any:
+    """Return one of the tables of names that tools print; where they come from is in the file."""
+    return _names()[name]
+
+
+@cache
+def _names() -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), "names.json"), encoding="utf-8") as file:
+        return dict(json.load(file))
 
 
 def read_text(data: bytes, name: str) -> Text:
