@@ -13,7 +13,7 @@ from pathlib import Path
 from gpudoctor.errors import GPU_POLICIES, UsageError
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import Snapshot
-from gpudoctor.model.tuning import Tuning
+from gpudoctor.model.tuning import SIGNAL, Tuning
 from gpudoctor.probes.host import ImageRequest, executable, interpreter_meant, setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.profiles.application import LoadedProfile, load_profile
@@ -92,6 +92,8 @@ def tune(
     budget: float = 60.0,
     memory_fraction: float = 0.9,
     dataset_size: int | None = None,
+    min_batch: int | None = None,
+    max_batch: int | None = None,
     exhaustive: bool = False,
     profile: str | os.PathLike[str] | None = None,
     variables: Mapping[str, str] | None = None,
@@ -107,6 +109,7 @@ def tune(
     budget: seconds after which nothing new is measured.
     memory_fraction: share of the free memory that trials may use.
     dataset_size: samples of the data set; no batch is larger.
+    min_batch, max_batch: no batch is smaller or larger.
     exhaustive: measure every precision at every power of two that fits.
     profile: file to write the env profile into, where something is recommended and the run was not interrupted.
     variables: of your own for the profile, as {"GPU_BATCH_SIZE": "{batch_size}"}.
@@ -125,6 +128,9 @@ def tune(
 
     if not (budget > 0 and 0 < memory_fraction <= 1):
         raise UsageError(f"budget is {budget} and memory_fraction {memory_fraction}: above 0, the latter at most 1")
+    largest = min(filter(None, (dataset_size, max_batch)), default=None)
+    if largest is not None and largest < (min_batch or 1):
+        raise UsageError(f"no batch size is at least {min_batch or 1} and at most {largest}")
     assignments = tuple(f"{name}={text}" for name, text in (variables or {}).items())
     check_assignments(assignments)
     if profile is not None:
@@ -135,7 +141,11 @@ def tune(
         patience=Timeouts(comparison=budget * COMPARISON_SHARE),
     )
     request = tuner.Request(
-        precisions=tuple(precisions), budget_seconds=budget, largest_batch=dataset_size, exhaustive=exhaustive
+        precisions=tuple(precisions),
+        budget_seconds=budget,
+        largest_batch=largest,
+        smallest_batch=min_batch,
+        exhaustive=exhaustive,
     )
     tuning = tuner.tune(executor, request, say)
     return tuning if profile is None else _with_profile(tuning, Path(profile), assignments)
@@ -158,7 +168,7 @@ def _with_profile(tuning: Tuning, path: Path, assignments: tuple[str, ...]) -> T
     from gpudoctor.profiles.env_file import write_profile
     from gpudoctor.profiles.from_tuning import profile_of
 
-    if tuning.recommendation is None or tuning.interrupted:
+    if tuning.recommendation is None or tuning.interrupted == SIGNAL:
         return tuning
     write_profile(path, profile_of(tuning, assignments))
     return replace(tuning, profile=str(path))

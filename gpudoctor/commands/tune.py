@@ -11,7 +11,7 @@ from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, write
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model.profile import FILE_NAME
-from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS
+from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS, SIGNAL
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ FORMATS = ("table", "json", "html")
 @click.option("--memory-fraction", type=click.FloatRange(0, 1, min_open=True), default=0.9, show_default=True,
               help="Share of the free memory that trials may use.")  # fmt: skip
 @click.option("--dataset-size", type=click.IntRange(min=1), help="Samples of your data set: no batch is larger.")
+@click.option("--min-batch", type=click.IntRange(min=1), help="Measure no smaller batch.")
+@click.option("--max-batch", type=click.IntRange(min=1), help="Measure no larger batch.")
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
 @click.option("--profile", default=FILE_NAME, show_default=True, metavar="FILE", help="Write the env profile here.")
 @click.option("--set", "assignments", multiple=True, metavar="NAME={FIELD}",
@@ -63,6 +65,8 @@ def tune(
     budget: float,
     memory_fraction: float,
     dataset_size: int | None,
+    min_batch: int | None,
+    max_batch: int | None,
     exhaustive: bool,
     profile: str,
     assignments: tuple[str, ...],
@@ -88,6 +92,8 @@ def tune(
             budget=budget,
             memory_fraction=memory_fraction,
             dataset_size=dataset_size,
+            min_batch=min_batch,
+            max_batch=max_batch,
             exhaustive=exhaustive,
             profile=profile,
             variables=variables,
@@ -111,6 +117,6 @@ def _render(tuning: "Tuning", format_name: str, output: str | None) -> str:
 
 
 def _exit_status(tuning: "Tuning") -> int:
-    if tuning.interrupted:
+    if tuning.interrupted == SIGNAL:
         return EXIT_NO_VERDICT
     return EXIT_FINDINGS if tuning.recommendation is None else EXIT_HEALTHY

@@ -28,6 +28,7 @@ class Profile:
     created_at: Annotated[str, Fact("UTC time in ISO 8601")] = ""
     throughput: Annotated[float | None, Fact("samples per second that were measured")] = None
     unit: Annotated[str, Fact('unit of the throughput: "samples/s"')] = ""
+    search: Annotated[str, Fact('"cut-short" if the budget ended the search, empty if it was complete')] = ""
     channels_last: bool = False
     cudnn_benchmark: bool = False
     compile: Annotated[bool, Fact("the model goes through torch.compile")] = False

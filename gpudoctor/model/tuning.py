@@ -12,6 +12,9 @@ OUT_OF_MEMORY = "out-of-memory"
 NUMERICS = "numerics"
 UNSUPPORTED = "unsupported"
 
+BUDGET = "budget"
+SIGNAL = "signal"
+
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 """Of workloads in torch. fp32 is strict: TF32 is off; bf16 and fp16 are autocast, fp16 with gradient scaling."""
 
@@ -64,6 +67,7 @@ class Measurement:
     settings: Settings = Settings()
     status: Annotated[str, Fact('"ok", "out-of-memory", "numerics" or "unsupported"')] = OK
     detail: Annotated[str, Fact("why it is not ok, in one line")] = ""
+    traceback: Annotated[str, Fact("of the user's code, if it failed only above a batch size")] = ""
     step_seconds: Annotated[tuple[float, ...], Fact("each timed step, warm-up left out", "seconds")] = ()
     warmup_seconds: Annotated[tuple[float, ...], Fact("each step before them", "seconds")] = ()
     samples_per_step: Annotated[int, Fact("samples of one step; the batch size where the workload says nothing")] = 0
@@ -261,5 +265,5 @@ class Tuning:
     transfers: tuple[Transfer, ...] = ()
     loading: tuple[Loading, ...] = ()
     profile: Annotated[str | None, Fact("path of the profile written")] = None
-    interrupted: Annotated[bool, Fact("ended early: by the user or by the budget")] = False
+    interrupted: Annotated[str | None, Fact('what ended it early: "budget" or "signal"; None if nothing did')] = None
     warnings: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ def _recommended(profile: Profile) -> dict[str, str]:
         "precision": profile.precision,
         "batch size": f"{profile.batch_size} ({limit})",
         "throughput": "" if profile.throughput is None else f"{profile.throughput:,.1f} {profile.unit}".rstrip(),
+        "search": "cut short by the budget" if profile.search else "",
         "settings": ", ".join(name for name in switches if getattr(profile, name)) or "none",
         "workers": "" if profile.workers is None else str(profile.workers),
         "created": profile.created_at,

@@ -1,5 +1,6 @@
 """The sentences about a tuning, which the table and the HTML page share. All text from outside is cleaned here."""
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -8,6 +9,7 @@ from gpudoctor.model.tuning import (
     NUMERICS,
     OK,
     OUT_OF_MEMORY,
+    SIGNAL,
     UNSUPPORTED,
     Bandwidth,
     Loading,
@@ -39,14 +41,14 @@ def headline(tuning: Tuning) -> tuple[str, str]:
         speedup = f", {significant(advice.speedup, 2)}x {name(baseline.precision)}{batch}"
     return (
         f"{name(advice.precision)}, batch {advice.batch_size:,}",
-        f"{rate(advice.throughput)} {name(advice.unit)}{speedup}",
+        f"{rate(advice.throughput)} {name(advice.unit)}{speedup}{', search cut short' if tuning.interrupted else ''}",
     )
 
 
 def _why_none(tuning: Tuning) -> str:
     ran = any(measured.status == OK for measured in tuning.measurements)
     if tuning.interrupted:
-        return f"the run ended early, {'too little is measured' if ran else 'before anything ran'}"
+        return f"the run ended early, {'too little was measured' if ran else 'before anything ran'}"
     return "what ran could not be ranked" if ran else "no configuration ran"
 
 
@@ -224,8 +226,15 @@ def device(tuning: Tuning) -> list[str]:
     ]
 
 
+def _ended_early(tuning: Tuning) -> str:
+    if tuning.interrupted == SIGNAL:
+        return "the run was interrupted: only what was measured is ranked"
+    more = math.ceil(2 * tuning.elapsed_seconds / 30) * 30
+    return f"the budget ended the search: another precision or batch size may be faster. Try --budget {more}"
+
+
 def warnings(tuning: Tuning) -> list[str]:
     """Return what to know before one believes the result, each thing once."""
     advice = () if tuning.recommendation is None else tuning.recommendation.warnings
-    early = ("the run ended early: what is not measured is not ranked",) if tuning.interrupted else ()
+    early = () if tuning.interrupted is None else (_ended_early(tuning),)
     return list(dict.fromkeys(clean(text) for text in (*early, *tuning.warnings, *advice)))

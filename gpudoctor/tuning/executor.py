@@ -24,11 +24,13 @@ class Effort:
         the first.
     steps: full steps to time.
     limit_seconds: after which no further step starts; those done count. A trial that is silent far beyond is killed.
+    most_seconds: a slow step may go beyond `limit_seconds` up to here, until there are enough to compare.
     """
 
     warmup_steps: int = 2
     steps: int = 9
     limit_seconds: float = 10.0
+    most_seconds: float = 10.0
 
 
 class Executor(Protocol):

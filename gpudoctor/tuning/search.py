@@ -27,6 +27,9 @@ WORTH_IT = 0.015
 COLLAPSE = 2.0
 """A throughput this many times lower than that of a smaller batch: the memory has spilt over to the host."""
 
+MOST_TIMES_MEASURED = 8
+"""The largest batch size called safe is at most this many times the largest that ran: further a line is a guess."""
+
 FAR = 64
 """Where nothing bounds the batch, so many times the largest that ran stands for the end."""
 
@@ -36,13 +39,15 @@ class Limits:
     """What bounds a search.
 
     memory_bytes: that trials may use; None where it is not known.
-    largest_batch: samples of the data set; None where it is not known.
+    largest_batch: that the user or the data set allows; None if there is no limit.
+    smallest_batch: that the user allows; None for any.
     deadline: of executor.now(); no trial starts after it.
     effort: how long one trial may take.
     """
 
     memory_bytes: int | None = None
     largest_batch: int | None = None
+    smallest_batch: int | None = None
     deadline: float = math.inf
     effort: Effort = EFFORT
 
@@ -111,6 +116,7 @@ class Known:
         if not self.tells_memory or not self.memory.shows_slope:
             return self.largest if self.failed else None
         proved = self.memory.largest_proved(self.limits.memory_bytes or 0)
+        proved = min(proved, MOST_TIMES_MEASURED * self.largest, self.limits.largest_batch or proved)
         return max(self.largest, 0 if min(self.failed, default=proved + 1) <= proved else proved)
 
     @cached_property
@@ -162,12 +168,14 @@ class SearchResult:
     best: the smallest power of two within 1.5 % of the best throughput, or what was fastest; its steps are those of all
         measurements of that batch size. None where nothing ran or could be ranked.
     max_batch_size: the largest that is safe in memory, by proof if it is larger than any that ran; None if unknown.
+    cut_short: the deadline came before the search was done.
     """
 
     precision: str
     measurements: tuple[Measurement, ...]
     best: Measurement | None
     max_batch_size: int | None
+    cut_short: bool = False
 
     @property
     def throughput(self) -> float:
@@ -178,11 +186,13 @@ class SearchResult:
 def climb(known: Known) -> int | None:
     """Return the next batch size upwards; None where a larger one promises no gain, or does not fit."""
     if not known.measurements:
-        return min(SMALLEST, known.limits.largest_batch or SMALLEST)
+        smallest = known.limits.smallest_batch or SMALLEST
+        return min(smallest, known.limits.largest_batch or smallest)
     if known.refused or len(known.failed) >= FAILURES:
         return None
     if not known.usable:
-        return min(known.failed) // 2 or None
+        smaller = min(known.failed) // 2
+        return smaller if smaller >= (known.limits.smallest_batch or 1) else None
     if known.gain(known.reachable) < WORTH_IT:
         return None
     if any(size > known.largest for size in known.failed):
@@ -314,11 +324,15 @@ def search(
     """
     known = Known((), limits)
     answered: dict[int, int] = {}
+    cut_short = False
     for policy, trials in policies:
         end = len(known.measurements) + trials
-        while len(known.measurements) < end and executor.now() < limits.deadline:
+        while len(known.measurements) < end:
             size = policy(known)
             if size is None or answered.get(size, size) != size:
+                break
+            if executor.now() >= limits.deadline:
+                cut_short = True
                 break
             measurement = _measure(executor, precision, size, known)
             if measurement is None:
@@ -326,7 +340,7 @@ def search(
             observe(measurement)
             answered[size] = measurement.batch_size
             known = Known((*known.measurements, measurement), limits)
-    return result_of(precision, known.measurements, limits)
+    return replace(result_of(precision, known.measurements, limits), cut_short=cut_short)
 
 
 def exhaustive(
@@ -352,16 +366,20 @@ def result_of(precision: str, measurements: tuple[Measurement, ...], limits: Lim
 def _measure(executor: Executor, precision: str, size: int, known: Known) -> Measurement | None:
     """Measure one batch size; what is predicted of its memory goes with it.
 
-    None where the user's code fails on a single sample, tried because two did not fit: batch normalisation does.
+    If the user's code fails though a smaller batch ran, the failure is the result of this batch size. None if it fails
+    on a single sample, tried because two did not fit: batch normalisation does.
     """
     predicted = known.memory.estimate(size) if known.memory else None
     effort, left = known.limits.effort, known.limits.deadline - executor.now()
+    trial = Trial(precision=precision, batch_size=size, predicted_memory_bytes=predicted)
+    limits = replace(effort, limit_seconds=min(effort.limit_seconds, left), most_seconds=left)
     try:
-        return executor.measure(
-            Trial(precision=precision, batch_size=size, predicted_memory_bytes=predicted),
-            replace(effort, limit_seconds=min(effort.limit_seconds, left)),
-        )
-    except WorkloadError:
+        return executor.measure(trial, limits)
+    except WorkloadError as error:
         if size == 1 and known.failed:
             return None
-        raise
+        if size <= known.largest or not known.usable:
+            raise
+        return Measurement(
+            precision=precision, batch_size=size, status=UNSUPPORTED, detail=str(error), traceback=error.traceback
+        )

@@ -15,6 +15,9 @@ WORTH_IT = 0.02
 NOISES = 2.0
 """A gain must also be this many times the standard error of the two medians' ratio."""
 
+FEWEST_STEPS = 2
+"""A single step has no known noise."""
+
 EFFORT = Effort(warmup_steps=3, steps=15)
 
 
@@ -68,6 +71,8 @@ def _try(executor: Executor, name: str, reference: Measurement, settings: Settin
         return SettingTrial(
             name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status
         )
+    if min(len(measured.step_seconds), len(reference.step_seconds)) < FEWEST_STEPS:
+        return SettingTrial(name=name, measurement=measured, gain=None, kept=False, why="too few steps to compare")
     gain = measured.throughput / reference.throughput - 1
     needed = max(WORTH_IT, NOISES * math.hypot(*(relative_error(m.step_seconds) for m in (measured, reference))))
     kept = gain > needed

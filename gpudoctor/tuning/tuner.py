@@ -9,8 +9,10 @@ from typing import Any
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import (
+    BUDGET,
     NUMERICS,
     OK,
+    SIGNAL,
     UNSUPPORTED,
     Measurement,
     Recommendation,
@@ -46,13 +48,15 @@ class Request:
 
     precisions: to try; empty for all that the device supports itself.
     budget_seconds: after which nothing new is started.
-    largest_batch: samples of the data set; None for no limit.
+    largest_batch: samples of the data set, or what the user allows; None for no limit.
+    smallest_batch: that the user allows; None for any.
     exhaustive: measure every power of two that fits in every precision, whatever the budget.
     """
 
     precisions: tuple[str, ...] = ()
     budget_seconds: float = 60.0
     largest_batch: int | None = None
+    smallest_batch: int | None = None
     exhaustive: bool = False
 
 
@@ -80,6 +84,8 @@ class TuningRun:
         throughput = measurement.throughput
         told = measurement.status if throughput is None else f"{throughput:,.0f} {measurement.unit}"
         self.say(f"{measurement.precision}, batch {measurement.batch_size:,}: {told}")
+        if measurement.traceback:
+            self.say(measurement.traceback)
 
     def add_switch(self, switch: SettingTrial) -> None:
         """Take in a switch that was tried, and report it."""
@@ -113,7 +119,7 @@ def tune(executor: Executor, request: Request, say: Callable[[str], None] = lamb
     try:
         _run(run)
     except KeyboardInterrupt:
-        run.learn(interrupted=True)
+        run.learn(interrupted=SIGNAL)
         if run.known.recommendation is None:
             run.recommend_from_measurements()
     finally:
@@ -130,13 +136,15 @@ def _run(run: TuningRun) -> None:
     least, most = TRIAL_SECONDS
     run.limits = Limits(
         memory_bytes=run.known.device.memory_usable_bytes,
-        largest_batch=request.largest_batch or run.known.workload.dataset_size,
+        largest_batch=min(filter(None, (request.largest_batch, run.known.workload.dataset_size)), default=None),
+        smallest_batch=request.smallest_batch,
         deadline=run.start + SEARCH_SHARE * budget,
         effort=replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget, least), most)),
     )
     for number, precision in enumerate(precisions):
         left = run.limits.deadline - executor.now()
         if left <= 0 and run.results and not request.exhaustive:
+            run.learn(interrupted=BUDGET)
             break
         _search(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
     _recommend(run, run.start + SWITCH_SHARE * budget)
@@ -172,7 +180,10 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
     run.learn(ceilings=(*run.known.ceilings, executor.ceiling(precision)))
     find = exhaustive if request.exhaustive else search
     enough = max(deadline, executor.now() + LEAST_SHARE * request.budget_seconds)
-    run.results[precision] = find(executor, precision, replace(run.limits, deadline=enough), run.add)
+    found = find(executor, precision, replace(run.limits, deadline=enough), run.add)
+    run.results[precision] = found
+    if found.cut_short:
+        run.learn(interrupted=BUDGET)
 
 
 def _recommend(run: TuningRun, deadline: float) -> None:

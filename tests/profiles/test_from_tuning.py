@@ -118,3 +118,8 @@ def test_a_fingerprint_leaves_out_what_is_not_known_or_not_there() -> None:
 def test_a_separator_in_a_name_makes_no_other_part_of_a_fingerprint() -> None:
     odd = TunedDevice(kind="cuda", name="A,torch:9", driver_version="x,y")
     assert parts_of(fingerprint_of(odd)) == {"device": "A_torch_9", "driver": "x_y"}
+
+
+def test_a_search_that_the_budget_ended_is_in_the_profile() -> None:
+    assert profile_of(TUNING).search == ""
+    assert profile_of(replace(TUNING, interrupted="budget")).search == "cut-short"

@@ -22,6 +22,10 @@ def test_a_profile() -> None:
     assert "  GPU_BATCH_SIZE  256" in lines
 
 
+def test_a_search_that_was_cut_short_is_said() -> None:
+    assert "search      cut short by the budget" in render(replace(PROFILE, search="cut-short")).splitlines()
+
+
 def test_what_is_not_known_has_no_line() -> None:
     assert render(LEAST) == (
         "workload    mlp\n"

@@ -91,8 +91,8 @@ def test_memory_that_is_not_measured_is_unknown_and_not_zero() -> None:
 
 def test_an_interrupted_run_says_so_and_shows_what_it_has() -> None:
     lines = table(tunings.INTERRUPTED).splitlines()
-    assert lines[0] == "no recommendation: the run ended early, too little is measured"
-    assert "warning  the run ended early: what is not measured is not ranked" in lines
+    assert lines[0] == "no recommendation: the run ended early, too little was measured"
+    assert "warning  the run was interrupted: only what was measured is ranked" in lines
     assert "fp32        4    8.45        473.4       1.3       –        –  ok" in lines  # noqa: RUF001
 
 
@@ -106,7 +106,7 @@ def test_nothing_fits() -> None:
 def test_nothing_was_measured() -> None:
     assert table(tunings.NOTHING) == (
         "no recommendation: the run ended early, before anything ran\n\n"
-        "warning  the run ended early: what is not measured is not ranked\n\n"
+        "warning  the run was interrupted: only what was measured is ranked\n\n"
         "mlp · cpu · 0 s\n"
     )
 
@@ -130,10 +130,10 @@ def test_the_baseline_itself_is_not_compared_with_itself() -> None:
         baseline=RunnerUp(precision="fp32", batch_size=96, throughput=1634.6, why="the baseline"),
     )
     smaller = replace(tunings.INTERRUPTED, recommendation=advice)
-    assert table(smaller).startswith("fp32, batch 4: 473.4 samples/s, 0.29x fp32 at batch 96\n")
+    assert table(smaller).startswith("fp32, batch 4: 473.4 samples/s, 0.29x fp32 at batch 96, search cut short\n")
     assert advice.baseline is not None
     same = replace(advice, baseline=replace(advice.baseline, batch_size=4))
-    assert table(replace(smaller, recommendation=same)).startswith("fp32, batch 4: 473.4 samples/s\n")
+    assert table(replace(smaller, recommendation=same)).startswith("fp32, batch 4: 473.4 samples/s, search cut short\n")
 
 
 def test_what_spoilt_a_measurement_is_under_the_table() -> None:

@@ -200,7 +200,7 @@ INTERRUPTED = Tuning(
     elapsed_seconds=2.25,
     measurements=(measured("fp32", 4, 8.4, 1.3, step_seconds=(0.0084, 0.0085), unit="samples/s"),),
     recommendation=None,
-    interrupted=True,
+    interrupted="signal",
 )
 """Ended by Ctrl-C after one point: two steps give no spread."""
 
@@ -254,7 +254,7 @@ HOSTILE = Tuning(
 
 NOTHING = Tuning(
     device=TunedDevice(kind="cpu"), workload=TunedWorkload(name="mlp"), elapsed_seconds=0.0, measurements=(),
-    recommendation=None, interrupted=True,
+    recommendation=None, interrupted="signal",
 )  # fmt: skip
 """Ended before the first point."""
 

@@ -10,7 +10,7 @@ out of memory
     in every wording    workers/test_failures.py::test_wordings_of_full_memory, ::test_types_of_full_memory,
                         ::test_libraries_without_a_workspace_mean_memory_only_where_it_is_full
     of torch itself     test_local_torch.py::test_memory_that_is_full_is_an_outcome
-a bug of the user's     test_a_bug_that_shows_at_a_large_batch_surfaces
+a bug of the user's     test_a_bug_that_shows_only_at_a_large_batch_ends_the_search_above_it
                         test_local.py::test_a_bug_is_shown_with_its_traceback_and_never_taken_for_too_large
 memory that spills      test_spilled_memory_is_not_recommended
 more than 65535 blocks  test_a_grid_that_is_too_large_is_a_bound_and_not_out_of_memory
@@ -294,16 +294,19 @@ def test_batch_normalisation_of_one_sample_leaves_the_other_precisions() -> None
     assert (advice.precision, advice.batch_size) == ("bf16", 2)
 
 
-def test_a_bug_that_shows_at_a_large_batch_surfaces() -> None:
+def test_a_bug_that_shows_only_at_a_large_batch_ends_the_search_above_it() -> None:
     def fail(measured: Measurement) -> Measurement:
         if measured.batch_size > 30:
-            raise WorkloadError("the workload failed: IndexError: index 30 is out of bounds")
+            raise WorkloadError("the workload failed: IndexError: index 30 is out of bounds", "line 3, in step")
         return measured
 
-    device = Faulty(PLAIN, fail)
-    with pytest.raises(WorkloadError, match="IndexError"):
-        tune(device, Request())
-    assert device.trials[-1].batch_size > 30, "nothing smaller was tried instead"
+    said: list[str] = []
+    tuning = tune(Faulty(PLAIN, fail), Request(), said.append)
+    assert tuning.recommendation is not None
+    assert tuning.recommendation.batch_size <= 30
+    failed = [measured for measured in tuning.measurements if measured.batch_size > 30]
+    assert {(measured.status, measured.traceback) for measured in failed} == {(UNSUPPORTED, "line 3, in step")}
+    assert "line 3, in step" in said
 
 
 class Judged(Faulty):

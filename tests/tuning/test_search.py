@@ -221,9 +221,8 @@ def test_rungs() -> None:
         pytest.param({2: 100 * MIB}, None, id="one size, whose peak is what stays resident"),
         pytest.param({2: 102 * MIB}, None, id="one size"),
         pytest.param({2: 100 * MIB, 8: 100 * MIB}, None, id="two sizes of the same peak"),
-        pytest.param(
-            {2: 102 * MIB, 8: 108 * MIB}, 890, id="two sizes with a slope: 890 MiB are left for 1 MiB a sample"
-        ),
+        pytest.param({2: 102 * MIB, 8: 108 * MIB}, 64, id="two sizes with a slope: at most eight times what ran"),
+        pytest.param({2: 102 * MIB, 128: 228 * MIB}, 890, id="as much as the memory holds"),
     ],
 )
 def test_the_largest_safe_batch_is_unknown_until_two_sizes_show_a_slope(

@@ -56,7 +56,7 @@ def test_a_run_recommends_and_closes() -> None:
     told: list[str] = []
     tuning = tune(device, Request(budget_seconds=1000), told.append)
     assert tuning.recommendation is not None
-    assert not tuning.interrupted
+    assert tuning.interrupted is None
     assert device.closed
     assert told[0] == "Reading the device"
 
@@ -104,17 +104,28 @@ def test_nothing_is_recommended_where_nothing_is_safe() -> None:
 def test_an_interruption_keeps_what_is_known(at: int) -> None:
     device = Device(interrupted_at=at)
     tuning = tune(device, Request(budget_seconds=1000))
-    assert tuning.interrupted
+    assert tuning.interrupted == "signal"
     assert device.closed
     assert len(tuning.measurements) == at - 1
     assert (tuning.recommendation is None) is (at == 1)
 
 
 def test_a_bug_of_the_users_ends_the_run() -> None:
-    device = Device(bug_at=3)
+    device = Device(bug_at=1)
     with pytest.raises(WorkloadError, match="ValueError: no"):
         tune(device, Request(budget_seconds=1000))
     assert device.closed
+
+
+def test_a_search_that_the_budget_ends_says_so() -> None:
+    assert tune(Device(), Request(budget_seconds=2.0)).interrupted == "budget"
+    assert tune(Device(), Request(budget_seconds=1000)).interrupted is None
+
+
+def test_no_batch_is_smaller_or_larger_than_asked_for() -> None:
+    tuning = tune(Device(), Request(budget_seconds=1000, smallest_batch=5, largest_batch=20))
+    measured = {m.batch_size for m in tuning.measurements if m.batch_size}
+    assert (min(measured), max(measured) <= 20) == (5, True)
 
 
 @pytest.mark.parametrize("budget", [2.0, 10.0, 40.0])

@@ -7,6 +7,7 @@ to step, it shows how much of a difference is not the precision's fault.
 
 import gc
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,8 +23,8 @@ from gpudoctor.tuning.workers.process_state import seed, unchanged
 from gpudoctor.tuning.workload import WorkloadFactory
 
 STEPS = 20
-BATCH_SIZE = 8
-"""Small, for float64 is slow on most devices; more than one, which batch normalisation needs."""
+BATCH_SIZES = (8, 4, 2, 1)
+"""The first one that runs is used. Small, for float64 is slow on most devices; batch normalisation needs two."""
 
 SEED = 2026
 TESTED_UNTIL, REFERENCE_UNTIL = 0.25, 0.75
@@ -102,6 +103,7 @@ class _Comparison:
     make_precision: Callable[[str, str], Precision]
     started: float
     limit_seconds: float
+    batch_size: int = BATCH_SIZES[0]
     batches: list[Any] = field(default_factory=list)
     """Made by the precision in question: how it rounds its input is not part of its error."""
 
@@ -109,12 +111,27 @@ class _Comparison:
         """Return what the precision, the reference and strict fp32 gave."""
         with unchanged():
             product_error = self.library.product_error(self._switched(name), self.device)
-        tested = self._run(name, until=TESTED_UNTIL)
+        tested = self._tested(name)
         reference, problem = self._reference(tested)
         needs_strict = self.library.STRICT not in (name, reference.precision)
         strict = self._run(self.library.STRICT, until=1.0) if needs_strict else None
         differences = _differences(self.library, tested, reference, strict)
         return replace(differences, product_error=product_error, problem=problem)
+
+    def _tested(self, name: str) -> Run:
+        """Return the run with the largest batch that works: a data set may be small, and so may the memory."""
+        failures: list[Exception] = []
+        for size in BATCH_SIZES:
+            self.batch_size = size
+            try:
+                return self._run(name, until=TESTED_UNTIL)
+            except Exception as error:
+                failures.append(error)
+            traceback.clear_frames(failures[-1].__traceback__)  # they hold the tensors
+            self.batches.clear()
+            gc.collect()
+            self.library.free_memory()
+        raise failures[0]
 
     def _reference(self, tested: Run) -> tuple[Run, str]:
         """Return the run to compare with, and why that is not the exact one: empty where it is."""
@@ -162,7 +179,7 @@ class _Comparison:
     def _batch(self, workload: Any, number: int) -> Any:
         if number == len(self.batches):
             seed(SEED + STEPS + number)
-            self.batches.append(workload.make_batch(BATCH_SIZE))
+            self.batches.append(workload.make_batch(self.batch_size))
         return self.batches[number]
 
 

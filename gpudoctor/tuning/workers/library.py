@@ -32,6 +32,9 @@ class Library:
     def arrange(self, workload: Workload, settings: Settings) -> None:
         """Change the workload's model as `settings` tell. Raises Unsupported: the workload has nothing to change."""
 
+    def require_effect(self, settings: Settings) -> None:
+        """Raise Unsupported if the steps that ran show that a setting changed nothing."""
+
     def arranged(self, batch: Any, settings: Settings) -> Any:  # noqa: ARG002
         """Return the batch as `settings` tell."""
         return batch

@@ -30,6 +30,9 @@ MOST_BLOCKS = 8
 WARMUP_SHARE = 0.25
 """Of the limit, for waiting until the steps are steady."""
 
+LEAST_STEPS, SLOW_SECONDS = 3, 60.0
+"""Timed steps of a slow model, beyond the limit of the trial if need be, but no longer than this."""
+
 TIMED_SECONDS = 0.1
 MOST_STEPS = 100
 """Steps so short that all of them take less than TIMED_SECONDS are repeated more often than asked for, up to this."""
@@ -105,6 +108,7 @@ class Bench:
         self._device.begin()
         timed = time_trial(lambda: workload.step(batches[0]), self._device, effort)
         batches.clear()
+        self._library.require_effect(trial.settings)
         use = self._device.memory_use()
         measurement = Measurement(
             precision=trial.precision,
@@ -151,7 +155,7 @@ class Timed:
 def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Timed:
     """Warm up and time. The limit counts from the end of the first step, which compiles, loads and tunes kernels.
 
-    Where the limit is over after the warm-up, its last step is the one that counts.
+    A slow step gets more time, for one step alone is no measurement; if there is none, the last warm-up step counts.
     """
     warmup = timed_one_by_one(step, 1, math.inf, device.synchronize)
     start = time.perf_counter()
@@ -161,8 +165,12 @@ def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Ti
     warmup += _until_steady(step, device, warmup[-1], start + WARMUP_SHARE * effort.limit_seconds)
     before = device.conditions()
     left = deadline - time.perf_counter()
-    if left <= 0:
-        return Timed(warmup[:-1], warmup[-1:], before, device.conditions())
+    if left < LEAST_STEPS * warmup[-1]:
+        extended = start + max(effort.limit_seconds, min(effort.most_seconds, SLOW_SECONDS))
+        if time.perf_counter() >= extended:
+            return Timed(warmup[:-1], warmup[-1:], before, device.conditions())
+        slow = timed_one_by_one(step, LEAST_STEPS, extended, device.synchronize)
+        return Timed(warmup, slow, before, device.conditions())
     wanted = max(effort.steps, _times(warmup[-1], TIMED_SECONDS))
     affordable = max(int(left / warmup[-1]), 1) if warmup[-1] else wanted
     steps, after = device.time_steps(step, min(wanted, affordable), deadline)

@@ -6,10 +6,19 @@ from functools import cached_property
 from typing import Any
 
 from gpudoctor.model.codec import from_json
-from gpudoctor.model.tuning import UNSUPPORTED, Loading, Measurement, Transfer, Trial, TunedDevice, TunedWorkload
+from gpudoctor.model.tuning import (
+    UNSUPPORTED,
+    Loading,
+    Measurement,
+    Settings,
+    Transfer,
+    Trial,
+    TunedDevice,
+    TunedWorkload,
+)
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.workers import catalog, ceilings, describing
-from gpudoctor.tuning.workers.comparing import BATCH_SIZE, compare
+from gpudoctor.tuning.workers.comparing import BATCH_SIZES, compare
 from gpudoctor.tuning.workers.devices import Cupy, Device, Host
 from gpudoctor.tuning.workers.failures import Failure
 from gpudoctor.tuning.workers.library import ArrayLibrary, Library
@@ -44,14 +53,21 @@ class Session:
         return device, ArrayLibrary(name)
 
     def judged(self, failure: Failure, request: Mapping[str, Any]) -> Failure:
-        """Return the failure of the user's code as the precision's if the same step works in the baseline.
+        """Return the failure of the user's code as the setting's or the precision's if the same step works without it.
 
         No wording decides: libraries have many ways to say that they have no kernel for a type on this device.
         """
-        trial = from_json(Trial, request.get("trial", {"batch_size": BATCH_SIZE, "precision": "", **request}))
+        if "_bench" not in vars(self):
+            return failure
+        trial = from_json(Trial, request.get("trial", {"batch_size": 0, "precision": "", **request}))
+        sizes = (trial.batch_size,) if trial.batch_size else BATCH_SIZES
         baseline = baseline_of(trial.precision)
-        has_precision = trial.precision not in ("", baseline)
-        if not has_precision or "_bench" not in vars(self) or not self._bench.works(replace(trial, precision=baseline)):
+        plain = replace(trial, settings=Settings())
+        if trial.settings != plain.settings and self._bench.works(plain):
+            return Failure(kind=UNSUPPORTED, detail=f"the step works without this setting: {failure.detail}")
+        if trial.precision in ("", baseline):
+            return failure
+        if not any(self._bench.works(replace(plain, precision=baseline, batch_size=size)) for size in sizes):
             return failure
         detail = f"the step works in {baseline}, not in {trial.precision}: {failure.detail}"
         return Failure(kind=UNSUPPORTED, detail=detail)

@@ -28,7 +28,7 @@ class TorchLibrary(Library):
         return made
 
     def arrange(self, workload: Workload, settings: Settings) -> None:
-        """Bring the model into channels_last, and compile it in place."""
+        """Convert the model to channels_last and compile it, in place if torch can."""
         if not settings.channels_last and not settings.compile:
             return
         model = getattr(workload, "model", None)
@@ -42,7 +42,15 @@ class TorchLibrary(Library):
             if not hasattr(model, "compile"):
                 raise Unsupported(f"torch {torch.__version__} has no Module.compile()")
             torch._dynamo.reset()
-            model.compile()
+            _frames().clear()
+            if type(model).forward.__module__.startswith("torch.nn."):
+                setattr(workload, "model", torch.compile(model))  # noqa: B010 - in place nothing is compiled: Dynamo skips torch's own frames
+            else:
+                model.compile()
+
+    def require_effect(self, settings: Settings) -> None:
+        if settings.compile and not _frames()["ok"]:
+            raise Unsupported("torch.compile compiled no frame of the step")
 
     def arranged(self, batch: Any, settings: Settings) -> Any:
         """Return the batch with its images in channels_last."""
@@ -63,6 +71,16 @@ class TorchLibrary(Library):
     def vector(self, count: int) -> Any:
         block = torch.randn(min(count, BLOCK), device=self._device_name)
         return block.repeat(-(-count // BLOCK))[:count]
+
+
+def _frames() -> Any:
+    """Return how many frames Dynamo has compiled, under "ok".
+
+    Reference: `counters` of torch/_dynamo/utils.py of torch 2.13.
+    """
+    from torch._dynamo.utils import counters
+
+    return counters["frames"]
 
 
 def _in_channels_last(leaf: Any) -> Any:

@@ -248,7 +248,7 @@ def test_tf32_silently_on_is_not_strict_fp32() -> None:
     facts = compared(
         trained(perceptron), "fp32", lambda n, d: Tf32Precision(n) if n == "fp32" else make_precision(n, d)
     )
-    assert facts["reason"].startswith("fp32 is not strict")
+    assert facts["reason"].startswith("fp32 uses TF32")
 
 
 def test_positive_data_would_hide_the_rounding() -> None:
@@ -440,6 +440,26 @@ def test_complex64_that_overflows() -> None:
     assert compared(Power, "complex64")["reason"] == "the outputs are not finite, but they are in complex128"
 
 
+def test_the_largest_batch_that_runs_is_compared() -> None:
+    """A data set of three samples, for example, has no batch of eight."""
+
+    def at_most_three(size: int) -> Any:
+        if size > 3:
+            raise IndexError("the data set has 3 samples")
+        return vectors(size)
+
+    facts = compared(trained(perceptron, at_most_three), "bf16")
+    assert (facts["passed"], facts["steps_compared"]) == (True, 20)
+
+
+def test_if_no_batch_runs_the_first_failure_counts() -> None:
+    def broken(size: int) -> Any:
+        raise ValueError(f"no batch of {size}")
+
+    with pytest.raises(ValueError, match="no batch of 8"):
+        compared(trained(perceptron, broken), "bf16")
+
+
 def test_batches_are_made_once() -> None:
     made = []
 
@@ -448,4 +468,4 @@ def test_batches_are_made_once() -> None:
         return vectors(size)
 
     compared(trained(perceptron, counted), "bf16")
-    assert made == [comparing.BATCH_SIZE] * comparing.STEPS
+    assert made == [comparing.BATCH_SIZES[0]] * comparing.STEPS

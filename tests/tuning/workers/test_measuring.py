@@ -136,10 +136,12 @@ def test_the_first_step_is_outside_the_limit() -> None:
     assert len(timed.steps) >= 5
 
 
-def test_where_the_limit_is_over_the_last_step_done_counts() -> None:
-    timed = time_trial(lambda: time.sleep(0.05), StillDevice(), Effort(warmup_steps=2, steps=5, limit_seconds=0.01))
-    assert len(timed.warmup) == len(timed.steps) == 1
-    assert timed.steps[0] >= 0.05
+@pytest.mark.parametrize(("most_seconds", "steps"), [(10.0, 3), (0.01, 1)])
+def test_a_slow_step_gets_time_for_three_while_the_budget_lasts(most_seconds: float, steps: int) -> None:
+    effort = Effort(warmup_steps=2, steps=5, limit_seconds=0.01, most_seconds=most_seconds)
+    timed = time_trial(lambda: time.sleep(0.05), StillDevice(), effort)
+    assert len(timed.steps) == steps
+    assert min(timed.steps) >= 0.05
 
 
 def test_the_workload_is_kept_until_its_settings_change() -> None:
