@@ -42,7 +42,7 @@ def status_of(*arguments: str) -> int:
         pytest.param(GPU, 0, id="a recommendation"),
         pytest.param(replace(NOTHING, interrupted=False), 1, id="no configuration ran"),
         pytest.param(INTERRUPTED, 3, id="interrupted"),
-        pytest.param(replace(GPU, interrupted=True), 3, id="interrupted with a recommendation"),
+        pytest.param(replace(GPU, interrupted="signal"), 3, id="interrupted with a recommendation"),
     ],
 )
 def test_exit_status(tuning: Tuning, status: int, asked: dict[str, Any]) -> None:
