@@ -40,9 +40,10 @@ def status_of(*arguments: str) -> int:
     ("tuning", "status"),
     [
         pytest.param(GPU, 0, id="a recommendation"),
-        pytest.param(replace(NOTHING, interrupted=False), 1, id="no configuration ran"),
+        pytest.param(replace(NOTHING, interrupted=None), 1, id="no configuration ran"),
         pytest.param(INTERRUPTED, 3, id="interrupted"),
         pytest.param(replace(GPU, interrupted="signal"), 3, id="interrupted with a recommendation"),
+        pytest.param(replace(GPU, interrupted="budget"), 0, id="cut short with a recommendation"),
     ],
 )
 def test_exit_status(tuning: Tuning, status: int, asked: dict[str, Any]) -> None:
@@ -61,6 +62,8 @@ def test_the_default_question(asked: dict[str, Any]) -> None:
         "budget": 60.0,
         "memory_fraction": 0.9,
         "dataset_size": None,
+        "min_batch": None,
+        "max_batch": None,
         "exhaustive": False,
         "profile": "gpudoctor.env",
         "variables": {},
