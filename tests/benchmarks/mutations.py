@@ -4,8 +4,8 @@
 
 Each mutation is made in a temporary copy of the tree. Its tests are those of the mutated file, those that import it,
 those of the modules that import it (if these have none, of the modules that import them), the recorded machines,
-reports and messages for what reads and decides, and for containers the command line with a container engine: these
-take 10 minutes, need `--timeout 1200`, and skip without an engine (DOCKER_HOST).
+reports and messages for what reads and decides, those of the command by which a person reaches it, and for containers
+the command line with a container engine. These take 10 minutes, need `--timeout 1200` and skip without DOCKER_HOST.
 The mutations that survive are printed with their place; at most 10 % may. What no test can see is not changed:
 docstrings, annotations, words for people, and the limits on hostile input.
 """
@@ -44,6 +44,8 @@ RECORDED = [
     "tests/test_recorded_reports.py",
     "tests/symptoms/test_every_row.py",
 ]
+TYPED = {"watching": "run", "tuning": "tune", "profiles": "profile", "containers/rebuild": "rebuild"}
+"""The command that a person types to reach a room."""
 FOR_PEOPLE = re.compile(r"as_of|about|sources|notes?|says|summary|meaning|\w*source")
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
@@ -309,7 +311,7 @@ class Tests:
         machines = RECORDED if path.startswith(DECIDING + TABLES + READING) else []
         groups: list[list[str]] = []
         seen: set[str] = set()
-        for group in ([*own, *direct], machines, indirect, self._by_engine(path)):
+        for group in ([*own, *direct], machines, indirect, self._as_typed(path), self._by_engine(path)):
             groups.append([test for test in dict.fromkeys(group) if test not in seen])
             seen.update(group)
         return [group for group in groups if group]
@@ -328,6 +330,14 @@ class Tests:
             if tests:
                 return tests
         return []
+
+    def _as_typed(self, path: str) -> list[str]:
+        return [
+            test
+            for room, command in TYPED.items()
+            if path.startswith(f"gpudoctor/{room}/")
+            for test in self._named("", rf"test_{command}_commands?")
+        ]
 
     def _by_engine(self, path: str) -> list[str]:
         """Return the tests that run the command line against a container engine: those of the room first."""

@@ -114,3 +114,24 @@ def test_containers_are_judged_by_the_command_line_with_an_engine_too(tmp_path: 
         ["tests/containers/rebuild/test_rebuild_by_engine.py", "tests/containers/test_scenarios.py"]
     ]
     assert found.groups("gpudoctor/age.py") == []
+
+
+def test_a_room_is_judged_by_the_command_that_reaches_it(tmp_path: Path) -> None:
+    for name in ("run", "tune", "profile", "rebuild"):
+        (tmp_path / "tests").mkdir(exist_ok=True)
+        (tmp_path / f"tests/test_{name}_command{'s' * (name == 'profile')}.py").touch()
+    found = mutations.Tests(tmp_path)
+    rooms = (
+        "watching/program",
+        "tuning/workers/loading",
+        "profiles/samples",
+        "containers/rebuild/steps",
+        "reporters/x",
+    )
+    assert [found.groups(f"gpudoctor/{room}.py") for room in rooms] == [
+        [["tests/test_run_command.py"]],
+        [["tests/test_tune_command.py"]],
+        [["tests/test_profile_commands.py"]],
+        [["tests/test_rebuild_command.py"]],
+        [],
+    ]

@@ -102,8 +102,8 @@ def test_memory_that_shows_a_use(grown_bytes: int, kind: str) -> None:
 @pytest.mark.parametrize(
     ("cpu_cores", "advice"),
     [
-        (1.5, "cheaper"), (1.49, "in several processes"), (0.9, "in several processes"), (0.89, ""), (0.5, ""),
-        (0.49, "local disk"),
+        (1.5, "move it to the GPU"), (1.49, "pin_memory=True"), (0.9, "pin_memory=True"), (0.89, ""), (0.5, ""),
+        (0.49, "prefetch_factor=4"),
     ],
 )  # fmt: skip
 def test_where_the_advice_changes_with_the_cpu(cpu_cores: float, advice: str) -> None:

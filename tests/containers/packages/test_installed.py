@@ -66,7 +66,10 @@ def test_where_no_python_looks(folders: tuple[str, ...], config: dict[str, Any])
 @pytest.mark.parametrize("user", ["1000", "ann"])
 def test_the_home_of_a_user_is_that_of_passwd(user: str) -> None:
     place = "/data/ann/.local/lib/python3.11/site-packages"
-    passwd = "root:x:0:0:root:/root:/bin/sh\nshort:x\nann:x:1000:1001:Ann:/data/ann/:/bin/sh\n"
+    passwd = (
+        "root:x:0:0:root:/root:/bin/sh\nshort:x\nann:x:1000:1001:Ann:/without/shell\n"
+        "ann:x:1000:1001:Ann:/data/ann/:/bin/sh\n"
+    )
     files = Described({f"{place}/x.py": "", "/usr/local/lib/x": "", "/etc/passwd": passwd})
     assert package_paths(files, {"User": user}) == (place,)
     assert package_paths(files, {"User": "1001"}) == ()
