@@ -107,7 +107,7 @@ def test_nvml_that_hangs_costs_its_own_answer_only(check: Check, tmp_path: Path)
     run = check("--fast", "--timeout", "2", nvml=Nvml(fail={"nvmlInit": "hang"}), cuda=Cuda(devices=(RTX_4090,)))
     assert run.seconds < 10
     assert run.first["check"] == "probe-failed"
-    assert run.first["summary"] == "The probe nvml timed out: no answer in 2 s"
+    assert run.first["summary"] == "The probe nvml timed out: no answer in 2 s (--timeout sets the limit)"
     assert (run.known_driver["cuda_version"], run.known_driver["cuda_device_count"]) == ("12.4", 1)
     assert "driver-library-mismatch" in run.report["passed"]
     assert not still_running(tmp_path)

@@ -61,7 +61,7 @@ def look_at(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[st
     arguments: the fields of ImageRequest, and `directory`.
     """
     try:
-        client = connect(environ)
+        client = connect(environ, arguments.get("timeout_seconds") or 20.0)
     except EngineUnavailable as reason:
         return {"unavailable": str(reason)}
     from docker.errors import DockerException

@@ -56,7 +56,7 @@ def look_at_setups(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
     if project is None and base is None and not named:
         return {}
     try:
-        client = connect(environ)
+        client = connect(environ, arguments.get("timeout_seconds") or 20.0)
     except EngineUnavailable as reason:
         if named:
             return {"unavailable": str(reason)}

@@ -11,6 +11,9 @@ from gpudoctor.probes.host import ImageRequest, ProbeContext
 from gpudoctor.probes.reading import Facts
 
 FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile")
+PATIENCE = 20
+"""Each answer of the engine has the time limit: with many of them, or on a busy machine, all together take longer."""
+
 WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --image or --container"
 
 
@@ -20,7 +23,7 @@ def request(setting: ProbeContext) -> Mapping[str, Any] | None:
     directory = os.fspath(setting.directory)
     if not any(asked.values()) and not any(os.path.exists(os.path.join(directory, name)) for name in FILES):
         return None
-    return {**asked, "directory": directory}
+    return {**asked, "directory": directory, "timeout_seconds": setting.timeout_seconds}
 
 
 def parse_images(facts: Facts) -> tuple[ProjectImage, ...] | None:

@@ -60,6 +60,7 @@ class Question:
     worker: name of a module in gpudoctor/probes/workers that has `collect(arguments) -> facts`, both JSON.
     in_environment: run it under the interpreter that is diagnosed, not under gpudoctor's own.
     shares: questions with the same word share a process, which answers them in their order; empty for one of its own.
+    patience: how many time limits the answer may take. A worker that limits each of its own waits has more than one.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Question:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     in_environment: bool = False
     shares: str = ""
+    patience: int = 1
 
 
 READING = "reading"

@@ -45,22 +45,30 @@ class LocalHost:
     def _answers(self, running: Sequence[tuple[Sequence[Question], Worker | OSError]]) -> Mapping[str, Answer]:
         workers = [worker for _, worker in running if isinstance(worker, Worker)]
         try:
-            answers = [(question.name, worker, self._answer(worker)) for group, worker in running for question in group]
+            answers = [
+                (question.name, worker, self._answer(worker, question.patience))
+                for group, worker in running
+                for question in group
+            ]
         finally:
             for worker in workers:
                 worker.kill()
         stuck = [worker for worker in workers if not worker.end()]
         return {name: self._masked(answer, is_stuck=worker in stuck) for name, worker, answer in answers}
 
-    def _answer(self, worker: Worker | OSError) -> Answer:
+    def _answer(self, worker: Worker | OSError, patience: int) -> Answer:
         """Wait for the next answer of a worker."""
         if isinstance(worker, OSError):
             return Answer(state="failed", detail=f"its interpreter cannot be started\n{worker}")
-        limit = self.setting.timeout_seconds
+        limit = self.setting.timeout_seconds * patience
         try:
             reply = worker.receive(worker.started + limit - time.monotonic())
         except WorkerSilent:
-            return Answer(state="timed-out", detail=_detail(f"no answer in {limit:g} s", worker), seconds=limit)
+            return Answer(
+                state="timed-out",
+                detail=_detail(f"no answer in {limit:g} s (--timeout sets the limit)", worker),
+                seconds=limit,
+            )
         except WorkerEnded as end:
             ending = str(end) if end.status < 0 else f"{end} and no answer"
             return Answer(state="failed", detail=_detail(ending, worker), seconds=worker.seconds)

@@ -28,8 +28,8 @@ def questions(setting: ProbeContext) -> Iterator[Question]:
     yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=DRIVER)
     request = containers.request(setting)
     if request is not None:
-        yield Question(name="images", worker="docker_images", arguments=request)
-        yield Question(name="containers", worker="container_facts", arguments=request)
+        yield Question(name="images", worker="docker_images", arguments=request, patience=containers.PATIENCE)
+        yield Question(name="containers", worker="container_facts", arguments=request, patience=containers.PATIENCE)
     yield _to_read("container", container_engines.reading_list(setting.home))
     from gpudoctor.probes import profile, project, python_environment, toolkit
 

@@ -15,6 +15,7 @@ dockerd of its own is started.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -41,7 +42,7 @@ CMD ["/bin/busybox", "sleep", "1000"]
 """
 
 
-SERVICE = ("--stop-timeout", "1", "--restart", "unless-stopped")
+SERVICE = ("--stop-timeout", "1", "--restart", "always")  # the engine starts it again itself
 
 
 class Engine:
@@ -118,10 +119,12 @@ class Service:
 
     def faults(self) -> list[str]:
         """Return what is wrong; the state is read once the engine has had time to end what it was told to end."""
-        for _ in range(10):
-            found = list(self._faults())
-            if not found:
-                return []
+        found: list[str] = []
+        for _ in range(12):
+            with contextlib.suppress(subprocess.CalledProcessError):  # something went while it was looked at
+                found = list(self._faults())
+                if not found:
+                    return []
             time.sleep(0.3)
         return found
 
@@ -130,8 +133,12 @@ class Service:
         containers = docker("ps", "-a", "--format", "{{.Names}}").splitlines()
         if any(image.startswith("gpudoctor-rebuild:") for image in images):
             yield "temporary tag"
-        if any(name != self.name for name in containers):
-            yield "stray container"
+        for name in containers:
+            if name != self.name:
+                told = docker(
+                    "inspect", "--type", "container", "--format", "{{.Config.Image}} {{.Config.Labels}}", name
+                )
+                yield "container of a build" if told.startswith("sha256:") else f"stray container ({told})"
         if any(self.state.rglob("*.json")):
             yield "journal"
         if f"{self.name}:latest" not in images:

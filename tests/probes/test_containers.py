@@ -18,10 +18,12 @@ def test_nothing_to_look_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["compose.yaml", "docker-compose.yml", "Dockerfile"])
 def test_a_project(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    setting = ProbeContext(environ={}, directory=tmp_path)
+    setting = ProbeContext(environ={}, directory=tmp_path, timeout_seconds=7.0)
     for section, worker in (("images", "docker_images"), ("containers", "container_facts")):
         question = asked(section, setting)
         assert (question.worker, question.arguments["directory"]) == (worker, str(tmp_path))
+        assert question.arguments["timeout_seconds"] == 7.0, "for each answer of the engine"
+        assert question.patience == 20
 
 
 def test_a_container_that_is_named(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -77,6 +78,14 @@ def test_a_crash_keeps_the_last_lines_of_standard_error(ask: Ask) -> None:
     assert "what(): bad" in ask("os.write(2, b'what(): bad\\n'); os.abort()").detail
 
 
+def test_a_question_with_patience_has_several_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "torch.py").write_text("import time\ntime.sleep(1.5)\nraise ImportError\n")
+    question = Question(name="it", worker="torch_runtime", in_environment=True, patience=60)
+    assert answers([question], tmp_path, timeout_seconds=1.0)["it"].state == "ok"
+    assert answers([replace(question, patience=1)], tmp_path, timeout_seconds=1.0)["it"].state == "timed-out"
+
+
 def test_a_worker_that_hangs_is_killed_with_its_children(ask: Ask, tmp_path: Path) -> None:
     body = (
         "child = subprocess.Popen(['sleep', '1000'])\n"
@@ -84,7 +93,11 @@ def test_a_worker_that_hangs_is_killed_with_its_children(ask: Ask, tmp_path: Pat
         "child.wait()"
     )
     answer = ask(body, timeout_seconds=3.0)
-    assert (answer.state, answer.detail, answer.seconds) == ("timed-out", "no answer in 3 s", 3.0)
+    assert (answer.state, answer.detail, answer.seconds) == (
+        "timed-out",
+        "no answer in 3 s (--timeout sets the limit)",
+        3.0,
+    )
     child = int((tmp_path / "pid").read_text())
     wait_until(lambda: not is_at_work(child))
 

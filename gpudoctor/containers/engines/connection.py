@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 OLDEST_API = (1, 24)
 """Of the Docker Engine API: Docker 1.12, the oldest that docker-py 7 speaks."""
 
-FIRST_ANSWER_SECONDS = 5.0
-"""For a ping, which an engine in order answers in milliseconds."""
+FIRST_ANSWER_SECONDS = 15.0
+"""For a ping, which an engine answers in milliseconds, or on a busy machine in seconds."""
 
 LONGEST_REASON = 500
 """Characters."""
@@ -41,7 +41,7 @@ class EngineUnavailable(Exception):
 def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> DockerClient:
     """Return a client of the engine that the docker command line of this user would ask, see `find_endpoint`.
 
-    timeout_seconds: for each answer but the first, for which FIRST_ANSWER_SECONDS must do.
+    timeout_seconds: for each answer. The first has no more than FIRST_ANSWER_SECONDS.
 
     Raises:
         EngineUnavailable: there is none, or this user may not ask it, or it is too old.
@@ -57,7 +57,8 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
     except ValueError as error:
         raise EngineUnavailable(_on_one_line(str(error))) from None
     try:
-        first = _client(endpoint, "{}.{}".format(*OLDEST_API), FIRST_ANSWER_SECONDS)
+        ping_seconds = min(timeout_seconds, FIRST_ANSWER_SECONDS)
+        first = _client(endpoint, "{}.{}".format(*OLDEST_API), ping_seconds)
         try:
             with _ping(first.api) as answer:
                 version = _version_told(answer, endpoint)
@@ -87,7 +88,7 @@ def refusal(error: Exception) -> str:
     from requests import Timeout
 
     if isinstance(error, Timeout):
-        return "the engine does not answer any more"
+        return "the engine does not answer in time: if this machine is busy, give it longer with --timeout"
     text = str(error.explanation or error) if isinstance(error, APIError) else f"{type(error).__name__}: {error}"
     return _on_one_line(f"the engine refuses, or answers what cannot be read: {text}")
 
@@ -114,7 +115,7 @@ def _client(endpoint: Endpoint, version: str, timeout_seconds: float) -> DockerC
 
     tls = _tls(endpoint)
     client = docker.DockerClient(
-        base_url=endpoint.address, tls=tls or False, version=version, timeout=round(timeout_seconds)
+        base_url=endpoint.address, tls=tls or False, version=version, timeout=max(1, round(timeout_seconds))
     )
     if tls is not None:
         client.api.trust_env = False  # else requests prefers REQUESTS_CA_BUNDLE to the CA of this engine
@@ -194,8 +195,8 @@ def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) ->
     if is_for(ConnectionRefusedError):
         return f"no engine answers at {where}: {_how_to_start(endpoint, environ)}"
     if is_for(Timeout, TimeoutError):
-        restart = "sudo systemctl restart docker" if endpoint.address == _DEFAULT else "restart it there"
-        return f"the engine at {where} does not answer within {FIRST_ANSWER_SECONDS:g} s: {restart}"
+        restart = "restart it: sudo systemctl restart docker" if endpoint.address == _DEFAULT else "restart it there"
+        return f"the engine at {where} does not answer in time: wait if its machine is busy, or {restart}"
     if isinstance(error, ValueError) and not isinstance(error, OSError):
         return str(error)
     return f"the engine at {where} cannot be asked: {causes[-1]}"

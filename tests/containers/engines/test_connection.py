@@ -69,7 +69,7 @@ def test_one_that_never_answers_is_not_waited_for(tmp_path: Path, monkeypatch: p
         start = time.monotonic()
         told = reason({"DOCKER_HOST": address})
         seconds = time.monotonic() - start
-    assert "does not answer within 1 s" in told
+    assert "does not answer in time: wait if its machine is busy, or restart it there" in told
     assert seconds < 60  # an answer would never come
 
 
