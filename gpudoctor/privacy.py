@@ -1,35 +1,75 @@
 """What leaves the machine in a snapshot names no person, no host and no device, and holds no secret."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 # Patterns are texts, which `re` compiles when one is asked for: most texts give no occasion.
-_OTHER_HOME = r"(/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})(?!user\b)[^/\\\s\"':>]+"
-_SHORTEST_HOST_NAME = 3  # a shorter name would hit parts of other words
-
+_OTHER_HOME = (
+    r"(/home/|/[Uu]sers/|[A-Za-z]:\\{1,2}(?:Users|Documents and Settings)\\{1,2})(?!user\b)[^/\\\s\"':>]{1,200}"
+)
 _UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _MASKED_UUID = "00000000-0000-0000-0000-"
 
-# Keys of services by the form that their makers give them, and whatever stands after such a word.
-# Source: https://docs.github.com/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
-_SERVICE_KEY_MARKS = (
-    *("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
-    *("sk-", "AKIA", "xox", "nvapi-", "eyJ", "wandb_v"),
+# Keys of services by what they begin with, and what is left of them.
+# Source: https://docs.github.com/enterprise-server@3.13/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
+_KEYS = (
+    (
+        r"[\w-]{16,}",
+        *("github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-", "nvapi-", "wandb_v", "dckr_pat_"),
+        *("dckr_oat_", "pypi-AgE", "GOCSPX-", "AIza", "ya29.", "tskey-", "pscale_tkn_", "dp.pt.", "hvs.", "ATATT3"),
+        *("sk_live_", "rk_live_", "pk_live_", "sk_test_", "rk_test_", "whsec_", "glsa_", "glc_", "sntrys_", "PMAK-"),
+        *("NRAK-", "HRKU-", "sq0atp-", "sq0csp-", "shpat_", "shpss_", "figd_", "lin_api_", "AGE-SECRET-KEY-", "KGAT_"),
+    ),
+    (r"[A-Za-z0-9]{16,}", "hf_", "api_org_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "ASIA", "dop_v1_"),
+    (r"[A-Za-z0-9]{30,}", "npm_", "gsk_", "r8_", "xai-", "pplx-", "rpa_", "sbp_", "ntn_", "rubygems_", "LTAI"),
+    (r"[0-9a-f]{32,}", "dapi", "SK", "AC", "key-"),
+    (r"[\w-]{20,}", "sk-"),
+    (r"[abeoprs]?-[\w-]{10,}", "xox", "xapp"),
+    (r"[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}", "eyJ"),
+    (r"[\w-]{16,}\.[\w-]{16,}", "SG."),
+    (r"[\w/]{20,}", "hooks.slack.com/services/", "discord.com/api/webhooks/"),
 )
-_SERVICE_KEY = (
-    r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}"
-    r"|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}|nvapi-[\w-]{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}|wandb_v\d_\w{20,})"
+# Others by a part within them: of Telegram, of Azure, and private keys.
+_OTHER_KEYS = {
+    ":AA": r"\b\d{8,10}:AA[\w-]{30,}",
+    "Q~": r"[\w.~-]{3}\dQ~[\w.~-]{30,}",
+    " PRIVATE KEY": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}-----)?",
+}
+_NAME_OF_KEY = (
+    r"[\w-]{0,60}?(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
+    r"|(?:api|access|account|private|secret|shared|storage)[_-]?key(?:[_-]?id)?)"
 )
-_SECRET_WORDS = ("token", "secret", "passwd", "password", "apikey", "api_key")
-_ASSIGNED = r"[\"']?\s?[=:](?!=)\s?[\"']?"
-_SECRET = rf"(?i)((?:{'|'.join(_SECRET_WORDS)}){_ASSIGNED})(?=[^\s\"',;&]{{0,200}}[A-Za-z])[^\s\"',;&]{{6,}}"
+_ASSIGNS = r"[\"']?\s?[=:](?!=)\s?[\"']?"
+_VALUE = r"(?:(?:bearer|basic|token)\s)?(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}"
+_ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS}){_VALUE}"
+_OPTION = rf"(?i)(?<![\w-])(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
 _URL_USER = r"(://)[^\s/@]{1,300}@"
-_MAIL = r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b"
+# Of "flash-attn@2.8.1" and of the name of a wheel or of a branch the part after "@" is no domain.
+_MAIL = (
+    r"\b[\w.+-]{1,64}@(?!v?\d+\.\d)(?:[A-Za-z0-9-]{1,63}\.){1,5}"
+    r"(?!(?:whl|git|zip|gz|txt|py)\b)[A-Za-z]{2,24}\b(?![\w-])"
+)
 # "(base) alice@lab42:~$", "[alice@lab42 work]$"
-_BEFORE_PROMPT = r"(?m)^([^\S\n]*(?:\([^()\n]{1,60}\)[^\S\n]*)?\[?"
-_PROMPT = _BEFORE_PROMPT + r")(?!root@|user@)[\w.-]{1,40}@(?=[\w.-]{1,60}[: ])"
+_BEFORE_PROMPT = r"(?m)^([^\S\n]{0,40}(?:\([^()\n]{1,60}\)[^\S\n]{0,9})?\[?"
+_PROMPT = _BEFORE_PROMPT + r")(?!root@|user@|git@)[\w.-]{1,40}@(?=[\w.-]{1,60}[: ])"
 _PROMPT_HOST = _BEFORE_PROMPT + r"(?:root|user)@)(?![0-9a-f]{12}[: ])[\w.-]{1,60}(?=[: ])"
+_SHOWN_PROMPT = _BEFORE_PROMPT + r")([\w.-]{1,40})@([\w.-]{1,60})(?=[: ])"
+_SHOWN_USER = (
+    r"\bwhoami[^\S\n]{0,9}\n([\w.-]{1,40})(?=[^\S\n]{0,9}\n)"
+    r"|\b(?:USER|LOGNAME|USERNAME|HOME)=[\"']?(?:[\w:.~-]{0,80}[/\\]){0,9}([\w.-]{1,40})"
+)
+_PLACE_OF_NAME = r"(?m)(?:(?<=[/\\])|(?<=\d\d:\d\d:\d\d )|^)[\w.-]{1,60}(?![\w.-])"
+_MOST_NAMES = 200  # of one text
+# Names of users and hosts that name nobody, but are folders or packages too.
+_USUAL = (
+    *("root", "user", "host", "home", "admin", "administrator", "ubuntu", "debian", "fedora", "centos", "nvidia"),
+    *("cuda", "docker", "localhost", "runner", "jenkins", "jovyan", "vscode", "work", "workspace", "data", "python"),
+    *("conda", "torch", "pytorch", "test", "server", "gpu", "local", "app", "opt", "usr", "lib", "bin", "lib64", "git"),
+    *("share", "src", "site-packages", "envs", "tmp", "var", "mnt", "scratch", "users", "public", "system", "default"),
+)
+_SHORTEST_NAME = 3  # a shorter one would hit parts of other words
 _STARS = "***"
 
 
@@ -41,6 +81,9 @@ class Owner(Protocol):
 
     @property
     def host_name(self) -> str: ...
+
+    @property
+    def user_names(self) -> Sequence[str]: ...
 
 
 def mask(value: Any, setting: Owner) -> Any:
@@ -76,9 +119,10 @@ def mask_text(text: str, setting: Owner) -> str:
     """Return `text` without the names of people and of the host, and without secrets."""
     if len(setting.home) > 1 and setting.home in text:
         text = re.sub(re.escape(setting.home) + r"(?![\w.-])", "~", text)
-    if len(setting.host_name) >= _SHORTEST_HOST_NAME and setting.host_name in text:
+    if len(setting.host_name) >= _SHORTEST_NAME and setting.host_name in text:
         text = re.sub(rf"(?<![\w.-]){re.escape(setting.host_name)}(?![\w-])", "host", text)
-    text = re.sub(_OTHER_HOME, r"\1user", text) if "/home/" in text or "Users" in text else text
+    text = _masked_in_paths(text, _unusual(dict.fromkeys(setting.user_names, "user")))
+    text = re.sub(_OTHER_HOME, r"\1user", text) if "/home/" in text or "sers" in text else text
     return mask_secrets(text)
 
 
@@ -87,8 +131,37 @@ def mask_pasted(text: str) -> str:
 
     The host names that Docker gives containers (twelve hex digits) stay: they tell that there is a container.
     """
-    text = re.sub(_PROMPT_HOST, r"\1host", re.sub(_PROMPT, r"\1user@", text))
-    return mask_secrets(re.sub(_MAIL, _masked_mail, re.sub(_OTHER_HOME, r"\1user", text)))
+    named = _named_by(text)
+    if "@" in text:
+        text = re.sub(_PROMPT_HOST, r"\1host", re.sub(_PROMPT, r"\1user@", text))
+        text = re.sub(_MAIL, _masked_mail, text)
+    if "/home/" in text or "sers" in text or "Documents and Settings" in text:
+        text = re.sub(_OTHER_HOME, r"\1user", text)
+    return mask_secrets(_masked_in_paths(text, named))
+
+
+def _named_by(text: str) -> dict[str, str]:
+    """Return the names of users and hosts that a text shows: in prompts, by `whoami`, or as what a variable is."""
+    told = re.finditer(_SHOWN_USER, text) if any(word in text for word in ("whoami", "USER", "LOGNAME", "HOME")) else ()
+    users = [match[1] or match[2] for match in islice(told, _MOST_NAMES)]
+    prompts = list(islice(re.finditer(_SHOWN_PROMPT, text), _MOST_NAMES)) if "@" in text else []
+    hosts = dict.fromkeys((match[3] for match in prompts), "host")
+    names = {**hosts, **dict.fromkeys((*users, *(match[2] for match in prompts)), "user")}
+    return _unusual(names)
+
+
+def _unusual(names: Mapping[str, str]) -> dict[str, str]:
+    return {name: shown for name, shown in names.items() if len(name) >= _SHORTEST_NAME and name.lower() not in _USUAL}
+
+
+def _masked_in_paths(text: str, names: Mapping[str, str]) -> str:
+    """Return the text with the names replaced: folders of paths, and what begins a line or the message of a log."""
+
+    def shown(match: re.Match[str]) -> str:
+        first, _, rest = match[0].partition(".")
+        return names.get(match[0]) or (f"host.{rest}" if names.get(first) == "host" else match[0])
+
+    return re.sub(_PLACE_OF_NAME, shown, text) if any(name in text for name in names) else text
 
 
 def _masked_mail(match: re.Match[str]) -> str:
@@ -97,11 +170,13 @@ def _masked_mail(match: re.Match[str]) -> str:
 
 def mask_secrets(text: str) -> str:
     """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
-    if _within(text, _SERVICE_KEY_MARKS):
-        text = re.sub(_SERVICE_KEY, _STARS, text)
-    lowered = text.lower()
-    if any(re.search(word + _ASSIGNED, lowered) for word in _within(lowered, _SECRET_WORDS)):
-        text = re.sub(_SECRET, rf"\1{_STARS}", text)
+    for rest, *marks in _KEYS:
+        for mark in _within(text, marks):
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(mark)}{rest}", _STARS, text)
+    for mark in _within(text, tuple(_OTHER_KEYS)):
+        text = re.sub(_OTHER_KEYS[mark], _STARS, text)
+    text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
+    text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
 
 

@@ -15,7 +15,7 @@ _PLAIN = str.maketrans(
     "\u00a0\u2007\u202f\u3000\u2018\u2019\u201b\u201c\u201d\uff1a\uff08\uff09\uff0c\u2212", """    '''"":(),-"""
 )
 
-_RSYSLOG_NEWLINE = "#012"  # within a message
+ENDS_OF_LINES = ("\n", "\r\n", "\r", "#012")  # the last one by rsyslog, within a message
 
 # What stands before a line and is no part of it: quote marks, frames of pip's output, names of processes.
 _DECORATION = r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
@@ -33,7 +33,9 @@ _PROMPT = (
 def readable_lines(raw: str) -> tuple[str, ...]:
     """Return the lines of `raw` without decoration, prompts, colours and control characters, indentation kept."""
     plain = re.sub(_ESCAPES, "", raw) if "\x1b" in raw else raw
-    plain = plain.replace("\r\n", "\n").replace("\r", "\n").replace(_RSYSLOG_NEWLINE, "\n").expandtabs(8)
+    for end in ENDS_OF_LINES[1:]:
+        plain = plain.replace(end, "\n")
+    plain = plain.expandtabs(8)
     plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
     plain = re.sub(_CONTROLS, "", plain).translate(_PLAIN)
     return tuple(_undecorated(line[:LONGEST_LINE]) for line in plain.split("\n") if not line.strip().startswith("```"))
@@ -73,3 +75,28 @@ def clean(text: str, limit: int | None = _SHOWN_CHARACTERS) -> str:
 
 def _written_out(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+# What a value may be made of: words that are no keys, names of devices, and paths of which no folder is one.
+_WORD = (
+    r"[\w.+-]{0,20}|[a-z_]{1,40}|[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}|/?[a-z.-]{1,30}(?:/[a-z.-]{1,30}){1,5}|\*{3}"
+    r"|(?:(?:GPU|MIG)-)*[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4,12}){4}(?:/\d{1,2}){0,2}"
+)
+_WORDS = re.compile(rf"(?:{_WORD})(?:[,;:=<>|%!*$ \[\]\"'{{}}()]+(?:{_WORD}))*", re.ASCII)
+_PATH = re.compile(
+    r"(?:[A-Za-z]:)?(?:[/\\~.$%*][\w ./\\~$%{}()+@,=!*#&'^-]{0,1000})?"
+    r"|[\w-]{1,24}|[a-z0-9_.-]{1,24}(?:/[a-z0-9_.-]{1,24}){1,9}"
+)
+_KEY = re.compile(r"(?<![\w+=-])(?=[^/\\]*\d)(?=[^/\\]*[A-Za-z])[A-Za-z0-9+=]{32,}(?![\w+=-])|[\w+=-]{90,}")
+_LONGEST_WORDS = 4000  # characters: NVIDIA_REQUIRE_CUDA of an image lists dozens of drivers
+HIDDEN = "(hidden)"
+
+
+def shown_value(value: str, paths: bool = False) -> str:
+    """Return the value of a variable, or "(hidden)" if it has something that is no word or path: it may be a key."""
+    if paths:
+        windows = ";" in value or re.match(r"[A-Za-z]:", value)
+        shown = all(_PATH.fullmatch(part) and not _KEY.search(part) for part in value.split(";" if windows else ":"))
+    else:
+        shown = len(value) <= _LONGEST_WORDS and _WORDS.fullmatch(value) is not None
+    return value if shown else HIDDEN

@@ -24,7 +24,6 @@ from gpudoctor.model.codec import to_json
 from gpudoctor.model.containers import Containers, ContainerSetup
 from gpudoctor.parsers.containers import (
     SHM,
-    VARIABLES,
     device_files,
     parse_container,
     parse_engine,
@@ -98,7 +97,7 @@ def parse_service(service: Service, image: Mapping[str, Any] | None) -> Containe
     image: what `inspect` says of its image; None where there is none yet.
     """
     of_image = None if image is None else variables_of((image.get("Config") or {}).get("Env"))
-    own = {name: plain(text) for name, text in service.environment.items() if name in VARIABLES and text is not None}
+    own = variables_of([f"{name}={text}" for name, text in service.environment.items() if text is not None])
     return ContainerSetup(
         name=plain(service.name),
         kind="service",

@@ -12,6 +12,12 @@ def environment_variables() -> frozenset[str]:
     return frozenset(row["name"] for row in load_table("environment_variables")["variables"])
 
 
+@functools.cache
+def variables_with_paths() -> frozenset[str]:
+    """Return the names of the variables whose values are paths; those of the others are words."""
+    return frozenset(row["name"] for row in load_table("environment_variables")["variables"] if row.get("holds"))
+
+
 @record
 class DebugVariable:
     """A variable for finding errors, and the values with which it costs something.

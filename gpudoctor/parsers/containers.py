@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpudoctor.model.containers import ContainerEngine, ContainerSetup, GpuRequest
+from gpudoctor.untrusted import shown_value
 
 _DEVICE_NAME = r'^[\s-]*"?name"?\s*:\s*["\']?([\w.:-]+)'
 _KIND = r'^\s*"?kind"?\s*:\s*["\']?([\w./-]+)'
@@ -158,7 +159,7 @@ def device_files(paths: Iterable[str]) -> tuple[str, ...]:
 
 def variables_of(environment: Sequence[str] | None) -> dict[str, str]:
     pairs = (str(item).partition("=") for item in environment or ())
-    return {name: plain(value) for name, _, value in pairs if name in VARIABLES}
+    return {name: shown_value(plain(value)) for name, _, value in pairs if name in VARIABLES}
 
 
 def _memlock(limits: Any) -> int | None:

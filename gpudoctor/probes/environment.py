@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.data.environment_variables import environment_variables, variables_with_paths
 from gpudoctor.model import Environment
+from gpudoctor.untrusted import shown_value
 
 LONGEST_VALUE = 4096
 
@@ -16,4 +17,7 @@ def known_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 def parse_environment(environ: Mapping[str, str]) -> Environment:
     """Return those variables of `environ` that are in the project's table, long values cut."""
-    return Environment(variables={name: value[:LONGEST_VALUE] for name, value in known_variables(environ).items()})
+    known, paths = known_variables(environ), variables_with_paths()
+    return Environment(
+        variables={name: shown_value(text[:LONGEST_VALUE], name in paths) for name, text in known.items()}
+    )

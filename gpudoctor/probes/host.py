@@ -52,6 +52,12 @@ class ProbeContext:
     images: ImageRequest = ImageRequest()
     profile: str | None = None
 
+    @property
+    def user_names(self) -> tuple[str, ...]:
+        """The names of the user, replaced by "user" in the snapshot's paths."""
+        named = (self.environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "SUDO_USER"))
+        return (*named, os.path.basename(self.home))
+
 
 @record
 class Question:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from gpudoctor.data.environment_variables import environment_variables
+from gpudoctor.data.environment_variables import environment_variables, variables_with_paths
 from gpudoctor.model import Container, CudaVersion, Environment
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
+from gpudoctor.untrusted import shown_value
 
 _PART = r"[a-z0-9][\w.-]{0,80}"
 _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sha256:[0-9a-f]{{6,64}})?"
@@ -176,5 +177,5 @@ def known_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in names and name not in found and len(found) < 100:
-            found[name] = value[:1000]
+            found[name] = shown_value(value[:1000], name in variables_with_paths())
     return found

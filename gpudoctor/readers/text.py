@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_pasted
-from gpudoctor.untrusted import readable_lines
+from gpudoctor.untrusted import ENDS_OF_LINES, readable_lines
 
 MOST_LINES = 40_000  # a report has hundreds; of a longer text its beginning and its end tell the most
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
@@ -19,9 +19,9 @@ class Text(NamedTuple):
     """A text, ready for the readers.
 
     name: where it comes from, for evidence: "report.txt".
-    raw: as it was, decoded, for kinds of which white space and marks are a part (JSON, XML).
-    lines: without decoration, prompts, colours and control characters, indentation kept. Of a text with more than
-        `MOST_LINES` of them, runs of empty lines are one, and its beginning and its end are left.
+    raw: as it was, decoded, for kinds of which white space and marks are a part (JSON, XML). Of a text with more than
+        `MOST_LINES`, runs of empty lines are one, and its beginning and its end are left.
+    lines: without decoration, prompts, colours and control characters, indentation kept.
     flat: the lines as one, white space folded: messages are wrapped anywhere.
     lowered: the same in lower case.
     """
@@ -58,19 +58,21 @@ def read_text(data: bytes, name: str) -> Text:
 
 def clean_text(raw: str, name: str) -> Text:
     """Return `raw` made readable, without the names of people and hosts, and without secrets."""
-    raw = mask_pasted(raw)
+    raw = mask_pasted(_bounded(raw))
     lines = readable_lines(raw)
     flat = " ".join(" ".join(lines).split())
-    return Text(name=name, raw=raw, lines=_bounded(lines), flat=flat, lowered=flat.lower())
+    return Text(name=name, raw=raw, lines=lines, flat=flat, lowered=flat.lower())
 
 
-def _bounded(lines: tuple[str, ...]) -> tuple[str, ...]:
-    if len(lines) <= MOST_LINES:
-        return lines
-    runs = itertools.groupby(lines, key=bool)
-    lines = tuple(itertools.chain.from_iterable(tuple(run) if has_words else ("",) for has_words, run in runs))
+def _bounded(raw: str) -> str:
+    if raw.count("\n") + raw.count("\r") - raw.count("\r\n") + raw.count("#012") < MOST_LINES:
+        return raw
+    for end in ENDS_OF_LINES[1:]:
+        raw = raw.replace(end, "\n")
+    runs = itertools.groupby(raw.split("\n"), key=lambda line: bool(line.strip()))
+    lines = list(itertools.chain.from_iterable(run if has_words else ("",) for has_words, run in runs))
     half = MOST_LINES // 2
-    return lines if len(lines) <= MOST_LINES else (*lines[:half], "", *lines[-half:])
+    return "\n".join(lines if len(lines) <= MOST_LINES else (*lines[:half], "", *lines[-half:]))
 
 
 def _noise(text: str) -> float:
