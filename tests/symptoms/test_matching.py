@@ -1,0 +1,34 @@
+"""The matcher searches in lower case, and shows what was written."""
+
+import re
+
+import pytest
+
+from gpudoctor.symptoms.matching import CASED, _lower_case, recognise
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+
+ROWS = [pytest.param(row, id=row.id) for row in failure_messages()]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_names_of_groups_and_classes_of_characters_stay(row: FailureMessage) -> None:
+    pattern = _lower_case(row.pattern)
+    assert pattern.groupindex == row.expression().groupindex
+    assert re.findall(r"\\(.)", pattern.pattern) == re.findall(r"\\(.)", row.pattern)
+
+
+@pytest.mark.parametrize("gpu", ["rtx 3060", "RTX 3060", "Rtx 3060"])
+def test_what_is_found_is_shown_as_it_was_written(gpu: str) -> None:
+    shown = [found.symptom.text for found in recognise(f"My {gpu} is fine") if found.row.id == "nvidia-gpu-named"]
+    assert shown == [gpu]
+
+
+def test_a_name_keeps_its_capitals() -> None:
+    names = [found.symptom.names for found in recognise("ModuleNotFoundError: No module named 'PIL'")]
+    assert any("PIL" in found.values() for found in names)
+
+
+def test_where_capitals_count_they_do() -> None:
+    cased = [row for row in failure_messages() if CASED in row.pattern]
+    assert cased
+    assert all(_lower_case(row.pattern).pattern == row.pattern for row in cased)
