@@ -34,7 +34,7 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        if target.exists() or not private:  # mkstemp made it private
+        if not private or _is_own(target):  # mkstemp made it private
             os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException as error:
@@ -64,13 +64,18 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
+def _is_own(path: Path) -> bool:
+    """Return whether the file exists and its permissions were this user's choice."""
+    return path.exists() and (not hasattr(os, "getuid") or path.stat().st_uid == os.getuid())
+
+
 def _mode(path: Path) -> int:
     """Return the permissions of the file, of a new one where there is none."""
     return stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
 
 
 def _write_straight(path: Path, text: str) -> None:
-    """Write to what is no regular file, such as /dev/null: a rename would put a file in its place."""
+    """Write to what is not a regular file, such as /dev/null: a rename would put a file in its place."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -79,7 +84,7 @@ def _write_straight(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path` to fill; it becomes `path`, which may be an empty folder by now.
+    """Give a private temporary folder beside `path` to fill; it becomes `path`, which may be an empty folder by now.
 
     Raises:
         OSError: it cannot be made; nothing half-written remains, whatever the reason.
@@ -88,7 +93,6 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield temporary
-        temporary.chmod(0o777 & ~_umask())  # mkdtemp made it private
         if path.is_dir():
             path.rmdir()
         temporary.rename(path)

@@ -12,7 +12,7 @@ import pytest
 from gpudoctor.configuration.options import load_configuration
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.errors import UsageError
-from gpudoctor.files import check_writable, write_whole
+from gpudoctor.files import check_writable, new_folder, write_whole
 from gpudoctor.trust import TRUST, refuse_if_writable_by_others
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,6 +103,22 @@ def test_a_private_file_is_for_its_owner_only(tmp_path: Path) -> None:
     (tmp_path / "report.json").chmod(0o640)
     write_whole(tmp_path / "report.json", "[]", private=True)
     assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o640
+
+
+@as_root
+def test_a_file_that_another_user_made_open_does_not_stay_open(tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    target.touch()
+    target.chmod(0o666)
+    os.chown(target, SOMEBODY, SOMEBODY)
+    write_whole(target, "{}", private=True)
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_recording_is_for_its_owner_alone(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "recording") as folder:
+        (folder / "probe.json").write_text("{}")
+    assert (tmp_path / "recording").stat().st_mode & 0o777 == 0o700
 
 
 def test_the_module_command_imports_nothing_from_the_working_directory(tmp_path: Path) -> None:

@@ -237,6 +237,8 @@ def _label(name: str) -> str:
 def _bytes(name: str) -> bytes:
     try:
         if name == "-":
+            if sys.stdin is None:
+                raise UsageError("-: standard input is closed")
             return sys.stdin.buffer.read(LARGEST_BYTES + 1)
         with open(name, "rb") as file:
             return file.read(LARGEST_BYTES + 1)

@@ -278,6 +278,13 @@ def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
     assert report["findings"][0]["evidence"][0]["source"] == "standard input"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_closed_standard_input_is_one_clear_line() -> None:
+    command = [sys.executable, "-m", "gpudoctor", "check", "--from", "-"]
+    done = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "gpudoctor: -: standard input is closed\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
