@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import CpuUse, Device, Package, PackageVersion, Python, Snapshot, System, TorchRuntime
+from gpudoctor.model import CpuUse, Device, Package, PackageVersion, Python, Snapshot, Symptom, System, TorchRuntime
 from gpudoctor.readers.report import read_texts
 
 
@@ -179,3 +179,49 @@ JAX_ON_CPU = "No GPU/TPU found, falling back to CPU. (Set TF_CPP_MIN_LOG_LEVEL=0
 )
 def test_that_another_library_works_does_not_help_this_one(beside: str, on_cpu: bool) -> None:
     assert bool(concluded(JAX_ON_CPU + beside).fact) is on_cpu
+
+
+def of_kinds(*kinds: str) -> CpuUse:
+    """Return what is concluded of a pasted text with these symptoms."""
+    symptoms = tuple(Symptom(kind=kind, fact="symptoms", text="GPU", source="report") for kind in kinds)
+    found: CpuUse = Facts(Snapshot(symptoms=symptoms, contradictions=())).get("cpu_use")
+    return found
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "jax-cuda-missing", "cpu-jax", "asks-jax-cpu-listed", "no-gpu-tensorflow-on-windows", "cpu-tensorflow",
+        "asks-tensorflow-list-empty", "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2",
+        "cpu-paddle", "cpu-boosting", "cpu-llama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics",
+        "torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-opencv", "cpu-device",
+        "torch-on-cpu", "cpu-fallback",
+    ],
+)  # fmt: skip
+def test_each_message_of_a_program_is_enough(kind: str) -> None:
+    assert (bool(of_kinds(kind).fact), of_kinds(kind).told) == (True, False)
+    as_chosen = kind in ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
+    assert bool(of_kinds(kind, "cpu-chosen").fact) is not as_chosen
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected",
+        "gpu-wanted-told", "gpu-asked-for",
+    ],
+)  # fmt: skip
+def test_who_wants_a_gpu_did_not_choose_the_cpu(wanted: str) -> None:
+    assert of_kinds("cpu-device", "cpu-chosen", wanted).fact
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "cpu-instead-told", "gpu-unused-told", "gpu-wanted-told", "gpu-asked-for", "asks-gpu-unused", "asks-complaint",
+        "asks-failure",
+    ],
+)  # fmt: skip
+def test_each_complaint_of_a_person_is_enough(complaint: str) -> None:
+    assert of_kinds("cpu-told", "nvidia-gpu-named", complaint).told
+    assert not of_kinds("cpu-told", "nvidia-gpu-named").fact
