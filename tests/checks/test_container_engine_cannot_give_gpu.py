@@ -50,6 +50,9 @@ def test_no_toolkit_and_a_service_that_asks() -> None:
     container = Container(toolkit_installed=False, cdi_devices=())
     finding = only("container-engine-cannot-give-gpu", service, container=container)
     assert "The service train asks for a GPU, and the NVIDIA Container Toolkit" in finding.summary
+    assert [evidence.fact for evidence in finding.evidence] == [
+        "container.toolkit_installed", "containers.setups[0].gpu_requests",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,9 @@ def test_passes(setup: ContainerSetup, engine: ContainerEngine, installed: bool 
 def test_an_unknown_runtime() -> None:
     finding = only("container-engine-cannot-give-gpu", replace(SERVICE, runtime="nvidia"))
     assert "started by the runtime nvidia, which is not among the engine's: runc" in finding.summary
+    assert [evidence.fact for evidence in finding.evidence] == [
+        "containers.engine.runtimes", "containers.setups[0].runtime",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

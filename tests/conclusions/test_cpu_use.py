@@ -225,3 +225,11 @@ def test_who_wants_a_gpu_did_not_choose_the_cpu(wanted: str) -> None:
 def test_each_complaint_of_a_person_is_enough(complaint: str) -> None:
     assert of_kinds("cpu-told", "nvidia-gpu-named", complaint).told
     assert not of_kinds("cpu-told", "nvidia-gpu-named").fact
+
+
+@pytest.mark.parametrize(
+    "otherwise", ["asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program"]
+)
+def test_words_that_leave_other_causes(otherwise: str) -> None:
+    assert of_kinds("gpu-unused-told").fact
+    assert not of_kinds("gpu-unused-told", otherwise).fact

@@ -192,8 +192,13 @@ def test_from_an_environment_of_its_own_the_activated_one_is_meant(
     assert interpreter_meant(environ, str(own)) == activated
     assert interpreter_meant({}, str(own)) is None
     assert interpreter_meant({variable: str(tmp_path / "removed")}, str(own)) is None
-    setting = ProbeContext(environ=environ, directory=tmp_path, interpreter=activated)
-    assert asked("python", setting).arguments["active"] == str(tmp_path / "activated")
+    for interpreter, active in (
+        (activated, str(tmp_path / "activated")),
+        (None, str(tmp_path / "activated")),
+        ("/x", ""),
+    ):
+        setting = ProbeContext(environ=environ, directory=tmp_path, interpreter=interpreter)
+        assert asked("python", setting).arguments["active"] == active
 
 
 def test_an_environment_that_the_user_made_is_meant_itself(tmp_path: Path) -> None:
