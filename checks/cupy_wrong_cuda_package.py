@@ -105,8 +105,9 @@ def _driver_finding(cupy_status: CupyStatus, major: int, driver: Driver) -> Find
     first = CudaVersion(major, 0)
     offered = driver.cuda_version or (supported_cuda(driver.version) if driver.version is not None else None)
     version = f" {driver.version}" if driver.version else ""
+    needed = f" ({minimum_driver(first)} or newer)" if minimum_driver(first) is not None else ""
     summary = (
-        f"{cupy_status.name} needs a driver for CUDA {major} ({minimum_driver(first)} or newer), and "
+        f"{cupy_status.name} needs a driver for CUDA {major}{needed}, and "
         f"driver{version} {f'supports CUDA {offered}' if offered else 'is older'}"
     )
     facts = (cupy_status.cuda_fact, "driver.version", "driver.cuda_version")

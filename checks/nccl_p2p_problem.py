@@ -15,6 +15,7 @@ SWITCHES = {
 }
 # Kinds of symptoms, the most telling one first: of paths between GPUs, of the network.
 TELLING = (
+    "imex-channel-missing",
     *("nccl-duplicate-gpu", "nccl-p2p-failed", "nccl-p2p-slow", "nccl-p2p-not-on-geforce", "nccl-p2p-switch-helps"),
     "nccl-socket",
 )
@@ -98,6 +99,8 @@ def _failure(said: Symptom) -> Finding:
         fixes = (Fix("give-each-process-a-gpu"),)
     elif said.kind in ("nccl-socket", "nccl-system-error"):
         fixes = (Fix("name-network-interface"), Fix("share-memory-and-network"), LOG)
+    elif said.kind == "imex-channel-missing":
+        fixes = (Fix("make-imex-channel"),)
     elif said.kind == "nccl-p2p-not-on-geforce":
         fixes = (WITHOUT_P2P, WITHOUT_IB)
     (found,) = answers((said,), "nccl-p2p-problem")

@@ -94,3 +94,13 @@ def first_toolkit_for_gcc(major: int) -> CudaVersion | None:
 def gcc_limits() -> list[tuple[CudaVersion, int]]:
     """Return the first toolkit with each limit, and the newest gcc that it accepts, newest toolkit first."""
     return [(CudaVersion.parse(row["cuda"]), row["gcc"]) for row in load_table("packages")["host_compilers"]]
+
+
+def first_apt_toolkit(distribution: str | None, version: str | None) -> CudaVersion | None:
+    """Return the first toolkit in NVIDIA's apt repository for a distribution release; None if that is not verified."""
+    found = {(row["distribution"], row["version"]): row["first"] for row in load_table("packages")["apt_toolkits"]}
+    return CudaVersion.parse(found[distribution, version]) if (distribution, version) in found else None
+
+
+# cuDNN 9.11 dropped Maxwell, Pascal and Volta. Source: https://github.com/conda-forge/cudnn-feedstock/issues/124
+FIRST_CUDNN_WITHOUT_VOLTA = "9.11"

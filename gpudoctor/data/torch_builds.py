@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from gpudoctor.data.capabilities import runs_on
@@ -19,12 +20,14 @@ class TorchRelease:
     versions: every patch version, oldest first.
     pythons: platform → Python versions with a wheel ("3.13", "3.13t" for free-threaded).
     default: platform → the build that PyPI carries: "cu130" or "cpu".
+    last_with: Python version → the last patch version with wheels for it, where that is not the newest.
     """
 
     release: str
     versions: tuple[str, ...]
     pythons: Mapping[str, tuple[str, ...]]
     default: Mapping[str, str | None]
+    last_with: Mapping[str, str] = field(default_factory=dict)
 
 
 @record

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.data.capabilities import first_toolkit, last_toolkit
-from gpudoctor.data.cuda_libraries import first_toolkit_for_gcc
+from gpudoctor.data.cuda_libraries import first_apt_toolkit, first_toolkit_for_gcc
 from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Fix, Python, Pytorch, Remedy, System, Toolkit
 from gpudoctor.remedies.commands import environment_of, python_command, with_sudo
@@ -129,7 +129,12 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python | None, sys
         yield rf"$env:CUDA_HOME = 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\{version}'"
         yield r"& $env:CUDA_HOME\bin\nvcc --version"
         return
-    if cuda is not None and (system is None or system.distribution in (None, *APT)):
+    distribution = system.distribution if system is not None else None
+    first = first_apt_toolkit(distribution, system.distribution_version) if system is not None else None
+    if cuda is not None and first is not None and cuda < first:
+        # NVIDIA's apt repository has no toolkit that old: the installer from the archive.
+        yield with_sudo(f"sh cuda_{cuda}*_linux.run --toolkit --silent", system)
+    elif cuda is not None and distribution in (None, *APT):
         # From NVIDIA's repository: the package cuda would bring a driver too.
         yield with_sudo(f"apt-get install --yes cuda-toolkit-{cuda.major}-{cuda.minor}", system)
     if cuda is None:

@@ -2,10 +2,11 @@
 
 import re
 
-from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem, wheel_of
-from gpudoctor.model import Python, Pytorch, Remedy, System
-from gpudoctor.remedies.commands import environment_of, python_command, quote, quote_value
-from gpudoctor.remedies.fixes import fix
+from gpudoctor.data.cuda_libraries import FIRST_CUDNN_WITHOUT_VOLTA, cuda_major_of, library_stem, wheel_of
+from gpudoctor.data.gpu_names import device_capability
+from gpudoctor.model import ComputeCapability, Devices, Python, Pytorch, Remedy, System
+from gpudoctor.remedies.commands import Environment, environment_of, quote, quote_value
+from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.packages import install_packages
 
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
@@ -19,32 +20,29 @@ FIRST_CUDNN_WHEEL = 8
 
 @fix
 def install_cudnn(
-    *,
-    python: Python | None,
-    system: System | None,
-    pytorch: Pytorch | None,
-    cuda_major: int | None,
-    version: str,
-    major: int | None,
+    *, machine: Machine, pytorch: Pytorch | None, cuda_major: int | None, version: str, major: int | None
 ) -> tuple[Remedy, ...]:
     """Return how to install cuDNN as a wheel where the loader finds it, then for the whole system.
 
     version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, if it is known. cuda_major: that
     of the message, if PyTorch's is unknown; else it is that of the packages here.
     """
-    environment = environment_of(python, system)
+    environment: Environment = machine.call(environment_of)
     if pytorch is not None and pytorch.cuda_version is not None:
         cuda_major = pytorch.cuda_version.major
     elif cuda_major is None:
-        cuda_major = _cuda_major_of_packages(python)
+        cuda_major = machine.call(_cuda_major_of_packages)
     if major is not None and major < FIRST_CUDNN_WHEEL:
-        return (_older_cudnn(python, system, version, major),)
+        return (machine.call(_older_cudnn, version=version, major=major),)
+    old = machine.call(_oldest_device) if major in (None, 9) else ""
+    version = f">=9,<{FIRST_CUDNN_WITHOUT_VOLTA}" if old else version
     requirement = f"nvidia-cudnn-cu{cuda_major or 12}{version}"
-    where = "" if cuda_major else " (cu11 or cu13 in its name for a framework built for that CUDA)"
+    where = f": {FIRST_CUDNN_WITHOUT_VOLTA} and newer have no code for {old}" if old else ""
+    where += "" if cuda_major else " (cu11 or cu13 in its name for a framework built for that CUDA)"
     install = (*environment.setup, environment.install(["--upgrade", requirement]))
     if environment.windows:
         code = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'bin'))"
-        commands = (*install, f'$env:PATH = "$({python_command(python, "-c", code)});$env:PATH"')
+        commands = (*install, f'$env:PATH = "$({environment.run(code)});$env:PATH"')
         text = "Install cuDNN as a wheel and put its folder bin on PATH"
     else:
         folder = f"$({environment.run(CUDNN_FOLDER)})"
@@ -65,6 +63,12 @@ def install_cudnn(
         reference="https://developer.nvidia.com/cudnn-archive",
     )
     return wheel, package_of_system
+
+
+def _oldest_device(devices: Devices) -> str:
+    """Return a device for which newer versions of cuDNN have no code; "" if none is known."""
+    known = ((device_capability(device), device.label) for device in devices or ())
+    return next((label for number, label in known if number is not None and number < ComputeCapability(7, 5)), "")
 
 
 def _cuda_major_of_packages(python: Python | None) -> int | None:

@@ -143,11 +143,8 @@ def _with_packages(
         summary += ", on Windows and not inside WSL, which uses the Windows driver; then run wsl --shutdown"
         return Remedy(summary=summary, needs=("restart",), reference=WSL)
     if system.container:
-        return Remedy(
-            summary=f"{summary}, on the host: a container uses the host's driver",
-            needs=("root", "reboot"),
-            reference=DOWNLOAD,
-        )
+        summary += ", on the host: a container uses the host's driver"
+        return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
     if system.os == "windows":
         return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
     commands, reference = _package_commands(system, capabilities, version)
@@ -166,16 +163,13 @@ def _package_commands(
     """Return the commands for root and the page that documents them."""
     kind = kind_of(system)
     if kind == "ubuntu":
-        return ("apt-get update", "apt-get install -y ubuntu-drivers-common", _ubuntu(system, capabilities, version)), (
-            UBUNTU
-        )
-    if kind == "linuxmint":
-        return ("apt-get update", OWN_INSTALLER[kind]), GUIDE
+        tool = "apt-get install -y ubuntu-drivers-common"
+        return ("apt-get update", tool, _ubuntu(system, capabilities, version)), UBUNTU
     if kind == "debian":
         return _debian(system, capabilities, version)
-    if any(capability < FIRST_OPEN for capability in capabilities):
+    if any(capability < FIRST_OPEN for capability in capabilities) and kind != "linuxmint":
         return (), GUIDE  # the other distributions' packages follow branches that have dropped these GPUs
-    if kind == "pop":
+    if kind in OWN_INSTALLER:
         return ("apt-get update", OWN_INSTALLER[kind]), GUIDE
     # Both follow the newest branch, so the commands are for a GPU that is known to be among those it supports.
     if system.distribution == "fedora":
@@ -196,22 +190,16 @@ def _debian(
     system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> tuple[tuple[str, ...], str]:
     """Return the commands for Debian's own driver, or for NVIDIA's repository where that one is too old."""
-    needed = [driver for driver in (version, *map(first_driver, capabilities)) if driver is not None]
-    packaged = packaged_driver(system.distribution, system.distribution_version)
-    lasts = [int(branch[1:]) for branch in map(last_driver_branch, capabilities) if branch is not None]
-    if packaged is None:
-        fits = not needed and not lasts
-    else:
-        fits = all(packaged >= driver for driver in needed) and all(packaged.parts[0] <= last for last in lasts)
-    if fits:
-        return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN
     release = system.distribution_version
-    if (
-        not capabilities
-        or min(capabilities) < FIRST_OPEN
-        or release not in ("12", "13")
-        or system.machine not in ("x86_64", None)
+    packaged = packaged_driver(system.distribution, release)
+    needed = list(filter(None, (version, *map(first_driver, capabilities))))
+    lasts = [int(branch[1:]) for branch in map(last_driver_branch, capabilities) if branch is not None]
+    if not (needed or lasts) or (
+        packaged and packaged >= max(needed, default=packaged) and packaged.parts[0] <= min(lasts, default=10**6)
     ):
+        return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN
+    by_nvidia = bool(capabilities) and min(capabilities) >= FIRST_OPEN and system.machine in ("x86_64", None)
+    if not by_nvidia or release not in ("12", "13"):
         return (), GUIDE
     install = ("dpkg -i cuda-keyring_1.1-1_all.deb", "apt-get update", "apt-get install -y nvidia-open")
     return (f"wget {KEYRING.format(release)}", *install), GUIDE

@@ -92,18 +92,13 @@ def enrol_module_key(*, system: System | None, driver: Driver | None) -> Remedy:
     key = DKMS_KEY if driver is not None and driver.dkms else AKMODS_KEY
     if system is None or system.distribution in DEBIAN:
         key = DEBIAN_KEY
-    return Remedy(
-        summary="Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
-        "restart, and enrol the key in the blue screen that asks for it; or turn Secure Boot off in the firmware",
-        commands=(
-            "mokutil --sb-state",
-            with_sudo(f"mokutil --import {key}", system),
-            with_sudo("reboot", system),
-            VERIFY,
-        ),
-        needs=("root", "reboot"),
-        reference="https://wiki.debian.org/SecureBoot",
+    summary = (
+        "Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
+        "restart, and enrol the key in the blue screen that asks for it; or turn Secure Boot off in the firmware"
     )
+    commands = ("mokutil --sb-state", with_sudo(f"mokutil --import {key}", system), with_sudo("reboot", system), VERIFY)
+    reference = "https://wiki.debian.org/SecureBoot"
+    return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
 
 
 @fix
@@ -120,7 +115,7 @@ def reboot(*, system: System | None, summary: str) -> Remedy:
 
 
 @fix
-def reload_uvm(*, place: Place, driver: Driver | None) -> tuple[Fix, ...]:
+def reload_uvm(*, place: Place, driver: Driver | None, devices: Devices = None) -> tuple[Fix, ...]:
     """Return how to bring back the kernel module nvidia_uvm and its device nodes."""
     restart = Fix("reboot", summary="Reboot, if that does not help")
     if place.in_wsl or place.is_windows:
@@ -128,7 +123,9 @@ def reload_uvm(*, place: Place, driver: Driver | None) -> tuple[Fix, ...]:
     if place.in_container:
         return (Fix("make-uvm-nodes-on-host"),)
     missing = driver is not None and driver.uvm_loaded is False
-    return (Fix("load-uvm" if missing else "reload-uvm-module"), restart, Fix("save-memory-on-suspend"))
+    # Source: https://github.com/pytorch/pytorch/issues/159207, NVIDIA/open-gpu-kernel-modules#901
+    hmm = (Fix("disable-hmm"),) if len(devices or ()) > 1 else ()
+    return (Fix("load-uvm" if missing else "reload-uvm-module"), restart, *hmm, Fix("save-memory-on-suspend"))
 
 
 @fix

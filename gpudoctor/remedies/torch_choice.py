@@ -115,7 +115,7 @@ def choose(machine: Machine, torch: Pytorch | Torch | None) -> Choice | None:
         fitting = [build for build in torch_builds(release.release) if fits(build, machine)]
         if fitting:
             build = _best(fitting, machine)
-            return Choice(build=build, version=_patch_version(release, torch))
+            return Choice(build=build, version=_patch_version(release, torch, machine.python))
     return None
 
 
@@ -175,7 +175,9 @@ def _runs_on_more(build: TorchBuild, usual: TorchBuild) -> bool:
     )
 
 
-def _patch_version(release: TorchRelease, torch: Pytorch | Torch | None) -> str:
+def _patch_version(release: TorchRelease, torch: Pytorch | Torch | None, python: str | None) -> str:
+    if python is not None and python in release.last_with:
+        return release.last_with[python]
     if torch is not None and torch.version is not None and torch.version.public in release.versions:
         return torch.version.public
     return release.versions[-1]

@@ -104,9 +104,11 @@ def use_python_with_torch_wheel(
     index = index_options(version.release, request.variant) if version is not None and request.variant else []
     requirement = f"torch=={version}" if version is not None else "torch"
     tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
+    has = f"{requirement} has" if release or version is None else f"PyTorch {torch_releases()[-1].release} has"
+    unknown = "" if release or version is None else f"; {requirement} is not in gpudoctor's tables"
     install = Remedy(
-        summary=f"Make an environment with a 64-bit Python {wanted}, and install it there: {requirement} has wheels "
-        f"for Python {tags[0]} to {tags[-1]}",
+        summary=f"Make an environment with a 64-bit Python {wanted}, and install it there: {has} wheels "
+        f"for Python {tags[0]} to {tags[-1]}{unknown}",
         commands=(f"poetry env use {wanted}", "poetry install")
         if request.tool == "poetry"
         else (create, f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"'),

@@ -108,6 +108,12 @@ def test_finding_and_command_for_the_driver() -> None:
     )
 
 
+def test_a_cuda_version_newer_than_the_table_names_no_driver() -> None:
+    (finding,) = run_check("cupy-wrong-cuda-package", cupy=cupy(14), driver=D550).findings
+    assert "None" not in finding.summary
+    assert "needs a driver for CUDA 14, and" in finding.summary
+
+
 def test_finding_for_the_toolkit() -> None:
     (finding,) = run_check("cupy-wrong-cuda-package", cupy=cupy(12), driver=D580, toolkit=toolkits("13.0")).findings
     assert finding.facts == ("cupy.cuda_major", "toolkit.toolkits[0].version")

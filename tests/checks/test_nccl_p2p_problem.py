@@ -3,6 +3,7 @@
 import pytest
 
 from gpudoctor.model import Device, Environment, Outcome, Severity, Symptom, System
+from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
 
 TWO = (Device(nvml_index=0), Device(nvml_index=1))
@@ -122,3 +123,23 @@ def test_a_job_on_several_gpus_that_is_said_to_hang_is_a_warning() -> None:
 )
 def test_a_hang_alone_has_other_causes(symptoms: tuple[Symptom, ...]) -> None:
     assert run_check("nccl-p2p-problem", symptoms=symptoms).outcome is Outcome.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        (
+            "[CUDA_ERROR_NOT_PERMITTED] operation not permitted in expression cuMemCreate(&handle, size, &prop, 0)",
+            Outcome.FOUND,
+        ),
+        ("terminate called: cuMemCreate failed: operation not permitted", Outcome.FOUND),
+        ("RuntimeError: IMEX channel is missing on worker-3", Outcome.FOUND),
+        ("cuMemCreate failed: out of memory", Outcome.SKIPPED),
+    ],
+)
+def test_memory_across_nodes_needs_an_imex_channel(text: str, outcome: Outcome) -> None:
+    snapshot = read_texts([("log", text.encode())])
+    result = run_check("nccl-p2p-problem", symptoms=snapshot.symptoms)
+    assert result.outcome is outcome
+    for finding in result.findings:
+        assert any("/dev/nvidia-caps-imex-channels/channel0" in command for command in finding.remedies[0].commands)

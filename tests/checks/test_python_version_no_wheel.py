@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     Device,
     Outcome,
@@ -18,6 +20,7 @@ from gpudoctor.model import (
     System,
     Torch,
 )
+from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
 
 ABSENT = Torch(installed=False)
@@ -155,3 +158,16 @@ def test_an_installer_with_a_known_python_names_the_releases_for_it() -> None:
 def test_an_index_without_the_version_is_another_finding() -> None:
     symptoms = refused("x", specifier="==2.1.0+cu118", versions="2.0.0, 2.1.0, 2.2.0")
     assert run_check("python-version-no-wheel", symptoms=symptoms).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(("version", "named"), [("2.15.0", False), ("2.99.0", True)])
+def test_what_is_newer_than_the_table_is_said_to_be(version: str, named: bool) -> None:
+    text = (
+        f"$ python -m pip install torch=={version}\nPython 3.10.12\n"
+        f"ERROR: Could not find a version that satisfies the requirement torch=={version} (from versions: none)\n"
+        f"ERROR: No matching distribution found for torch=={version}\n"
+    )
+    report = run_checks(load_checks(), read_texts([("log", text.encode())]))
+    (finding,) = (found for found in report.findings if found.check_id == "python-version-no-wheel")
+    assert (f"torch=={version} has wheels" in finding.remedies[0].summary) is not named
+    assert (f"torch=={version} is not in gpudoctor's tables" in finding.remedies[0].summary) is named

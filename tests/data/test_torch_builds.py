@@ -101,3 +101,10 @@ def test_rocm_builds_that_were_not_verified_are_unknown() -> None:
     assert found is not None
     assert (found.variants, found.gfx_targets) == (None, None)
     assert rocm_builds("2.99") is None
+
+
+def test_a_python_that_a_patch_release_left_out_keeps_the_last_one_with_it() -> None:
+    (release,) = (row for row in torch_releases() if row.release == "2.12")
+    assert "3.13t" in release.pythons["linux_x86_64"]
+    assert release.last_with == {"3.13t": "2.12.0"}
+    assert release.versions[-1] == "2.12.1"

@@ -141,6 +141,19 @@ def test_none_that_fits(installs: tuple[ToolkitInstall, ...]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("version", "cuda", "command"),
+    [
+        ("24.04", CudaVersion(12, 4), "sudo sh cuda_12.4*_linux.run --toolkit --silent"),
+        ("24.04", CudaVersion(12, 5), "sudo apt-get install --yes cuda-toolkit-12-5"),
+        ("22.04", CudaVersion(11, 8), "sudo apt-get install --yes cuda-toolkit-11-8"),
+    ],
+)
+def test_a_toolkit_that_the_repository_has_not(version: str, cuda: CudaVersion, command: str) -> None:
+    system = System(os="linux", distribution="ubuntu", distribution_version=version)
+    assert commands(cuda=cuda, system=system)[0] == command
+
+
 def test_another_distribution_is_left_to_its_own_packages() -> None:
     found = commands(cuda=CudaVersion(12, 4), system=System(os="linux", distribution="fedora"))
     assert found == ("export CUDA_HOME=/usr/local/cuda-12.4", *HOME)

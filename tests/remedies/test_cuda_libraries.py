@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Fix, Package, PackageVersion, Python, Pytorch, System
+from gpudoctor.model import CudaVersion, Device, Fix, Package, PackageVersion, Python, Pytorch, System
 from gpudoctor.remedies.cuda_libraries import (
     ctranslate2_for_cudnn,
     install_cuda_library,
-    install_cudnn,
     reinstall_cuda_wheel,
     use_one_cudnn,
 )
-from tests.remedies.made import made_one
+from tests.remedies.made import made, made_one
 
 PYTHON = Python(executable="/v/bin/python", environment="venv", installer="pip")
 LINUX, WINDOWS = System(os="linux"), System(os="windows")
@@ -61,18 +60,39 @@ def test_an_unknown_library_has_no_wheel() -> None:
     ],
 )
 def test_the_wheel_of_cudnn(python: Python, pytorch: Pytorch | None, cuda_major: int | None, wheel: str) -> None:
-    first, _ = install_cudnn(
-        python=python, system=LINUX, pytorch=pytorch, cuda_major=cuda_major, version="==9.*", major=9
-    )
+    fix = Fix("install-cudnn", cuda_major=cuda_major, version="==9.*", major=9)
+    first, _ = made(fix, python=python, system=LINUX, pytorch=pytorch)
     assert first.commands[0].endswith(f"install --upgrade {wheel}")
     assert first.commands[1].startswith("export LD_LIBRARY_PATH=")
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "major", "requirement"),
+    [
+        ("Tesla V100-SXM2-32GB", "==9.*", 9, "'nvidia-cudnn-cu12>=9,<9.11'"),
+        ("NVIDIA GeForce GTX 1080", "", None, "'nvidia-cudnn-cu12>=9,<9.11'"),
+        ("Tesla V100-SXM2-32GB", "==8.*", 8, "'nvidia-cudnn-cu12==8.*'"),
+        ("Tesla T4", "==9.*", 9, "'nvidia-cudnn-cu12==9.*'"),
+        ("a product that nobody knows", "==9.*", 9, "'nvidia-cudnn-cu12==9.*'"),
+    ],
+)
+def test_the_last_cudnn_for_volta(name: str, version: str, major: int | None, requirement: str) -> None:
+    fix = Fix("install-cudnn", cuda_major=12, version=version, major=major)
+    first, _ = made(fix, python=PYTHON, system=LINUX, devices=(Device(nvml_index=0, name=name),))
+    assert first.commands[0] == f"{PIP} install --upgrade {requirement}"
+
+
 def test_cudnn_before_8_has_no_wheel() -> None:
-    (remedy,) = install_cudnn(python=PYTHON, system=LINUX, pytorch=None, cuda_major=None, version="==7.*", major=7)
+    sections = {"python": PYTHON, "system": LINUX}
+    (remedy,) = made(Fix("install-cudnn", cuda_major=None, version="==7.*", major=7), **sections)
     assert remedy.commands == ("conda install 'cudnn==7.*'",)
-    wheel, _ = install_cudnn(python=PYTHON, system=LINUX, pytorch=None, cuda_major=None, version="==8.*", major=8)
+    wheel, _ = made(Fix("install-cudnn", cuda_major=None, version="==8.*", major=8), **sections)
     assert wheel.commands[0] == f"{PIP} install --upgrade 'nvidia-cudnn-cu12==8.*'"
+
+
+def test_cuda_10_has_no_wheels() -> None:
+    (toolkit,) = install_cuda_library(name="libcudart.so.10.1", python=PYTHON, system=LINUX, pytorch=None)
+    assert "CUDA toolkit 10" in toolkit.summary
 
 
 @pytest.mark.parametrize(("of_torch", "requirement"), [(9, "ctranslate2>=4.5.0"), (8, "ctranslate2<4.5.0")])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Driver, DriverVersion, Fix, Place, System
+from gpudoctor.model import Device, Driver, DriverVersion, Fix, Place, System
 from tests.remedies.made import made, made_one
 
 REBOOT = ("sudo reboot", "nvidia-smi")
@@ -171,6 +171,13 @@ SUSPEND = (
 def test_reloading_uvm(place: Place, driver: Driver, commands: list[tuple[str, ...]]) -> None:
     remedies = made(Fix("reload-uvm"), place=place, driver=driver, system=linux("ubuntu"))
     assert [remedy.commands for remedy in remedies] == commands
+
+
+@pytest.mark.parametrize(("count", "named"), [(1, False), (2, True)])
+def test_several_gpus_without_heterogeneous_memory(count: int, named: bool) -> None:
+    devices = tuple(Device(nvml_index=number) for number in range(count))
+    remedies = made(Fix("reload-uvm"), place=Place(), driver=Driver(), system=linux("ubuntu"), devices=devices)
+    assert any("uvm_disable_hmm=1" in command for remedy in remedies for command in remedy.commands) is named
 
 
 UBUNTU, FEDORA = System(os="linux", distribution="ubuntu"), System(os="linux", distribution="fedora")

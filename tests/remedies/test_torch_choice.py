@@ -1,8 +1,8 @@
 """Which build of PyTorch fits a machine."""
 
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import CudaVersion
-from gpudoctor.remedies.torch_choice import Choice, Machine, choose_for_older_driver, fits
+from gpudoctor.model import CudaVersion, PackageVersion, Torch
+from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, fits
 
 
 def test_a_build_for_older_drivers_is_of_an_older_major() -> None:
@@ -25,3 +25,13 @@ def test_a_build_fits_the_c_library() -> None:
         False,
         True,
     ]
+
+
+def test_the_last_patch_release_with_a_wheel_for_this_python() -> None:
+    torch = Torch(version=PackageVersion("2.12.1"))
+    versions = []
+    for python in ("3.13", "3.13t", "3.14t"):
+        choice = choose(Machine(platform="linux_x86_64", python=python), torch)
+        assert choice is not None
+        versions.append(choice.version)
+    assert versions == ["2.12.1", "2.12.0", "2.12.1"]
