@@ -11,20 +11,8 @@ from gpudoctor.commands.options import FORMATS, print_text
 from gpudoctor.errors import UsageError
 from gpudoctor.reporters import terminal
 
-_STATUSES = {0: "Shown.", 2: "No check or family is called so.", 3: "gpudoctor itself failed."}
 
-
-@click.command(
-    "list",
-    cls=ManualCommand,
-    short_help="List the checks.",
-    statuses=_STATUSES,
-    examples=(
-        ("All checks", "gpudoctor list"),
-        ("Those of two families", "gpudoctor list driver torch"),
-        ("Those about containers, one line each", "gpudoctor list | grep container"),
-    ),
-)
+@click.command("list", cls=ManualCommand, short_help="List the checks.")
 @click.argument("names", nargs=-1, metavar="[ID or FAMILY]...", shell_complete=complete_names)
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 def list_checks(names: tuple[str, ...], format_name: str) -> None:
@@ -40,15 +28,7 @@ def list_checks(names: tuple[str, ...], format_name: str) -> None:
         print_text(catalog.render_list(checks, width=width))
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Explain one check.",
-    statuses=_STATUSES,
-    examples=(
-        ("What a finding means", "gpudoctor explain driver-too-old"),
-        ("What can be required", "gpudoctor explain requirement-unmet"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Explain one check.")
 @click.argument("name", metavar="ID", shell_complete=complete_ids)
 def explain(name: str) -> None:
     """Explain one check: what it finds, why it matters, what passes on purpose, the source."""

@@ -22,22 +22,7 @@ if TYPE_CHECKING:
     from gpudoctor.probes.host import ImageRequest
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Diagnose this machine, or a report of another one.",
-    statuses={
-        0: "Nothing at or above --fail-on was found, and every requirement is met.",
-        1: "Something was found, or a requirement is not met.",
-        2: "The command line, the configuration or the input is wrong.",
-        3: "The verdict is unknown: no fault was found, and nothing proves that the GPU works. Or gpudoctor failed.",
-    },
-    examples=(
-        ("This machine", "gpudoctor check"),
-        ("Stop a job on a machine without the GPU that it needs", "gpudoctor check --require 'gpu>=1' || exit"),
-        ("Somebody else's machine, from what they pasted", "gpudoctor check --from report.txt"),
-        ("Another environment, as HTML", "gpudoctor check --python venv/bin/python --format html --output gpu.html"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Diagnose this machine, or a report of another one.")
 @click.argument("names", nargs=-1, metavar="[ID or FAMILY]...", shell_complete=complete_names)
 @click.option("--select", "selected", multiple=True, metavar="ID|FAMILY", shell_complete=complete_names,
               help="Run these checks only; repeatable.")  # fmt: skip

@@ -11,7 +11,7 @@ import click
 
 from gpudoctor import __version__
 from gpudoctor.commands.manual import ManualGroup
-from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, WorkloadError
+from gpudoctor.errors import EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, WorkloadError
 from gpudoctor.untrusted import clean
 
 COMMANDS = {
@@ -111,16 +111,6 @@ class _Commands(ManualGroup):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
-    statuses={
-        EXIT_HEALTHY: "Nothing is wrong, or what was asked for is done.",
-        EXIT_FINDINGS: "Something was found.",
-        EXIT_USAGE: "The command line, the configuration or an input is wrong.",
-        EXIT_NO_VERDICT: "The verdict is unknown, or gpudoctor itself failed.",
-    },
-    examples=(
-        ("Diagnose this machine", "gpudoctor check"),
-        ("Find the precision and the batch size to train with", "gpudoctor tune --workload train.py:Workload"),
-    ),
 )  # fmt: skip
 @click.option("--version", is_flag=True, help="Show the version and exit.")
 @click.option("--verbose", is_flag=True, help="With --version, also show when each table was last checked.")

@@ -13,15 +13,7 @@ from gpudoctor.probes.host import setting
 from gpudoctor.reporters import terminal
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Write the facts about this machine as JSON.",
-    statuses={0: "The snapshot is written.", 2: "The command line or a file is wrong.", 3: "gpudoctor itself failed."},
-    examples=(
-        ("Facts to post with a question", "gpudoctor snapshot --output machine.json"),
-        ("Facts in a pasted report", "gpudoctor snapshot --from report.txt"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Write the facts about this machine as JSON.")
 @click.option("--from", "files", multiple=True, metavar="FILE", type=click.Path(),
               help="Take the facts of a pasted report instead of this machine's (- is standard input).")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the snapshot to this file.")
@@ -47,23 +39,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
     write(json_report.render_snapshot(taken), output)
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Compare two snapshots or pasted reports.",
-    statuses={
-        0: "Nothing differs.",
-        1: "Something differs.",
-        2: "The command line or a file is wrong.",
-        3: "gpudoctor itself failed.",
-    },
-    examples=(
-        ("What changed since it worked", "gpudoctor diff before.json after.json"),
-        (
-            "The machine where it works and the one where it does not",
-            "gpudoctor diff works.txt fails.txt --format json",
-        ),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Compare two snapshots or pasted reports.")
 @click.argument("before", metavar="A", type=click.Path())
 @click.argument("after", metavar="B", type=click.Path())
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -87,19 +63,7 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
     sys.exit(EXIT_FINDINGS if difference.differs else EXIT_HEALTHY)
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Save probe output for a bug report.",
-    statuses={
-        0: "The machine is recorded.",
-        2: "The command line is wrong, or the folder cannot be written.",
-        3: "gpudoctor itself failed.",
-    },
-    examples=(
-        ("Record this machine", "gpudoctor record recorded-machine"),
-        ("Record another environment on it", "gpudoctor record recorded-machine --python venv/bin/python"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Save probe output for a bug report.")
 @click.argument("folder", type=click.Path(file_okay=False))
 @environment_options
 def record(folder: str, interpreter: str | None, timeout: float) -> None:

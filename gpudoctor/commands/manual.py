@@ -1,23 +1,32 @@
 """Help that reads like a manual page: after the options the exit statuses, and examples to copy."""
 
+import json
+import os.path
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import click
 
 
 class ManualCommand(click.Command):
-    """A command whose help tells its exit statuses and gives examples.
+    """A command whose help tells its exit statuses and gives examples: those that manual.json has under its name."""
 
-    statuses: exit status → what it says. examples: what it is for → the command line.
-    """
+    @cached_property
+    def _page(self) -> Mapping[str, Any]:
+        with open(os.path.join(os.path.dirname(__file__), "manual.json"), encoding="utf-8") as file:
+            page: dict[str, Any] = json.load(file)[self.name]
+        return page
 
-    def __init__(
-        self, *arguments: Any, statuses: Mapping[int, str], examples: Sequence[tuple[str, str]], **options: Any
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self.statuses = statuses
-        self.examples = examples
+    @property
+    def statuses(self) -> Mapping[int, str]:
+        """Exit status → what it says."""
+        return {int(status): told for status, told in self._page["statuses"].items()}
+
+    @property
+    def examples(self) -> Sequence[tuple[str, str]]:
+        """What it is for → the command line."""
+        return [(told, command) for told, command in self._page["examples"]]
 
     def format_epilog(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what stands after the options. Command lines are never wrapped."""

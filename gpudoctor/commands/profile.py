@@ -16,16 +16,7 @@ if TYPE_CHECKING:
     from gpudoctor.model.profile import Profile
 
 
-@click.group(
-    cls=ManualGroup,
-    short_help="Read, export or verify the env profile.",
-    invoke_without_command=True,
-    statuses={0: "Done.", 1: "The profile is stale.", 2: "Something given is wrong.", 3: "gpudoctor failed."},
-    examples=(
-        ("What to run with", "gpudoctor profile show gpudoctor.env"),
-        ("Whether it still fits this machine", "gpudoctor profile verify gpudoctor.env"),
-    ),
-)
+@click.group(cls=ManualGroup, short_help="Read, export or verify the env profile.", invoke_without_command=True)
 @click.pass_context
 def profile(context: click.Context) -> None:
     """Read a profile that `gpudoctor tune` wrote, write it for another tool, or check whether it still fits."""
@@ -33,20 +24,10 @@ def profile(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-_STATUSES = {0: "Done.", 2: "The command line is wrong, or a file cannot be read or written.", 3: "gpudoctor failed."}
 _profile_argument = click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
 
 
-@profile.command(
-    "show",
-    cls=ManualCommand,
-    short_help="Show what the profile says.",
-    statuses=_STATUSES,
-    examples=(
-        ("What to run with", "gpudoctor profile show gpudoctor.env"),
-        ("For a program", "gpudoctor profile show gpudoctor.env --format json"),
-    ),
-)
+@profile.command("show", cls=ManualCommand, short_help="Show what the profile says.")
 @_profile_argument
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 def profile_show(file: str, format_name: str) -> None:
@@ -58,16 +39,7 @@ def profile_show(file: str, format_name: str) -> None:
     print_text(export(read, "json") if format_name == "json" else profile_table.render(read))
 
 
-@profile.command(
-    "export",
-    cls=ManualCommand,
-    short_help="Write the profile for another tool.",
-    statuses=_STATUSES,
-    examples=(
-        ("ENV lines for a Dockerfile", "gpudoctor profile export gpudoctor.env --format dockerfile"),
-        ("A file for accelerate", "gpudoctor profile export gpudoctor.env --format accelerate"),
-    ),
-)
+@profile.command("export", cls=ManualCommand, short_help="Write the profile for another tool.")
 @_profile_argument
 @click.option("--format", "format_name", required=True, metavar="FORMAT",
               help="env, json, toml, dockerfile, compose, accelerate or deepspeed.")  # fmt: skip
@@ -81,21 +53,7 @@ def profile_export(file: str, format_name: str, output: str | None) -> None:
     write(export(_profile(file), format_name), output)
 
 
-@profile.command(
-    "verify",
-    cls=ManualCommand,
-    short_help="Say whether it still fits this machine.",
-    statuses={
-        0: "It fits this machine.",
-        1: "It is stale.",
-        2: "The command line is wrong, or the file cannot be read.",
-        3: "That cannot be determined.",
-    },
-    examples=(
-        ("Tune again where the profile is stale", "gpudoctor profile verify gpudoctor.env || gpudoctor tune"),
-        ("For another environment", "gpudoctor profile verify gpudoctor.env --python venv/bin/python"),
-    ),
-)
+@profile.command("verify", cls=ManualCommand, short_help="Say whether it still fits this machine.")
 @_profile_argument
 @environment_options
 def profile_verify(file: str, interpreter: str | None, timeout: float) -> NoReturn:

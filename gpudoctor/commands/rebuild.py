@@ -31,20 +31,7 @@ CHECK = "docker-stale-layers"
 ENGINE_SECONDS = 600.0  # for one answer of the engine; on a loaded machine it comes late
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Rebuild a stale image and verify that it is up to date.",
-    statuses={
-        0: "Up to date, as verified.",
-        1: "Still stale, or the build failed.",
-        2: "The command line is wrong, or there is nothing to rebuild.",
-        3: "There is no engine, or it refuses.",
-    },
-    examples=(
-        ("See what would be done", "gpudoctor rebuild --dry-run"),
-        ("Rebuild one service and recreate its container", "gpudoctor rebuild train --recreate"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Rebuild a stale image and verify that it is up to date.")
 @click.argument("services", nargs=-1, metavar="[SERVICE]...")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and change nothing.")
 @click.option("--recreate", is_flag=True, help="Recreate the container from the rebuilt image, with its settings.")

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     cls=ManualCommand,
     short_help="Run a program with the env profile, and say what held the GPU back.",
     context_settings={"allow_interspersed_args": False},
-    statuses={
-        0: "The program's own, as any other status; 128 + N where signal N ended it.",
-        2: "The command line or the profile is wrong: the program was not started.",
-        127: "The program cannot be started.",
-    },
-    examples=(
-        ("With ./gpudoctor.env, if it exists", "gpudoctor run -- python train.py --epochs 3"),
-        ("A short program", "gpudoctor run --every 0.1 -- python infer.py"),
-        ("Every sample, for a program", "gpudoctor run --format json --output run.json -- python train.py"),
-    ),
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND ...")
 @click.option("--profile", metavar="FILE", help=f"Add the variables of this env profile.  [default: {FILE_NAME} here]")

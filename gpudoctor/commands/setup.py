@@ -16,15 +16,7 @@ _LOADERS = {
 """The line of .bashrc and .zshrc that loads the file; fish reads its folder of completions by itself."""
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Write a commented configuration.",
-    statuses={0: "The file is written.", 2: "There is a configuration already, or the file cannot be written."},
-    examples=(
-        ("Write gpudoctor.toml, then edit it", "gpudoctor init"),
-        ("Write it into the folder above", "gpudoctor init --folder .."),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Write a commented configuration.")
 @click.option("--folder", type=click.Path(exists=True, file_okay=False), default=".", help="Folder of the project.")
 def init(folder: str) -> None:
     """Write gpudoctor.toml with every setting, explained and commented out. An existing file is never changed."""
@@ -47,15 +39,7 @@ def init(folder: str) -> None:
     )
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Complete commands, options and check ids in a shell.",
-    statuses={0: "The script is printed or installed.", 2: "The shell is unknown, or a file cannot be written."},
-    examples=(
-        ("For the shell in use, from its next start", "gpudoctor completion --install"),
-        ("Print the script for zsh", "gpudoctor completion zsh"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Complete commands, options and check ids in a shell.")
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 @click.option("--install", is_flag=True, help="Install it for this user, instead of printing it.")
 def completion(shell: str | None, install: bool) -> None:

@@ -20,21 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "html")
 
 
-@click.command(
-    cls=ManualCommand,
-    short_help="Find the fastest precision and batch size, and write the env profile.",
-    statuses={
-        0: "There is a recommendation, and the profile is written.",
-        1: "No configuration ran.",
-        2: "The command line or the workload is wrong.",
-        3: "The run was interrupted, or failed.",
-    },
-    examples=(
-        ("The built-in CNN, in two minutes", "gpudoctor tune --workload cnn --budget 120"),
-        ("Your own training step", "gpudoctor tune --workload train.py:Workload --dataset-size 50000"),
-        ("With a variable of your own in the profile", "gpudoctor tune --set 'GPU_BATCH_SIZE={batch_size}'"),
-    ),
-)
+@click.command(cls=ManualCommand, short_help="Find the fastest precision and batch size, and write the env profile.")
 @click.option("--workload", default="mlp", show_default=True, metavar="NAME|MODULE:ATTRIBUTE|FILE.py:ATTRIBUTE",
               help="mlp, cnn, lstm, transformer, signal, or your own.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["training", "inference"]), default="training", show_default=True,
