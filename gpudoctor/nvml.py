@@ -22,19 +22,11 @@ FUNCTION_NOT_FOUND = 13  # nvml.h
 SM, GPU = 1, 0  # nvmlClockType_t, nvmlTemperatureSensors_t
 MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
 MOST_ENTRIES = 4096  # of a list that NVML counts: a larger number is garbage, and its memory would be asked for
-EVENT_REASONS = {  # nvmlClocksEventReasons of nvml.h, and two that only pynvml names
-    0x001: "gpu_idle",
-    0x002: "applications_clocks_setting",
-    0x004: "sw_power_cap",
-    0x008: "hw_slowdown",
-    0x010: "sync_boost",
-    0x020: "sw_thermal_slowdown",
-    0x040: "hw_thermal_slowdown",
-    0x080: "hw_power_brake_slowdown",
-    0x100: "display_clock_setting",
-    0x200: "board_limit",
-    0x400: "reliability",
-}
+_EVENT_REASONS = (  # nvmlClocksEventReasons of nvml.h from the lowest bit on, and two that only pynvml names
+    *("gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown"),
+    *("hw_thermal_slowdown", "hw_power_brake_slowdown", "display_clock_setting", "board_limit", "reliability"),
+)
+EVENT_REASONS = {1 << bit: name for bit, name in enumerate(_EVENT_REASONS)}
 
 
 def open_nvml(module_path: str | None = None) -> tuple[Gate | None, str]:

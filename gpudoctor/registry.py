@@ -17,18 +17,8 @@ _NAMES = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot", "requireme
 """What parameters of checks may be called."""
 
 FAMILIES = (
-    "driver",
-    "device",
-    "multi-gpu",
-    "container",
-    "cuda",
-    "python",
-    "torch",
-    "cupy",
-    "memory",
-    "precision",
-    "vendor",
-    "tool",
+    *("driver", "device", "multi-gpu", "container", "cuda", "python", "torch", "cupy", "memory"),
+    *("precision", "vendor", "tool"),
 )
 
 CUDA_FAILS = (

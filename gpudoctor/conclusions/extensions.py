@@ -9,17 +9,10 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 OWN = ("torch", "torchvision", "torchaudio", "torchtext")
 KINDS = (
-    "extension-undefined-symbol",
-    "extension-symbol-not-found-macos",
-    "extension-dll-load-failed",
-    "extension-cuda-differs",
-    "xformers-built-for",
-    "extension-libtorch-missing",
-    "extension-part-missing",
-    "extension-import-name",
-    "extension-cache-broken",
-    "extension-mmcv-ops-missing",
-    "extension-dll-not-loaded",
+    *("extension-undefined-symbol", "extension-symbol-not-found-macos"),
+    *("extension-dll-load-failed", "extension-cuda-differs", "xformers-built-for"),
+    *("extension-libtorch-missing", "extension-part-missing", "extension-import-name"),
+    *("extension-cache-broken", "extension-mmcv-ops-missing", "extension-dll-not-loaded"),
 )
 
 

@@ -9,31 +9,26 @@ from typing import Any
 
 from gpudoctor.model import Container
 from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
-from gpudoctor.probes.reading import Facts, file_text, file_texts, found, is_linux, listed, unreadable, value
+from gpudoctor.probes.reading import (
+    Facts,
+    file_text,
+    file_texts,
+    found,
+    is_linux,
+    known_paths,
+    listed,
+    unreadable,
+    value,
+)
 
 DOCKER_CONFIGS = ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json")
-OTHER_CONFIGS = (
-    "/etc/containerd/config.toml",
-    "/etc/containerd/conf.d/*.toml",
-    "/etc/crio/crio.conf",
-    "/etc/crio/crio.conf.d/*",
-    "/etc/containers/containers.conf",
-    "/etc/containers/containers.conf.d/*.conf",
-    "/etc/containers/oci/hooks.d/*nvidia*.json",
-    "/usr/share/containers/oci/hooks.d/*nvidia*.json",
-)
+OTHER_CONFIGS = known_paths("other_engine_configs")
 CDI_SPECIFICATIONS = ("/etc/cdi/*", "/var/run/cdi/*")
 COMMANDS = ("docker", "podman", "nvidia-ctk", "nvidia-container-cli", "nvidia-container-runtime")
 CONTAINER_SIGNS = {
     "files": ["/run/systemd/container", "/proc/1/cgroup", "/proc/1/comm"],
     "listings": ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io", "/.singularity.d", "/dev/lxd"],
-    "values": [
-        "platform",
-        "filesystem:/",
-        "is_set:KUBERNETES_SERVICE_HOST",
-        "is_set:APPTAINER_CONTAINER",
-        "is_set:SINGULARITY_CONTAINER",
-    ],
+    "values": [*known_paths("container_values")],
 }
 _ENGINES = {"docker": "docker", "libpod": "podman", "lxc": "lxc", "kubepods": "kubernetes", "containerd": "containerd"}
 _FIRST_PROCESSES = {"systemd", "init", "openrc-init", "runit", "s6-svscan", "dinit"}

@@ -9,45 +9,28 @@ from gpudoctor.model.versions import DriverVersion
 from gpudoctor.parsers.libraries import LDCONFIG_WORDS, parse_ldconfig
 from gpudoctor.parsers.linux import BRIDGE, KernelModule, parse_proc_driver_version
 from gpudoctor.probes.container_engines import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.reading import Facts, file_name, file_text, found, is_linux, link_target, listed, output, value
+from gpudoctor.probes.reading import (
+    Facts,
+    file_name,
+    file_text,
+    found,
+    is_linux,
+    known_paths,
+    link_target,
+    listed,
+    output,
+    value,
+)
 from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
 
 # The folder compat/ of a toolkit is none of these: its libcuda is newer than the driver on purpose.
-LIBRARY_FOLDERS = (
-    "/usr/lib/wsl/lib",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/lib",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current",  # Debian
-    "/usr/lib/aarch64-linux-gnu/nvidia",  # Jetson Linux 36
-    "/usr/lib/aarch64-linux-gnu/tegra",  # Jetson Linux 35 and older
-    "/usr/lib64/nvidia",
-    "/usr/local/nvidia/lib64",  # Kubernetes of Google, and older container runtimes
-    "/run/opengl-driver/lib",  # NixOS
-)
+LIBRARY_FOLDERS = known_paths("library_folders")
 LIBRARIES = ("libcuda.so", "libnvidia-ml.so")
-MODULE_FILES = (
-    "/lib/modules/*/updates/**/nvidia*.ko*",
-    "/lib/modules/*/extra/**/nvidia*.ko*",
-    "/lib/modules/*/weak-updates/**/nvidia*.ko*",
-    "/lib/modules/*/extramodules/nvidia*.ko*",  # Arch Linux
-    "/lib/modules/*/misc/nvidia*.ko*",
-    "/lib/modules/*/video/nvidia*.ko*",
-    "/lib/modules/*/kernel/drivers/video/nvidia*.ko*",  # the .run installer
-    "/lib/modules/*/kernel/nvidia-*/nvidia*.ko*",  # Ubuntu's linux-modules-nvidia
-)
+MODULE_FILES = known_paths("module_files")
 # "nvidia-current.ko" and "nvidia-tesla-470-current.ko" are Debian's; nvidia-drm, -modeset, -uvm, -peermem come besides
 _MODULE = r"nvidia(?:-current|-open|-tesla|-legacy|-\d+(?:xx)?)*\.ko(?:\.\w+)?"
 _VERSIONED = r"lib(?:cuda|nvidia-ml)\.so\.(\d{3,4}(?:\.\d+)+)"
-DEVICE_NODES = (
-    "/dev/nvidia[0-9]*",
-    "/dev/nvidiactl*",
-    "/dev/nvidia-uvm*",
-    "/dev/nvidia-modeset*",
-    "/dev/nvidia-caps/*",
-    "/dev/dx[g]",  # WSL
-)
+DEVICE_NODES = known_paths("device_nodes")
 WINDOWS_LIBRARY = "C:\\Windows\\System32\\nvcuda.dll"
 FABRIC_MANAGER = "nv-fabricmanager"
 FABRIC_MANAGER_UNIT = "/lib/systemd/system/nvidia-fabricmanager.service"
@@ -55,20 +38,11 @@ FABRIC_MANAGER_UNIT = "/lib/systemd/system/nvidia-fabricmanager.service"
 
 _LIBRARY_PATHS = [f"{folder}/{library}" for library in LIBRARIES for folder in LIBRARY_FOLDERS]
 READING_LIST: dict[str, Any] = {
-    "files": [
-        "/proc/driver/nvidia/version",
-        "/sys/module/nvidia/version",
-        "/proc/modules",
-        PCI_UEVENTS,
-        *CONTAINER_SIGNS["files"],
-    ],
+    "files": [*known_paths("driver_files"), PCI_UEVENTS, *CONTAINER_SIGNS["files"]],
     "listings": [
         *(f"{library}*" for library in _LIBRARY_PATHS),
         *MODULE_FILES,
-        "/lib/modules/*",
-        "/var/lib/dkms/nvidia*",
-        "/sys/bus/pci/devices",
-        "/sys/bus/*",
+        *known_paths("driver_listings"),
         WINDOWS_LIBRARY,
         FABRIC_MANAGER_UNIT,
         *CONTAINER_SIGNS["listings"],

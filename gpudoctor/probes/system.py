@@ -6,7 +6,7 @@ from typing import Any
 from gpudoctor.model import PciGpu, System
 from gpudoctor.parsers import linux
 from gpudoctor.probes.container_engines import CONTAINER_SIGNS, container_engine
-from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, listed, unreadable, value
+from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, known_paths, listed, unreadable, value
 from gpudoctor.untrusted import cleaned
 
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
@@ -22,33 +22,11 @@ VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
 
 READING_LIST: dict[str, Any] = {
     "files": [
-        *OS_RELEASE,
-        SECURE_BOOT,
-        PCI_UEVENTS,
-        KFD_NODES,
+        *(*OS_RELEASE, SECURE_BOOT, PCI_UEVENTS, KFD_NODES, *CONTAINER_SIGNS["files"]),
         *(IOMMU_TYPES.format(driver) for driver in ("nvidia", "nouveau", "amdgpu")),
-        *CONTAINER_SIGNS["files"],
     ],
-    "listings": [
-        "/sys/bus/pci/devices",
-        "/sys/bus/*",
-        "/sys/class/iommu",
-        "/sys/class/iommu/*",
-        "/dev/dxg",
-        INFINIBAND,
-        "/proc/sys/fs/binfmt_misc/WSLInterop*",
-        *CONTAINER_SIGNS["listings"],
-    ],
-    "values": [
-        "platform",
-        "uname",
-        "libc",
-        "euid",
-        "cpu_affinity",
-        "memlock",
-        "statvfs:/dev/shm",
-        *CONTAINER_SIGNS["values"],
-    ],
+    "listings": [*known_paths("system_listings"), INFINIBAND, *CONTAINER_SIGNS["listings"]],
+    "values": [*known_paths("system_values"), *CONTAINER_SIGNS["values"]],
 }
 
 

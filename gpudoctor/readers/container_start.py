@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gpudoctor.data.environment_variables import environment_variables, variables_with_paths
 from gpudoctor.model import Container, CudaVersion, Environment
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, name_table
 from gpudoctor.untrusted import shown_value
 
 _PART = r"[a-z0-9][\w.-]{0,80}"
@@ -15,20 +15,7 @@ _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sh
 _RUN = re.compile(
     r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+(\S.*)$"
 )
-# Options with a value of their own; of every other the next word is the image.
-# Source: docs.docker.com/reference/cli/docker/container/run/
-_VALUED = frozenset(
-    (
-        *("-v", "-p", "-e", "-w", "-u", "-h", "-m", "-l", "-a", "--volume", "--publish", "--env", "--workdir"),
-        *("--user", "--hostname", "--memory", "--label", "--name", "--network", "--net", "--env-file"),
-        *("--mount", "--entrypoint", "--restart", "--add-host", "--cap-add", "--cap-drop", "--cpus"),
-        *("--cpuset-cpus", "--device", "--gpus", "--ipc", "--pid", "--pull", "--platform", "--runtime"),
-        *("--security-opt", "--shm-size", "--stop-signal", "--tmpfs", "--ulimit", "--userns", "--uts"),
-        *("--volumes-from", "--log-driver", "--log-opt", "--group-add", "--memory-swap"),
-        *("--device-cgroup-rule", "--cgroupns", "--annotation", "--expose", "--ip", "--dns", "--domainname"),
-        *("--link", "--cidfile", "--health-cmd", "--oom-score-adj", "--hooks-dir"),
-    )
-)
+_VALUED = frozenset(name_table("docker_run_valued"))  # options with a value; of every other the next word is the image
 _SINGULARITY = re.compile(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # The name of a container or pod, in the commands that ask for one, in a compose file and in a prompt: its short id.

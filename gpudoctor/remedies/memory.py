@@ -14,16 +14,8 @@ PAGE_FILE = ("1455", "paging file", "页面文件")
 TORCH = ("torch", "cuda", "vllm", "transformers")
 # Programs whose way to a smaller job has a row of its own.
 PROGRAMS = (
-    "vllm",
-    "llama.cpp",
-    "tensorflow",
-    "jax",
-    "cupy",
-    "rmm",
-    "onnxruntime",
-    "xgboost",
-    "program",
-    "transformers",
+    *("vllm", "llama.cpp", "tensorflow", "jax", "cupy", "rmm", "onnxruntime", "xgboost"),
+    *("program", "transformers"),
 )
 
 
