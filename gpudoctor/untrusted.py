@@ -87,7 +87,7 @@ _PATH = re.compile(
     r"(?:[A-Za-z]:)?(?:[/\\~.$%*][\w ./\\~$%{}()+@,=!*#&'^-]{0,1000})?"
     r"|[\w-]{1,24}|[a-z0-9_.-]{1,24}(?:/[a-z0-9_.-]{1,24}){1,9}"
 )
-_KEY = re.compile(r"(?<![\w+=-])(?=[^/\\]*\d)(?=[^/\\]*[A-Za-z])[A-Za-z0-9+=]{32,}(?![\w+=-])|[\w+=-]{90,}")
+_KEY = re.compile(r"(?<![\w+=-])(?=[^/\\]{0,90}\d)(?=[^/\\]{0,90}[A-Za-z])[A-Za-z0-9+=]{32,}(?![\w+=-])|[\w+=-]{90,}")
 _LONGEST_WORDS = 4000  # characters: NVIDIA_REQUIRE_CUDA of an image lists dozens of drivers
 HIDDEN = "(hidden)"
 

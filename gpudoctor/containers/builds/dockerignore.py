@@ -17,7 +17,7 @@ MAXIMUM_DEEP = 8
 
 _STARS = re.compile(r"(?:\*\*/?)+|\*")
 _MEMBER = r"(?:\\.|[^\\\]-])"
-_CLASS = rf"\[\^?(?:{_MEMBER}(?:-{_MEMBER})?)+\]"
+_CLASS = rf"\[\^?(?:{_MEMBER}(?:-{_MEMBER})?){{1,250}}\]"
 _ATOM = re.compile(rf"\\.|{_CLASS}|[^\\\[]", re.DOTALL)
 
 

@@ -23,7 +23,7 @@ _DOLLAR = "\0"  # stands for $$ while variables are replaced: no YAML and no env
 _NO_VARIABLE = re.compile(r"\$(?!\{?[A-Za-z_])")
 _SKIPPED = re.compile(r"(?:\s+|#[^\n]*)*")
 _STATEMENT = re.compile(
-    r"""(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.\[\]-]*)[ \t]*(?:(?P<separator>[=:])[ \t]*(?:"""
+    r"""(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.\[\]-]{0,1000})[ \t]*(?:(?P<separator>[=:])[ \t]*(?:"""
     r"""(?:'(?P<literal>(?:[^'\\]|\\.)*)'|"(?P<escaped>(?:[^"\\]|\\.)*)")[ \t]*(?:\#[^\n]*)?"""
     r"""|(?P<plain>(?!['"])[^\n]*)))?(?=\n)""",
     re.DOTALL,

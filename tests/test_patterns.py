@@ -1,0 +1,105 @@
+"""Every expression that is looked for in a whole text takes time in proportion to the text, whatever the text is."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from gpudoctor import privacy, untrusted
+from gpudoctor.symptoms.tables import failure_messages
+
+SHORT, LONG = 1_000, 4_000  # characters: a line of 4,000 is the longest that is read
+SECONDS, RATIO = 0.01, 8.0  # four times the text: 4 is in proportion, 16 quadratic
+COLUMNS = ("a", " ", "0", "a ", "0.", "| ", "[", "a/", "-")
+
+
+def patterns_in(value: Any, depth: int = 3) -> Iterator[str]:
+    """Yield compiled expressions, and texts that are written as one: most modules compile a text when it is needed."""
+    if isinstance(value, re.Pattern):
+        yield value.pattern if isinstance(value.pattern, str) else value.pattern.decode("latin-1")
+    elif isinstance(value, str):
+        if re.search(r"\\[wdsSbWD]|\(\?|\]\{\d|\][*+]|\.\*", value):
+            yield value
+    elif depth and isinstance(value, dict):
+        for key, item in value.items():
+            yield from (*patterns_in(key, depth - 1), *patterns_in(item, depth - 1))
+    elif depth and isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from patterns_in(item, depth - 1)
+
+
+def every_pattern() -> list[str]:
+    """Return what is looked for anywhere in a whole text: messages, keys and names, and what is taken off lines."""
+    found = {row.pattern: None for row in failure_messages() if row.pattern}
+    for module in (privacy, untrusted):
+        for name, value in vars(module).items():
+            if not name.startswith("__") and name != "_KEYS":
+                found |= dict.fromkeys(patterns_in(value))
+    found |= {f"(?<![A-Za-z0-9]){re.escape(mark)}{rest}": None for rest, *marks in privacy._KEYS for mark in marks}
+    return [pattern for pattern in found if is_whole(pattern)]
+
+
+def is_whole(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError):
+        return False  # a part of one, or a sentence
+    return True
+
+
+def hostile_texts(pattern: str) -> Iterator[str]:
+    """Yield texts to repeat: the pattern's own literals, and what columns, paths and numbers are made of."""
+    plain = re.sub(r"\\[bBAZ]|\(\?[a-zA-Z]*[:=!<)]?|\[[^\]]*\]|\{[\d,]*\}|\\[wdsWDS]|[()|?*+^$.]", "\0", pattern)
+    literals = [part for part in plain.replace("\\", "").split("\0") if part.strip()]
+    literals = literals or ["x"]
+    first = literals[0]
+    yield from dict.fromkeys((first, f"{first}{' ' * 20}", " ".join(literals[:2]) + " ", *COLUMNS))
+
+
+def seconds(compiled: re.Pattern[str], text: str) -> float:
+    began = time.process_time()
+    for number, _ in enumerate(compiled.finditer(text)):
+        if number > len(text):
+            break
+    return time.process_time() - began
+
+
+def is_slow(compiled: re.Pattern[str], unit: str) -> bool:
+    """Return whether the time grows faster than the text. The best of several counts: other programs run too."""
+    short, long = ((unit * (size // len(unit) + 1))[:size] + "!" for size in (SHORT, LONG))
+    if seconds(compiled, long) < SECONDS:
+        return False
+    least = min(seconds(compiled, long) for _ in range(3))
+    return least > SECONDS and least > RATIO * min(seconds(compiled, short) for _ in range(3))
+
+
+def slow(patterns: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for pattern in patterns:
+        compiled = re.compile(pattern)
+        unit = next((unit for unit in hostile_texts(pattern) if is_slow(compiled, unit)), None)
+        if unit is not None:
+            found[pattern] = unit
+    return found
+
+
+def test_the_test_finds_what_is_quadratic() -> None:
+    assert set(slow([r"\s+x$", r"a+b", r"(\w+)\s+=", r"a{1,20}b", r"^a+b"])) >= {r"\s+x$", r"a+b"}
+    assert slow([r"a{1,20}b", r"(?<!\w)\w{1,60}=", r"CUDA error: \w+"]) == {}
+
+
+PATTERNS = every_pattern()
+PARTS = 4
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_pattern_is_linear_or_bounded(part: int) -> None:
+    assert slow(PATTERNS[part::PARTS]) == {}
+
+
+def test_the_patterns_are_found() -> None:
+    assert len(PATTERNS) > 600
