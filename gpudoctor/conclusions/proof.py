@@ -3,11 +3,24 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpudoctor.data.numerics import is_right
-from gpudoctor.model import CupyRuntime, Device, Driver, DriverState, Origin, ProbeReport, Proof, Pytorch, TorchRuntime
+from gpudoctor.model import (
+    CupyRuntime,
+    Device,
+    Driver,
+    DriverState,
+    Origin,
+    ProbeReport,
+    Proof,
+    Pytorch,
+    Symptom,
+    TorchRuntime,
+)
 from gpudoctor.model.cuda_conclusions import CupyStatus
-from gpudoctor.symptoms import Symptoms, with_role
+from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 PYTHON = "python"  # in the name of a process: frameworks run in it
+AT_WORK = ("work-shown-", "gpu-used-", "layers-on-gpu", "ollama-gpu-listed")  # kinds: more than a list of GPUs
+WORDS = ("asks-words", "asks-but")
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 
 
@@ -32,9 +45,21 @@ def proof(
     if origin.is_report:
         frameworks = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy))
         seen = (*frameworks, *_seen_by_programs(symptoms, devices))
-        return Proof(sentences=seen, failures=with_role(symptoms, "failure"))
+        harmless = _harmless(symptoms, with_role(symptoms, "works")) if seen else ()
+        failures = tuple(symptom for symptom in with_role(symptoms, "failure") if symptom.kind not in harmless)
+        return Proof(sentences=seen, failures=failures)
     computed = (*_computed_by_torch(pytorch, torch, len(devices or ())), *_computed_by_cupy(cupy_status, cupy, devices))
     return Proof(sentences=computed or tuple(_driver(driver, driver_state, devices, pytorch, cupy_status, reports)))
+
+
+def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]:
+    """Return the kinds of words that are no complaint: a question of somebody who is content, or whose GPU is at work.
+
+    A "but" needs both, and words of trouble ("asks-trouble") are never harmless.
+    """
+    content = bool(of_kind(symptoms, "content-told"))
+    at_work = any(symptom.kind.startswith(AT_WORK) for symptom in working)
+    return WORDS[: content + at_work]
 
 
 def _computed_by_torch(pytorch: Pytorch, torch: TorchRuntime, there: int) -> Iterator[str]:
@@ -122,4 +147,5 @@ def _seen_by_programs(symptoms: Symptoms, devices: tuple[Device, ...] | None) ->
             yield f"the report shows that {process.name} computes on GPU {device.nvml_index}"
             break
     for symptom in with_role(symptoms, "works")[:1]:
-        yield f'the report shows that a program uses the GPU: "{symptom.text}"'
+        shown = symptom.names.get("shown", symptom.text)
+        yield f'the report shows that a program uses the GPU: "{shown}"'

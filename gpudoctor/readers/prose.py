@@ -146,7 +146,7 @@ _MAC_FOLDER = re.compile(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|op
 _FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
 _SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
 _UNAVAILABLE = re.compile(
-    r"\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
+    r"(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
     r"(?:always |still )?[`'\"]?(false|true)\b",
     re.IGNORECASE,
 )
@@ -281,9 +281,11 @@ def _torch(said: list[str]) -> Iterator[Facts]:
         yield {"torch": Torch(installed=True, version=version)}
     elif index:
         yield {"torch": Torch(installed=True, version=PackageVersion(f"{index[1]}+{index[3]}"))}
-    answers = {match[1].lower() for line in said for match in _UNAVAILABLE.finditer(line)}
-    if len(answers) == 1:
-        yield {"torch_runtime": TorchRuntime(available=answers == {"true"})}
+    for mps, fact in (True, "mps_available"), (False, "available"):
+        told = (match for line in said for match in _UNAVAILABLE.finditer(line) if bool(match[1]) is mps)
+        answers = {match[2].lower() for match in told}
+        if len(answers) == 1:
+            yield {"torch_runtime": TorchRuntime(**{fact: answers == {"true"}})}
 
 
 def _rest(text: Text, said: list[str]) -> Iterator[Facts]:

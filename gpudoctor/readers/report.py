@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gpudoctor.errors import UsageError
 from gpudoctor.model import SECTIONS, Contradiction, PackageVersion, ProbeReport, Snapshot
 from gpudoctor.readers.facts import Facts, joined, same_product
+from gpudoctor.readers.solved import after_solution
 from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
 from gpudoctor.snapshots.saved import read_snapshot
 from gpudoctor.symptoms.facts import with_symptoms
@@ -168,7 +169,7 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         facts = {section: getattr(saved, section) for section in (*SECTIONS, "taken_at")}
         yield Reading(f"snapshot in {name}", {name: value for name, value in facts.items() if value is not None})
         return
-    text = read_text(data, name)
+    text = after_solution(read_text(data, name))
     for reader in READERS:
         facts = {section: value for section, value in reader.read(text).items() if _is_told(section, value)}
         if facts:

@@ -9,6 +9,7 @@ from gpudoctor.symptoms import of_kind, with_role
 
 SYMPTOM = "symptom:"
 GROUPS = ("about-", "place-", "asks-", "shown-")
+UNRANKED = {"asks-trouble", "asks-but"}  # kinds that tell a complaint from a question: the confirmed reports lack them
 OTHERS = {  # what does not compute with PyTorch
     *("about:ollama", "about:llama-cpp", "about:lm-studio", "about:jax", "about:tensorflow", "about:onnxruntime"),
     *("about:numba", "about:rapids", "about:paddle", "about:xgboost", "symptom:cupy-named"),
@@ -27,7 +28,7 @@ def features(
     symptoms: tuple[Symptom, ...] | None,
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
-    kinds = {symptom.kind for symptom in symptoms or ()}
+    kinds = {symptom.kind for symptom in symptoms or ()} - UNRANKED
     found = {k.replace("-", ":", 1) if k.startswith(GROUPS) else f"{SYMPTOM}{k}" for k in kinds}
     found |= set(_system(system, place))
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
