@@ -285,7 +285,7 @@ def _torch(said: list[str]) -> Iterator[Facts]:
         told = (match for line in said for match in _UNAVAILABLE.finditer(line) if bool(match[1]) is mps)
         answers = {match[2].lower() for match in told}
         if len(answers) == 1:
-            yield {"torch_runtime": TorchRuntime(**{fact: answers == {"true"}})}
+            yield {"torch_runtime": replace(TorchRuntime(), **{fact: answers == {"true"}})}
 
 
 def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
