@@ -281,11 +281,12 @@ def _torch(said: list[str]) -> Iterator[Facts]:
         yield {"torch": Torch(installed=True, version=version)}
     elif index:
         yield {"torch": Torch(installed=True, version=PackageVersion(f"{index[1]}+{index[3]}"))}
-    for mps, fact in (True, "mps_available"), (False, "available"):
-        told = (match for line in said for match in _UNAVAILABLE.finditer(line) if bool(match[1]) is mps)
-        answers = {match[2].lower() for match in told}
-        if len(answers) == 1:
-            yield {"torch_runtime": replace(TorchRuntime(), **{fact: answers == {"true"}})}
+    answers = [(match[1], match[2].lower() == "true") for line in said for match in _UNAVAILABLE.finditer(line)]
+    of_mps, of_cuda = ({value for mps, value in answers if bool(mps) is wanted} for wanted in (True, False))
+    if len(of_mps) == 1:
+        yield {"torch_runtime": TorchRuntime(mps_available=of_mps.pop())}
+    if len(of_cuda) == 1:
+        yield {"torch_runtime": TorchRuntime(available=of_cuda.pop())}
 
 
 def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
