@@ -88,7 +88,7 @@ def slow(patterns: Iterable[str]) -> dict[str, str]:
 
 
 def test_the_test_finds_what_is_quadratic() -> None:
-    assert set(slow([r"\s+x$", r"a+b", r"(\w+)\s+=", r"a{1,20}b", r"^a+b"])) >= {r"\s+x$", r"a+b"}
+    assert set(slow([r"(\w+)\s+=", r"(?:a|b)+c", r"a{1,20}b"])) == {r"(\w+)\s+=", r"(?:a|b)+c"}
     assert slow([r"a{1,20}b", r"(?<!\w)\w{1,60}=", r"CUDA error: \w+"]) == {}
 
 
