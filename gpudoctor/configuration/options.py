@@ -69,10 +69,6 @@ def _texts(source: Source, key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _select(source: Source) -> tuple[str, ...]:
-    return _texts(source, "select")
-
-
 def _require(source: Source) -> tuple[MachineRequirement, ...]:
     return tuple(parse_requirement(text, source.place("require", text)) for text in _texts(source, "require"))
 
@@ -145,7 +141,7 @@ def _path(key: str, exists: Callable[[str], bool] | None, kind: str) -> Callable
 
 
 _READERS: Mapping[str, Callable[[Source], Any]] = {
-    "select": _select,
+    "select": lambda source: _texts(source, "select"),
     "ignore": _ignore,
     "fail_on": _one_of("fail_on", FAIL_ON),
     "gpu": _one_of("gpu", GPU_POLICIES),

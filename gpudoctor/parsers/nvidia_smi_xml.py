@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os.path
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,19 +21,15 @@ MAXIMUM_CHARACTERS = 16 * MIB
 MAXIMUM_TAGS = 400_000  # of 256 devices; one has some 700 of them
 MAXIMUM_DEVICES = 256
 MAXIMUM_PROCESSES = 64
-POWER_READINGS = ("gpu_power_readings", "power_readings")  # the name from R535 on, and before
 UNREACHABLE = ("GPU is lost", "GPU requires reset")
 UNKNOWN = "Unknown Error"
 FEW = 4  # values that the driver may fail to read of a device in good health, such as fan, power and clocks of a laptop
-RECOVERY = {"gpu reset": "GPU requires reset", "node reboot": "GPU requires restart"}
-COMPUTE_MODES = {"default": "default", "prohibited": "prohibited", "exclusive_process": "exclusive-process"}
-FABRIC_STATES = {
-    "n/a": "not-supported",
-    "not supported": "not-supported",
-    "not started": "not-started",
-    "in progress": "in-progress",
-    "completed": "completed",
-}
+
+with open(os.path.join(os.path.dirname(__file__), "nvidia_smi_xml.json"), encoding="utf-8") as _file:
+    _TABLE = json.load(_file)
+RECOVERY: Mapping[str, str] = _TABLE["recovery"]
+COMPUTE_MODES: Mapping[str, str] = _TABLE["compute_modes"]
+FABRIC_STATES: Mapping[str, str] = _TABLE["fabric_states"]
 
 
 @record
@@ -183,43 +181,19 @@ def _pci_device_id(text: str) -> str:
     return required(r"^(?:0x)?([0-9A-Fa-f]{4})10[dD][eE]$", text, "no device id")[1].upper()
 
 
-def _power(*names: str) -> list[str]:
-    return [f"{readings}/{name}" for name in names for readings in POWER_READINGS]
-
-
-def _compute_mode(text: str) -> str | None:
-    return COMPUTE_MODES.get(text.lower())
-
-
-# Field of the device → how it is read, and where it is: the first path that can be read counts.
-FIELDS: Mapping[str, tuple[Any, ...]] = {
-    "name": (str, "product_name"),
-    "uuid": (str, "uuid"),
-    "pci_address": (pci_address, "pci/pci_bus_id"),
-    "pci_device_id": (_pci_device_id, "pci/pci_device_id"),
-    "memory_total_bytes": (mebibytes, "fb_memory_usage/total"),
-    "memory_used_bytes": (mebibytes, "fb_memory_usage/used"),
-    "power_draw_watts": (watts, *_power("power_draw", "instant_power_draw", "average_power_draw")),
-    "power_limit_watts": (watts, *_power("enforced_power_limit", "current_power_limit", "power_limit")),
-    "power_limit_default_watts": (watts, *_power("default_power_limit")),
-    "clock_sm_mhz": (integer, "clocks/sm_clock"),
-    "clock_sm_max_mhz": (integer, "max_clocks/sm_clock"),
-    "performance_state": (integer, "performance_state"),
-    "utilization_percent": (integer, "utilization/gpu_util"),
-    "temperature_celsius": (integer, "temperature/gpu_temp"),
-    "temperature_slowdown_celsius": (integer, "temperature/gpu_temp_slow_threshold"),
-    "temperature_operating_celsius": (integer, "temperature/gpu_temp_max_gpu_threshold"),
-    "retired_pages_pending": (yes, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
-    "remapped_rows_pending": (yes, "remapped_rows/remapped_row_pending"),
-    "remapped_rows_failed": (yes, "remapped_rows/remapped_row_failure"),
-    "mig_enabled": (enabled, "mig_mode/current_mig"),
-    "persistence_enabled": (enabled, "persistence_mode"),
-    "compute_mode": (_compute_mode, "compute_mode"),
-    "pcie_generation": (integer, "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
-    "pcie_generation_max": (integer, "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
-    "pcie_width": (integer, "pci/pci_gpu_link_info/link_widths/current_link_width"),
-    "pcie_width_max": (integer, "pci/pci_gpu_link_info/link_widths/max_link_width"),
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "text": str,
+    "integer": integer,
+    "MiB": mebibytes,
+    "watts": watts,
+    "yes": yes,
+    "enabled": enabled,
+    "PCI address": pci_address,
+    "PCI device id": _pci_device_id,
+    "compute mode": lambda text: COMPUTE_MODES.get(text.lower()),
 }
+FIELDS = {field: (_READERS[row["read"]], *row["paths"]) for field, row in _TABLE["fields"].items()}
+"""Field of the device → how it is read, and where it is: the first path that can be read counts."""
 
 
 def _event_reasons(gpu: Element) -> tuple[str, ...] | None:

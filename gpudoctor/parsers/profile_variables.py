@@ -38,14 +38,6 @@ def _number(text: str, least: int = 1) -> int:
     return int(text)
 
 
-def _number_or_none(text: str) -> int | None:
-    return None if text == "" else _number(text)
-
-
-def _count(text: str) -> int:
-    return _number(text, least=0)
-
-
 def _matching(pattern: str, meaning: str, read: Callable[[str], Any] = str) -> Callable[[str], Any]:
     def checked(text: str) -> Any:
         if not re.fullmatch(pattern, text):
@@ -81,7 +73,7 @@ _FIELDS: Mapping[str, Callable[[str], Any]] = {
     "device": _matching(r"cuda:[0-9]{1,3}|cpu|mps", "cuda:N, cpu or mps"),
     "precision": _precision,
     "batch_size": _number,
-    "max_batch_size": _number_or_none,
+    "max_batch_size": lambda text: None if text == "" else _number(text),
     "workload": str,
     "fingerprint": str,
     "mode": str,
@@ -94,7 +86,7 @@ _FIELDS: Mapping[str, Callable[[str], Any]] = {
     "compile": _flag,
     "pinned_memory": _flag,
     "non_blocking": _flag,
-    "workers": _count,
+    "workers": lambda text: _number(text, least=0),
 }
 FIELDS = tuple(_FIELDS)
 _REQUIRED = FIELDS[: FIELDS.index("mode")]

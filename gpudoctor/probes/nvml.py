@@ -1,12 +1,14 @@
 """The devices and the driver as NVML tells of them; `nvidia-smi` where NVML gives no list of devices."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, pci_address
 from gpudoctor.probes.reading import whole
 from gpudoctor.untrusted import cleaned
+
+T = TypeVar("T")
 
 # Codes of nvml.h.
 LIBRARY_NOT_FOUND = 12
@@ -55,7 +57,7 @@ def parse_nvml_driver(facts: Mapping[str, Any]) -> Driver | None:
     code, text = _initialisation(facts)
     return Driver(
         installed=True if "module" in facts else None,  # it is imported after the driver's library was loaded
-        version=_driver_version(answers.text("driver_version")) or report.driver_version,
+        version=_parsed(DriverVersion.parse, answers.text("driver_version")) or report.driver_version,
         cuda_version=CudaVersion.from_number(number) if number is not None else report.cuda_version,
         nvml_code=code,
         nvml_error=text,
@@ -110,9 +112,9 @@ def _smi_message(facts: Mapping[str, Any]) -> str:
     return str(cleaned(message))
 
 
-def _driver_version(text: str | None) -> DriverVersion | None:
+def _parsed(parse: Callable[[str], T], text: str | None) -> T | None:
     try:
-        return DriverVersion.parse(text or "")
+        return parse(text or "")
     except ValueError:
         return None
 
@@ -185,7 +187,7 @@ def _device(answers: _Answers, index: int) -> Device:
         name=answers.text("name"),
         uuid=answers.text("uuid"),
         compute_capability=None if major is None or minor is None else ComputeCapability(major, minor),
-        pci_address=_pci_address(answers.text("pci", "busId")),
+        pci_address=_parsed(pci_address, answers.text("pci", "busId")),
         pci_device_id=_pci_device_id(answers.whole("pci", 1, 2**32 - 1, "pciDeviceId")),
         memory_total_bytes=answers.whole(memory, 1, MEMORY_MAXIMUM, "total"),
         memory_used_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "used"),
@@ -215,13 +217,6 @@ def _device(answers: _Answers, index: int) -> Device:
         pcie_width_max=answers.whole("pcie_width_max", 1, 64),
         nvlinks_active=None if known is None else sum(known),
     )
-
-
-def _pci_address(text: str | None) -> str | None:
-    try:
-        return pci_address(text or "")
-    except ValueError:
-        return None
 
 
 def _pci_device_id(number: int | None) -> str | None:

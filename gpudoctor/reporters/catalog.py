@@ -26,16 +26,12 @@ def render_list(checks: Sequence[Check], *, width: int | None) -> str:
         whole = [(check.id, check.family, check.title) for check in checks]
         return tabulate(whole, tablefmt="plain", disable_numparse=True) + "\n" if whole else ""
     if width < _TABLE_WIDTH:
-        lines = [line for check in checks for line in _entry(check, max(width, NARROWEST))]
-        return "\n".join(lines) + "\n"
+        entries = ([f"{c.id} ({c.family})", *wrap(c.title, max(width, NARROWEST), "  ")] for c in checks)
+        return "\n".join(line for entry in entries for line in entry) + "\n"
     widths = [max(len(check.id) for check in checks), max(len(check.family) for check in checks)] if checks else [0, 0]
     rest = max(width - sum(widths) - 4, NARROWEST)
     rows = [(check.id, check.family, "\n".join(wrap(check.title, rest))) for check in checks]
     return tabulate(rows, headers=("id", "family", "problem"), tablefmt="plain", disable_numparse=True) + "\n"
-
-
-def _entry(check: Check, width: int) -> list[str]:
-    return [f"{check.id} ({check.family})", *wrap(check.title, width, "  ")]
 
 
 def render_page(check: Check, *, width: int) -> str:

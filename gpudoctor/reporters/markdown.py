@@ -57,7 +57,7 @@ def _blocks(report: Report) -> Iterator[str]:
 def _problem(problem: words.Problem) -> Iterator[str]:
     finding = problem.finding
     severity = str(finding.severity)
-    yield f"### {_SIGNS[severity]} {severity}: {_titled(finding)}"
+    yield f"### {_SIGNS[severity]} {severity}: {_code(finding.check_id)} {escape(clean(finding.subject))}".rstrip()
     yield escape(clean(finding.summary))
     evidence = [line for item in finding.evidence for line in _indented(words.evidence_lines(item))]
     if evidence:
@@ -67,10 +67,6 @@ def _problem(problem: words.Problem) -> Iterator[str]:
     if problem.consequences:
         follows = (f"- {_code(other.check_id)}: {escape(clean(other.summary))}" for other in problem.consequences)
         yield "\n".join(["Follows from it:", "", *follows])
-
-
-def _titled(finding: Finding) -> str:
-    return f"{_code(finding.check_id)} {escape(clean(finding.subject))}".rstrip()
 
 
 def _remedy(first: str, remedy: Remedy) -> Iterator[str]:

@@ -35,12 +35,12 @@ def milliseconds(seconds: float | None) -> str:
     return significant(None if seconds is None else seconds * 1e3)
 
 
-def step_time(median_seconds: float | None, spread_seconds: float | None, sign: str = "±") -> str:
+def step_time(median_seconds: float | None, spread_seconds: float | None) -> str:
     """Return the time of a step in ms with half of its interquartile range: "53.9 ± 0.2"."""
     if median_seconds is None or spread_seconds is None or not math.isfinite(median_seconds) or median_seconds <= 0:
         return milliseconds(median_seconds)
     decimals = _decimals(median_seconds * 1e3, 3)
-    return f"{milliseconds(median_seconds)} {sign} {spread_seconds * 500:,.{decimals}f}"
+    return f"{milliseconds(median_seconds)} ± {spread_seconds * 500:,.{decimals}f}"
 
 
 def gibibytes(size_bytes: float | None) -> str:

@@ -35,7 +35,8 @@ def _sections(tuning: Tuning) -> Iterator[Element | None]:
     yield _list(tuning_words.warnings(tuning), class_="warnings")
     yield _section("Why", _list([] if tuning.recommendation is None else tuning.recommendation.why))
     yield _section("Throughput and memory", _pictures(picture(tuning)))
-    yield _section("Precisions", html_tables.precision_table(tuning), _list(_notes(tuning)))
+    notes = tuning_words.notes(tuning, list(tuning_words.precision_rows(tuning)))
+    yield _section("Precisions", html_tables.precision_table(tuning), _list(notes))
     yield _section("Runners-up", html_tables.runner_up_table(tuning))
     yield _section("Switches tried", html_tables.switch_table(tuning))
     yield _section("Numerics", html_tables.numerics_table(tuning))
@@ -56,10 +57,6 @@ def _section(title: str, *content: Element | Iterable[Element] | None) -> Elemen
 def _list(sentences: Iterable[str], class_: str = "") -> Element | None:
     items = [element("li", clean(sentence)) for sentence in sentences]
     return element("ul", items, class_=class_) if items else None
-
-
-def _notes(tuning: Tuning) -> list[str]:
-    return tuning_words.notes(tuning, list(tuning_words.precision_rows(tuning)))
 
 
 def _facts(tuning: Tuning) -> Element | None:

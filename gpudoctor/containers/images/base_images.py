@@ -52,7 +52,7 @@ def has_base_moved(image: Inspected, base: Inspected | None) -> bool | None:
     A base that is older than the image proves nothing: BuildKit takes the newest of the registry, and leaves the local
     image of that name as it is.
     """
-    if base is None or not _is_same_platform(image, base):
+    if base is None or any(image.get(key) != base.get(key) for key in ("Os", "Architecture")):
         return None
     return not is_built_on(image, base) and written_at(base) > seconds_of(str(image.get("Created") or ""))
 
@@ -108,10 +108,6 @@ def _told_by_image(image: Inspected, plan: Plan, fit: HistoryMatch) -> Base:
 
 def _layers(about: Inspected) -> list[str]:
     return list((about.get("RootFS") or {}).get("Layers") or ())
-
-
-def _is_same_platform(image: Inspected, base: Inspected) -> bool:
-    return all(image.get(key) == base.get(key) for key in ("Os", "Architecture"))
 
 
 def differing_arguments(fit: HistoryMatch, plan: Plan) -> tuple[str, ...]:

@@ -141,7 +141,9 @@ class ContainerFiles:
         if about["mode"] & _GO_DIRECTORY:
             return ImageFile(kind="folder")
         if about["size"] != size and not about["mode"] & _GO_NOT_REGULAR:
-            return _of_other_size(about)
+            is_executable = bool(about["mode"] & 0o100)
+            changed_at = seconds_of(about["mtime"])
+            return ImageFile(kind="file", size_bytes=about["size"], is_executable=is_executable, changed_at=changed_at)
         chunks, _ = self._archive(path)
         return read_archive(chunks, posixpath.dirname(path), {path: size}, size + SPARE_BYTES).get(path)
 
@@ -214,15 +216,6 @@ class ContainerFiles:
                 return (), None
             raise
         return chunks, about
-
-
-def _of_other_size(about: Mapping[str, Any]) -> ImageFile:
-    return ImageFile(
-        kind="file",
-        size_bytes=about["size"],
-        is_executable=bool(about["mode"] & 0o100),
-        changed_at=seconds_of(about["mtime"]),
-    )
 
 
 def _moved(path: str, old: str, new: str) -> str:

@@ -48,7 +48,8 @@ class Spectra:
         _require_own_fft(self._arrays, self._dtype)
         self._random = self._arrays.random.default_rng(SEED)
         self._bank = self._constant(signal_bank(), self._dtype)
-        self._window = self._constant(hann_window(), self._real)
+        hann_window = 0.5 - 0.5 * numpy.cos(2 * numpy.pi * numpy.arange(FRAME) / FRAME)  # periodic
+        self._window = self._constant(hann_window, self._real)
         self._filters = self._constant(mel_filters().T, self._real)
         self._cosines = self._constant(cosine_transform().T, self._real)
         starts = HOP * numpy.arange((SAMPLES - FRAME) // HOP + 1)
@@ -105,11 +106,6 @@ def signal_bank() -> Any:
     chirps = numpy.exp(1j * numpy.pi * sweeps * time**2 / SAMPLES)
     symbols = random.integers(0, 4, (4, SAMPLES // 8)).repeat(8, axis=1)
     return numpy.concatenate([tones, chirps, numpy.exp(0.5j * numpy.pi * (symbols + 0.5))])
-
-
-def hann_window() -> Any:
-    """Return the periodic Hann window, shape (512,)."""
-    return 0.5 - 0.5 * numpy.cos(2 * numpy.pi * numpy.arange(FRAME) / FRAME)
 
 
 def mel_filters() -> Any:
