@@ -1,7 +1,10 @@
 """What leaves the machine in a snapshot names no person, no host and no device, and holds no secret."""
 
+import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, Protocol
 
@@ -12,31 +15,6 @@ _OTHER_HOME = (
 _UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _MASKED_UUID = "00000000-0000-0000-0000-"
 
-# Keys of services by what they begin with, and what is left of them.
-# Source: https://docs.github.com/enterprise-server@3.13/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
-_KEYS = (
-    (
-        r"[\w-]{16,}",
-        *("github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-", "nvapi-", "wandb_v", "dckr_pat_"),
-        *("dckr_oat_", "pypi-AgE", "GOCSPX-", "AIza", "ya29.", "tskey-", "pscale_tkn_", "dp.pt.", "hvs.", "ATATT3"),
-        *("sk_live_", "rk_live_", "pk_live_", "sk_test_", "rk_test_", "whsec_", "glsa_", "glc_", "sntrys_", "PMAK-"),
-        *("NRAK-", "HRKU-", "sq0atp-", "sq0csp-", "shpat_", "shpss_", "figd_", "lin_api_", "AGE-SECRET-KEY-", "KGAT_"),
-    ),
-    (r"[A-Za-z0-9]{16,}", "hf_", "api_org_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "ASIA", "dop_v1_"),
-    (r"[A-Za-z0-9]{30,}", "npm_", "gsk_", "r8_", "xai-", "pplx-", "rpa_", "sbp_", "ntn_", "rubygems_", "LTAI"),
-    (r"[0-9a-f]{32,}", "dapi", "SK", "AC", "key-"),
-    (r"[\w-]{20,}", "sk-"),
-    (r"[abeoprs]?-[\w-]{10,}", "xox", "xapp"),
-    (r"[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}", "eyJ"),
-    (r"[\w-]{16,}\.[\w-]{16,}", "SG."),
-    (r"[\w/]{20,}", "hooks.slack.com/services/", "discord.com/api/webhooks/"),
-)
-# Others by a part within them: of Telegram, of Azure, and private keys.
-_OTHER_KEYS = {
-    ":AA": r"\b\d{8,10}:AA[\w-]{30,}",
-    "Q~": r"[\w.~-]{3}\dQ~[\w.~-]{30,}",
-    " PRIVATE KEY": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}-----)?",
-}
 _NAME_OF_KEY = (
     r"[\w-]{0,60}?(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
     r"|(?:api|access|account|private|secret|shared|storage)[_-]?key(?:[_-]?id)?)"
@@ -62,15 +40,15 @@ _SHOWN_USER = (
 )
 _PLACE_OF_NAME = r"(?m)(?:(?<=[/\\])|(?<=\d\d:\d\d:\d\d )|^)[\w.-]{1,60}(?![\w.-])"
 _MOST_NAMES = 200  # of one text
-# Names of users and hosts that name nobody, but are folders or packages too.
-_USUAL = (
-    *("root", "user", "host", "home", "admin", "administrator", "ubuntu", "debian", "fedora", "centos", "nvidia"),
-    *("cuda", "docker", "localhost", "runner", "jenkins", "jovyan", "vscode", "work", "workspace", "data", "python"),
-    *("conda", "torch", "pytorch", "test", "server", "gpu", "local", "app", "opt", "usr", "lib", "bin", "lib64", "git"),
-    *("share", "src", "site-packages", "envs", "tmp", "var", "mnt", "scratch", "users", "public", "system", "default"),
-)
 _SHORTEST_NAME = 3  # a shorter one would hit parts of other words
 _STARS = "***"
+
+
+@cache
+def _table() -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), "privacy.json"), encoding="utf-8") as file:
+        table: dict[str, Any] = json.load(file)
+    return table
 
 
 class Owner(Protocol):
@@ -151,7 +129,8 @@ def _named_by(text: str) -> dict[str, str]:
 
 
 def _unusual(names: Mapping[str, str]) -> dict[str, str]:
-    return {name: shown for name, shown in names.items() if len(name) >= _SHORTEST_NAME and name.lower() not in _USUAL}
+    usual = _table()["usual"]
+    return {name: shown for name, shown in names.items() if len(name) >= _SHORTEST_NAME and name.lower() not in usual}
 
 
 def _masked_in_paths(text: str, names: Mapping[str, str]) -> str:
@@ -170,11 +149,11 @@ def _masked_mail(match: re.Match[str]) -> str:
 
 def mask_secrets(text: str) -> str:
     """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
-    for rest, *marks in _KEYS:
-        for mark in _within(text, marks):
-            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(mark)}{rest}", _STARS, text)
-    for mark in _within(text, tuple(_OTHER_KEYS)):
-        text = re.sub(_OTHER_KEYS[mark], _STARS, text)
+    for row in _table()["keys"]:
+        for mark in _within(text, row["marks"]):
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(mark)}{row['rest']}", _STARS, text)
+    for mark in _within(text, tuple(_table()["parts"])):
+        text = re.sub(_table()["parts"][mark], _STARS, text)
     text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
     text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text

@@ -37,9 +37,11 @@ def every_pattern() -> list[str]:
     found = {row.pattern: None for row in failure_messages() if row.pattern}
     for module in (privacy, untrusted):
         for name, value in vars(module).items():
-            if not name.startswith("__") and name != "_KEYS":
+            if not name.startswith("__"):
                 found |= dict.fromkeys(patterns_in(value))
-    found |= {f"(?<![A-Za-z0-9]){re.escape(mark)}{rest}": None for rest, *marks in privacy._KEYS for mark in marks}
+    for row in privacy._table()["keys"]:
+        found |= {f"(?<![A-Za-z0-9]){re.escape(mark)}{row['rest']}": None for mark in row["marks"]}
+    found |= dict.fromkeys(privacy._table()["parts"].values())
     return [pattern for pattern in found if is_whole(pattern)]
 
 

@@ -28,22 +28,12 @@ def install_torch_for_rocm(
     if targets and not any(map(first_rocm_release, targets)) and not any(t.startswith(tuple(NEAR)) for t in targets):
         return Fix("compute-without-rocm", target=" and ".join(sorted(targets)))
     variant = builds.variants[-1]
-    index = f"{INDEX}/{variant}"
+    names = (f"torch=={builds.release}.*", "torchvision", "torchaudio")
     return Remedy(
         summary=f"Install PyTorch {builds.release} built for {variant}",
         commands=(
             python_command(python, "-m", "pip", "uninstall", "--yes", "torch", "torchvision", "torchaudio"),
-            python_command(
-                python,
-                "-m",
-                "pip",
-                "install",
-                f"torch=={builds.release}.*",
-                "torchvision",
-                "torchaudio",
-                "--index-url",
-                index,
-            ),
+            python_command(python, "-m", "pip", "install", *names, "--index-url", f"{INDEX}/{variant}"),
             python_command(python, "-c", "import torch; print(torch.version.hip, torch.cuda.is_available())"),
         ),
         reference=REFERENCE,
