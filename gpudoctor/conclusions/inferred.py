@@ -134,8 +134,18 @@ def _build(snapshot: Snapshot, local: str | None) -> str | None:
     code = [name for section in sections for name in section.architectures or ()]
     if any(section.cuda_version is not None for section in sections) or any(name.startswith("sm_") for name in code):
         return "cuda"
+    if _has_cuda_wheels(snapshot):
+        return "cuda"
     hip = any(section.hip_version for section in sections) or any(name.startswith("gfx") for name in code)
     return "rocm" if hip else None
+
+
+def _has_cuda_wheels(snapshot: Snapshot) -> bool:
+    """Return whether a list has what PyPI's CUDA build requires, and nothing else that requires it."""
+    packages = (snapshot.python.packages if snapshot.python is not None else None) or ()
+    names = {package.name for package in packages}
+    others = any(name.startswith(("tensorflow", "jax", "cupy")) for name in names)
+    return not others and {"torch", "triton"} <= names and any(name.startswith("nvidia-cudnn") for name in names)
 
 
 def _driver(driver: Driver | None) -> Driver | None:

@@ -20,6 +20,10 @@ _VENDORS = (
     ("amd", re.compile(r"Advanced Micro Devices|\bAMD\b|\bATI\b|1002:")),
     ("intel", re.compile(r"Intel|8086:")),
 )
+# Displays that hypervisors emulate, as lspci names them.
+_EMULATED = re.compile(
+    r"Device 1234:1111|Virtio|QXL|VMware|VirtualBox|Hyper-V|Cirrus Logic GD 5446|Bochs", re.IGNORECASE
+)
 _SWITCH = re.compile(r"NVSwitch|NVLink Switch")
 _COMMAND = re.compile(
     r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$",
@@ -39,7 +43,7 @@ def read_pci(text: Text) -> Iterator[Facts]:
     unique = tuple({gpu.address or gpu.name: gpu for gpu in reversed(found)}.values())[::-1][:64]
     if any(gpu.vendor == "nvidia" for gpu in unique) or (unique and _is_whole(text)):
         yield {"system": System(pci_gpus=unique, os="linux")}
-    elif not unique and _answered_nothing(text.lines):
+    elif not unique and (_answered_nothing(text.lines) or _is_of_a_virtual_machine(text)):
         yield {"system": System(pci_gpus=(), os="linux")}
 
 
@@ -97,6 +101,12 @@ def _is_whole(text: Text) -> bool:
     others = sum(bool(row) and not _DISPLAY.match(row[3]) for row in map(_ROW.match, text.lines) if row)
     filtered = [match[1].lower() for match in map(_COMMAND.match, text.lines) if match]
     return others >= 5 or any("nvidia" in words or "3d" in words for words in filtered)
+
+
+def _is_of_a_virtual_machine(text: Text) -> bool:
+    """Return whether it is the whole bus, and its only displays are those that a hypervisor emulates."""
+    displays = [row[5] for row in map(_ROW.match, text.lines) if row and _DISPLAY.match(row[3])]
+    return bool(displays) and all(map(_EMULATED.search, displays)) and _is_whole(text)
 
 
 def _answered_nothing(lines: Sequence[str]) -> bool:

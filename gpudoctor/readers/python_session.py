@@ -187,6 +187,8 @@ def _facts(shown: Mapping[str, str], text: Text) -> Facts:
     none = {fact for fact, value in shown.items() if value.lower() == "none"}
     told = {fact: _READ[fact](value) for fact, value in shown.items() if fact in _READ and fact not in none}
     cupy = {fact.removeprefix("cupy."): told.pop(fact) for fact in list(told) if fact.startswith("cupy.")}
+    if told.get("device_count") == 0:
+        told.setdefault("available", False)  # is_available() asks whether there are more than 0
     if "cudnn_version" in none:
         told["cudnn_version"] = 0
     cuda = told.get("cuda_version")

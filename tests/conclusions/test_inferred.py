@@ -62,6 +62,20 @@ def test_another_version_is_not_taken() -> None:
     assert concluded(facts)[0]["torch"].build is None
 
 
+@pytest.mark.parametrize(
+    ("names", "build"),
+    [
+        pytest.param(("torch", "triton", "nvidia-cudnn-cu12"), "cuda", id="what PyPI's build requires"),
+        pytest.param(("torch", "triton"), None, id="no CUDA library"),
+        pytest.param(("torch", "triton", "nvidia-cudnn-cu12", "tensorflow"), None, id="they may be TensorFlow's"),
+    ],
+)
+def test_the_cuda_wheels_of_a_list_show_the_build(names: tuple[str, ...], build: str | None) -> None:
+    packages = tuple(Package(name=name, version=PackageVersion("2.8.0")) for name in names)
+    facts = {"torch": Torch(version=PackageVersion("2.8.0")), "python": Python(packages=packages)}
+    assert concluded(facts)[0]["torch"].build == build
+
+
 def test_machine_code_tells_the_build() -> None:
     assert concluded({"torch_runtime": TorchRuntime(architectures=("sm_70", "sm_80"))})[0]["torch"].build == "cuda"
 

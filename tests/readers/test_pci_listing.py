@@ -9,6 +9,7 @@ from gpudoctor.readers.pci_listing import read_pci
 from gpudoctor.readers.text import clean_text
 
 ROW = "01:00.0 VGA compatible controller: NVIDIA Corporation GA102 [GeForce RTX 3090] (rev a1)\n"
+EMULATED = "00:02.0 VGA compatible controller: Device 1234:1111 (rev 02)\n"
 OTHERS = "".join(f"00:1f.{number} SMBus: Intel Corporation Device {number}\n" for number in range(5))
 INTEL = "00:02.0 VGA compatible controller: Intel Corporation UHD Graphics 620 (rev 07)\n"
 
@@ -72,6 +73,8 @@ def test_the_driver_that_is_bound_is_its_own() -> None:
         pytest.param(f"$ lspci | grep -iE 'vga|3d|nvidia'\n{INTEL}", ["intel"], id="filtered by nvidia"),
         pytest.param(f"$ lspci | grep -i 3d\n{INTEL}", ["intel"], id="filtered by 3D"),
         pytest.param(f"$ lspci | grep -i vga\n{INTEL}", None, id="filtered by VGA: a 3D controller may be left out"),
+        pytest.param(EMULATED + OTHERS, [], id="the whole bus of a virtual machine without a GPU"),
+        pytest.param(EMULATED, None, id="an emulated display: a GPU may be left out"),
         pytest.param("$ lspci | grep -i nvidia\n$ uname\n", [], id="no answer"),
         pytest.param("$ lspci | grep -i vga\n$ uname\n", None, id="no answer to another question"),
         pytest.param("$ lspci | grep -i nvidia\nNVIDIA was there\n$ uname\n", None, id="an answer in another form"),

@@ -99,6 +99,8 @@ def first(*texts: str) -> tuple[str, str]:
         ("cuda-visible-devices-hides-gpu", "cuda:0",
          ["RuntimeError: Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1"]),
         ("torch-cuda-unavailable", "CUDA_VISIBLE_DEVICES", ["RuntimeError: No CUDA GPUs are available"]),
+        ("cuda-visible-devices-hides-gpu", "unset CUDA_VISIBLE_DEVICES",
+         ["CUDA_VISIBLE_DEVICES=1\nGPU 0: NVIDIA GeForce RTX 3080\n>>> torch.cuda.device_count()\n0"]),
         ("torch-cuda-unavailable", "nvidia-smi", ["torch 2.3.0+cu121 on Ubuntu 22.04", "torch.cuda.is_available() is False"]),
         ("torch-cuda-unavailable", "nvidia-smi", [">>> torch.cuda.is_available()\nFalse\n>>> torch.__version__\n'2.3.0+cu118'"]),
         ("cuda-visible-devices-hides-gpu", "cuda:0",
