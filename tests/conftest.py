@@ -49,16 +49,17 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let two processes, which begin at the first test and at the middle, start with what takes longest.
+    """Let the slow tests begin at once, and side by side.
 
-    One has the tests that wait for each other's use of the engine, the other those in environments of their own.
+    xdist gives each process a contiguous part. The first of three begins with the tests that use the engine one after
+    another, the last with those in environments of their own. The one between has short tests, and takes more later.
     """
     engine = [item for item in items if "engine_alone" in getattr(item, "fixturenames", ())]
     others = [item for item in items if "engine_alone" not in getattr(item, "fixturenames", ())]
     environments = [item for item in others if item.get_closest_marker("environments")]
     rest = [item for item in others if not item.get_closest_marker("environments")]
-    middle = max(0, len(items) // 2 - len(engine))
-    items[:] = [*engine, *rest[:middle], *environments, *rest[middle:]]
+    last = max(0, len(items) * 2 // 3 - len(engine))
+    items[:] = [*engine, *rest[:last], *environments, *rest[last:]]
 
 
 class Install(Protocol):
