@@ -133,7 +133,7 @@ def test_a_message_is_enough_even_where_the_host_works(text: str) -> None:
 @pytest.mark.parametrize(
     ("runtime", "text", "fact"),
     [
-        pytest.param(NO_DRIVER, FOUND_NONE, "symptoms[0].text", id="PyTorch finds no driver"),
+        pytest.param(NO_DRIVER, FOUND_NONE, "symptoms[1].text", id="PyTorch finds no driver"),
         pytest.param(TorchRuntime(available=False), "", "torch_runtime.available", id="not available"),
         pytest.param(None, "bash: nvidia-smi: command not found", "symptoms[0].text", id="no nvidia-smi"),
     ],

@@ -21,6 +21,7 @@ TABLE = """\
 |  0%   38C    P8             12W /  450W |       2MiB /  24564MiB |      0%      Default |
 """
 WORKS = "PyTorch version: 2.9.0+cu128\nIs CUDA available: True\nCUDA used to build PyTorch: 12.8\n"
+VULNERABILITIES = "Vulnerability L1tf: Not affected\nVulnerability Spec store bypass: Mitigation; disabled via prctl\n"
 CONSTANT = "RuntimeError: CUDA error: no CUDA-capable device is detected\n"
 ODD = 'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\nOddError: the moon is full\n'
 NOT_RUN = tuple(ProbeReport(section=s, state="not-run") for s in ("torch_runtime", "cupy_runtime"))
@@ -157,6 +158,8 @@ def test_a_crashed_check_leaves_no_machine_healthy() -> None:
     ("text", "verdict"),
     [
         pytest.param(WORKS, "healthy", id="PyTorch sees the GPU"),
+        pytest.param(WORKS + VULNERABILITIES, "healthy", id="words of trouble that a tool prints"),
+        pytest.param(WORKS + "but it is not used, why?", "unknown", id="words of trouble that somebody writes"),
         pytest.param(TABLE, "unknown", id="a driver alone proves nothing"),
         pytest.param(WORKS + ODD, "unknown", id="an error that nobody knows"),
         pytest.param("hello", "unknown", id="no report at all"),

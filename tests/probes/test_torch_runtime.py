@@ -98,7 +98,9 @@ def test_a_folder_without_code_is_no_torch(tmp_path: Path) -> None:
     ("torch", "state", "detail"),
     [
         pytest.param("import os; os.abort()", "failed", "killed by SIGABRT", id="aborts"),
-        pytest.param("import time; time.sleep(60)", "timed-out", "no answer in 1 s", id="hangs"),
+        pytest.param(
+            "import time; time.sleep(60)", "timed-out", "no answer in 1 s (--timeout sets the limit)", id="hangs"
+        ),
     ],
 )
 def test_an_import_that_never_ends_well(ask_stub: AskStub, torch: str, state: str, detail: str) -> None:

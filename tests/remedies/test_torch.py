@@ -313,7 +313,7 @@ class TestPlatforms:
 
     def test_a_free_threaded_python_needs_its_own_wheels(self) -> None:
         python = Python(version=PackageVersion("3.13.1"), free_threaded=True)
-        assert "torch==2.11.0+cu130" in advise(python=python).commands[0]
+        assert "torch==2.12.0+cu130" in advise(python=python).commands[0]
 
 
 class TestReinstall:

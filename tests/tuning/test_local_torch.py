@@ -115,7 +115,7 @@ def test_channels_last_of_a_model_without_images(mlp: LocalExecutor) -> None:
     trial = Trial(precision="fp32", batch_size=8, settings=Settings(channels_last=True))
     measurement = mlp.measure(trial, EFFORT)
     assert measurement.status == UNSUPPORTED
-    assert "no weights of four dimensions" in measurement.detail
+    assert "no four-dimensional weights" in measurement.detail
 
 
 def test_the_loading_of_a_data_set(tmp_path: Path) -> None:
