@@ -156,7 +156,7 @@ def test_one_disturbed_queue_does_not_count() -> None:
 
 def test_data_that_arrive_changed_are_no_rate() -> None:
     source = torch.ones(10)
-    with pytest.raises(RuntimeError, match="arrived changed"):
+    with pytest.raises(RuntimeError, match="changed the data"):
         copy_rate(lambda: source * 2, lambda: None, source)
 
 
