@@ -21,8 +21,6 @@ from gpudoctor.symptoms import Symptoms, of_kind, with_role
 PYTHON = "python"  # in the name of a process: frameworks run in it
 AT_WORK = ("work-shown-", "gpu-used-", "layers-on-gpu", "ollama-gpu-listed")  # kinds: more than a list of GPUs
 WORDS = ("asks-words", "asks-but")
-WRITTEN = (*WORDS, "asks-complaint", "asks-worked-before", "content-told")
-"""Kinds of words that a person writes and no tool prints."""
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 
 
@@ -48,8 +46,6 @@ def proof(
         frameworks = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy))
         seen = (*frameworks, *_seen_by_programs(symptoms, devices))
         harmless = _harmless(symptoms, with_role(symptoms, "works")) if seen else ()
-        if frameworks and not of_kind(symptoms, *WRITTEN):
-            harmless = (*harmless, "asks-trouble")  # nobody writes: it is the output of a tool
         failures = tuple(symptom for symptom in with_role(symptoms, "failure") if symptom.kind not in harmless)
         return Proof(sentences=seen, failures=failures)
     computed = (*_computed_by_torch(pytorch, torch, len(devices or ())), *_computed_by_cupy(cupy_status, cupy, devices))
@@ -59,7 +55,7 @@ def proof(
 def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]:
     """Return the kinds of words that are no complaint: a question of somebody who is content, or whose GPU is at work.
 
-    A "but" needs both, and words of trouble ("asks-trouble") are never harmless in what somebody writes.
+    A "but" needs both, and words of trouble ("asks-trouble") are never harmless.
     """
     content = bool(of_kind(symptoms, "content-told"))
     at_work = any(symptom.kind.startswith(AT_WORK) for symptom in working)
