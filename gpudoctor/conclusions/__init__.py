@@ -4,6 +4,7 @@ Its parameters name the sections it reads: of the snapshot, or concluded ones. A
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -45,6 +46,7 @@ class Facts:
         return name in self._known or name in CONCLUSIONS or name in SECTIONS or name in ("reports", "taken_at")
 
 
+@cache
 def conclude(name: str) -> Callable[..., Any]:
     """Return the function that concludes the section `name`."""
     function: Callable[..., Any] = getattr(import_module(f"gpudoctor.conclusions.{name}"), name)
@@ -57,6 +59,7 @@ def load_conclusions() -> None:
         conclude(name)
 
 
+@cache
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the parameters of `function`."""
     code = function.__code__

@@ -1,6 +1,7 @@
 """Failure messages and error codes: the tables, the one matcher, and how checks look symptoms up."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from gpudoctor.model import Symptom
 from gpudoctor.symptoms.tables import row_of
@@ -13,9 +14,14 @@ def of_kind(symptoms: Symptoms, *kinds: str) -> tuple[Symptom, ...]:
 
     kinds: ids of rows of the message tables; one that ends with "*" stands for all that begin so.
     """
-    exact = {kind for kind in kinds if not kind.endswith("*")}
-    beginnings = tuple(kind[:-1] for kind in kinds if kind.endswith("*"))
-    return tuple(s for s in symptoms or () if s.kind in exact or (beginnings and s.kind.startswith(beginnings)))
+    exact, beginnings = _exact_and_beginnings(kinds)
+    return tuple(s for s in symptoms or () if s.kind in exact or s.kind.startswith(beginnings))
+
+
+@cache
+def _exact_and_beginnings(kinds: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    exact = frozenset(kind for kind in kinds if not kind.endswith("*"))
+    return exact, tuple(kind[:-1] for kind in kinds if kind.endswith("*"))
 
 
 def with_code(symptoms: Symptoms, *codes: str) -> tuple[Symptom, ...]:

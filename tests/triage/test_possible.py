@@ -1,10 +1,12 @@
 """The causes that are possible: at most three, none that what is known excludes."""
 
+import math
+
 import pytest
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.catalog import load_checks
-from gpudoctor.triage.possible import _counts, _score, possible_causes
+from gpudoctor.triage.possible import _counts, _logarithms, _score, possible_causes
 
 ROWS = load_table("possible_causes")["causes"]
 
@@ -53,10 +55,16 @@ def test_what_is_as_good_an_answer_counts_less_than_the_cause() -> None:
     }
 
 
+def test_a_feature_counts_for_the_causes_it_was_seen_with() -> None:
+    without_any, gained = _logarithms("out-of-memory")
+    seen = {
+        f for r in load_table("confirmed_causes")["reports"] if r["cause"] == "out-of-memory" for f in r["features"]
+    }
+    assert seen < gained.keys()
+    assert max(gained, key=gained.__getitem__) in seen
+    assert _score("out-of-memory", frozenset(gained)) == pytest.approx(without_any + sum(gained.values()))
+
+
 def test_what_a_report_does_not_say_counts_too() -> None:
-    counts = _counts()
-    least, most = (pick(counts.shares, key=counts.shares.__getitem__) for pick in (min, max))
-    rare, usual = (
-        _score("out-of-memory", frozenset(), counts._replace(shares={f: counts.shares[f]})) for f in (least, most)
-    )
-    assert usual < rare
+    """A cause that always comes with a feature is less likely without it."""
+    assert _logarithms("out-of-memory")[0] < math.log(_counts().causes["out-of-memory"])
