@@ -10,7 +10,7 @@ from gpudoctor.model import Device, Snapshot, Symptom
 from gpudoctor.model.codec import from_json
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.text import Text
-from gpudoctor.symptoms.matching import LONGEST_TEXT, recognise
+from gpudoctor.symptoms.matching import LONGEST_TEXT, Recognised, recognise
 from gpudoctor.symptoms.tables import FailureMessage
 
 LINES_OF_AN_ERROR = 12
@@ -26,14 +26,14 @@ def read(text: Text) -> Facts:
     """Return the symptoms in `text`, and the facts that they give."""
     found = recognise(text.flat, source=text.name)
     messages = [item for item in found if not item.row.id.startswith(WORDS)]  # mere words explain no error
-    unknown = _unknown_error(text, [item.row for item in messages], [item.symptom for item in messages])
+    unknown = _unknown_error(text, messages)
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
         "symptoms": (*(symptom for _, symptom in found), *unknown),
     }
 
 
-def _unknown_error(text: Text, rows: Sequence[FailureMessage], known: Sequence[Symptom]) -> Iterator[Symptom]:
+def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]:
     """Yield the error with which the last traceback ends, unless it holds, or is part of, a symptom that is known."""
     starts = [number for number, line in enumerate(text.lines) if _TRACEBACK in line]
     errors = [n for n in range(starts[-1], len(text.lines)) if _ERROR.match(text.lines[n])] if starts else []
@@ -42,7 +42,8 @@ def _unknown_error(text: Text, rows: Sequence[FailureMessage], known: Sequence[S
     # The words of an error go on in the lines after it.
     shown = " ".join(" ".join(text.lines[errors[-1] : errors[-1] + LINES_OF_AN_ERROR]).split())[:LONGEST_TEXT]
     first = " ".join(text.lines[errors[-1]].split())[:LONGEST_TEXT]
-    if not any(first in symptom.text for symptom in known) and not any(row.expression().search(shown) for row in rows):
+    rows = {item.row.id for item in known}
+    if not any(first in item.symptom.text for item in known) and not any(i.row.id in rows for i in recognise(shown)):
         yield Symptom(kind=UNKNOWN, text=first, source=text.name, names={"error": first.partition(":")[0]})
 
 

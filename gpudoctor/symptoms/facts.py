@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from gpudoctor.model import Driver, Snapshot, Symptom, look_up
@@ -31,7 +31,9 @@ def with_symptoms(snapshot: Snapshot) -> Snapshot:
     shown = snapshot.symptoms or ()
     kinds = {symptom.kind for symptom in shown}
     codes = {symptom.code for symptom in shown}
-    found = [s for s in _symptoms(snapshot) if s.kind not in kinds and not (_is_return_code(s) and s.code in codes)]
+    found = [
+        s for s in _symptoms(snapshot, kinds) if s.kind not in kinds and not (_is_return_code(s) and s.code in codes)
+    ]
     checked = (_checked(symptom, number, snapshot) for number, symptom in enumerate(shown))
     return replace(snapshot, symptoms=(*checked, *found))
 
@@ -54,11 +56,11 @@ def _is_return_code(symptom: Symptom) -> bool:
     return symptom.kind in (CUDA_RETURN_CODE, NVML_RETURN_CODE)
 
 
-def _symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
+def _symptoms(snapshot: Snapshot, known: Collection[str]) -> Iterator[Symptom]:
     yield from _return_codes(snapshot.driver or Driver())
     for fact, text in _texts(snapshot):
         if text and not _is_not_installed(fact, text):
-            yield from (found.symptom for found in recognise(" ".join(text.split()), fact=fact))
+            yield from (found.symptom for found in recognise(" ".join(text.split()), fact=fact, known=known))
 
 
 def _is_not_installed(fact: str, text: str) -> bool:

@@ -2,11 +2,12 @@
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from gpudoctor.data.drivers import windows_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Symptom
+from gpudoctor.symptoms.pruning import pruned, words_of
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 
 MOST_OF_A_KIND = 4
@@ -16,6 +17,7 @@ MOST_WORDS = 8_000  # characters in which people tell what they see; a longer te
 BEGINNING = 6  # characters of a phrase
 LOWER = {number: number + 32 for number in range(ord("A"), ord("Z") + 1)}  # of ASCII alone, as the patterns ask
 CASED = "(?-i:"  # in a pattern for which capitals count
+REFERENCE = "(?P="  # in a pattern that names one of its groups
 CAPITALS = re.compile(r"(\(\?P[<=]\w+[>)]|\\.)|[A-Z]")  # but those of a group's name and of \S
 
 
@@ -26,15 +28,17 @@ class Recognised(NamedTuple):
     symptom: Symptom
 
 
-def recognise(text: str, *, fact: str = "", source: str = "") -> list[Recognised]:
+def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[str] = ()) -> list[Recognised]:
     """Return the failure messages in `text`, whose white space is folded, in the order of the tables.
 
     fact: dotted path of the fact that holds the text. source: name of the pasted text.
+    known: ids of the rows that are not looked for, as another text has shown them.
     """
     rows = [row for row in rows_in_question(text.lower()) if not row.facts or fact.startswith(tuple(row.facts))]
-    rows = [row for row in rows if not (row.guess and fact)]  # a library does not guess
+    rows = [row for row in rows if not (row.guess and fact) and row.id not in known]  # a library does not guess
     lowered = text.translate(LOWER)
-    return [Recognised(row, symptom) for row in rows for symptom in _found(row, text, lowered, fact, source)]
+    has = words_of(lowered)
+    return [Recognised(row, symptom) for row in rows for symptom in _found(row, text, lowered, has, fact, source)]
 
 
 def rows_in_question(lowered: str) -> list[FailureMessage]:
@@ -60,15 +64,17 @@ def _phrases() -> tuple[list[tuple[str, int]], Mapping[str, list[tuple[str, int]
     return [pair for pair in pairs if len(pair[0]) < BEGINNING], by_beginning
 
 
-def _found(row: FailureMessage, text: str, lowered: str, fact: str, source: str) -> Iterator[Symptom]:
+def _found(
+    row: FailureMessage, text: str, lowered: str, has: Callable[[str], bool], fact: str, source: str
+) -> Iterator[Symptom]:
     seen: set[str] = set()
     lowered = text if CASED in row.pattern else lowered
     told = lowered[:MOST_WORDS] if row.guess else lowered
-    if not all(_lower_case(words).search(told) for words in row.near):
+    if not all(_expression(words, has).search(told) for words in row.near):
         return  # most rows lack one of them: to look for all in every order takes ten times as long
-    if row.unless and _lower_case(row.unless).search(lowered):
+    if row.unless and _expression(row.unless, has).search(lowered):
         return
-    for match in _lower_case(row.pattern).finditer(told):
+    for match in _expression(row.pattern, has).finditer(told):
         shown = text[match.start() : match.end()][:LONGEST_TEXT].strip()
         if shown not in seen:
             seen.add(shown)
@@ -85,12 +91,15 @@ def _found(row: FailureMessage, text: str, lowered: str, fact: str, source: str)
             return
 
 
-@functools.cache
-def _lower_case(pattern: str) -> re.Pattern[str]:
+def _expression(pattern: str, has: Callable[[str], bool]) -> re.Pattern[str]:
     """Return the pattern for texts in lower case, in which it finds in half the time what IGNORECASE finds."""
     if CASED in pattern:
-        return re.compile(pattern, re.IGNORECASE | re.ASCII)
-    return re.compile(CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern), re.ASCII)
+        return _compiled(pattern, re.IGNORECASE | re.ASCII)
+    lowered = CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern)
+    return _compiled(lowered if REFERENCE in lowered else pruned(lowered, has), re.ASCII)
+
+
+_compiled = functools.lru_cache(maxsize=2000)(re.compile)
 
 
 def _names(match: re.Match[str], text: str) -> dict[str, str]:

@@ -1,0 +1,54 @@
+"""Expressions without what cannot match in a text: to compile them whole takes longer than to search with them."""
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+
+LONG_TEXT = 100_000  # characters, from which on searching takes longer than compiling
+_LETTER = r"(?:[^\\\[\](){}|*+?.^$]|\\\W)"
+_TIMES = r"(?:[*+?]|\{\d*,?\d*\})\??"
+_PARTS = re.compile(
+    rf"({_LETTER}+(?![*+?{{]))"
+    rf"|((?:(?:\\\w|\[\^?\]?(?:\\.|[^\]\\])*\]|[.^$]|\(\?[a-z]+\))(?:{_TIMES})?|{_LETTER}{_TIMES})+)"
+    rf"|(\((?:\?(?:[a-z]*:|P<\w+>|<?[!=]))?)|(\|)|\)({_TIMES})?"
+)
+
+
+def words_of(text: str) -> Callable[[str], bool]:
+    """Return whether a text has words that are written as in a pattern. A long text is taken to have all."""
+
+    @functools.cache
+    def has(words: str) -> bool:
+        return len(text) > LONG_TEXT or re.sub(r"\\(.)", r"\1", words) in text
+
+    return has
+
+
+def pruned(pattern: str, has: Callable[[str], bool]) -> str:
+    """Return what is left of a pattern for a text: it finds the same there.
+
+    Alternatives of words are left out if the text does not have all of them. has: of that text, see `words_of`.
+    """
+    return _alternatives(iter(_PARTS.findall(f"{pattern})")), has)[0] or "(?!)"
+
+
+def _alternatives(parts: Iterator[tuple[str, ...]], has: Callable[[str], bool]) -> tuple[str | None, str]:
+    """Return what is left of the group that ends next, None if nothing is, and how often it is repeated."""
+    left: list[str] = []
+    text, possible = "", True
+    for words, other, opening, bar, times in parts:
+        if opening:
+            inside, often = _alternatives(parts, has)
+            if inside is not None:
+                text += f"{opening}{inside}){often}"
+            elif not often.startswith(("?", "*", "{0", "{,")) and opening not in ("(?!", "(?<!"):
+                possible = False
+        elif words or other:
+            possible = possible and (not words or has(words))
+            text += words or other
+        else:
+            left += [text] if possible else []
+            text, possible = "", True
+            if not bar:
+                return "|".join(left) if left else None, times
+    raise ValueError("a group has no end")
