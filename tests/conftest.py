@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +52,8 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """Keep the garbage collector off what lives until the end: libraries and thousands of collected tests."""
+    if "torch" in sys.modules:
+        import_module("torch._dynamo")  # 800 modules, which the first optimizer imports
     gc.collect()
     gc.freeze()
 
@@ -58,15 +61,26 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the slow tests begin at once, and side by side.
 
-    xdist gives each process a contiguous part. The first of three begins with the tests that use the engine one after
-    another, the last with those in environments of their own. The one between has short tests, and takes more later.
+    xdist gives each process a contiguous part. The first of three begins with the tests that have the engine for
+    themselves, the second with the others that use it, the third with those in environments of their own.
     """
-    engine = [item for item in items if "engine_alone" in getattr(item, "fixturenames", ())]
-    others = [item for item in items if "engine_alone" not in getattr(item, "fixturenames", ())]
-    environments = [item for item in others if item.get_closest_marker("environments")]
-    rest = [item for item in others if not item.get_closest_marker("environments")]
-    last = max(0, len(items) * 2 // 3 - len(engine))
-    items[:] = [*engine, *rest[:last], *environments, *rest[last:]]
+    slow: list[list[pytest.Item]] = [[], [], []]
+    short: list[pytest.Item] = []
+    for item in items:
+        if "engine_alone" in getattr(item, "fixturenames", ()):
+            slow[0].append(item)
+        elif item.get_closest_marker("engine"):
+            slow[1].append(item)
+        elif item.get_closest_marker("environments"):
+            slow[2].append(item)
+        else:
+            short.append(item)
+    part = len(items) // len(slow)
+    items[:] = []
+    for first in slow:
+        items += [*first, *short[: max(0, part - len(first))]]
+        short = short[max(0, part - len(first)) :]
+    items += short
 
 
 class Install(Protocol):
@@ -85,7 +99,7 @@ class Install(Protocol):
 
 @pytest.fixture
 def engine_alone() -> Iterator[None]:
-    """Keep the container engine to one test at a time, also where tests run side by side: some prune its cache."""
+    """Let one test at a time rely on the engine's build cache, or prune it, also where tests run side by side."""
     if sys.platform == "win32":
         yield
         return

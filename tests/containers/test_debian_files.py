@@ -8,7 +8,7 @@ from gpudoctor.model import ProjectImage
 from tests.containers.debian import Shelf, edited
 from tests.containers.engine import BUILDERS
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 DOCKERFILE = """FROM BASE AS build
 WORKDIR /src

@@ -16,7 +16,7 @@ from tests.containers.engine import docker, image
 
 __all__ = ["image"]
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.containers.engine import docker, image
 
 __all__ = ["image"]
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 
 def test_a_container_that_is_not_there(tmp_path: Path, image: str, monkeypatch: pytest.MonkeyPatch) -> None:

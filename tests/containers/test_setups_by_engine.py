@@ -16,7 +16,7 @@ from gpudoctor.model import Containers, ContainerSetup
 from gpudoctor.model.codec import from_json
 from tests.containers.engine import docker, image, missing_engine
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 __all__ = ["image"]
 

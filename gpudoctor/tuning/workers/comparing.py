@@ -5,7 +5,6 @@ the precision in question and the reference, strict fp32 runs along: where round
 to step, it shows how much of a difference is not the precision's fault.
 """
 
-import gc
 import time
 import traceback
 from collections.abc import Callable
@@ -129,7 +128,6 @@ class _Comparison:
                 failures.append(error)
             traceback.clear_frames(failures[-1].__traceback__)  # they hold the tensors
             self.batches.clear()
-            gc.collect()
             self.library.free_memory()
         raise failures[0]
 
@@ -141,8 +139,7 @@ class _Comparison:
             return self._run(self.library.REFERENCE, until=REFERENCE_UNTIL), ""
         except Exception as error:  # a fixed float32 inside, a device without float64, too little memory
             problem = f"{self.library.REFERENCE} failed: {one_line(error)}"
-        gc.collect()  # out here: the exception held the run's memory
-        self.library.free_memory()
+        self.library.free_memory()  # out here: the exception held the run's memory
         if tested.precision == self.library.STRICT:
             return tested, problem
         return self._run(self.library.STRICT, until=REFERENCE_UNTIL), problem
@@ -157,7 +154,6 @@ class _Comparison:
                 self.library.promote(workload)
             self._do_steps(run, workload, precision, self.started + until * self.limit_seconds)
         del workload
-        gc.collect()
         self.library.free_memory()
         return run
 

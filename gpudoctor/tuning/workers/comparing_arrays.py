@@ -1,5 +1,6 @@
 """What comparing needs of CuPy and NumPy: complex128, and a product whose error tells of TF32."""
 
+import gc
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -80,6 +81,7 @@ def product_error(precision: Precision, device: str) -> float | None:
 
 def free_memory() -> None:
     """Give CuPy's pools of memory back to the device."""
+    gc.collect()
     cupy = sys.modules.get("cupy")
     if cupy is not None:
         cupy.get_default_memory_pool().free_all_blocks()

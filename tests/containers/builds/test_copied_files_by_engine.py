@@ -9,7 +9,7 @@ import pytest
 from tests.containers.copy_cases import CASES, LINKS, Case, write_context
 from tests.containers.engine import BUILDERS, docker, files_of, image
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 __all__ = ["image"]
 

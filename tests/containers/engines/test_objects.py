@@ -17,7 +17,7 @@ from gpudoctor.containers.engines.connection import connect
 from gpudoctor.containers.engines.objects import ServiceContainer, of_project, service_containers, short_name
 from tests.containers.engine import docker, missing_engine
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 PROJECT = Project(
     name="demo", directory="/src/demo", files=("/src/demo/compose.yaml",), services=(Service(name="web"),)

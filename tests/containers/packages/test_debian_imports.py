@@ -12,7 +12,7 @@ from tests.containers.debian import OLDER_APP, PIP, Shelf, edited
 from tests.containers.engine import docker
 from tests.containers.scenarios.place import Place
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 FILES = {
     "app/__init__.py": "",

@@ -10,7 +10,7 @@ from gpudoctor.testing import run_check
 from tests.containers.debian import PIP, Shelf, edited
 from tests.containers.scenarios.place import Place
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 NEEDS = "torchlike==2.1.0\nnumpylike==1.26.0\n"
 NEWER = NEEDS.replace("2.1.0", "2.3.1")

@@ -13,7 +13,7 @@ from gpudoctor.model.codec import from_json
 from gpudoctor.testing import run_check
 from tests.containers.debian import PIP, Shelf
 
-pytestmark = pytest.mark.usefixtures("engine_alone")
+pytestmark = pytest.mark.engine
 
 FOR_CUDA = "ENV NVIDIA_VISIBLE_DEVICES=all\n"
 

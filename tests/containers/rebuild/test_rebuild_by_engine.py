@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -148,26 +149,21 @@ def await_process(argument: str) -> None:
 
 def test_a_dry_run_changes_nothing(project: Project) -> None:
     change_unseen(project, "buildkit")
-    before = state()
+    before = state(project)
     done = project.rebuild("--dry-run")
-    assert (done.returncode, state()) == (0, before)
+    assert (done.returncode, state(project)) == (0, before)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     assert lines[0].endswith("docker builder prune --force --filter type=source.local")
     assert lines[1].startswith("DOCKER_BUILDKIT=1 ")
     assert lines[1].endswith(f"--file {project.root}/Dockerfile {project.root}")
 
 
-def state() -> list[bytes]:
-    """Return the images, the containers, and how much the engine keeps of each kind."""
-    return sorted(
-        line
-        for answer in (
-            docker("images", "--all", "--format", "{{.Repository}}:{{.Tag}} {{.ID}}"),
-            docker("ps", "--all", "--format", "{{.ID}}"),
-            docker("system", "df", "--format", "{{.Type}} {{.TotalCount}} {{.Size}}"),
-        )
-        for line in answer.splitlines()
-    )
+def state(project: Project) -> tuple[str, ...]:
+    """Return the project's image and its containers, the temporary tags, and what BuildKit keeps of contexts."""
+    kept = docker("system", "df", "--verbose", "--format", "{{json .BuildCache}}", builder="buildkit").decode()
+    contexts = sorted(item["ID"] for item in json.loads(kept) if item["CacheType"] == "source.local")
+    containers = docker("ps", "--all", "--quiet", "--filter", f"ancestor={project.image}").decode()
+    return (project.image_id(), containers, temporary_tags(), *contexts)
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
