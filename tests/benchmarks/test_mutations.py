@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,3 +137,37 @@ def test_a_room_is_judged_by_the_command_that_reaches_it(tmp_path: Path) -> None
         [["tests/test_rebuild_command.py"]],
         [],
     ]
+
+
+class Recording:
+    """Stands for `coverage.CoverageData`."""
+
+    def __init__(self, _file: str) -> None:
+        self.lines = {3: ["tests/test_b.py::test|run", "tests/test_a.py::test|run", "tests/test_b.py::test|setup", ""]}
+
+    def read(self) -> None:
+        """Have everything already."""
+
+    def measured_files(self) -> set[str]:
+        return {"/elsewhere/gpudoctor/age.py", "/elsewhere/gpudoctor/page.py"}
+
+    def contexts_by_lineno(self, file: str) -> dict[int, list[str]]:
+        return self.lines if file == "/elsewhere/gpudoctor/age.py" else {}
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "before", "tests"),
+    [
+        ("gpudoctor/age.py", 3, "<", ["tests/test_b.py::test", "tests/test_a.py::test"]),
+        ("gpudoctor/age.py", 2, "a\nb", ["tests/test_b.py::test", "tests/test_a.py::test"]),
+        ("gpudoctor/age.py", 4, "<", []),
+        ("gpudoctor/page.py", 3, "<", []),
+        ("gpudoctor/other.py", 3, "<", []),
+    ],
+)
+def test_the_tests_that_ran_the_line_its_own_first(
+    monkeypatch: pytest.MonkeyPatch, path: str, line: int, before: str, tests: list[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "coverage", SimpleNamespace(CoverageData=Recording))
+    mutation = mutations.Mutation(path, 0, 1, "", line, before)
+    assert mutations.Traced(Path(".coverage")).tests(mutation, ["tests/test_b.py"]) == tests
