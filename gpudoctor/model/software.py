@@ -77,6 +77,9 @@ class Python:
         str | None, Fact("VIRTUAL_ENV, else CONDA_PREFIX: the environment that the shell has activated; empty for none")
     ] = None
     installer: Annotated[str | None, Fact('tool that manages it: "pip", "uv" or "conda"')] = None
+    project: Annotated[
+        str | None, Fact('tool whose lock file decides what is installed: "uv", "poetry"; "" for none')
+    ] = None
     externally_managed: Annotated[bool | None, Fact("the distribution forbids pip in it (PEP 668)")] = None
     free_threaded: bool | None = None
     platform_tag: Annotated[str | None, Fact('"linux_x86_64"', source="sysconfig.get_platform")] = None

@@ -32,6 +32,7 @@ class InterpreterFacts:
     externally_managed: bool
     pyvenv_cfg: str | None = None
     active: str = ""
+    project: str = ""
     pip: bool
 
 

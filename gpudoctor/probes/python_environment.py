@@ -31,6 +31,7 @@ def parse_python(facts: Mapping[str, Any]) -> Python:
         environment=_environment(read),
         active_environment=interpreter.active,
         installer=_installer(read),
+        project=interpreter.project,
         externally_managed=interpreter.externally_managed,
         free_threaded=interpreter.free_threaded,
         platform_tag=re.sub(r"[-.]", "_", interpreter.platform),

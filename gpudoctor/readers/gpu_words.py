@@ -36,7 +36,8 @@ def named_gpus(text: Text) -> Sequence[Named]:
 
 
 def _found(lines: Sequence[str]) -> Iterator[Named]:
-    for told in lines:
+    for whole in lines:
+        told = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words stand before a message
         if len(told) > 400 or not _SAYS.topics.search(told.lower()) or _is_output(told):
             continue
         line = _SAYS.glued.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
@@ -54,10 +55,7 @@ def _found(lines: Sequence[str]) -> Iterator[Named]:
 
 def _is_output(line: str) -> bool:
     """Tell whether a line is a program's: what it names was read by the reader of that program, or is no device."""
-    return (
-        re.search(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d|Warning:|Error:", line)
-        is not None
-    )
+    return re.search(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d", line) is not None
 
 
 def _count(line: str, match: re.Match[str]) -> int:

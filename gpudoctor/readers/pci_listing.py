@@ -36,6 +36,8 @@ _LSHW = re.compile(
     r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)"
 )
 
+_INXI = re.compile(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()([\w-]{1,30})")
+
 
 def read_pci(text: Text) -> Iterator[Facts]:
     """Yield the GPUs on the PCI bus. A list in which one of NVIDIA may be left out tells nothing without one."""
@@ -91,7 +93,7 @@ def _others(text: Text) -> Iterator[PciGpu]:
             name = _product(model[1], "nvidia") or model[1].strip()
             yield PciGpu(address="", vendor="nvidia", device_id=alias[2], name=name)
             alias = None
-    for match in _LSHW.finditer(text.flat):
+    for match in (*_LSHW.finditer(text.flat), *_INXI.finditer(text.flat)):
         name = _product(match[1], "nvidia")
         yield PciGpu(address=match[2][-12:], vendor="nvidia", device_id="", name=name, bound_driver=match[3] or "")
 

@@ -29,14 +29,16 @@ def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
     lines = [line for line in text.lines[:MOST_LINES] if len(line) < 500 and _is_on_topic(line.lower())]
     said = [line for line in lines if not _SAYS.output.search(line) and not _SAYS.advice.search(line)]
-    failures = [
-        line
-        for line in lines
-        if _SAYS.failure.search(line) and not (_SAYS.advice.search(line) or _SAYS.filed.search(line))
-    ]
+    found = [(line, match.start()) for line in lines if (match := _SAYS.failure.search(line))]
+    failures = [line if not _is_no_statement(line) else line[:start] for line, start in found]
+    failures = [line for line in failures if not _is_no_statement(line)]
     return joined(
         *_system(said + failures, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said)
     )
+
+
+def _is_no_statement(line: str) -> bool:
+    return bool(_SAYS.advice.search(line) or _SAYS.filed.search(line))
 
 
 def _is_on_topic(lowered: str) -> bool:

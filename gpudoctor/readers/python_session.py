@@ -9,7 +9,7 @@ from gpudoctor.model.machine import Device
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text
 
-_VERSION = r"'?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+a-z][\w.+-]{0,50})?)'?"
+_VERSION = r"'?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+a-z](?:[\w.+-]{0,50}\w)?)?)'?"
 _NAME = (
     r"'?((?:NVIDIA|GeForce|Tesla|Quadro|TITAN|RTX|GTX|AMD|Radeon|Orin|Xavier|A\d{2,3}|H\d{3}|GH\d{3})"
     r"[\w ()./+-]{0,60})'?"

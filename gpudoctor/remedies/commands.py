@@ -22,6 +22,8 @@ _OF_INSTALLER = re.compile(
     r"|(?!(?:user|host)\b(?![-_.]))[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?: ?[=<>!~][\w.,*+!=<>~ -]*[\w.*])?",
     re.ASCII,
 )
+# Options of pip that `uv add` and `poetry add` do not have.
+_NOT_OF_ADD = {"--no-deps", "--find-links", "--extra-index-url", "--force-reinstall"}
 REFUSED = "\0"
 """Begins and ends a value that has no place in a command: no name has such characters. See `fitting`."""
 
@@ -33,6 +35,7 @@ class Environment:
     python: its interpreter, quoted.
     installer: "pip" or "uv", what installs wheels in it.
     conda_prefix: its root where it is a conda environment, else "".
+    project: "uv" or "poetry" if a project's lock file decides what is in it, else "".
     setup: commands that create it first, where the present one must not be changed.
     """
 
@@ -40,6 +43,7 @@ class Environment:
     windows: bool
     installer: str
     conda_prefix: str = ""
+    project: str = ""
     setup: tuple[str, ...] = ()
 
     def run(self, code: str) -> str:
@@ -48,7 +52,8 @@ class Environment:
 
     def install(self, arguments: Sequence[str], force: bool = False) -> str:
         """Return the command that installs wheels; `arguments` are requirements and options, not yet quoted."""
-        return self._wheels("install", [*self._force(force), *arguments])
+        rest = [*self._force(force), *arguments]
+        return self._add(rest) if self.project and not _NOT_OF_ADD & {*rest} else self._wheels("install", rest)
 
     def uninstall(self, names: Sequence[str]) -> str:
         """Return the command that removes distributions that pip or uv installed."""
@@ -69,11 +74,28 @@ class Environment:
         return ["--reinstall"] if self.installer == "uv" else ["--force-reinstall"]
 
     def _wheels(self, action: str, arguments: Sequence[str]) -> str:
-        rest = self._join(arguments)
-        if self.installer == "uv":
-            # An environment made by uv holds no pip; without --python uv takes the active one.
-            return f"uv pip {action} --python {self.python.removeprefix('& ')} {rest}"
-        return f"{self.python} -m pip {action} {rest}"
+        return f"{self.pip(action)} {self._join(arguments)}"
+
+    def pip(self, action: str) -> str:
+        """Return the beginning of a command of pip: "python -m pip install"."""
+        if self.installer != "uv":
+            return f"{self.python} -m pip {action}"
+        # An environment made by uv holds no pip; without --python uv takes the active one, else .venv.
+        named = "" if self.python.startswith("uv run ") else f" --python {self.python.removeprefix('& ')}"
+        return f"uv pip {action}{named}"
+
+    def _add(self, arguments: Sequence[str]) -> str:
+        """Return the command that installs wheels and notes them, and their index, in the project's file."""
+        index = next((argument for argument in arguments if argument.startswith("https://")), "")
+        rest = [argument for argument in arguments if argument not in (index, "--index-url")]
+        source = index_name(index) if self.project == "poetry" else f"{index_name(index)}={index}"
+        named = [{"poetry": "--source"}.get(self.project, "--index"), source] if index else []
+        return f"{join([self.project, 'add', *named], self.windows)} {self._join(rest)}"
+
+
+def index_name(address: str) -> str:
+    """Return the name that a project's file gets for an index of PyTorch: "pytorch-cu128"."""
+    return f"pytorch-{address.rpartition('/')[2]}"
 
 
 def environment_of(python: Python | None, system: System | None = None) -> Environment:
@@ -86,12 +108,18 @@ def environment_of(python: Python | None, system: System | None = None) -> Envir
         create = f"uv venv --python {interpreter} .venv" if installer == "uv" else f"{interpreter} -m venv .venv"
         return Environment(python=".venv/bin/python", windows=False, installer=installer, setup=(create,))
     conda = python.prefix or "" if "conda" in (python.environment, python.installer) else ""
-    return Environment(python=interpreter, windows=windows, installer=installer, conda_prefix=conda)
+    project = python.project or ""
+    return Environment(python=interpreter, windows=windows, installer=installer, conda_prefix=conda, project=project)
 
 
 def python_command(python: Python | None, *arguments: str) -> str:
     """Return the command line that runs this environment's interpreter with `arguments`, quoted."""
     windows = is_windows(python or Python(), None)
+    if arguments[:2] == ("-m", "pip") and python is not None and python.installer == "uv":
+        here, rest = environment_of(python), [argument for argument in arguments[3:] if argument not in ("-y", "--yes")]
+        if arguments[2] == "install" and here.project:
+            return here.install(rest)
+        return f"{here.pip(arguments[2])} {join(rest, windows)}".rstrip()
     words = [program(python, windows)]
     after_c = False
     for argument in arguments:
@@ -102,7 +130,10 @@ def python_command(python: Python | None, *arguments: str) -> str:
 
 def program(python: Python | None, windows: bool) -> str:
     """Return the interpreter as the program of a command line, which PowerShell does not run in quotes without "&"."""
-    path = (python.executable if python is not None else None) or "python"
+    python = python or Python()
+    if python.executable is None and (python.project or python.installer == "uv"):
+        return "uv run --no-sync python" if not python.project else f"{python.project} run python"
+    path = python.executable or "python"
     word = quote_value(path, windows)
     if windows and word.startswith(("'", '"')) and "%" not in word:
         word = f"& {word}"

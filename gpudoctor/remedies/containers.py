@@ -1,22 +1,15 @@
 """GPUs in containers: NVIDIA's toolkit, and how a container is started with a GPU."""
 
+from gpudoctor.data.distributions import distribution_of
 from gpudoctor.model import Container, Fix, Place, Remedy, System
-from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.driver_install import update_driver
-from gpudoctor.remedies.fixes import fix
+from gpudoctor.remedies.fixes import fix, remedy_of_row
 
 GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 KUBERNETES = "https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/"
 SINGULARITY = "https://apptainer.org/docs/user/main/gpu.html"
-REPOSITORY = "https://nvidia.github.io/libnvidia-container"
-KEYRING = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
-APT = ("ubuntu", "debian", "pop", "linuxmint", "zorin", "kali", "elementary", "raspbian")
-DNF = ("fedora", "rhel", "centos", "rocky", "almalinux", "ol", "amzn")
-ZYPPER = ("opensuse-leap", "opensuse-tumbleweed", "sles", "sled")
-PACMAN = ("arch", "manjaro", "endeavouros", "cachyos")
-
 _INSTALL = Fix("install-container-toolkit")
 _FAULTS = {
     "engine-too-old": Fix("update-old-docker"),
@@ -29,57 +22,13 @@ _FAULTS = {
 def install_container_toolkit(*, system: System | None) -> Remedy | Fix:
     """Return how to install the NVIDIA Container Toolkit and make Docker use it."""
     system = system or System()
-    summary = "Install the NVIDIA Container Toolkit and make Docker use it"
-    needs = ("root", "restart")
     if system.os in ("windows", "darwin"):
         return Fix("run-container-elsewhere" if system.os == "darwin" else "use-docker-desktop-of-wsl")
     if system.container:
-        return Remedy(summary=f"{summary}, on the host", needs=needs, reference=GUIDE)
-    if system.distribution == "nixos":
-        option = "hardware.nvidia-container-toolkit.enable = true"
-        return Remedy(summary=f"{summary}: {option} in the configuration", needs=needs, reference=GUIDE)
-    configure = tuple(
-        with_sudo(command, system)
-        for command in ("nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker")
-    )
-    install = _install(system)
-    if system.distribution and not install:
-        return Remedy(summary=summary, needs=needs, reference=GUIDE)
-    if not install:
-        # The distribution is not known: its package manager is not either, the rest is the same everywhere.
-        summary += (
-            ": from NVIDIA's repository with apt install nvidia-container-toolkit (dnf install, zypper install), "
-            "then configure it"
-        )
-    return Remedy(summary=summary, commands=(*install, *configure, _try("--gpus all")), needs=needs, reference=GUIDE)
-
-
-def _install(system: System) -> tuple[str, ...]:
-    """Return the commands of NVIDIA's installation guide for the distribution; () for one that it leaves out."""
-    gpg, tee = with_sudo("gpg", system), with_sudo("tee", system)
-    if system.distribution in APT:
-        signed = f"sed 's#deb https://#deb [signed-by={KEYRING}] https://#g'"
-        source = f"{REPOSITORY}/stable/deb/nvidia-container-toolkit.list"
-        return (
-            f"curl -fsSL {REPOSITORY}/gpgkey | {gpg} --dearmor -o {KEYRING}",
-            f"curl -fsSL {source} | {signed} | {tee} /etc/apt/sources.list.d/nvidia-container-toolkit.list",
-            with_sudo("apt-get update", system),
-            with_sudo("apt-get install -y nvidia-container-toolkit", system),
-        )
-    source = f"{REPOSITORY}/stable/rpm/nvidia-container-toolkit.repo"
-    if system.distribution in DNF:
-        return (
-            f"curl -fsSL {source} | {tee} /etc/yum.repos.d/nvidia-container-toolkit.repo",
-            with_sudo("dnf install -y nvidia-container-toolkit", system),
-        )
-    if system.distribution in ZYPPER:
-        return (
-            with_sudo(f"zypper addrepo {source}", system),
-            with_sudo("zypper --gpg-auto-import-keys install -y nvidia-container-toolkit", system),
-        )
-    if system.distribution in PACMAN:
-        return (with_sudo("pacman -S --noconfirm nvidia-container-toolkit", system),)
-    return ()
+        return remedy_of_row("install-container-toolkit-on-host", None, system)
+    known = "other" if system.distribution else "unknown"
+    packages = "nixos" if system.distribution == "nixos" else distribution_of(system).get("packages", known)
+    return Fix(f"install-container-toolkit-{packages}")
 
 
 @fix

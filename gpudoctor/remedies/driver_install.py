@@ -1,9 +1,11 @@
 """Installing and updating the NVIDIA driver."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from gpudoctor.data.capabilities import last_driver_branch
+from gpudoctor.data.distributions import distribution_of
 from gpudoctor.data.drivers import first_driver, minimum_driver, packaged_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
@@ -13,10 +15,7 @@ from gpudoctor.remedies.torch_choice import capabilities_of
 DOWNLOAD = "https://www.nvidia.com/Download/index.aspx"
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 WSL = "https://docs.nvidia.com/cuda/wsl-user-guide/"
-UBUNTU = "https://documentation.ubuntu.com/server/how-to/graphics/install-nvidia-drivers/"
 DEBIAN = "https://wiki.debian.org/NvidiaGraphicsDrivers"
-FEDORA = "https://rpmfusion.org/Howto/NVIDIA"
-ARCH = "https://wiki.archlinux.org/title/NVIDIA"
 FABRIC_MANAGER = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 VERIFY = "nvidia-smi"
 # Long-term branch that Ubuntu packages from 22.04 on, and the first that runs CUDA 13.
@@ -24,20 +23,6 @@ UBUNTU_BRANCH = 580
 UBUNTU_WITH_BRANCH = ("22.04", "24.04", "25.04", "25.10", "26.04")
 # Every maintained Ubuntu picks a driver of this branch or a newer one by itself.
 UBUNTU_AUTOMATIC = 535
-# Where the packages are: a stock installation does not look there. Source: the pages above.
-REPOSITORIES = {
-    FEDORA: ", from RPM Fusion, which must be enabled first",
-    DEBIAN: ", from the component non-free, which must be enabled in the package sources first",
-}
-# What installs the driver that fits the GPU; the others of Ubuntu's family have no package nvidia-driver.
-# Source: debian/control of https://github.com/linuxmint/mintdrivers and https://github.com/pop-os/system76-driver.
-OWN_INSTALLER = {
-    "ubuntu": "ubuntu-drivers install",
-    "linuxmint": "ubuntu-drivers install",
-    "pop": "apt-get install -y system76-driver-nvidia",
-}
-# Linux Mint Debian Edition is at 7, Linux Mint has been above since 2010. Source: https://linuxmint.com/download_lmde.php
-FIRST_MINT_OF_UBUNTU = 10
 # The package nvidia-open is of that repository. Source: https://wiki.debian.org/NvidiaGraphicsDrivers
 KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{}/x86_64/cuda-keyring_1.1-1_all.deb"
 # The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
@@ -74,10 +59,11 @@ def reinstall_driver(*, system: System | None, place: Place | None = None) -> Re
         summary += "without an error in the device manager"
         return Remedy(summary=summary, commands=(VERIFY,), needs=("root", "reboot"), reference=DOWNLOAD)
     commands: tuple[str, ...] = ()
-    if system.distribution in ("ubuntu", "debian", "linuxmint", "pop"):
-        packages = ("apt-get purge '^nvidia-(driver|dkms|kernel)-.*'", "apt-get autoremove")
-        install = OWN_INSTALLER.get(kind_of(system) or "", "apt-get install nvidia-driver")
-        commands = (*(with_sudo(command, system) for command in (*packages, install, "reboot")), VERIFY)
+    row = distribution_of(system)
+    if row.get("packages") == "apt":
+        packages = ("{sudo}apt-get purge '^nvidia-(driver|dkms|kernel)-.*'", "{sudo}apt-get autoremove")
+        install = row.get("driver", ["{sudo}apt-get install nvidia-driver"])[-1]
+        commands = (*for_root((*packages, install, "{sudo}reboot"), system), VERIFY)
     if system.distribution is None:
         summary += "; on Ubuntu: sudo apt-get purge '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
@@ -147,43 +133,45 @@ def _with_packages(
         return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
     if system.os == "windows":
         return Remedy(summary=summary, needs=("root", "reboot"), reference=DOWNLOAD)
-    commands, reference = _package_commands(system, capabilities, version)
-    if commands:
-        summary += REPOSITORIES.get(reference, "")
+    row = distribution_of(system)
+    install, reference = _package_commands(row, system, capabilities, version)
+    commands: tuple[str, ...] = ()
+    if install:
+        component = ", from the component non-free, which must be enabled in the package sources first"
+        summary += component if reference == DEBIAN else row.get("driver_note", "")
         summary += "; the machine restarts before nvidia-smi verifies"
-        commands = (*(with_sudo(command, system) for command in (*commands, "reboot")), VERIFY)
+        commands = (*for_root((*install, "{sudo}reboot"), system), VERIFY)
     elif system.distribution is None and system.os in (None, "linux"):
         summary += "; on Ubuntu: sudo ubuntu-drivers install, then sudo reboot, and nvidia-smi verifies"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
 
 
+def legacy_driver(row: Mapping[str, Any], branch: str) -> tuple[str, ...]:
+    """Return the commands for the driver of an older branch ("470"); () if the distribution has none."""
+    return tuple(command.replace("{branch}", branch) for command in row.get("driver_legacy", ()) if branch)
+
+
+def for_root(commands: Sequence[str], system: System | None) -> Iterator[str]:
+    """Yield the commands with sudo, unless the user is root."""
+    return (command.replace("{sudo}", with_sudo("", system)) for command in commands)
+
+
 def _package_commands(
-    system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
-) -> tuple[tuple[str, ...], str]:
-    """Return the commands for root and the page that documents them."""
-    kind = kind_of(system)
-    if kind == "ubuntu":
-        tool = "apt-get install -y ubuntu-drivers-common"
-        return ("apt-get update", tool, _ubuntu(system, capabilities, version)), UBUNTU
-    if kind == "debian":
+    row: Mapping[str, Any], system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
+) -> tuple[Sequence[str], str]:
+    """Return the commands and the page that documents them."""
+    if row.get("id") == "debian":
         return _debian(system, capabilities, version)
-    if any(capability < FIRST_OPEN for capability in capabilities) and kind != "linuxmint":
-        return (), GUIDE  # the other distributions' packages follow branches that have dropped these GPUs
-    if kind in OWN_INSTALLER:
-        return ("apt-get update", OWN_INSTALLER[kind]), GUIDE
-    # Both follow the newest branch, so the commands are for a GPU that is known to be among those it supports.
-    if system.distribution == "fedora":
-        return ("dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",) if capabilities else (), FEDORA
-    if system.distribution == "arch":
-        return ("pacman -Syu nvidia-open nvidia-utils",) if capabilities else (), ARCH
-    return (), GUIDE if system.os == "linux" else DOWNLOAD
-
-
-def kind_of(system: System) -> str | None:
-    """Return the distribution; "debian" for Linux Mint Debian Edition, whose versions are below those of Mint."""
-    number = (system.distribution_version or "").partition(".")[0]
-    edition = system.distribution == "linuxmint" and number.isdecimal() and int(number) < FIRST_MINT_OF_UBUNTU
-    return "debian" if edition else system.distribution
+    lasts = [branch for branch in map(last_driver_branch, capabilities) if branch is not None]
+    commands = row.get("driver", ())
+    if row.get("id") == "ubuntu":
+        commands = (*commands[:-1], _ubuntu(system, capabilities, version))
+    elif lasts and "driver_legacy" in row:
+        commands = legacy_driver(row, min(lasts)[1:])
+    elif not (capabilities or row.get("driver_picks")):
+        # They follow the newest branch, so the commands are for a GPU that is known to be among those it supports.
+        commands = ()
+    return commands, row.get("page", GUIDE if system.os == "linux" else DOWNLOAD)
 
 
 def _debian(
@@ -197,21 +185,21 @@ def _debian(
     if not (needed or lasts) or (
         packaged and packaged >= max(needed, default=packaged) and packaged.parts[0] <= min(lasts, default=10**6)
     ):
-        return ("apt-get update", "apt-get install -y nvidia-driver"), DEBIAN
+        return ("{sudo}apt-get update", "{sudo}apt-get install -y nvidia-driver"), DEBIAN
     by_nvidia = bool(capabilities) and min(capabilities) >= FIRST_OPEN and system.machine in ("x86_64", None)
     if not by_nvidia or release not in ("12", "13"):
         return (), GUIDE
     install = ("dpkg -i cuda-keyring_1.1-1_all.deb", "apt-get update", "apt-get install -y nvidia-open")
-    return (f"wget {KEYRING.format(release)}", *install), GUIDE
+    return (f"{{sudo}}wget {KEYRING.format(release)}", *("{sudo}" + command for command in install)), GUIDE
 
 
 def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None) -> str:
     """Return the command that picks the driver by itself, or a branch where that one might be too old."""
     automatic_may_be_too_old = version is not None and UBUNTU_AUTOMATIC < version.parts[0] <= UBUNTU_BRANCH
     if not automatic_may_be_too_old or not capabilities or system.distribution_version not in UBUNTU_WITH_BRANCH:
-        return "ubuntu-drivers install"
+        return "{sudo}ubuntu-drivers install"
     flavor = "-open" if min(capabilities) >= FIRST_OPEN else ""
-    return f"ubuntu-drivers install nvidia:{UBUNTU_BRANCH}{flavor}"
+    return f"{{sudo}}ubuntu-drivers install nvidia:{UBUNTU_BRANCH}{flavor}"
 
 
 @fix

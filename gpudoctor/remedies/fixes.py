@@ -93,7 +93,8 @@ def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
         python: Python | None, system: System | None, container: Container | None, place: Place, **arguments: Any
     ) -> Made:
         windows = place.is_windows or is_windows(python or Python(), system)
-        there = {"windows": windows, "wsl": place.in_wsl, "container": place.in_container}
+        uv = python is not None and python.installer == "uv"
+        there = {"windows": windows, "wsl": place.in_wsl, "container": place.in_container, "uv": uv}
         there["kubernetes"] = "kubernetes" in (container and container.engine, system and system.container)
         variants = [row[name] for name, applies in there.items() if applies and name in row]
         if None in variants:
@@ -125,9 +126,11 @@ def _command(
         plain = {name: text if _IN_CODE.fullmatch(text) else refused(text) for name, text in texts.items()}
         return python_command(python, *_filled(command, plain))
     windows = is_windows(python or Python(), system)
-    prefix = environment_of(python, system).conda_prefix
+    environment = environment_of(python, system)
+    prefix = environment.conda_prefix
     quoted = {name: quote_value(str(value), windows) for name, value in arguments.items()}
     quoted["python"] = python_command(python)
+    quoted["pip_install"] = environment.pip("install")
     quoted["sudo"] = "" if windows else with_sudo("", system)
     quoted["prefix"] = f" --prefix {quote_value(prefix, windows)}" if prefix else ""
     return re.sub(r"\{(\w+)\}", lambda match: quoted.get(match[1], match[0]), command)

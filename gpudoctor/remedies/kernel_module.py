@@ -1,36 +1,30 @@
 """The driver's kernel module: loading, building, signing and replacing it, and restarting the machine."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from gpudoctor.data.distributions import distribution_of
 from gpudoctor.data.drivers import first_driver
 from gpudoctor.model import Devices, Driver, Fix, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.driver_install import (
     GUIDE,
-    OWN_INSTALLER,
     UBUNTU_BRANCH,
     VERIFY,
     WSL,
+    for_root,
     gpu_capabilities,
-    kind_of,
+    legacy_driver,
 )
 from gpudoctor.remedies.fixes import fix
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
-# Where the key is that modules are signed with: by Debian's and Ubuntu's packages, by DKMS itself elsewhere, by akmods.
-# Source: https://wiki.debian.org/SecureBoot, dkms(8), /usr/share/doc/akmods/README.secureboot of Fedora.
-DEBIAN_KEY = "/var/lib/shim-signed/mok/MOK.der"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
-AKMODS_KEY = "/etc/pki/akmods/certs/public_key.der"
 MODULES = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html"
 # The last branch with code for Maxwell, Pascal and Volta: last_driver in the table of compute capabilities.
 LAST_PROPRIETARY = 580
 # A report seldom names the distribution; most are of these.
-DEBIAN = (None, "ubuntu", "debian", "linuxmint", "pop")
-FEDORA = ("fedora", "rhel", "centos", "rocky", "almalinux", "ol")
-INITIAL_DISK: dict[str | None, str] = {
-    **dict.fromkeys(DEBIAN, "update-initramfs -u"),
-    **dict.fromkeys((*FEDORA, "sles"), "dracut --force"),
-    "arch": "mkinitcpio -P",
-}
+USUAL = System(distribution="ubuntu")
 
 
 @fix
@@ -55,7 +49,7 @@ def load_driver(*, system: System | None, driver: Driver | None) -> Fix:
 @fix
 def keep_nouveau_out(*, system: System | None) -> Remedy:
     """Return how to keep nouveau from taking the GPU."""
-    rebuild = INITIAL_DISK.get(system.distribution if system is not None else None)
+    rebuild = _row(system).get("initial_disk")
     summary = "Keep nouveau from loading, so that the NVIDIA module can take the GPU"
     if rebuild is None:
         summary += f": put it on the list in {NOUVEAU_FILE}, rebuild the initial RAM disk and restart"
@@ -76,22 +70,18 @@ def build_kernel_module(*, system: System | None, driver: Driver | None) -> Reme
         return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
     if not driver.dkms:
         summary += "; if DKMS does not have its source, reinstall the driver's package instead"
-    headers = []
-    if system.distribution in DEBIAN:
-        headers = ['apt-get install -y "linux-headers-$(uname -r)"']
-    elif system.distribution in FEDORA:
-        headers = ['dnf install -y "kernel-devel-$(uname -r)"']
-    names = (*headers, "dkms autoinstall", "modprobe nvidia")
-    commands = (*(with_sudo(name, system) for name in names), VERIFY)
+    names = (_row(system).get("headers"), "dkms autoinstall", "modprobe nvidia")
+    commands = (*(with_sudo(name, system) for name in names if name), VERIFY)
     return Remedy(summary=summary, commands=commands, needs=("root",), reference=GUIDE)
 
 
 @fix
 def enrol_module_key(*, system: System | None, driver: Driver | None) -> Remedy:
     """Return how to let Secure Boot accept the key that the module is signed with."""
-    key = DKMS_KEY if driver is not None and driver.dkms else AKMODS_KEY
-    if system is None or system.distribution in DEBIAN:
-        key = DEBIAN_KEY
+    row = _row(system)
+    key = row.get("module_key", DKMS_KEY)
+    if row.get("like") == "fedora" and driver is not None and driver.dkms:
+        key = DKMS_KEY
     summary = (
         "Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
         "restart, and enrol the key in the blue screen that asks for it; or turn Secure Boot off in the firmware"
@@ -131,10 +121,11 @@ def reload_uvm(*, place: Place, driver: Driver | None, devices: Devices = None) 
 @fix
 def install_legacy_driver(*, system: System | None, branch: str = "") -> Remedy:
     """Return how to install the driver of an older branch. branch: "470", "" if unknown."""
-    of_ubuntu = system is not None and kind_of(system) in OWN_INSTALLER and branch.isdecimal()
+    of_ubuntu = distribution_of(system).get("like") == "ubuntu" and branch.isdecimal()
     which = f"of branch {branch}, the last one for this GPU" if branch else "of an older branch, if the GPU is old"
     package = f"nvidia-driver-{branch}" if of_ubuntu else ""
-    return _with_package(f"Install the driver {which}", "https://www.nvidia.com/en-us/drivers/unix/", package)
+    reference = "https://www.nvidia.com/en-us/drivers/unix/"
+    return _with_package(f"Install the driver {which}", reference, package, system=system, legacy=branch)
 
 
 @fix
@@ -168,7 +159,11 @@ def install_proprietary_module(*, driver: Driver | None, system: System | None) 
         packages = (
             ["nvidia-driver-pinning-580", "--allow-downgrades cuda-drivers-580"] if newer else ["nvidia-kernel-dkms"]
         )
-    return _with_package(summary, MODULES, *packages)
+    return _with_package(summary, MODULES, *packages, system=system, legacy=str(LAST_PROPRIETARY))
+
+
+def _row(system: System | None) -> Mapping[str, Any]:
+    return distribution_of(system if system is not None and system.distribution else USUAL)
 
 
 def _branch(driver: Driver | None) -> int | None:
@@ -177,12 +172,17 @@ def _branch(driver: Driver | None) -> int | None:
 
 def _ubuntu_package(branch: int | None, system: System | None) -> str:
     """Return Ubuntu's package of the branch; "" for another distribution, or an unknown branch of Ubuntu."""
-    distribution = kind_of(system) if system is not None else None
-    named = distribution is None or (distribution in OWN_INSTALLER and branch)
+    named = (
+        system is None or system.distribution is None or (distribution_of(system).get("like") == "ubuntu" and branch)
+    )
     return f"nvidia-driver-{branch or UBUNTU_BRANCH}" if named else ""
 
 
-def _with_package(summary: str, reference: str, *packages: str) -> Remedy:
+def _with_package(
+    summary: str, reference: str, *packages: str, system: System | None = None, legacy: str = ""
+) -> Remedy:
+    """Return the remedy with the packages of apt, or the older branch `legacy` of a distribution that has it."""
     installs = [f"sudo apt-get install {package}" for package in packages if package]
+    installs = installs or [*for_root(legacy_driver(distribution_of(system), legacy), system)]
     commands = (*installs, "sudo reboot", VERIFY) if installs else ()
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)

@@ -21,7 +21,7 @@ from gpudoctor.model import (
     Torch,
 )
 from gpudoctor.model.versions import CudaVersion, PackageVersion
-from gpudoctor.remedies.commands import Environment, environment_of
+from gpudoctor.remedies.commands import Environment, environment_of, index_name
 from gpudoctor.remedies.fixes import Machine as Diagnosed
 from gpudoctor.remedies.fixes import fix, remedy_of_row
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose, choose_for_older_driver, machine_of
@@ -130,7 +130,10 @@ def reinstall_torch(*, python: Python | None, system: System | None, pytorch: Py
 def _companions(python: Python | None, origin: Origin | None) -> dict[str, Package | None]:
     """Return the companions to install with PyTorch: those installed; of a report both, which it need not list."""
     packages = {package.name: package for package in (python.packages if python is not None else None) or ()}
-    needed = COMPANIONS if origin is not None and origin.is_report else [c for c in COMPANIONS if c in packages]
+    needed = [name for name in COMPANIONS if name in packages]
+    listed = bool(needed and python is not None and python.project)  # with what a project adds, its tool lists all
+    if origin is not None and origin.is_report and not listed:
+        needed = [*COMPANIONS]
     return {name: packages.get(name) for name in needed}
 
 
@@ -150,6 +153,8 @@ def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[
             arguments.append(f"{name}=={version}+{variant}")
         elif package is None or package.version.public != version:
             from_pypi = f"{name}=={version}"
+    if environment.project == "poetry" and "--index-url" in arguments:
+        yield f"poetry source add --priority=explicit {index_name(arguments[1])} {arguments[1]}"
     yield environment.install(arguments)
     if from_pypi:
         # This torchaudio asks for no torch version, and the index of the variant does not hold it.
@@ -206,6 +211,10 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
             text += f" (from {minimum_driver(older.cuda)} on take {pinned} of the index whl/{older.variant})"
     if not machine.capabilities:
         text += f"; it has machine code for {', '.join(build.architectures)}, compare the GPU's compute capability"
+    if environment.project:
+        text += (
+            f"; {environment.project} add writes it and its index into pyproject.toml, so that a later sync keeps it"
+        )
     if environment.setup:
         text += "; the distribution forbids pip in its own Python, so a virtual environment is made for it"
     return text

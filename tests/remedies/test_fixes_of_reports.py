@@ -161,3 +161,88 @@ def test_who_has_no_torch_installs_none(text: str) -> None:
     finding = first(text)
     assert finding is not None
     assert not any("torch==" in command for remedy in finding.remedies for command in remedy.commands)
+
+
+CPU_TORCH = "torch 2.5.1+cpu, torch.cuda.is_available() is False, RTX 3060, driver 560.35.03"
+CU124 = "https://download.pytorch.org/whl/cu124"
+
+
+@pytest.mark.parametrize(
+    ("text", "install", "verify"),
+    [
+        pytest.param(
+            "$ uv add torch torchvision\n$ uv run train.py",
+            f"uv add --index pytorch-cu124={CU124} torch==2.5.1+cu124",
+            "uv run python -c",
+            id="project of uv",
+        ),
+        pytest.param(
+            "It comes back after every uv sync, uv.lock is committed",
+            f"uv add --index pytorch-cu124={CU124} torch==2.5.1+cu124",
+            "uv run python -c",
+            id="uv sync puts it back",
+        ),
+        pytest.param(
+            "$ uv venv && uv pip install torch", f"uv pip install --index-url {CU124}", "uv run --no-sync", id="uv venv"
+        ),
+        pytest.param(
+            "/home/leo/chat/.venv/bin/python: No module named pip",
+            f"uv pip install --python ~/chat/.venv/bin/python --index-url {CU124}",
+            "~/chat/.venv/bin/python -c",
+            id="no pip",
+        ),
+        pytest.param(
+            "home = /usr/bin\nimplementation = CPython\nuv = 0.5.4\nversion_info = 3.12.7",
+            f"uv pip install --index-url {CU124}",
+            "uv run --no-sync",
+            id="pyvenv.cfg",
+        ),
+        pytest.param(
+            "$ poetry add torch",
+            "poetry source add --priority=explicit pytorch-cu124",
+            "poetry run python",
+            id="Poetry",
+        ),
+        pytest.param("I unwrap the uv map with uv coordinates", "python -m pip install", "python -c", id="texture"),
+        pytest.param("without uv", "python -m pip install", "python -c", id="without uv"),
+    ],
+)
+def test_the_tool_of_the_environment_installs(text: str, install: str, verify: str) -> None:
+    commands = commands_of(f"{text}\n{CPU_TORCH}")
+    assert commands[0].startswith(install)
+    assert commands[-1].startswith(verify)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        pytest.param(
+            "fedora 41, GTX 1080: RuntimeError: Found no NVIDIA driver on your system. Please check http://www.nvidia.com",
+            "sudo dnf install -y akmod-nvidia-580xx xorg-x11-drv-nvidia-580xx-cuda",
+            id="Fedora, old GPU, told beside the error",
+        ),
+        pytest.param(
+            "inxi -G\nDevice-1: NVIDIA GA104 [GeForce RTX 3070] driver: nouveau v: kernel\nFedora 42\nFound no "
+            "NVIDIA driver on your system",
+            "sudo dnf install -y akmod-nvidia xorg-x11-drv-nvidia-cuda",
+            id="inxi",
+        ),
+        pytest.param(
+            "openSUSE Tumbleweed, RTX 3060\nFound no NVIDIA driver on your system",
+            "sudo zypper install openSUSE-repos-Tumbleweed-NVIDIA",
+            id="openSUSE",
+        ),
+        pytest.param(
+            'EndeavourOS\ncould not select device driver "" with capabilities: [[gpu]]',
+            "sudo pacman -S --noconfirm nvidia-container-toolkit",
+            id="container toolkit of Arch",
+        ),
+        pytest.param(
+            "Debian 12\nmodprobe: ERROR: could not insert 'nvidia_current': Key was rejected by service",
+            "sudo mokutil --import /var/lib/dkms/mok.pub",
+            id="Secure Boot on Debian",
+        ),
+    ],
+)
+def test_the_distribution_has_its_own_commands(text: str, command: str) -> None:
+    assert command in commands_of(text)

@@ -46,7 +46,7 @@ def linux(distribution: str | None = None, *, secure_boot: bool | None = None) -
             Driver(dkms=True),
             [
                 "mokutil --sb-state",
-                "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der",
+                "sudo mokutil --import /var/lib/dkms/mok.pub",
                 "sudo reboot",
                 "nvidia-smi",
             ],
@@ -112,7 +112,7 @@ R570 = Driver(version=DriverVersion.parse("570.86"))
         ("ubuntu", R570, "nvidia-driver-570-open", "nvidia-driver-570"),
         ("ubuntu", None, None, None),
         ("debian", R570, None, "nvidia-kernel-dkms"),
-        ("fedora", R570, None, None),
+        ("fedora", R570, None, "akmod-nvidia-580xx xorg-x11-drv-nvidia-580xx-cuda"),
     ],
 )
 def test_the_other_module(
@@ -120,7 +120,8 @@ def test_the_other_module(
 ) -> None:
     system = linux(distribution)
     for name, wanted in (("install-open-module", package), ("install-proprietary-module", proprietary)):
-        commands = () if wanted is None else (f"sudo apt-get install {wanted}", *REBOOT)
+        install = "dnf install -y" if distribution == "fedora" else "apt-get install"
+        commands = () if wanted is None else (f"sudo {install} {wanted}", *REBOOT)
         assert made_one(Fix(name), driver=driver, system=system).commands == commands
 
 
@@ -188,7 +189,8 @@ UBUNTU, FEDORA = System(os="linux", distribution="ubuntu"), System(os="linux", d
     [
         (UBUNTU, "470", ("sudo apt-get install nvidia-driver-470", *REBOOT)),
         (UBUNTU, "", ()),
-        (FEDORA, "470", ()),
+        (FEDORA, "470", ("sudo dnf install -y akmod-nvidia-470xx xorg-x11-drv-nvidia-470xx-cuda", *REBOOT)),
+        (System(distribution="gentoo"), "470", ()),
         (None, "470", ()),
     ],
 )

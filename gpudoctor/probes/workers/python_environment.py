@@ -118,6 +118,7 @@ def _interpreter(folders: Sequence[str]) -> Facts:
         "free_threaded": "t" in getattr(sys, "abiflags", "") or "free-threading build" in sys.version,
         "externally_managed": own_root and os.path.exists(os.path.join(standard_library, "EXTERNALLY-MANAGED")),
         "pyvenv_cfg": _read(os.path.join(sys.prefix, "pyvenv.cfg")),
+        "project": next((tool for tool in ("uv", "poetry") if os.path.isfile(f"{sys.prefix}/../{tool}.lock")), ""),
         "pip": any(os.path.isfile(os.path.join(folder, "pip", "__main__.py")) for folder in folders),
     }
 
