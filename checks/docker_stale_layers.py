@@ -52,7 +52,7 @@ def _summary(verdict: ImageVerdict) -> str:
     if verdict.verdict == "fresh":
         patterns = [pattern for item in image.instructions for pattern in item.empty_patterns]
         but = f"; no file matches {', '.join(patterns[:NAMED])}" if patterns else ""
-        return f"{image.image} has the files of {_name(image.context)} as they are now{but}"
+        return f"{image.image} is up to date with {_name(image.context)}{but}"
     return f"{verdict.subject} is stale ({', '.join(verdict.causes)}): {_what(verdict)}"
 
 

@@ -33,7 +33,7 @@ def rebuild(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complete
 def test_no_engine(tmp_path: Path) -> None:
     done = rebuild("--image", "train", cwd=tmp_path, **NO_ENGINE)
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("gpudoctor: no engine: ")
+    assert done.stderr.startswith("gpudoctor: no engine found: ")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_no_engine(tmp_path: Path) -> None:
         pytest.param(("--timeout", "0"), "Invalid value for '--timeout'", id="no time"),
         pytest.param(("--context", "none"), "--context: there is no folder none", id="no such folder"),
         pytest.param(("--compose", "none"), "--compose: there is no file none", id="no such compose file"),
-        pytest.param(("--build-arg", "=1"), "names no argument", id="an argument without a name"),
+        pytest.param(("--build-arg", "=1"), "has no name", id="an argument without a name"),
     ],
 )
 def test_a_wrong_command_line_is_one_line(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_cannot_be_rebuilt_is_one_line(tmp_path: Path) -> None:
     for arguments, message in (
         ((), "nothing to rebuild"),
         (("web",), "service web has nothing to build"),
-        (("web", "--image", "train"), "--image and --container do not go with the name of a service"),
+        (("web", "--image", "train"), "--image and --container cannot be combined with a service"),
         (("--container", "gpudoctor-none"), "no container gpudoctor-none"),
         (("--image", "train"), f"{tmp_path}/Dockerfile"),
     ):
@@ -85,7 +85,7 @@ def test_an_id_is_no_name(project: Project) -> None:
     for name in (project.build("classic"), project.image_id().partition(":")[2][:12]):
         done = rebuild("--image", name, cwd=project.root)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert "cannot be the name of a rebuilt image" in done.stderr
+        assert "is an id or digest, which a rebuilt image cannot keep" in done.stderr
 
 
 def test_on_a_terminal_the_output_of_the_build_is_one_line(project: Project) -> None:

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 @click.option("--fail-on", type=click.Choice(FAIL_ON),
               help="Lowest severity that makes the exit status 1.  [default: error]")  # fmt: skip
 @click.option("--gpu", type=click.Choice(GPU_POLICIES),
-              help="What it means that no GPU can be used: an error if something here needs one (auto), always an"
-              " error, or nothing.  [default: auto]")  # fmt: skip
+              help="Severity of a missing GPU: an error if something here needs one (auto), always an error"
+              " (required), or advice (optional).  [default: auto]")  # fmt: skip
 @click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
-@click.option("-v", "--verbose", is_flag=True, help="List the checks that passed and that were skipped, all evidence,"
+@click.option("-v", "--verbose", is_flag=True, help="Also list passed and skipped checks, all evidence"
               " and the paths of facts.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
 @click.option("--no-color", is_flag=True, help="Print no colors.")
@@ -66,7 +66,7 @@ def check(
     timeout: float,
     images: ImageRequest,
 ) -> NoReturn:
-    """Diagnose this machine, or a report of another: the root cause first, with evidence and what fixes it."""
+    """Diagnose this machine, or a report of another one. The root cause is first, with evidence and fix."""
     from gpudoctor.engine import checkup
     from gpudoctor.engine.plan import configured
 

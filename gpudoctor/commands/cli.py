@@ -62,9 +62,7 @@ def main() -> NoReturn:
             _end(f"gpudoctor: cannot write the output: {error.strerror}", EXIT_NO_VERDICT)
         if debug:
             raise
-        _end(
-            f"gpudoctor failed, which is its own fault: {type(error).__name__}: {error} (see --debug)", EXIT_NO_VERDICT
-        )
+        _end(f"internal error: {type(error).__name__}: {error} (--debug shows the traceback)", EXIT_NO_VERDICT)
 
 
 def _end(message: str, status: int) -> NoReturn:
@@ -125,7 +123,7 @@ def cli(context: click.Context, version: bool, verbose: bool) -> None:
             click.echo("".join(f"{date}  {name}\n" for name, date in table_dates().items()), nl=False)
         context.exit()
     if verbose:
-        raise click.UsageError("--verbose goes with --version (gpudoctor check --verbose lists every check)", context)
+        raise click.UsageError("--verbose needs --version (gpudoctor check --verbose lists every check)", context)
     if context.invoked_subcommand is None:
         try:
             cli.main(["check"], prog_name="gpudoctor", standalone_mode=False)

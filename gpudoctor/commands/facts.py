@@ -22,7 +22,7 @@ from gpudoctor.reporters import terminal
 def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter: str | None, timeout: float) -> None:
     """Write the facts about this machine as JSON, for `check --from` and `diff`.
 
-    Names of people and hosts, home folders, UUIDs and tokens are masked: it can be posted in public.
+    Names of people and hosts, home folders, UUIDs and tokens are masked, so it can be posted in public.
     """
     from gpudoctor.reporters import json_report
 

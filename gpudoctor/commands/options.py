@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json")
 
 debug_option = click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show the traceback of a fault of gpudoctor itself."
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an internal error."
 )
 
 
@@ -29,7 +29,7 @@ def environment_options(command: Any) -> Any:
         "--python",
         "interpreter",
         metavar="PATH",
-        help="Diagnose the environment of this interpreter instead of my own.",
+        help="Diagnose the environment of this Python instead of gpudoctor's own.",
     )(command)
     command = click.option(
         "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds for each probe."
@@ -65,13 +65,13 @@ def image_options(command: Any) -> Any:
 
     wrapped: Any = with_request
     for option in (
-        click.option("--compose", metavar="FILE", help="Look at the services of this compose file."),
-        click.option("--service", metavar="NAME", help="Look at this service of the compose file only."),
-        click.option("--image", metavar="REF", help="Look at this image."),
-        click.option("--container", metavar="NAME", help="Look at this container."),
-        click.option("--dockerfile", metavar="FILE", help="What the image is built from."),
+        click.option("--compose", metavar="FILE", help="Compose file, whose services are used."),
+        click.option("--service", metavar="NAME", help="Use this service of the compose file only."),
+        click.option("--image", metavar="REF", help="Name of the image."),
+        click.option("--container", metavar="NAME", help="Name or id of the container."),
+        click.option("--dockerfile", metavar="FILE", help="Dockerfile of the image."),
         click.option("--context", metavar="DIR", help="Build context of the image."),
-        click.option("--target", metavar="STAGE", help="Stage that the image is built from."),
+        click.option("--target", metavar="STAGE", help="Stage of the Dockerfile that the image is built from."),
         click.option("--build-arg", "build_arguments", multiple=True, metavar="NAME=VALUE",
                      help="Build argument of the image; repeatable."),
     ):  # fmt: skip
@@ -100,7 +100,7 @@ def _assignment(argument: str) -> str:
     """Return NAME=VALUE, the value of a bare name taken from the environment, as docker build does."""
     name, equals, _ = argument.partition("=")
     if not name:
-        raise UsageError(f"--build-arg: {argument!r} names no argument")
+        raise UsageError(f"--build-arg: {argument!r} has no name")
     return argument if equals else f"{name}={os.environ.get(name, '')}"
 
 

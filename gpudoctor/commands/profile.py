@@ -27,11 +27,11 @@ def profile(context: click.Context) -> None:
 _profile_argument = click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
 
 
-@profile.command("show", cls=ManualCommand, short_help="Show what the profile says.")
+@profile.command("show", cls=ManualCommand, short_help="Show the settings, and what they were tuned on.")
 @_profile_argument
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 def profile_show(file: str, format_name: str) -> None:
-    """Show what the profile says and what it was tuned on."""
+    """Show the settings in the profile, and what they were tuned on."""
     from gpudoctor.profiles.export import export
     from gpudoctor.reporters import profile_table
 
@@ -53,11 +53,11 @@ def profile_export(file: str, format_name: str, output: str | None) -> None:
     write(export(_profile(file), format_name), output)
 
 
-@profile.command("verify", cls=ManualCommand, short_help="Say whether it still fits this machine.")
+@profile.command("verify", cls=ManualCommand, short_help="Check whether the profile still fits this machine.")
 @_profile_argument
 @environment_options
 def profile_verify(file: str, interpreter: str | None, timeout: float) -> NoReturn:
-    """Say whether the profile still fits this machine."""
+    """Check whether the profile still fits this machine."""
     from gpudoctor.conclusions import fingerprint
     from gpudoctor.probes.snapshot import begin_snapshot
     from gpudoctor.reporters import profile_table

@@ -104,7 +104,7 @@ def _subjects(
     from gpudoctor.containers.requested import find_subjects
 
     if services and (arguments["image"] or arguments["container"]):
-        raise UsageError("--image and --container do not go with the name of a service")
+        raise UsageError("--image and --container cannot be combined with a service")
     found = []
     for service in services or (arguments["service"],):
         asked = {**arguments, "service": service}
@@ -114,7 +114,7 @@ def _subjects(
             raise UsageError(str(error)) from None
         if not subjects:
             what = "nothing to rebuild" if service is None else f"service {service} has nothing to build"
-            raise UsageError(f"{what}: no Dockerfile of a compose file here, and no --image or --container")
+            raise UsageError(f"{what}: no compose file with a build here, and no --image or --container")
         found += [(named(client.api, subject), asked) for subject in subjects]
     return found
 
@@ -173,9 +173,9 @@ def _judge(image: ProjectImage) -> Verdict:
 
 def _advise(work: RebuildPlan, *, recreate: bool) -> None:
     if work.verdict.needs_container and not recreate:
-        _note(f"{work.name}: its container still uses the old image: add --recreate")
+        _note(f"{work.name}: the container still uses the old image; add --recreate to replace it")
     if work.verdict.is_hidden_by_mounts:
-        _note(f"{work.name}: a mount covers the files; neither a rebuild nor a new container removes it")
+        _note(f"{work.name}: a mount hides the files of the image, and a rebuild does not change that")
 
 
 def _tell(text: str) -> None:

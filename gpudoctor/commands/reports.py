@@ -40,7 +40,7 @@ def targets(names: Sequence[str], outputs: Sequence[str]) -> list[Target]:
             f"--format: only one of {', '.join(left)} can go to standard output: give --output for the others"
         )
     if len(set(map(os.path.abspath, outputs))) < len(outputs):
-        raise UsageError("--output: two formats would go into the same file")
+        raise UsageError("--output: two formats have the same file")
     if outputs:
         from pathlib import Path
 

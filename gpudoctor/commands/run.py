@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=ManualCommand,
-    short_help="Run a program with the env profile, and say what held the GPU back.",
+    short_help="Run a program with the env profile, and report what limited the GPU.",
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND ...")
 @click.option("--profile", metavar="FILE", help=f"Add the variables of this env profile.  [default: {FILE_NAME} here]")
 @click.option("--every", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
-              help="Seconds between two looks at the GPU.")  # fmt: skip
+              help="Seconds between two samples.")  # fmt: skip
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False),
               help="Write the report to this file instead of standard error.")  # fmt: skip
 @debug_option
 def run(command: tuple[str, ...], profile: str | None, every: float, format_name: str, output: str | None) -> NoReturn:
-    """Run a program with the env profile, watch the GPU, and say at the end what held it back.
+    """Run a program with the env profile, watch the GPU, and report what limited it.
 
-    The streams are the program's own. The variables of the profile win over those of the environment.
+    The program keeps its own input and output. The profile's variables override the environment's.
     """
     from gpudoctor.watching.program import Program
     from gpudoctor.watching.verdict import WatchedRun, what_held_back

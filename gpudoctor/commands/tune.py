@@ -24,24 +24,24 @@ FORMATS = ("table", "json", "html")
 @click.option("--workload", default="mlp", show_default=True, metavar="NAME|MODULE:ATTRIBUTE|FILE.py:ATTRIBUTE",
               help="mlp, cnn, lstm, transformer, signal, or your own.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["training", "inference"]), default="training", show_default=True,
-              help="Of the built-in workloads.")  # fmt: skip
+              help="What the built-in workloads do.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda:N|mps")
 @click.option("--precision", "precisions", multiple=True, type=click.Choice([*PRECISIONS, *COMPLEX_PRECISIONS]),
               help="Try this precision only; repeatable.")  # fmt: skip
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
-              help="Seconds after which nothing new is measured.")  # fmt: skip
+              help="Seconds after which no new measurement starts.")  # fmt: skip
 @click.option("--memory-fraction", type=click.FloatRange(0, 1, min_open=True), default=0.9, show_default=True,
               help="Share of the free memory that trials may use.")  # fmt: skip
-@click.option("--dataset-size", type=click.IntRange(min=1), help="Samples of your data set: no batch is larger.")
-@click.option("--min-batch", type=click.IntRange(min=1), help="Measure no smaller batch.")
-@click.option("--max-batch", type=click.IntRange(min=1), help="Measure no larger batch.")
+@click.option("--dataset-size", type=click.IntRange(min=1), help="Samples in your data set; no batch is larger.")
+@click.option("--min-batch", type=click.IntRange(min=1), help="Smallest batch size to measure.")
+@click.option("--max-batch", type=click.IntRange(min=1), help="Largest batch size to measure.")
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
 @click.option("--profile", default=FILE_NAME, show_default=True, metavar="FILE", help="Write the env profile here.")
 @click.option("--set", "assignments", multiple=True, metavar="NAME={FIELD}",
-              help="Put this variable into the profile too, as GPU_BATCH_SIZE={batch_size}; repeatable.")  # fmt: skip
+              help="Add this variable to the profile, such as GPU_BATCH_SIZE={batch_size}; repeatable.")  # fmt: skip
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
-@click.option("--python", "interpreter", metavar="PATH", help="Measure with this interpreter instead of my own.")
+@click.option("--python", "interpreter", metavar="PATH", help="Measure with this Python instead of gpudoctor's own.")
 @debug_option
 def tune(
     workload: str,

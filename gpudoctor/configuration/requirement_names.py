@@ -1,4 +1,4 @@
-"""What can be required of a machine: the one table of the names, what each means, and which facts it reads."""
+"""What --require accepts of a machine: the one table of the names, what each means, and which facts it reads."""
 
 import json
 import os

@@ -161,7 +161,7 @@ def conclude(
         ignored=tuple(path for path, _ in traced.selection.ignored),
         empty_patterns=traced.selection.empty_patterns,
         opaque=traced.opaque or rewritten,
-        unknown=f"{undecided} files may be those of another instruction: its layer cannot be read"
+        unknown=f"{undecided} files may come from another instruction, because its layer cannot be read"
         if undecided and not changed
         else "",
         newest_change_at=max((file.changed_at for file in changed), default=None),

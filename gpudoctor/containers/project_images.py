@@ -82,8 +82,8 @@ def _look_at_orphan(api: APIClient, container: RunningContainer, facts: ImageFac
     if seconds_of(str(facts.about.get("Created") or "")) <= created_at:  # every step of it came out of the cache since
         return {}
     return {
-        "unknown": f"the engine has lost the image of container {container.name}, and a step of the one with that name"
-        " was carried out since: it may be another"
+        "unknown": f"the engine no longer has the image of container {container.name}, and the image with that name"
+        " was built later, so it may be another one"
     }
 
 
@@ -133,7 +133,7 @@ def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[
     )
     if other is not None and (plan.is_base_given or not moved):
         moved = None
-        arguments = (*arguments, f"FROM: built on {other}, {plan.base} asked for")
+        arguments = (*arguments, f"FROM: built on {other} instead of {plan.base}")
     outside = moved_sources(api, facts)
     return {
         "image_id": facts.id,

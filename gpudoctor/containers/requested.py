@@ -139,7 +139,7 @@ def _of_dockerfile(client: DockerClient, arguments: Mapping[str, Any]) -> tuple[
     name = subject.context.resolve().name.lower()
     chosen = [tag for tag in tags if repository_of(tag).rpartition("/")[2] == name] or list(tags)
     if len(chosen) != 1:
-        found = f"these may be: {', '.join(chosen[:MAXIMUM_SHOWN])}" if chosen else "no local image is"
+        found = f"several images match: {', '.join(chosen[:MAXIMUM_SHOWN])}" if chosen else "no local image matches"
         raise ValueError(f"which image is built from {subject.dockerfile}? {found}; name it with --image")
     return (replace(subject, image=chosen[0]),)
 

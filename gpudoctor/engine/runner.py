@@ -95,7 +95,7 @@ def _run(check: Check, facts: Facts) -> CheckResult:
         if not findings:  # what was found before stays
             return _skipped(check, str(skip), applicable=not isinstance(skip, NotApplicable))
     except Exception as error:
-        reason = f"crashed, which is a fault of {check.origin}: {type(error).__name__}: {error}"
+        reason = f"crashed, which is a bug in {check.origin}: {type(error).__name__}: {error}"
         return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=reason)
     return CheckResult(
         check_id=check.id, outcome=Outcome.FOUND if findings else Outcome.PASSED, findings=tuple(findings)

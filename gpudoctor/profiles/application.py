@@ -93,7 +93,7 @@ class LoadedProfile:
             torch = sys.modules.get("torch")
             if torch is not None and torch.cuda.is_initialized():
                 warnings.warn(
-                    f"{name}={value} comes too late: CUDA is already in use. Call apply() earlier, or start the "
+                    f"{name}={value} has no effect, because CUDA is already in use. Call apply() earlier, or start the "
                     "program with the profile in its environment",
                     RuntimeWarning,
                     stacklevel=3,

@@ -42,11 +42,11 @@ def render(profile: Profile, file_name: str = "gpudoctor.env") -> str:
 
 def _header(profile: Profile, file_name: str) -> Iterator[str]:
     when = f" on {profile.created_at}" if profile.created_at else ""
-    yield f"The profile of a GPU program, measured and written by gpudoctor {__version__}{when}."
+    yield f"Profile of a GPU program, measured and written by gpudoctor {__version__}{when}."
     yield f"docker run --env-file {file_name} ..., env_file of compose, EnvironmentFile of systemd;"
     yield f"in a shell: set -a; . ./{file_name}; set +a"
     yield f'in Python: gpudoctor.load_profile("{file_name}").apply()'
-    yield f"Does it still fit the machine? gpudoctor profile verify {file_name}"
+    yield f"To check whether it still fits the machine: gpudoctor profile verify {file_name}"
     for warning in profile.warnings:
         yield f"Warning: {warning}"
 
@@ -106,7 +106,7 @@ def _assignment(line: str, place: str) -> tuple[str, str] | None:
         return None
     name, sign, value = line.partition("=")
     if line.split(None, 1)[0] == "export":
-        raise UsageError(f"{place}: remove the word export: docker and systemd do not know it")
+        raise UsageError(f"{place}: remove the word export: docker and systemd do not support it")
     if not sign or not is_name(name):
         raise UsageError(f"{place}: {line[:80]!r} is not of the form NAME=value")
     if value[:1] in ("'", '"'):

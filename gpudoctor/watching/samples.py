@@ -29,7 +29,7 @@ class DeviceSample:
     clock_mhz: Annotated[int | None, Fact("SM clock")] = None
     power_watts: float | None = None
     temperature_celsius: int | None = None
-    throttle_reasons: Annotated[tuple[str, ...] | None, Fact("what lowers the clock, empty for nothing")] = None
+    throttle_reasons: Annotated[tuple[str, ...] | None, Fact("why the clock is lowered; empty if it is not")] = None
     is_used_by_program: Annotated[bool | None, Fact("NVML lists a process of the program on it")] = None
 
 
@@ -38,7 +38,7 @@ class Sample:
     """One look at the GPUs and at the program."""
 
     at_seconds: Annotated[float, Fact("since the watch began")]
-    cpu_cores: Annotated[float | None, Fact("CPU use since the sample before, 1.0 is one core")] = None
+    cpu_cores: Annotated[float | None, Fact("CPU use since the previous sample; 1.0 is one core")] = None
     devices: tuple[DeviceSample, ...] = ()
 
 

@@ -33,8 +33,8 @@ class Reason:
 
     kind: Annotated[str, Fact("unwatched, too-short, unused, idle, thermal, power, slowdown, memory, none")]
     sentence: str
-    advice: Annotated[str, Fact("what to do about it; empty where there is nothing to do")] = ""
-    share: Annotated[float | None, Fact("of the samples that it is judged from")] = None
+    advice: Annotated[str, Fact("what to do about it; empty if there is nothing to do")] = ""
+    share: Annotated[float | None, Fact("share of the samples that show it")] = None
     nvml_index: int | None = None
 
 
@@ -45,7 +45,7 @@ class WatchedRun:
     command: tuple[str, ...]
     exit_status: int
     elapsed_seconds: float
-    every_seconds: Annotated[float, Fact("between two samples, unless the run was so long that they were thinned")]
+    every_seconds: Annotated[float, Fact("interval of the samples; a long run keeps fewer")]
     profile: Annotated[str | None, Fact("file of the env profile that it ran with")] = None
     watch: Watch
     reasons: tuple[Reason, ...]
@@ -87,7 +87,7 @@ def what_held_back(watch: Watch) -> tuple[Reason, ...]:
 def _too_short(count: int) -> Reason:
     return Reason(
         kind="too-short",
-        sentence=f"{_counted(count)} of the GPU: too few to say what limited it",
+        sentence=f"{_counted(count)} of the GPU, which is too few to say what limited it",
         advice="For a short program: gpudoctor run --every 0.1 -- ...",
     )
 

@@ -238,7 +238,7 @@ def main() -> None:
             found = answers(output)
             kept = sum(found.get(key) == state for key, state in possible.items())
             said = f"{kept} of {len(possible)}" if row.printed else "-"
-            own = "its own fault" in errors or "Traceback" in errors
+            own = "internal error" in errors or "Traceback" in errors
             wrong = own or left or status not in row.statuses or (row.printed and kept < len(possible))
             failed += bool(wrong)
             behind = (", ".join(left) or "nothing") + (" **" if wrong else "")

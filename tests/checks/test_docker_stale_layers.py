@@ -31,7 +31,7 @@ STALE = CopiedFiles(
 KEPT = replace(STALE, may_be_kept=True)
 EXTRA = CopiedFiles(line=3, text="COPY common/ ./common/", stage="0", extra=("/app/common/gone.py",))
 EMPTY = CopiedFiles(line=4, text="COPY *.yml ./", stage="0", empty_patterns=("*.yml",))
-UNKNOWN = CopiedFiles(line=3, text="COPY . .", stage="0", unknown="1 files may be those of another instruction")
+UNKNOWN = CopiedFiles(line=3, text="COPY . .", stage="0", unknown="1 files may come from another instruction")
 UNMET = UnmetRequirement(requirement="torch==2.3.1", file="requirements.txt", installed="2.1.0")
 CONTEXT_MOUNT = Mounted(
     destination="/app/common",
@@ -211,7 +211,7 @@ def test_a_pattern_without_a_match_makes_nothing_stale() -> None:
     (finding,) = check(image(SAME, EMPTY)).findings
     assert judged(image(SAME, EMPTY)) == ("fresh", ["wildcard-matches-nothing"])
     assert finding.severity is Severity.WARNING
-    assert finding.summary.endswith("as they are now; no file matches *.yml")
+    assert finding.summary.endswith("; no file matches *.yml")
 
 
 def test_an_installed_copy_that_perhaps_nothing_imports_is_a_warning() -> None:

@@ -31,7 +31,7 @@ def test_formats_and_files_go_together_in_their_order(tmp_path: Path) -> None:
         (("json", "html"), ("a", "b", "c"), "--output: 3 files for 2 formats"),
         (("json", "html"), (), "--format: only one of json, html can go to standard output"),
         (("json", "html", "github"), ("a",), "--format: only one of html, github can go to standard output"),
-        (("json", "html"), ("a", "./a"), "--output: two formats would go into the same file"),
+        (("json", "html"), ("a", "./a"), "--output: two formats have the same file"),
         (("json",), ("nowhere/a",), "cannot write nowhere/a: No such file or directory"),
     ],
 )

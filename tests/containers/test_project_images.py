@@ -78,4 +78,4 @@ def test_its_own_files_tell(
 def test_the_same_files_may_have_been_made_by_other_commands(container: str, image: str, tmp_path: Path) -> None:
     project = tmp_path / image
     lose_image(container, image, project, "--no-cache")
-    assert "the engine has lost the image of container" in looked_at(container, image, project).unknown
+    assert "the engine no longer has the image of container" in looked_at(container, image, project).unknown

@@ -43,7 +43,7 @@ def test_a_folder_with_nothing_but_a_dockerfile(tmp_path: Path, image: str, monk
     docker("build", "-q", "-t", image, str(tmp_path))
     (tmp_path / f"{image}.txt").write_text("newer")
     (found,) = look_at({"directory": str(tmp_path)}, os.environ)["images"]
-    assert unbuilt["unavailable"].endswith("no local image is; name it with --image")
+    assert unbuilt["unavailable"].endswith("no local image matches; name it with --image")
     assert (found["image"], found["instructions"][0]["stale"]) == (f"{image}:latest", [f"{image}.txt"])
 
 

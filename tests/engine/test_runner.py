@@ -103,7 +103,7 @@ def test_what_was_found_before_an_unknown_fact_stays() -> None:
 def test_a_crash_is_a_result_and_the_tools_fault() -> None:
     result = run_one(check(crashes, "torch"), TORCH)
     assert result.outcome is Outcome.CRASHED
-    assert result.reason == "crashed, which is a fault of gpudoctor: TypeError: oops"
+    assert result.reason == "crashed, which is a bug in gpudoctor: TypeError: oops"
 
 
 def test_evidence_that_names_no_fact_is_a_crash() -> None:

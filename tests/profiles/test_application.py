@@ -123,6 +123,6 @@ print(*(f"{w.category.__name__}: {w.message}" for w in caught), os.environ.get("
 """
     profile = replace(LEAST, frameworks={"PYTORCH_ALLOC_CONF": "expandable_segments:True"})
     assert run_with_torch(profile, program, tmp_path) == (
-        "RuntimeWarning: PYTORCH_ALLOC_CONF=expandable_segments:True comes too late: CUDA is already in use. "
+        "RuntimeWarning: PYTORCH_ALLOC_CONF=expandable_segments:True has no effect, because CUDA is already in use. "
         "Call apply() earlier, or start the program with the profile in its environment None\n"
     )

@@ -24,7 +24,7 @@ def test_what_is_written_is_read_again(profile: Profile, tmp_path: Path) -> None
 
 def test_it_says_what_it_is() -> None:
     first, *_ = render(PROFILE, "tuned.env").splitlines()
-    assert first.startswith("# The profile of a GPU program, measured and written by gpudoctor ")
+    assert first.startswith("# Profile of a GPU program, measured and written by gpudoctor ")
     assert first.endswith(" on 2026-11-21T13:15:34Z.")
     assert "# in a shell: set -a; . ./tuned.env; set +a\n" in render(PROFILE, "tuned.env")
 
@@ -80,8 +80,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("export A=1", "x.env line 1: remove the word export: docker and systemd do not know it"),
-        ("export\tA=1", "x.env line 1: remove the word export: docker and systemd do not know it"),
+        ("export A=1", "x.env line 1: remove the word export: docker and systemd do not support it"),
+        ("export\tA=1", "x.env line 1: remove the word export: docker and systemd do not support it"),
         ("A='1'", "x.env line 1: remove the quotes: docker makes them part of the value"),
         ("A=a b", "x.env line 1: the value of A may contain only A-Z a-z 0-9 _ . , : / + -"),
         ("A=$(reboot)", "x.env line 1: the value of A may contain only A-Z a-z 0-9 _ . , : / + -"),

@@ -162,7 +162,7 @@ CRASHED = report(
         CheckResult(
             check_id="driver-missing",
             outcome=Outcome.CRASHED,
-            reason="crashed, which is a fault of gpudoctor: KeyError: 3",
+            reason="crashed, which is a bug in gpudoctor: KeyError: 3",
         ),
     ),
 )

@@ -90,7 +90,7 @@ def test_what_was_not_checked_is_folded_away() -> None:
 
 
 def test_a_crash_is_shown() -> None:
-    assert "crashed, which is a fault of gpudoctor: KeyError: 3" in Page(render(reports.CRASHED)).text
+    assert "crashed, which is a bug in gpudoctor: KeyError: 3" in Page(render(reports.CRASHED)).text
 
 
 def test_devices_are_a_table_that_a_screen_reader_can_follow() -> None:

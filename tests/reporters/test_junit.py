@@ -100,7 +100,7 @@ def test_a_verdict_is_no_test_case_of_its_own(report: Report) -> None:
 def test_a_crash_is_an_error() -> None:
     error = case(reports.CRASHED, "driver-missing").find("error")
     assert error is not None
-    assert error.text == "crashed, which is a fault of gpudoctor: KeyError: 3"
+    assert error.text == "crashed, which is a bug in gpudoctor: KeyError: 3"
 
 
 def test_a_finding_of_no_registered_check_is_there_too() -> None:

@@ -184,14 +184,14 @@ def test_without_verbose_no_path_of_a_fact_is_shown() -> None:
 
 def test_nothing_checked() -> None:
     crash = CheckResult(
-        check_id="b", outcome=Outcome.CRASHED, reason="crashed, which is a fault of gpudoctor: KeyError: 3"
+        check_id="b", outcome=Outcome.CRASHED, reason="crashed, which is a bug in gpudoctor: KeyError: 3"
     )
     nothing = report(snapshot=Snapshot(), others=(*skipped("driver: not known", "a"), crash))
     assert render(nothing, screen=Screen(width=80)) == (
         """\
 unknown: 1 check crashed
 
-b crashed, which is a fault of gpudoctor: KeyError: 3
+b crashed, which is a bug in gpudoctor: KeyError: 3
 
 1 skipped (-v lists them)
 system unknown · Python unknown · driver unknown · torch unknown · CuPy unknown

@@ -93,7 +93,7 @@ def parse_dockerfile(text: str) -> Dockerfile:
             instructions.append(instruction)
         index = after
     if not any(instruction.name == "FROM" for instruction in instructions):
-        raise ValueError("no FROM in it")
+        raise ValueError("it has no FROM")
     return Dockerfile(instructions=tuple(instructions), escape=escape)
 
 
@@ -105,7 +105,7 @@ def _directives(lines: list[str]) -> dict[str, str]:
         if match is None:
             break
         if match[1].lower() in found:
-            raise ValueError(f"line {number}: {match[1]}= is given twice")
+            raise ValueError(f"line {number}: {match[1]}= is set twice")
         found[match[1].lower()] = match[2]
     return found
 
@@ -205,7 +205,7 @@ def _json_words(rest: str, index: int) -> tuple[str, ...] | None:
     except (ValueError, RecursionError):
         return None
     if not all(isinstance(word, str) for word in words):
-        raise ValueError(f"line {index + 1}: the JSON list of an instruction has only strings")
+        raise ValueError(f"line {index + 1}: the JSON list of an instruction may contain only strings")
     return tuple(words)
 
 

@@ -75,7 +75,7 @@ def _braced(text: str, variables: Mapping[str, str], escape: str, quotes: str, d
     is_set = bool(value) if rest.startswith(":") else value is not None
     operator, argument = rest.removeprefix(":")[:1], rest.removeprefix(":")[1:]
     if rest and operator not in ("-", "+", "?"):
-        raise ValueError(f"${{{name}{rest[:20]}}} is not understood")
+        raise ValueError(f"${{{name}{rest[:20]}}} is not supported")
     if not rest or (is_set and operator != "+"):
         return value or ""
     if operator == "+" and not is_set:

@@ -93,7 +93,7 @@ class _Tracer:
             return ResolvedCopy(copy=copy, selection=selection, opaque="" if selection.placed else opaque)
         origin = find_stage(self._stages[: stage.index], copy.origin)
         if origin is None:
-            return ResolvedCopy(copy=copy, selection=Selection(), opaque=f"it copies from the image {copy.origin}")
+            return ResolvedCopy(copy=copy, selection=Selection(), opaque=f"it copies from another image, {copy.origin}")
         return self._from_stage(copy, origin)
 
     def _mounted(self, run: Instruction, stage: Stage) -> Iterator[ResolvedCopy]:
@@ -104,7 +104,7 @@ class _Tracer:
         inputs = tuple(placed.file for placed in select_files(self._context, copy).placed) if plain else ()
         if inputs:
             yield ResolvedCopy(
-                copy=copy, selection=Selection(), opaque="what it makes of its files is not seen", inputs=inputs
+                copy=copy, selection=Selection(), opaque="the files it creates cannot be traced", inputs=inputs
             )
 
     def _selection(self, copy: Copy) -> Selection:
@@ -139,7 +139,7 @@ class _Tracer:
         whole = () if copy.keeps_parents else tuple(self._whole(copy, origin))
         selection = Selection(placed=tuple(placed.values()), folders=tuple(folder.target for folder in whole))
         if not placed:
-            opaque = f"stage {origin.name} makes its files"
+            opaque = f"stage {origin.name} creates its files"
             return ResolvedCopy(copy=copy, selection=selection, opaque=opaque, inputs=self._inputs(origin))
         return ResolvedCopy(copy=copy, selection=selection, may_be_rewritten=rewritten, whole=whole)
 

@@ -82,7 +82,7 @@ def _named(directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
     files = tuple(Path(os.path.abspath(directory / name)) for name in names.split(separator) if name)
     for file in files:
         if not file.is_file():
-            raise NoComposeFile(f"COMPOSE_FILE names {file}, which is not there")
+            raise NoComposeFile(f"COMPOSE_FILE names {file}, which does not exist")
     return files
 
 
@@ -92,7 +92,7 @@ def _default(start: Path) -> tuple[Path, ...]:
         if found is not None:
             override = _first(directory, OVERRIDE_NAMES)
             return (found,) if override is None else (found, override)
-    raise NoComposeFile(f"there is no compose file in {start}, nor in the folders above it")
+    raise NoComposeFile(f"no compose file in {start} or the folders above it")
 
 
 def _first(directory: Path, names: tuple[str, ...]) -> Path | None:

@@ -54,7 +54,7 @@ class Interpolation:
         value = expand(plain, self._variables, "", keep_quotes=True).replace(_DOLLAR, "$")
         self._remaining -= len(value) if "$" in text else 0
         if self._remaining < 0:
-            raise ValueError(f"its variables make more than {MAXIMUM_CHARACTERS:,} characters")
+            raise ValueError(f"its variables expand to more than {MAXIMUM_CHARACTERS:,} characters")
         return value
 
 

@@ -94,7 +94,7 @@ def _project_name(written: list[Any], files: ComposeFiles) -> str:
     if written and not given:
         given = Interpolation(files.environment).apply(text_of(written[-1]))
         if given != _as_project_name(given):
-            raise ValueError(f"{given[:80]!r} is not a project name: it has other characters than a-z, 0-9, - and _")
+            raise ValueError(f"{given[:80]!r} is not a project name: it may contain only a-z, 0-9, - and _")
     name = _as_project_name(given or files.directory.name)
     if not name:
         raise ValueError("the project has no name: set COMPOSE_PROJECT_NAME")
@@ -111,7 +111,7 @@ def _read_root(path: Path) -> dict[str, Any]:
         entries = mapping_of(root)
         mapping_of(entries.get("services"))
         if "include" in entries:
-            raise ValueError("`include` is not understood here; `docker compose` of version 2.20 reads it")
+            raise ValueError("`include` needs `docker compose` 2.20 or newer")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return entries

@@ -56,7 +56,7 @@ def service_fields(service: Mapping[str, Any], directory: Path, environ: Mapping
         "volumes": lambda value: dict.fromkeys(map(_volume_target, sequence_of(value)), True),
     }
     if service.get("extends") is not None:
-        raise ValueError("`extends` is not understood here; `docker compose` reads it")
+        raise ValueError("`extends` needs `docker compose`")
     return {name: _field(name, form, service[name]) for name, form in forms.items() if service.get(name) is not None}
 
 
@@ -189,7 +189,7 @@ def _env_file(value: Any, directory: Path) -> tuple[str, bool]:
     """Return the path, and whether the file has to be there."""
     entries = {"path": value} if isinstance(value, str) else mapping_of(value)
     if not entries.get("path") or "format" in entries:
-        raise ValueError("`path` is missing, or `format` is there, which is not understood here")
+        raise ValueError("`path` is missing, or `format` is set, which is not supported")
     return _absolute(text_of(entries["path"]), directory), _boolean(entries.get("required", True))
 
 

@@ -68,13 +68,13 @@ def _count(node: "yaml.Node", known: dict[int, int]) -> int:
         return known[id(node)]
     line = f"line {node.start_mark.line + 1}"
     if node.tag not in _TAGS:
-        raise ValueError(f"{line}: the tag {node.tag.removeprefix(_STANDARD)[:40]!r} is not understood here")
+        raise ValueError(f"{line}: the tag {node.tag.removeprefix(_STANDARD)[:40]!r} is not supported")
     parts = node.value if isinstance(node.value, list) else ()
     keys = Counter(
         str(part[0].value) for part in parts if isinstance(part, tuple) and part[0].tag != f"{_STANDARD}merge"
     )
     if twice := next((name for name, times in keys.items() if times > 1), ""):
-        raise ValueError(f"{line}: the key {twice[:80]!r} is there twice")
+        raise ValueError(f"{line}: the key {twice[:80]!r} is duplicated")
     inner = (item for part in parts for item in (part if isinstance(part, tuple) else (part,)))
     known[id(node)] = 1 + sum(_count(item, known) for item in inner)
     if known[id(node)] > MAXIMUM_VALUES:

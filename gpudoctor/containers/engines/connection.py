@@ -88,9 +88,9 @@ def refusal(error: Exception) -> str:
     from requests import Timeout
 
     if isinstance(error, Timeout):
-        return "the engine does not answer in time: if this machine is busy, give it longer with --timeout"
+        return "the engine does not answer in time: if this machine is busy, raise --timeout"
     text = str(error.explanation or error) if isinstance(error, APIError) else f"{type(error).__name__}: {error}"
-    return _on_one_line(f"the engine refuses, or answers what cannot be read: {text}")
+    return _on_one_line(f"the engine refuses, or its answer cannot be read: {text}")
 
 
 def _on_one_line(text: str) -> str:
@@ -105,7 +105,7 @@ def _check_scheme(address: str) -> None:
         port = f"-p {to.port} " if to.port else ""
         host = shlex.quote(f"{f'{to.username}@' if to.username else ''}{to.hostname or 'HOST'}")
         raise ValueError(
-            f"{address}: an engine by ssh is not asked; bring its socket here:"
+            f"{address}: engines over ssh are not supported; forward the socket:"
             f" ssh -fnNT -L /tmp/docker.sock:{DOCKER_SOCKET} {port}{host}, then DOCKER_HOST=unix:///tmp/docker.sock"
         )
 
@@ -162,10 +162,10 @@ def _version_told(answer: Response, endpoint: Endpoint) -> str:
             by_context = f'docker context update --docker "host={endpoint.address},ca=ca.pem,cert=cert.pem,key=key.pem"'
             by_variables = "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH"
             is_named = endpoint.origin.startswith("DOCKER_")
-            raise ValueError(f"{endpoint.address} wants TLS: {by_variables if is_named else f'{by_context} CONTEXT'}")
+            raise ValueError(f"{endpoint.address} needs TLS: {by_variables if is_named else f'{by_context} CONTEXT'}")
         raise ValueError(f"{where} refuses: {answer.status_code} {text}".rstrip())
     if not re.fullmatch(r"\d{1,3}\.\d{1,4}", version):
-        raise ValueError(f"what answers at {where} is not Docker or Podman, or is older than Docker 1.13")
+        raise ValueError(f"the service at {where} is not Docker or Podman, or is older than Docker 1.13")
     if tuple(int(part) for part in version.split(".")) < OLDEST_API:
         raise ValueError(f"the engine at {endpoint.address} is too old: its API is {version}; update Docker")
     return version
@@ -187,11 +187,11 @@ def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) ->
     if endpoint.certificates is not None and is_for(ConnectionResetError):
         return _explain_refused_client("connection reset", endpoint)
     if is_for(PermissionError):
-        own_socket = "systemctl --user enable --now podman.socket gives a socket of one's own"
+        own_socket = "start your own socket: systemctl --user enable --now podman.socket"
         group = "sudo usermod -aG docker $USER, then log in again"
         return f"this user may not use {where}: {own_socket if 'podman' in endpoint.address else group}"
     if is_for(FileNotFoundError):
-        return f"no engine: the socket of {where} is not there: {_how_to_start(endpoint, environ)}"
+        return f"no engine found: the socket of {where} does not exist: {_how_to_start(endpoint, environ)}"
     if is_for(ConnectionRefusedError):
         return f"no engine answers at {where}: {_how_to_start(endpoint, environ)}"
     if is_for(Timeout, TimeoutError):
@@ -199,7 +199,7 @@ def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) ->
         return f"the engine at {where} does not answer in time: wait if its machine is busy, or {restart}"
     if isinstance(error, ValueError) and not isinstance(error, OSError):
         return str(error)
-    return f"the engine at {where} cannot be asked: {causes[-1]}"
+    return f"the engine at {where} cannot be reached: {causes[-1]}"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -219,10 +219,10 @@ def _explain_tls(error: ssl.SSLError, endpoint: Endpoint) -> str:
             f" {folder}/ca.pem must be the CA that signed it, and the address one of its names"
         )
     if "wrong version number" in text or "record layer failure" in text:
-        return f"{endpoint.address} speaks no TLS: unset DOCKER_TLS_VERIFY, or start dockerd with --tlsverify"
+        return f"{endpoint.address} does not use TLS: unset DOCKER_TLS_VERIFY, or start dockerd with --tlsverify"
     if "alert" in text or "eof" in text:  # the connection may end before the alert that says why has come
         return _explain_refused_client(text, endpoint)
-    return f"TLS with {endpoint.address} fails ({text}): look at ca.pem, cert.pem and key.pem in {folder}"
+    return f"TLS with {endpoint.address} fails ({text}): check ca.pem, cert.pem and key.pem in {folder}"
 
 
 def _explain_refused_client(text: str, endpoint: Endpoint) -> str:
@@ -235,7 +235,7 @@ def _explain_refused_client(text: str, endpoint: Endpoint) -> str:
 def _how_to_start(endpoint: Endpoint, environ: Mapping[str, str]) -> str:
     """Return the command that starts what is installed, where nothing else was asked for."""
     if endpoint.address != _DEFAULT:
-        return "start it there, or name another by DOCKER_HOST"
+        return "start it there, or set DOCKER_HOST to another engine"
     programs = {name: shutil.which(name, path=environ.get("PATH")) for name in ("docker", "podman")}
     if programs["podman"] and not programs["docker"]:
         is_root = getattr(os, "geteuid", lambda: 1)() == 0

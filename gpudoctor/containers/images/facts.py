@@ -129,7 +129,7 @@ class ImageFacts:
         if not changed or item.stale or item.missing or item.extra:
             return item
         named = ", ".join(changed[:MAXIMUM_SHOWN])
-        return replace(item, unknown=f"{named} changed after the build, and only what was made of it is in the image")
+        return replace(item, unknown=f"{named} changed after the build, and the image has only what was built from it")
 
     def moment(self, traced: ResolvedCopy) -> Moment | None:
         """Return when the COPY was carried out. The history has whole seconds, the image its exact end."""

@@ -111,7 +111,7 @@ class Stream:
         chunk = next(self._chunks, b"")
         self._left -= len(chunk)
         if self._left < 0:
-            raise TooLarge("more data than is read")
+            raise TooLarge("more data than gpudoctor reads")
         return chunk
 
 
@@ -144,7 +144,7 @@ def read_layers(chunks: Iterable[bytes], sizes: Mapping[str, int], in_time: Call
                 outer.members.clear()  # type: ignore[attr-defined]  # else memory grows with the archive
         return archive.layers()
     except (tarfile.TarError, ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError) as error:
-        raise Unreadable(f"docker save gave what is not understood: {type(error).__name__}") from None
+        raise Unreadable(f"the output of docker save cannot be read: {type(error).__name__}") from None
 
 
 class _Saved:
@@ -194,11 +194,11 @@ class _Saved:
         history = [item for item in self._documents[manifest["Config"]]["history"] if not item.get("empty_layer")]
         names = [self._links.get(name, name) for name in manifest["Layers"]]
         if len(names) != len(history):
-            raise ValueError("its history does not fit its layers")
+            raise ValueError("its history does not match its layers")
         layers = []
         for name, item in zip(names, history, strict=True):
             files = self._layers[name]
             if files is None:
-                raise ValueError("a layer is compressed in a way that is not known")
+                raise ValueError("a layer has an unknown compression")
             layers.append(Layer(created_by=str(item.get("created_by", "")), files=files))
         return tuple(layers)

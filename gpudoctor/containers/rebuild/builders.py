@@ -164,15 +164,15 @@ def attempts(
     plain = builder.build(tag)
     anew = (builder.forget_context(), plain)
     if builder.buildkit and unseen_changes:
-        yield Attempt(why=f"a file changed, but not its size and time: {_COPY} goes first", steps=anew)
+        yield Attempt(why=f"a file changed, but not its size and time; removing {_COPY} first", steps=anew)
     else:
         yield Attempt(why="", steps=(plain,))
         if builder.buildkit:
-            yield Attempt(why=f"still stale: {_COPY} goes", steps=anew)
+            yield Attempt(why=f"still stale; removing {_COPY}", steps=anew)
     if copy_again is not None:
-        yield Attempt(why="still stale: the classic builder does not see what changed", steps=(copy_again, plain))
+        yield Attempt(why="still stale: repeating the stale COPY", steps=(copy_again, plain))
     without_cache = builder.build(tag, no_cache=True, stages=stages)
-    yield Attempt(why="still stale: without the cache", steps=(without_cache, plain))
+    yield Attempt(why="still stale; building without the cache", steps=(without_cache, plain))
 
 
 def path_with_first(docker: CommandLine, environ: Mapping[str, str]) -> str:

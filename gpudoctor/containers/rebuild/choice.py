@@ -71,11 +71,11 @@ def choose(found: tuple[CommandLine, ...], *, buildkit: bool) -> tuple[CommandLi
     """
     able = next((item for item in found if item.has_buildkit or not buildkit), None)
     if not found:
-        return None, "there is no docker command line: the engine's API builds"
+        return None, "no docker command found: building with the engine's API"
     if able is found[0]:
         return able, ""
     other = "the engine's API" if able is None else able.path
-    return able, f"{found[0].path} cannot use BuildKit (its plugin buildx is missing): {other} does"
+    return able, f"{found[0].path} cannot use BuildKit (its plugin buildx is missing): building with {other}"
 
 
 def wants_buildkit(environ: Mapping[str, str], by_buildkit: bool | None, found: tuple[CommandLine, ...]) -> bool:
@@ -94,12 +94,12 @@ def _compose_of(
     """Return the compose command for a service; raise UsageError if there is none, or none that has the builder."""
     compose = find_compose(found, environ)
     if compose is None:
-        reason = "a service needs docker compose or docker-compose: sudo apt-get install docker-compose"
+        reason = "docker compose is not installed: sudo apt-get install docker-compose"
     elif compose.is_version_1 and program is None:
-        reason = f"docker-compose builds by docker's command line, but {note}"
+        reason = f"docker-compose needs the docker command to build, but {note}"
     else:
         return compose
-    raise UsageError(f"{reason}; its image alone: {_image_alone(subject)}")
+    raise UsageError(f"{reason}. To build the image without compose: {_image_alone(subject)}")
 
 
 def _image_alone(subject: Subject) -> str:

@@ -63,7 +63,7 @@ def check_can_be_kept(about: Mapping[str, Any]) -> None:
     """Refuse a container that would be gone as soon as it stops. Raises UsageError: it is one."""
     if about["HostConfig"].get("AutoRemove"):
         name = str(about["Name"]).lstrip("/")
-        raise UsageError(f"--recreate: {name} was started with --rm, and would be gone once stopped: start it yourself")
+        raise UsageError(f"--recreate: {name} was started with --rm: stop it, rebuild, start it again")
 
 
 def new_settings(old: Mapping[str, Any], image_config: Mapping[str, Any], image: str) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _is_stale(api: APIClient, subject: Subject, tag: str) -> bool:
     """Return whether the image under `tag` has other files than the context has now."""
     found: ProjectImage = look_at_subject(api, replace(subject, image=tag, container=None))
     if found.unknown:
-        raise BuildFailed(f"the build cannot be compared: {found.unknown}")
+        raise BuildFailed(f"the new image cannot be compared with the context: {found.unknown}")
     return any(is_changed(item) for item in found.instructions)
 
 

@@ -27,7 +27,7 @@ class CopyAgain:
     tag: str
 
     def __str__(self) -> str:
-        return "# the stale COPY once more with --no-cache, in a Dockerfile of its own: FROM the layer before it"
+        return "# repeats the stale COPY with --no-cache, in a temporary Dockerfile FROM the layer before it"
 
     def run(self, progress: Progress) -> None:
         """Look at each stage that copies from the context, and carry out its first stale COPY again.

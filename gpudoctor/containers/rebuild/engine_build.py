@@ -77,7 +77,7 @@ class EngineBuild:
 def _take(answer: Mapping[str, Any], progress: Progress) -> None:
     """Take in one answer of the engine; raise BuildFailed if it says so."""
     if _LOST_CONTEXT in str(answer.get("error")):
-        raise BuildFailed("this engine loses a context sent by its API: install docker's plugin buildx")
+        raise BuildFailed("this engine loses the context if it is sent through its API: install docker's plugin buildx")
     if "error" in answer:
         raise BuildFailed(f"the build failed: {answer['error']}", progress.last_lines)
     progress.add(str(answer.get("stream") or ""))
@@ -98,7 +98,7 @@ def _sendable(context: BuildContext, dockerfile: Path) -> str:
     except ValueError:
         raise BuildFailed(f"{dockerfile} is outside the context: install docker's plugin buildx") from None
     if context.ignore.ignores(path):
-        raise BuildFailed(f".dockerignore leaves {path} out: install docker's plugin buildx")
+        raise BuildFailed(f".dockerignore excludes {path}: install docker's plugin buildx")
     return path
 
 

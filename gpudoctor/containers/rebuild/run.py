@@ -163,7 +163,9 @@ def _check_name(api: APIClient, image: str) -> None:
     about = inspect_image(api, image)
     is_id = about is not None and str(about["Id"]).removeprefix("sha256:").startswith(short)
     if is_id or "@" in image:
-        raise UsageError(f"{image} cannot be the name of a rebuilt image: name it with --image NAME")
+        raise UsageError(
+            f"{image} is an id or digest, which a rebuilt image cannot keep: give a name with --image NAME"
+        )
 
 
 def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
@@ -177,9 +179,9 @@ def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
             if attempt.why:
                 yield f"# {attempt.why}"
             yield from map(str, attempt.steps)
-        yield "# once the files of the image are those of the context:"
+        yield "# after the new image has been verified:"
         if work.chosen.docker is None:
-            yield f"# the engine's API: {image} is the name of {tag} then, which goes"
+            yield f"# the engine's API: tags {tag} as {image}, and removes the tag {tag}"
         else:
             docker = work.chosen.docker.docker
             for words in (("tag", tag, image), ("rmi", "--no-prune", tag)):
@@ -188,7 +190,7 @@ def describe(api: APIClient, work: RebuildPlan) -> Iterator[str]:
         yield str(work.chosen.builder.recreate(start=_state(api, str(work.subject.container))[1]))
     elif work.recreates:
         yield (
-            f"# by the engine's API: container {work.subject.container} is recreated from {image} with its settings;"
+            f"# the engine's API: container {work.subject.container} is recreated from {image} with its settings;"
             " the old one is kept until the new one has started"
         )
 

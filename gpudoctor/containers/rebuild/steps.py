@@ -110,7 +110,7 @@ class Command:
             finally:
                 timer.cancel()
         if late.is_set():
-            text = f"the build took longer than {progress.timeout_seconds:g} seconds: give it longer with --timeout"
+            text = f"the build took longer than {progress.timeout_seconds:g} seconds: to wait longer, raise --timeout"
             raise BuildFailed(text, progress.last_lines)
         if status != 0:
             raise BuildFailed(f"the build failed (exit status {status})", progress.last_lines)

@@ -63,8 +63,8 @@ class Journal:
             except (DockerException, RequestException, BuildFailed) as error:  # noqa: PERF203 - it waits
                 if time.monotonic() > deadline:
                     raise GpudoctorError(
-                        f"the rebuild of {self.entry['image']} is half done, and the engine does not answer or refuses"
-                        f" ({error}). When it works, gpudoctor rebuild cleans up. By hand: {by_hand(self.entry)}"
+                        f"the rebuild of {self.entry['image']} is half done: the engine does not answer or refuses"
+                        f" ({error}). Run gpudoctor rebuild again later, or clean up by hand: {by_hand(self.entry)}"
                     ) from None
                 time.sleep(_POLL_SECONDS)
 
@@ -111,7 +111,7 @@ def transaction(
                 say(f"Another rebuild of {image} is running: waiting for it to end")
             said = time.monotonic()
             if said > start + wait_seconds:
-                raise UsageError(f"another rebuild of {image} is still running: wait longer with --timeout")
+                raise UsageError(f"another rebuild of {image} is still running: to wait longer, raise --timeout")
             time.sleep(_POLL_SECONDS)
     with lock:
         _settle(api, path, engine, say)
@@ -198,7 +198,7 @@ def _folder() -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made ({error.strerror}): set XDG_STATE_HOME to another folder") from None
+        raise UsageError(f"cannot create {folder} ({error.strerror}): set XDG_STATE_HOME to another folder") from None
     return folder
 
 

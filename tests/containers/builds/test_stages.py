@@ -112,7 +112,7 @@ def test_an_unknown_target() -> None:
 
 
 def test_what_cannot_be_expanded_is_named_with_its_line() -> None:
-    with pytest.raises(ValueError, match=r"line 3: \$\{V/a\} is not understood"):
+    with pytest.raises(ValueError, match=r"line 3: \$\{V/a\} is not supported"):
         stages("FROM scratch\nARG V\nCOPY ${V/a} /\n")
 
 

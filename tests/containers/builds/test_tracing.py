@@ -99,10 +99,12 @@ def test_the_stage_that_it_goes_on_from_comes_first(context: BuildContext) -> No
 @pytest.mark.parametrize(
     ("dockerfile", "opaque"),
     [
-        pytest.param("FROM scratch\nCOPY --from=nginx /etc /etc\n", "it copies from the image nginx", id="an image"),
+        pytest.param(
+            "FROM scratch\nCOPY --from=nginx /etc /etc\n", "it copies from another image, nginx", id="an image"
+        ),
         pytest.param(
             "FROM scratch AS made\nRUN make\nFROM scratch\nCOPY --from=made /out /out\n",
-            "stage made makes its files",
+            "stage made creates its files",
             id="made in a stage",
         ),
         pytest.param(
@@ -112,7 +114,7 @@ def test_the_stage_that_it_goes_on_from_comes_first(context: BuildContext) -> No
         ),
         pytest.param(
             "FROM scratch AS one\nCOPY code /1\nFROM scratch\nCOPY --from=one /11 /app\n",
-            "stage one makes its files",
+            "stage one creates its files",
             id="a name that only begins alike",
         ),
     ],
@@ -126,7 +128,7 @@ def test_a_later_stage_of_that_name_is_not_meant(context: BuildContext) -> None:
     """FROM and --from name stages before them; another name is an image's."""
     dockerfile = "FROM scratch AS app\nCOPY --from=late /x /x\nFROM scratch AS late\nCOPY code /x\nFROM app\n"
     (item,) = traced(context, dockerfile)
-    assert item.opaque == "it copies from the image late"
+    assert item.opaque == "it copies from another image, late"
 
 
 @pytest.mark.parametrize(

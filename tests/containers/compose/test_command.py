@@ -73,7 +73,7 @@ def test_what_the_command_says_stands_beside_what_is_not_understood_here(tmp_pat
     )
     program.chmod(0o755)
     (tmp_path / "compose.yaml").write_text("include: [other.yaml]\nservices: {}\n")
-    told = r"`include` is not understood here.*\(docker compose: required variable MODE is missing a value\)$"
+    told = r"`include` needs `docker compose`.*\(docker compose: required variable MODE is missing a value\)$"
     with pytest.raises(ValueError, match=told):
         read_project(tmp_path, {"PATH": str(program.parent)})
 

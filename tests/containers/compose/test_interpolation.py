@@ -42,7 +42,7 @@ def test_value(text: str, value: str) -> None:
         pytest.param("cost: 5$", "is not a variable", id="a dollar at the end"),
         pytest.param("$1", "is not a variable", id="a digit"),
         pytest.param("${}", "is not a variable", id="no name"),
-        pytest.param("${A/b/c}", "is not understood", id="an operator of a shell"),
+        pytest.param("${A/b/c}", "is not supported", id="an operator of a shell"),
         pytest.param("${A", "is not closed", id="no closing brace"),
         pytest.param("${A:-b", "not closed", id="no closing brace after a default"),
         pytest.param("${A:+" * 30 + "}" * 30, "too deep", id="nested too deep"),

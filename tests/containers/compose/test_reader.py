@@ -253,7 +253,7 @@ def test_nothing_in_an_override_changes_nothing(read: Read, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("include: [x.yaml]\n", r"`include` is not understood", id="include"),
+        pytest.param("include: [x.yaml]\n", r"`include` needs", id="include"),
         pytest.param("a:\n  image: x\n", r"it has no services", id="the format of version 1"),
         pytest.param("", r"it has no services", id="empty"),
         pytest.param("- a\n", r"a mapping is expected", id="a list"),
@@ -268,7 +268,7 @@ def test_nothing_in_an_override_changes_nothing(read: Read, folder: Path) -> Non
         pytest.param("services:\n  a:\n    ulimits: {memlock: {hard: 1}}\n", r"a: ulimits: .*number", id="ulimit"),
         pytest.param("services:\n  a:\n    gpus: [{count: x}]\n", r"a: gpus: 'x' is not a whole number", id="count"),
         pytest.param("services:\n  a:\n    env_file: [{path: x, format: raw}]\n", r"a: .*`format`", id="env format"),
-        pytest.param("services:\n  a:\n    extends: b\n", r"a: `extends` is not understood here", id="extends"),
+        pytest.param("services:\n  a:\n    extends: b\n", r"a: `extends` needs `docker compose`", id="extends"),
         pytest.param("services:\n  a:\n    build: !reset null\n", r"line 3: the tag '!reset' is not", id="tag"),
     ],
 )

@@ -56,9 +56,9 @@ def test_sizes(size: Any, size_bytes: int) -> None:
         ({"ulimits": ["x"]}, "ulimits: a mapping is expected"),
         ({"volumes": [{"source": "/a"}]}, "volumes: .* is not SOURCE:TARGET:MODE"),
         ({"env_file": [{"required": True}]}, "env_file: `path` is missing"),
-        ({"env_file": [{"path": "a", "format": "raw"}]}, "env_file: .*`format` is there"),
+        ({"env_file": [{"path": "a", "format": "raw"}]}, "env_file: .*`format` is set"),
         ({"env_file": "gone.env"}, "env_file: there is no file /p/gone.env"),
-        ({"extends": {"service": "x"}}, "`extends` is not understood here"),
+        ({"extends": {"service": "x"}}, "`extends` needs `docker compose`"),
     ],
 )
 def test_what_is_not_understood(fields: dict[str, Any], message: str) -> None:

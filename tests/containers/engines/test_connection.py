@@ -49,8 +49,8 @@ def test_a_ping_tells_the_engine_and_its_version(answer: bytes, podman: bool, tm
         pytest.param(ping(), "is not Docker or Podman, or is older than Docker 1.13", id="a web server"),
         pytest.param(ping(Api_Version="9" * 500), "is not Docker or Podman", id="an absurd version"),
         pytest.param(ping("403 Forbidden", "denied by a plugin", Api_Version="1.41"), "403 denied by a", id="refused"),
-        pytest.param(HTTPS_SERVER, "wants TLS: set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH", id="it wants TLS"),
-        pytest.param(b"\x1b[31mgarbage\r\n\r\n", "cannot be asked:  [31mgarbage", id="garbage, made harmless"),
+        pytest.param(HTTPS_SERVER, "needs TLS: set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH", id="it requires TLS"),
+        pytest.param(b"\x1b[31mgarbage\r\n\r\n", "cannot be reached:  [31mgarbage", id="garbage, made harmless"),
         pytest.param(b"", "closed connection without response", id="nothing"),
         pytest.param(ping(body="x" * (8 << 20)), "is not Docker or Podman", id="a flood that is not read"),
     ],
@@ -76,7 +76,7 @@ def test_one_that_never_answers_is_not_waited_for(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        pytest.param("unix:///nonexistent/docker.sock", "is not there", id="no socket"),
+        pytest.param("unix:///nonexistent/docker.sock", "does not exist", id="no socket"),
         pytest.param("tcp://127.0.0.1:1", "no engine answers at tcp://127.0.0.1:1 (DOCKER_HOST)", id="no listener"),
         pytest.param("tcp://127.0.0.1", "port is required", id="no port"),
         pytest.param("gopher://x", "Invalid bind address protocol: gopher://x", id="no such scheme"),
@@ -98,7 +98,8 @@ def test_a_context_that_is_gone_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fix"), [("docker.sock", "sudo usermod -aG docker $USER"), ("podman.sock", "systemctl --user enable")]
+    ("name", "fix"),
+    [("docker.sock", "sudo usermod -aG docker $USER"), ("podman.sock", "start your own socket: systemctl")],
 )
 def test_no_rights_on_the_socket(name: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root has every right, so the refusal is made by hand."""
@@ -128,7 +129,7 @@ def test_an_engine_that_breaks_off_later_is_told(look: object, tmp_path: Path) -
     (tmp_path / "Dockerfile").write_text("FROM scratch\n")
     with on_socket(tmp_path / "s", DOCKER) as address:
         found = look({"directory": str(tmp_path)}, {"DOCKER_HOST": address})  # type: ignore[operator]
-    assert found["unavailable"].startswith("the engine refuses, or answers what cannot be read: ")
+    assert found["unavailable"].startswith("the engine refuses, or its answer cannot be read: ")
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +186,7 @@ def test_tls_that_fails(folder: str, why: str, authorities: dict[str, Path]) -> 
 
 def test_tls_towards_an_engine_without(authorities: dict[str, Path]) -> None:
     with on_tcp(DOCKER, None) as address:
-        assert "speaks no TLS: unset DOCKER_TLS_VERIFY" in reason(with_tls(address, authorities["own"]))
+        assert "does not use TLS: unset DOCKER_TLS_VERIFY" in reason(with_tls(address, authorities["own"]))
 
 
 @pytest.mark.skipif(shutil.which("docker") is None, reason="no docker command line")

@@ -145,9 +145,9 @@ def test_it_is_rebuilt_under_its_own_name_without_docker(podman: Podman, project
     done = rebuild(podman, project, tmp_path, "--image", IMAGE)
     assert (done.returncode, done.stdout) == (
         0,
-        f"{IMAGE}: rebuilt; {IMAGE} has the files of project as they are now\n",
+        f"{IMAGE}: rebuilt; {IMAGE} is up to date with project\n",
     )
-    assert "there is no docker command line: the engine's API builds" in done.stderr
+    assert "no docker command found: building with the engine's API" in done.stderr
     assert not any(differences(look(podman, project)))
     names = podman("images", "--format", "{{.Repository}}:{{.Tag}}").split()
     assert [name for name in names if "none" not in name] == [f"localhost/{IMAGE}:latest"]
@@ -163,6 +163,6 @@ def test_a_service_without_compose_is_told_how_its_image_is_rebuilt(
     done = rebuild(podman, project, tmp_path, "web")
     assert done.returncode == 2
     assert done.stderr.strip().endswith(
-        f"its image alone: gpudoctor rebuild --image {IMAGE}:latest --dockerfile {project}/Dockerfile"
+        f"without compose: gpudoctor rebuild --image {IMAGE}:latest --dockerfile {project}/Dockerfile"
         f" --context {project} --target base --build-arg 'DIRECTORY=a b'"
     )

@@ -19,10 +19,10 @@ NEW_WITH_BUILDX = CommandLine(path="/opt/docker", version=(28, 2), has_buildx=Tr
     [
         pytest.param((NEW_WITH_BUILDX, OLD), True, NEW_WITH_BUILDX, "", id="the plugin is there"),
         pytest.param((OLD,), True, OLD, "", id="built in"),
-        pytest.param((NEW, OLD), True, OLD, f"{OLD.path} does", id="the next one on PATH"),
+        pytest.param((NEW, OLD), True, OLD, f"building with {OLD.path}", id="the next one on PATH"),
         pytest.param((NEW, OLD), False, NEW, "", id="the classic builder needs no plugin"),
-        pytest.param((NEW,), True, None, "the engine's API does", id="none that can"),
-        pytest.param((), False, None, "there is no docker command line", id="none at all"),
+        pytest.param((NEW,), True, None, "building with the engine's API", id="none that can"),
+        pytest.param((), False, None, "no docker command found", id="none at all"),
     ],
 )
 def test_which_is_taken(found: tuple[CommandLine, ...], buildkit: bool, taken: CommandLine | None, note: str) -> None:

@@ -39,7 +39,7 @@ class Engine:
         pytest.param("no such file", "the build failed: no such file", id="of the build"),
         pytest.param(
             'failed to load cache key: Get "http://build-context-1cuoyc": dial tcp: lookup build-context-1cuoyc',
-            "this engine loses a context sent by its API: install docker's plugin buildx",
+            "this engine loses the context if it is sent through its API: install docker's plugin buildx",
             id="of the engine: Docker 26.1.5 with containerd's image store",
         ),
     ],

@@ -147,7 +147,7 @@ def test_files_under_a_mount_are_not_rebuilt(project: Project, tmp_path: Path) -
     docker("start", container)
     done = project.rebuild("--container", container, "--recreate")
     assert (done.returncode, project.image_id()) == (1, before)
-    assert "a mount covers the files" in done.stderr
+    assert "a mount hides the files" in done.stderr
     assert about(container)["State"]["Running"], "it was left alone"
 
 

@@ -217,7 +217,7 @@ def test_an_engine_that_stays_away_leaves_commands_and_the_journal(tmp_path: Pat
     engine = Engine(7, away=10**9)  # the first rename
     with pytest.raises(GpudoctorError) as caught:
         rebuild(engine)
-    commands = str(caught.value).partition("By hand: ")[2].split("; ")
+    commands = str(caught.value).partition("by hand: ")[2].split("; ")
     assert commands[:4] == [
         "docker rm --force 2",
         "docker rename 1 web",
