@@ -10,11 +10,12 @@ NEW_NAME, OLD_NAME = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 
 @check(family="memory")
 def allocator_settings(allocator: Allocator) -> Iterator[Finding]:
-    """The settings of PyTorch's allocator in the environment are malformed, unknown or contradict each other.
+    """Settings of PyTorch's allocator in the environment are malformed, unknown or contradict each other.
 
-    Why: PyTorch reads them at the first CUDA call, so that one ends in "Unrecognized key", "Expected 'True' or 'False'"
-    or an index error in ConfigTokenizer, and a setting that is not read helps against no fragmentation.
-    Exception: both names of the variable are read by current releases, so the old one passes.
+    Why: PyTorch reads these settings at the first CUDA call. A malformed one makes that call fail with "Unrecognized
+    key", "Expected 'True' or 'False'" or an index error in ConfigTokenizer. A setting that is not read does nothing
+    against fragmentation.
+    Exception: current releases read both names of the variable, so the old name passes.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf
     """
     skip_unless(allocator.supported, "PyTorch is not built for a GPU")

@@ -14,13 +14,13 @@ NAMED = ("gpu-named-without-tensor-cores", "gpu-named-gtx-16")
 
 @check(family="precision", explains=("fp16-nan",))
 def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Iterator[Finding]:
-    """Mixed precision gains no speed on a device without tensor cores, or fails on the device that was asked.
+    """Mixed precision is not faster on a device without tensor cores, or the device does not support it.
 
-    Why: autocast has no check of the compute capability. On Pascal 6.1 fp16 arithmetic runs at 1/64 of the fp32 rate,
-    and the GTX 16 series reports 7.5 like an RTX 2080 while it has no tensor cores. On the CPU many operators have no
-    fp16: "not implemented for 'Half'".
-    Exception: it is advice only as long as no program failed, because fp16 still halves memory; P100 and Jetson TX2
-    pass, whose fp16 arithmetic is fast, unless somebody measured no gain.
+    Why: autocast does not check the compute capability. On Pascal 6.1 fp16 arithmetic runs at 1/64 of the fp32 rate.
+    The GTX 16 series reports 7.5 like an RTX 2080, but has no tensor cores. On the CPU many operators have no fp16:
+    "not implemented for 'Half'".
+    Exception: if no program failed, this is advice, because fp16 still halves memory. P100 and Jetson TX2 pass, because
+    their fp16 arithmetic is fast, unless a measurement shows no gain.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
     failed = answers(symptoms, "amp-unsupported")

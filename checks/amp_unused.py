@@ -9,12 +9,12 @@ from gpudoctor.registry import Skip, check, skip_unless, usable_devices
 
 @check(family="precision")
 def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iterator[Finding]:
-    """The device multiplies half precision on tensor cores, which float32 programs leave idle.
+    """The device has tensor cores for half precision, which float32 programs do not use.
 
     Why: autocast runs products and convolutions in bf16 or fp16, several times faster than float32, and halves the
-    memory of their activations; the weights stay in float32. bf16 has the range of float32, fp16 needs a GradScaler.
-    Exception: this is advice: gpudoctor does not see whether a program uses autocast already. Devices without tensor
-    cores gain little or nothing and pass, the GeForce GTX 16 series among them.
+    memory of their activations. The weights stay in float32. bf16 has the range of float32; fp16 needs a GradScaler.
+    Exception: this is advice, because gpudoctor cannot see whether a program already uses autocast. Devices without
+    tensor cores, such as the GeForce GTX 16 series, gain little or nothing and pass.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
     devices = usable_devices(torch_devices)

@@ -20,10 +20,10 @@ def bf16_unsupported(
 ) -> Iterator[Finding]:
     """The device has no bf16 arithmetic.
 
-    Why: a program that asks for bf16 is refused, or computes it in float32, without any gain in speed;
+    Why: a program that asks for bf16 fails, or runs in emulation without any gain in speed.
     torch.cuda.is_bf16_supported() counts that emulation as support.
-    Exception: it is advice as long as no program was refused. Devices from compute capability 8.0 on pass. If a program
-    refuses one of them anyway, PyTorch sees no GPU or is too old.
+    Exception: if no program failed, this is advice. Devices from compute capability 8.0 on pass. If a program refuses
+    one of them anyway, PyTorch sees no GPU or is too old.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
     """
     support = {gpu: bf16_support(gpu.capability) for gpu in known_gpus}

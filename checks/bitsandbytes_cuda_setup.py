@@ -26,10 +26,10 @@ def bitsandbytes_cuda_setup(
 ) -> Iterator[Finding]:
     """bitsandbytes finds no CUDA library that fits the installed PyTorch.
 
-    Why: it loads libbitsandbytes_cuda128.so for a PyTorch built with CUDA 12.8; where its wheel has none, quantised
-    layers and 8-bit optimizers end with "compiled without GPU support".
-    Exception: conda's package is built for the CUDA of its environment and passes, and so does every version that the
-    list of this check does not call too old.
+    Why: it loads libbitsandbytes_cuda128.so for a PyTorch built with CUDA 12.8. If its wheel has no such library,
+    quantised layers and 8-bit optimizers fail with "compiled without GPU support".
+    Exception: conda's package is built for the CUDA of its environment and passes. So does every version that the table
+    of this check does not list as too old.
     Reference: https://huggingface.co/docs/bitsandbytes/main/en/installation
     """
     found = python.package("bitsandbytes")

@@ -11,12 +11,12 @@ NOT_BUILT = ("setuptools", "wheel", "packaging", "ninja", "torch", "torchvision"
 
 @check(family="torch", explains=("torch-not-installed", "torch-import-failed", "toolkit-mismatch-building-extension"))
 def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
-    """A package is built in an isolated environment, in which its setup.py finds no PyTorch.
+    """A package is built in an isolated environment, where its setup.py finds no PyTorch.
 
-    Why: pip and uv build in a temporary environment with only what the package declares. flash-attn and many other
-    extensions import torch in setup.py and do not declare it, so that the build ends with "No module named 'torch'",
-    whether PyTorch is installed or not.
-    Exception: the same words from a program that runs are torch-not-installed.
+    Why: pip and uv build in a temporary environment that has only what the package declares. flash-attn and many other
+    extensions import torch in setup.py without declaring it, so the build fails with "No module named 'torch'" even if
+    PyTorch is installed.
+    Exception: the same message from a running program is torch-not-installed.
     Reference: https://pip.pypa.io/en/stable/reference/build-system/#build-isolation
     """
     failed = of_kind(symptoms, "package-build-failed")

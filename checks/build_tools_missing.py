@@ -16,11 +16,11 @@ KINDS = (
 
 @check(family="torch")
 def build_tools_missing(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
-    """A compiler that is new enough, Python's headers, ninja or Triton are missing where something is compiled.
+    """A build tool is missing or too old: a compiler, Python's headers, ninja or Triton.
 
-    Why: extensions are compiled when they are installed, Triton's kernels (torch.compile, SageAttention, vLLM) when
+    Why: extensions are compiled during installation, and Triton's kernels (torch.compile, SageAttention, vLLM) when
     they run: "Failed to find C compiler", "fatal error: Python.h", "Ninja is required to load C++ extensions".
-    Exception: only messages in a report are found here. Other checks report nvcc and a compiler that is too new.
+    Exception: this check finds only messages in a report. Other checks report nvcc, and compilers that are too new.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
     most_telling = first(*(of_kind(symptoms, kind) for kind in KINDS))

@@ -13,11 +13,11 @@ PRECISIONS = ("fp16", "bf16", "tf32", "int8", "fp8", "fp4")
 
 @check(family="precision")
 def compute_capability(devices: tuple[Device, ...]) -> Iterator[Finding]:
-    """What the device gives a program: tensor cores and the precisions that it computes natively.
+    """What the device supports: tensor cores and native precisions.
 
-    Why: the precision to choose depends on it. PyTorch runs bf16 on devices without it too, but emulated, and fp16 on
-    compute capability 6.1 runs at a fraction of the fp32 rate, both without a warning.
-    Exception: this is advice only; a device newer than the tables is named as such and never called wrong.
+    Why: it decides which precision to use. PyTorch also runs bf16 on devices without it, but emulated, and fp16 on
+    compute capability 6.1 runs at a fraction of the fp32 rate. Neither gives a warning.
+    Exception: this is advice only. A device newer than the tables is reported as such, and never as a problem.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
     """
     groups: dict[tuple[ComputeCapability, str | None], list[tuple[str, Device]]] = {}

@@ -15,9 +15,9 @@ from gpudoctor.symptoms.answers import answers
 def compute_capability_unsupported(
     devices: tuple[Device, ...], torch: Torch | None = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """Current releases of PyTorch and CUDA have no code for a device of this compute capability any more.
+    """Current releases of PyTorch and CUDA no longer support the compute capability of a device.
 
-    Why: "no kernel image is available for execution on the device" after the next update, or at once.
+    Why: programs fail with "no kernel image is available for execution on the device", now or after the next update.
     Exception: this is advice only if an older release or the installed PyTorch has code for the device, or if PyTorch
     is unknown. Jetson devices pass, because NVIDIA builds PyTorch for them.
     Reference: https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html

@@ -13,11 +13,11 @@ def conda_cpuonly_solved(
 ) -> Iterator[Finding]:
     """conda's solver chose the CPU build of PyTorch on a machine with an NVIDIA GPU.
 
-    Why: the package cpuonly forbids every CUDA build for as long as it is installed. Without it the solver still takes
-    the CPU build if the packages asked for leave no CUDA build, or if it saw no driver (conda-forge's virtual package
-    __cuda), as on a login node or while an image is built.
+    Why: conda installs no CUDA build as long as the package cpuonly is installed. Without it, the solver still chooses
+    the CPU build if the requested packages leave no CUDA build, or if it sees no driver (conda-forge's virtual package
+    __cuda), as on a login node or during an image build.
     Exception: without a GPU the CPU build is right. torch-cpu-build reports a PyTorch that pip installed. If a report
-    does not name the GPU, a request for CUDA or conda's package __cuda is enough, else this is a warning.
+    does not name the GPU, a request for CUDA or conda's package __cuda is enough; otherwise this is a warning.
     Reference: https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch
     """
     skip_unless(torch.installed is not False, "PyTorch is not installed")

@@ -20,12 +20,12 @@ NAMED = 5  # containers that a summary names
     ),
 )
 def container_engine_cannot_give_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
-    """A container or service asks for the GPU, and its engine cannot give it one.
+    """A container or service asks for the GPU, but its engine cannot give it one.
 
     Why: without the NVIDIA Container Toolkit, `docker run --gpus all` ends with "could not select device driver" and
     `--runtime=nvidia` with "unknown or invalid runtime name". A CDI device needs its specification.
-    Exception: a container that runs has what it asked for. What the engine lacks is one finding, however many
-    containers it affects.
+    Exception: a running container has what it asked for. One finding reports the engine, even if several containers are
+    affected.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
     """
     skip_unless(setups, "no container was checked")

@@ -28,13 +28,13 @@ def container_image_needs_newer_driver(
 ) -> Iterator[Finding]:
     """The container's image requires a newer driver than its host has.
 
-    Why: CUDA images name the driver they need in NVIDIA_REQUIRE_CUDA. The NVIDIA runtime refuses to start them on an
-    older one ("unsatisfied condition: cuda>=12.6"). If the condition is switched off, or CDI starts the container,
-    CUDA fails inside or lacks features.
-    Exception: the condition is met if one of its alternatives is. Within one CUDA major version most programs run
-    by minor-version compatibility, so that is a warning. The brand of a GPU is not compared. If PyTorch computes on the
-    GPU, by forward compatibility for example, it is advice; error 804 says that this GPU has none. Containers seen from
-    outside have container-setup-image-needs-newer-driver.
+    Why: CUDA images name the driver they need in NVIDIA_REQUIRE_CUDA. The NVIDIA runtime refuses to start them with an
+    older driver ("unsatisfied condition: cuda>=12.6"). If the condition is disabled, or CDI starts the container, CUDA
+    fails inside or lacks features.
+    Exception: the condition is met if one of its alternatives is. Within one CUDA major version most programs run by
+    minor-version compatibility, so that is a warning. The GPU brand is not compared. If PyTorch computes on the GPU, by
+    forward compatibility for example, this is advice; error 804 says that this GPU does not support that.
+    container-setup-image-needs-newer-driver checks containers from outside.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
     image = f"The image {container_gpu.image}" if container_gpu.image else "The image"

@@ -20,8 +20,8 @@ def container_nvml_lost(
     Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
     containers, without those that a hook of the NVIDIA runtime added. NVML then says "Unknown Error", and opening
     /dev/nvidiactl fails with "Operation not permitted". SELinux gives "Insufficient Permissions" instead.
-    Exception: outside containers the same text has other causes: a driver that fails, after suspend or an upgrade.
-    Containers seen from outside have container-setup-nvml-lost.
+    Exception: outside a container the same message has other causes, such as a driver that fails after suspend or an
+    upgrade. container-setup-nvml-lost checks containers from outside.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
     skip_unless(system.container != "", "this is not a container")

@@ -16,9 +16,9 @@ from gpudoctor.registry import check, skip_unless
 def container_setup_asks_for_missing_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
     """A container or service asks for a GPU that its host does not have.
 
-    Why: the GPUs of a host count from 0. The engine refuses to start a container that asks for one beyond the last:
+    Why: GPU numbers start at 0. The engine refuses to start a container that asks for a number beyond the last GPU:
     "unknown device".
-    Exception: a GPU that is named by its UUID is not compared, and neither is one of another host.
+    Exception: a GPU named by its UUID, or one of another host, is not compared.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
     skip_unless(setups, "no container was checked")

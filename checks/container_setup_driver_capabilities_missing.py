@@ -13,10 +13,10 @@ CAPABILITIES = frozenset(("compute", "compat32", "graphics", "utility", "video",
 
 @check(family="container", explains=("container-setup-asks-for-missing-gpu",))
 def container_setup_driver_capabilities_missing(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
-    """A container or service gets the GPU without all of the driver's libraries: compute or utility is left out.
+    """A container or service has the GPU, but not all driver libraries: compute or utility is missing.
 
     Why: without "compute" there is no libcuda, and CUDA fails although nvidia-smi works; without "utility" there is
-    neither nvidia-smi nor NVML. What a request for the GPU names takes precedence over NVIDIA_DRIVER_CAPABILITIES.
+    neither nvidia-smi nor NVML. Capabilities in the GPU request override NVIDIA_DRIVER_CAPABILITIES.
     Exception: unset means compute and utility. CDI mounts every library.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """

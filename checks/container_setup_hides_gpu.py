@@ -11,10 +11,10 @@ HIDDEN = ("", "-1")
 
 @check(family="container")
 def container_setup_hides_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
-    """A container or service gets the GPU, and its CUDA_VISIBLE_DEVICES hides it.
+    """A container or service has the GPU, but its CUDA_VISIBLE_DEVICES hides it.
 
     Why: with an empty value or -1 CUDA finds no device, although nvidia-smi in the container shows the GPU.
-    Exception: a container without the GPU hides nothing. An image alone is not started yet.
+    Exception: a container without the GPU hides nothing, and an image that is not started is not checked.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
     skip_unless(setups, "no container was checked")

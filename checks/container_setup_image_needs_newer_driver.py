@@ -17,8 +17,8 @@ def container_setup_image_needs_newer_driver(
 ) -> Iterator[Finding]:
     """The image of a container, or of a service, needs a newer driver than its host has.
 
-    Why: CUDA images name the driver they need in NVIDIA_REQUIRE_CUDA. The NVIDIA runtime refuses to start them on an
-    older one. If the condition is switched off, or CDI starts the container, CUDA fails inside or lacks features. Other
+    Why: CUDA images name the driver they need in NVIDIA_REQUIRE_CUDA. The NVIDIA runtime refuses to start them with an
+    older driver. If the condition is disabled, or CDI starts the container, CUDA fails inside or lacks features. Other
     images show their CUDA version in CUDA_VERSION, FROM or their PyTorch.
     Exception: the condition is met if one of its alternatives is. Within one CUDA major version most programs run by
     minor-version compatibility, so that is a warning. A container that gets no GPU on purpose needs no driver.

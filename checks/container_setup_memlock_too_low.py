@@ -13,12 +13,12 @@ TOO_LOW_BYTES = 64 * MIB
 
 @check(family="container")
 def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
-    """A container or service with InfiniBand may lock too little memory for it.
+    """The memory lock limit of a container or service is too low for InfiniBand.
 
     Why: RDMA registers buffers, which locks them in memory. Docker passes on the limit of its own service, often 64 KiB
     or 8 MiB. Beyond it, NCCL ends with "Call to ibv_reg_mr failed with error Cannot allocate memory".
-    Exception: a container without InfiniBand devices needs none. If only the engine's default applies, which cannot be
-    read, this is advice.
+    Exception: a container without InfiniBand devices needs no such limit. If only the engine's default applies, which
+    cannot be read, this is advice.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
     concerned = [seen for seen in setups if _failed(seen) or _has_infiniband(seen)]

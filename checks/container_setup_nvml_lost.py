@@ -9,11 +9,11 @@ from gpudoctor.symptoms import of_kind
 
 @check(family="container", explains=("container-setup-hides-gpu",))
 def container_setup_nvml_lost(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
-    """A container has lost the GPU, as its log says.
+    """The log of a container says that it has lost the GPU.
 
     Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
     containers, without those that a hook of the NVIDIA runtime added. NVML then says "Unknown Error".
-    Exception: a container that can lose the GPU and still has it is container-setup-may-lose-gpu.
+    Exception: a container that still has the GPU, but can lose it, is container-setup-may-lose-gpu.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """
     skip_unless(setups, "no container was checked")

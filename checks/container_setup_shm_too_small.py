@@ -17,8 +17,8 @@ def container_setup_shm_too_small(setups: tuple[SeenSetup, ...]) -> Iterator[Fin
 
     Why: worker processes pass batches through /dev/shm; Docker gives a container 64 MiB of it. When it is full, a
     worker dies with "Bus error", and NCCL fails to start.
-    Exception: a container without PyTorch needs none, unless its log says that the memory was full. With `ipc: host` it
-    is that of the host.
+    Exception: a container without PyTorch passes, unless its log says that the shared memory was full. With `ipc: host`
+    the container uses the host's shared memory.
     Reference: https://github.com/pytorch/pytorch#using-pre-built-images
     """
     skip_unless(setups, "no container was checked")

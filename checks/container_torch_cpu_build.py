@@ -10,9 +10,9 @@ from gpudoctor.registry import check, skip_unless
 def container_torch_cpu_build(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
     """PyTorch in a container or image is built without CUDA, and the container is meant to use the GPU.
 
-    Why: everything in it runs on the CPU, and .to("cuda") ends with "Torch not compiled with CUDA enabled". The build
-    for the CPU comes from the index whl/cpu, or from a requirements.txt that names it.
-    Exception: a CPU build is right in a container that neither asks for the GPU nor is made for CUDA.
+    Why: everything in it runs on the CPU, and .to("cuda") fails with "Torch not compiled with CUDA enabled". The CPU
+    build is from the index whl/cpu, or from a requirements.txt that names it.
+    Exception: a CPU build is right in a container that does not ask for the GPU and is not made for CUDA.
     Reference: https://pytorch.org/get-started/locally/
     """
     skip_unless(setups, "no container was checked")

@@ -29,8 +29,8 @@ def container_without_gpu(
     Why: a container sees a GPU only if its engine gives it one, with the device nodes and the driver's libraries:
     `docker run --gpus all`, a device reservation of compose, a resource limit of Kubernetes.
     Exception: a host without an NVIDIA GPU on its PCI bus is `no-nvidia-gpu`. If nothing in the container asks for
-    CUDA, this is advice. In a report nvidia-smi may be that of the host, so the message of the container counts.
-    Containers seen from outside have container-setup-without-gpu.
+    CUDA, this is advice. In a report nvidia-smi may be from the host, so the message from the container counts.
+    container-setup-without-gpu checks containers from outside.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
     answered = answers(symptoms, "container-without-gpu")

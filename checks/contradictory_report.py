@@ -30,10 +30,10 @@ WORDS = {
 def contradictory_report(
     place: Place, contradictions: tuple[Contradiction, ...], devices: Devices = None, driver: Driver = Driver()
 ) -> Iterator[Finding]:
-    """The report gives two values for one fact, or facts that cannot be of one machine.
+    """The report contradicts itself: two values for one fact, or facts of different machines.
 
-    Why: a report put together from two machines or two environments, or from before and after a change, leads to the
-    wrong cause. gpudoctor decides from the value that the more reliable text gives; the other one is named here.
+    Why: a report assembled from two machines or environments, or from before and after a change, leads to the wrong
+    cause. gpudoctor uses the value from the more reliable text, and names the other one here.
     Exception: the system and Python of a container or of WSL may differ from those of the host: both belong to one
     machine.
     Reference: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html

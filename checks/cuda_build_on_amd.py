@@ -34,11 +34,11 @@ def cuda_build_on_amd(
     devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """PyTorch is built for NVIDIA's CUDA, and the GPU is an AMD GPU.
+    """PyTorch is built for NVIDIA's CUDA, but the GPU is an AMD GPU.
 
-    Why: a build of PyTorch is for one vendor; an AMD GPU needs a ROCm build, which is on PyTorch's own index only.
-    Exception: a machine that has an NVIDIA GPU too passes, and so does an AMD GPU for which no ROCm build has code,
-    such as most graphics parts inside processors. If the GPU's gfx target is unknown it is a warning.
+    Why: a PyTorch build supports one vendor. An AMD GPU needs a ROCm build, which only PyTorch's own index has.
+    Exception: a machine that also has an NVIDIA GPU passes. So does an AMD GPU for which no ROCm build has code, such
+    as most integrated GPUs. If the gfx target of the GPU is unknown, this is a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
     for_cpu = pytorch.build_read == "cpu"

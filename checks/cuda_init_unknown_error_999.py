@@ -18,7 +18,7 @@ def cuda_init_unknown_error_999(
     Why: the kernel module nvidia_uvm, which manages CUDA's memory, is not loaded, has no device node or did not survive
     a suspend; nvidia-smi works anyway, because it does not use that module. PyTorch calls it "CUDA unknown error".
     Error 304, a failed call of the operating system, has the same reasons.
-    Exception: other results of cuInit, such as 803 or 100, have checks of their own.
+    Exception: other results of cuInit, such as 803 or 100, have their own checks.
     Reference: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
     """
     said = first(*(with_code(symptoms, code) for code in ERRORS))

@@ -43,14 +43,14 @@ UNSET_IF_SET = Fix(
 def cuda_libs_conflict(
     cuda_libraries: CudaLibraries, pytorch: Pytorch, driver_state: DriverState, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """CUDA libraries of another origin are loaded before those that belong to the installed packages.
+    """CUDA libraries from elsewhere are loaded before those of the installed packages.
 
-    Why: LD_LIBRARY_PATH wins over the folders that wheels name. A libnvJitLink or libnccl of an older toolkit lacks
-    symbols that PyTorch needs, a libcuda of a toolkit's stubs talks to no GPU, and that of a forward compatibility
-    package (cuda-compat) works on data centre GPUs only: errors 34, 803 and 804. A package that was built for another
-    CUDA major version than the others asks for libraries that are not there.
-    Exception: libraries on LD_LIBRARY_PATH with which everything works are advice; many clusters set it. cuDNN is for
-    cudnn-missing-or-mismatch. If a program only warns about the library and continues, it is a warning.
+    Why: LD_LIBRARY_PATH has priority over the library folders of wheels. A libnvJitLink or libnccl of an older toolkit
+    lacks symbols that PyTorch needs. A libcuda from a toolkit's stubs reaches no GPU, and one from a forward
+    compatibility package (cuda-compat) works on data center GPUs only: errors 34, 803 and 804. A package built for
+    another CUDA major version needs libraries that are not installed.
+    Exception: if everything works with the libraries on LD_LIBRARY_PATH, this is advice, because many clusters set it.
+    cudnn-missing-or-mismatch checks cuDNN. If a program only warns about the library and continues, this is a warning.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
     """
     libcuda = cuda_libraries.libcuda

@@ -11,11 +11,12 @@ from gpudoctor.symptoms import Symptoms, of_kind, with_code
 def cuda_no_device(
     gpu: Gpu, gpu_need: GpuNeed, place: Place, pytorch: Pytorch, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """CUDA says that there is no device (error 100), and the machine has a GPU.
+    """CUDA reports no device (error 100), although the machine has a GPU.
 
-    Why: the driver was loaded and gave the program no GPU: a variable hides it, the container or the batch system did
-    not give it, its device nodes are missing, or the GPU does not start. What is known to be the cause comes first.
-    Exception: what PyTorch says of it is torch-cuda-unavailable; a machine without a GPU has no-nvidia-gpu.
+    Why: the driver was loaded but gave the program no GPU: a variable hides it, the container or the batch system did
+    not provide it, its device nodes are missing, or the GPU does not start. If gpudoctor knows the cause, that finding
+    is first.
+    Exception: PyTorch's own message about it is torch-cuda-unavailable. A machine without a GPU has no-nvidia-gpu.
     Reference: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
     """
     none = with_code(symptoms, "cuda-100")

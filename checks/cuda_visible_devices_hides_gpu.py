@@ -19,12 +19,12 @@ def cuda_visible_devices_hides_gpu(
     devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there.
+    """CUDA_VISIBLE_DEVICES hides every GPU, or names one that does not exist.
 
-    Why: CUDA ignores an entry that names no device, and everything after it: with an empty value, -1 or a wrong first
-    entry there is no device left, and programs say "no CUDA-capable device is detected". A device that is named twice
-    empties the list. For AMD, ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES do the same.
-    Exception: fewer devices than there are, as with "0" of four, are a choice, and so is a closing -1.
+    Why: CUDA ignores an entry that names no device, and everything after it. With an empty value, -1 or a wrong first
+    entry no device is left, and programs say "no CUDA-capable device is detected". A device named twice also leaves
+    none. For AMD, ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES do the same.
+    Exception: to show only some devices, such as "0" of four, is a choice, and so is a -1 at the end.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
     if not visible_devices.known and not symptoms:

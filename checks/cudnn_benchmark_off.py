@@ -8,12 +8,12 @@ from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 @check(family="precision")
 def cudnn_benchmark_off(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iterator[Finding]:
-    """cuDNN chooses convolution algorithms by a heuristic, not by trying them.
+    """cuDNN chooses convolution algorithms by a heuristic and does not try them.
 
     Why: with torch.backends.cudnn.benchmark the first call of each convolution tries the algorithms on the real shapes
     and keeps the fastest, which helps networks of convolutions whose input shapes stay the same.
-    Exception: this is advice. Where shapes change from step to step each new one costs a search, networks without
-    convolutions gain nothing, and the algorithm chosen, with its rounding, may differ from run to run.
+    Exception: this is advice. If shapes change from step to step, each new shape costs a search. Networks without
+    convolutions gain nothing. The chosen algorithm, and so its rounding, may differ from run to run.
     Reference: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark
     """
     usable_devices(torch_devices)

@@ -45,12 +45,11 @@ def cudnn_missing_or_mismatch(
 ) -> Iterator[Finding]:
     """cuDNN is missing, or another version is loaded than the framework was built with.
 
-    Why: convolutions and attention run in cuDNN. PyTorch, TensorFlow and JAX refuse an older one, and parts of two
-    versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Mostly LD_LIBRARY_PATH leads to the cuDNN
-    of a toolkit, or two packages need different major versions: CTranslate2 from 4.5 on and PyTorch from 2.4 on need 9,
-    those before 8.
-    Exception: another version that works is advice. Wheels of cuDNN for two CUDA major versions do not disturb each
-    other.
+    Why: convolutions and attention run in cuDNN. PyTorch, TensorFlow and JAX refuse an older cuDNN, and parts of two
+    versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Usually LD_LIBRARY_PATH contains the
+    cuDNN of a toolkit, or two packages need different major versions: CTranslate2 4.5 and PyTorch 2.4 or newer need
+    cuDNN 9, older ones need cuDNN 8.
+    Exception: another version that works is advice. cuDNN wheels for two CUDA major versions do not conflict.
     Reference: https://docs.nvidia.com/deeplearning/cudnn/backend/latest/developer/forward-compatibility.html
     """
     said = _said(pasted(symptoms))

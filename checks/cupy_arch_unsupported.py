@@ -17,11 +17,11 @@ def cupy_arch_unsupported(
     devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The NVRTC that CuPy uses does not compile for the device's compute capability.
+    """The NVRTC version that CuPy uses cannot compile for this device.
 
-    Why: CuPy compiles for the capability of the device, or for the newest that its NVRTC knows: "invalid value for
-    --gpu-architecture", or "no kernel image is available". NVRTC of CUDA 13 starts at 7.5, and only from 12.8 on there
-    is machine code for Blackwell.
+    Why: CuPy compiles for the compute capability of the device, or for the newest one that its NVRTC supports: "invalid
+    value for --gpu-architecture", or "no kernel image is available". NVRTC of CUDA 13 starts at 7.5, and only CUDA 12.8
+    and newer create machine code for Blackwell.
     Exception: machine code for the same major and a lower minor version runs. A CuPy that runs its kernels passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """

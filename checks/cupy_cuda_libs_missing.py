@@ -12,11 +12,11 @@ from gpudoctor.symptoms.answers import answers
 def cupy_cuda_libs_missing(
     cupy_status: CupyStatus, gpu: Gpu, cupy_runtime: CupyRuntime = CupyRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """CuPy finds no cuBLAS, cuFFT or another CUDA library, or not the headers to compile with.
+    """CuPy does not find cuBLAS, cuFFT or another CUDA library, or the CUDA headers.
 
-    Why: CuPy's wheels hold none of CUDA's libraries and headers: they come with the extra [ctk], with a toolkit of the
-    same CUDA major version or with conda. A library, a header or a DLL that CuPy's own message names is the evidence;
-    pip that compiles the source package cupy, and fails, is another.
+    Why: CuPy's wheels contain no CUDA libraries and headers. The extra [ctk], a toolkit of the same CUDA major version,
+    or conda provides them. The evidence is a library, header or DLL that CuPy's own message names, or a failed pip
+    build of the source package cupy.
     Exception: NVRTC alone is cupy-nvrtc-missing. If the installed toolkit has another version than the library,
     cupy-wrong-cuda-package reports it. Without an NVIDIA GPU CuPy calls none of them.
     Reference: https://docs.cupy.dev/en/stable/install.html

@@ -13,11 +13,10 @@ def cupy_missing(
 ) -> Iterator[Finding]:
     """CuPy is not installed.
 
-    Why: import cupy ends with "No module named 'cupy'", although the project's requirements name it.
-    spaCy, which uses CuPy, says only "GPU is not accessible", most often because it finds none: the extra cuda11x
-    or cuda12x was not asked for.
-    Exception: where neither a requirement nor a program that failed names CuPy this is advice; without an NVIDIA GPU
-    there is nothing to install.
+    Why: import cupy fails with "No module named 'cupy'", although the project's requirements list it. spaCy uses CuPy
+    and says only "GPU is not accessible", usually because it was installed without the extra cuda11x or cuda12x.
+    Exception: if neither a requirement nor a failed program names CuPy, this is advice. Without an NVIDIA GPU there is
+    nothing to install.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     none_listed = cupy.distributions == ()

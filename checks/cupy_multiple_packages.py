@@ -17,11 +17,11 @@ from gpudoctor.symptoms import Symptoms, of_kind
 def cupy_multiple_packages(
     gpu: Gpu, cupy: Cupy = Cupy(), cupy_runtime: CupyRuntime = CupyRuntime(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """Several CuPy distributions are installed at once.
+    """Several CuPy packages are installed at once.
 
-    Why: cupy, cupy-cuda12x, cupy-cuda13x and the others install the same files; the last one overwrote the rest, and
-    removing one of them leaves a broken package behind. CuPy warns of it on import.
-    Exception: as long as CuPy works this is a warning.
+    Why: cupy, cupy-cuda12x, cupy-cuda13x and the others install the same files. The last one overwrote the others, and
+    removing one of them breaks the rest. CuPy warns about this on import.
+    Exception: if CuPy works, this is a warning.
     Reference: https://docs.cupy.dev/en/stable/install.html#using-pip
     """
     listed = cupy.distributions

@@ -18,10 +18,10 @@ def cupy_nvrtc_missing(
 ) -> Iterator[Finding]:
     """CuPy finds no NVRTC library.
 
-    Why: CuPy compiles every kernel with NVRTC when it is first used, and its wheels hold none: it comes with the extra
-    [ctk], with a toolkit of the same CUDA major version or with conda. PyTorch's wheels bring one of their own.
-    libnvrtc-builtins belongs to it: NVRTC says itself that it cannot open it. "libnvrtc.so.12: cannot open shared
-    object file" in CuPy's import, or in its first kernel, is the evidence, or a disk on which no such file lies.
+    Why: CuPy compiles every kernel with NVRTC when it is first used, and its wheels do not contain NVRTC. The extra
+    [ctk], a toolkit of the same CUDA major version, or conda provides it. PyTorch's wheels have their own. The evidence
+    is "libnvrtc.so.12: cannot open shared object file" from CuPy's import or first kernel, NVRTC's message that it
+    cannot open its libnvrtc-builtins, or a disk without such a file.
     Exception: without an NVIDIA GPU CuPy compiles nothing.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """

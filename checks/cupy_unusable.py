@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpudoctor.data.numerics import percent
 from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Finding, Fix, Gpu, LibraryCall, Severity, Symptom
 from gpudoctor.registry import Skip, check, known, skip_unless
@@ -23,12 +24,12 @@ def cupy_unusable(
 ) -> Iterator[Finding]:
     """CuPy is installed and the machine has a GPU, but importing CuPy or a call into one of its libraries fails.
 
-    Why: CuPy compiles its kernels with NVRTC and calls cuBLAS, cuFFT, cuRAND, cuSOLVER and cuSPARSE, all of which its
-    wheels leave to the CUDA toolkit or the extra [ctk]. "module 'cupy' has no attribute 'ndarray'" means that the
-    folder does not have all files of one version, "no attribute 'util'" of a program that was written for an older
-    CuPy. Where gpudoctor knows the cause, that finding comes first.
-    Exception: a library other than NVRTC and cuBLAS that fails is a warning, for programs may not use it. CUDA errors
-    count only where a GPU is known to be there.
+    Why: CuPy compiles its kernels with NVRTC and calls cuBLAS, cuFFT, cuRAND, cuSOLVER and cuSPARSE. Its wheels contain
+    none of them: the CUDA toolkit or the extra [ctk] provides them. "module 'cupy' has no attribute 'ndarray'" means
+    that files of its version are missing; "no attribute 'util'" means that the program was written for an older CuPy.
+    If gpudoctor knows the cause, that finding is first.
+    Exception: if only a library other than NVRTC and cuBLAS fails, this is a warning, because programs may not use it.
+    CUDA errors count only if the machine is known to have a GPU.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     skip_unless(cupy_status.installed is not False and not cupy_status.absent, "CuPy is not installed")
@@ -90,8 +91,8 @@ def _fault(call: LibraryCall) -> str:
     """Return what is wrong with the call, as the end of a sentence; "" for nothing."""
     if call.error:
         return f"{'gives a wrong result' if _is_wrong(call) else 'fails'}: {call.error}"
-    if _is_wrong(call):
-        return f"gives a wrong result: relative error {call.relative_error:.1e}, rounding explains {LARGEST_ERROR:.0e}"
+    if call.relative_error is not None and _is_wrong(call):
+        return f"gives a wrong result: an error of {percent(call.relative_error)}, which rounding does not explain"
     return ""
 
 

@@ -39,17 +39,16 @@ SUMMARIES = {
 def cupy_wrong_cuda_package(
     cupy_status: CupyStatus, cupy_mismatch: CupyMismatches, gpu: Gpu, cupy: Cupy = Cupy(), driver: Driver = Driver()
 ) -> Iterator[Finding]:
-    """The installed CuPy package is for another CUDA major version than the one present.
+    """The installed CuPy package is for another CUDA major version than this machine has.
 
-    Why: cupy-cuda13x needs a driver for CUDA 13 (580 or newer), and a CuPy without CUDA's libraries as wheels needs the
-    toolkit of its own major version: "libnvrtc.so.12: cannot open shared object file". The evidence, in this order: a
-    symbol that a module of CuPy does not find in the library that is loaded; the library that CuPy misses, against
-    nvcc's version (libnvrtc.so.11.1 is of CUDA 11.1 only, from 11.2 on the major version counts); CuPy's major version,
-    by the name of its distribution, against the driver's; libraries of a newer CUDA than the driver's that CuPy takes,
-    as PyTorch's wheels bring them; the toolkits. Where none of them differs the library is only not found:
-    cupy-nvrtc-missing and cupy-cuda-libs-missing.
-    Exception: drivers run everything older, so cupy-cuda12x passes on a driver for CUDA 13. With the wheels that the
-    extra [ctk] brings no toolkit counts. A CuPy that works passes.
+    Why: cupy-cuda13x needs a driver for CUDA 13 (580 or newer). Without CUDA wheels, CuPy needs a toolkit of its own
+    major version: "libnvrtc.so.12: cannot open shared object file". gpudoctor compares, in this order: a symbol that
+    CuPy needs with the library that is loaded; the library that CuPy misses with the version of nvcc (libnvrtc.so.11.1
+    is of CUDA 11.1 only, from 11.2 on the major version counts); the CUDA version in CuPy's package name with the
+    driver's; the CUDA libraries that CuPy loads, such as those in PyTorch's wheels, with the driver; and the toolkits.
+    If all of them match, the library is only missing: cupy-nvrtc-missing and cupy-cuda-libs-missing.
+    Exception: drivers run everything older, so cupy-cuda12x passes on a driver for CUDA 13. With the wheels of the
+    extra [ctk], toolkits are not compared. A CuPy that works passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     if cupy_mismatch.by_message is not None:

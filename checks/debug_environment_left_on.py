@@ -12,11 +12,11 @@ from gpudoctor.symptoms import Symptoms
 def debug_environment_left_on(
     environment: Environment, torch: Torch = Torch(), system: System = System(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """An environment variable for finding errors is still set and slows every program down.
+    """A debugging variable is still set in the environment and slows every program down.
 
-    Why: with CUDA_LAUNCH_BLOCKING=1 the GPU waits for Python between any two kernels; nothing else shows it.
-    Exception: a value of 0 is off. In a report of a program that failed it is advice: who looks for an error sets it.
-    OMP_NUM_THREADS=1 is advice only, for launchers set it on purpose.
+    Why: with CUDA_LAUNCH_BLOCKING=1 Python waits for the GPU after every kernel, and no message says so.
+    Exception: a value of 0 is off. In the report of a failed program this is advice, because the variable was probably
+    set to find the error. OMP_NUM_THREADS=1 is advice only, because launchers set it on purpose.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
     for variable in debug_variables():

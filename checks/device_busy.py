@@ -13,13 +13,13 @@ PROHIBITED = "prohibited"
 def device_busy(
     origin: Origin, driver_state: DriverState, devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """The device is busy or unavailable: its compute mode, or a process that hangs, lets no program compute.
+    """The device is busy or unavailable because of its compute mode or a process that hangs.
 
-    Why: in the compute mode exclusive-process the first program keeps the device for itself, in the mode prohibited no
-    program gets it; the next one fails with error 46, "CUDA-capable device(s) is/are busy or unavailable". In the
-    default mode a process that hangs in the driver has the same effect.
-    Exception: an exclusive device on which nothing failed is a choice, as of batch systems. Error 46 of a device in MIG
-    mode is `mig-misconfigured`.
+    Why: in the compute mode exclusive-process the first program has the device for itself; in the mode prohibited no
+    program can use it. The next program fails with error 46, "CUDA-capable device(s) is/are busy or unavailable". In
+    the default mode a process that hangs in the driver has the same effect.
+    Exception: an exclusive device without a failed program is a choice, as in batch systems. Error 46 on a device in
+    MIG mode is `mig-misconfigured`.
     Reference: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#compute-modes
     """
     said = first(with_code(symptoms, "cuda-46"))

@@ -19,10 +19,10 @@ def docker_stale_layers(
 ) -> Iterator[Finding]:
     """An image or container has older files than the project that it is built from.
 
-    Why: the program that runs is not the one that was edited. A build that says "cached", or even --no-cache, is no
-    proof: BuildKit takes a file whose size and modification time are unchanged from its own copy.
-    Exception: files that .dockerignore leaves out are no part of the image, and what a later instruction of the
-    Dockerfile writes is its own.
+    Why: the program that runs is not the one that was edited. A build that says "cached", or even one with --no-cache,
+    may still have old files: BuildKit takes a file whose size and modification time are unchanged from its own copy.
+    Exception: files that .dockerignore excludes are not compared, and neither are files that a later instruction of the
+    Dockerfile writes.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """
     for image, verdict in zip(images, image_verdicts, strict=True):

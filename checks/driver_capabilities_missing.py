@@ -28,12 +28,12 @@ def driver_capabilities_missing(
     environment: Environment = Environment(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The container has the GPU, but not all of the driver's libraries: compute or utility is left out.
+    """The container has the GPU, but not all driver libraries: compute or utility is missing.
 
     Why: NVIDIA_DRIVER_CAPABILITIES says which libraries the container runtime mounts: without "compute" there is no
     libcuda and CUDA fails although nvidia-smi works; without "utility" there is neither nvidia-smi nor NVML.
-    Exception: unset means compute and utility. What works passes, as with CDI, which mounts every library. Containers
-    seen from outside have container-setup-driver-capabilities-missing.
+    Exception: unset means compute and utility. If everything works, as with CDI, which mounts every library, the check
+    passes. container-setup-driver-capabilities-missing checks containers from outside.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
     video = answers(symptoms, "driver-capabilities-missing") if place.about_container else ()

@@ -24,11 +24,11 @@ def driver_library_mismatch(
 ) -> Iterator[Finding]:
     """The driver libraries and the loaded kernel module have different versions.
 
-    Why: an upgrade, often an unattended one, replaced the libraries while the old module stayed in the kernel; they
-    work only with each other, so NVML answers "Driver/library version mismatch" and CUDA fails with error 803. A reboot
-    or a reload of the module fixes it; nothing needs to be installed again.
-    Exception: versions that differ while the driver answers pass, as with a second copy of libcuda. Error 803 with a
-    libcuda of a forward compatibility package is `cuda-libs-conflict`.
+    Why: an upgrade, often an unattended one, replaced the libraries while the old module stayed in the kernel. They
+    work only with each other, so NVML reports "Driver/library version mismatch" and CUDA fails with error 803. A reboot
+    or a reload of the module fixes it; nothing has to be reinstalled.
+    Exception: if the driver works although the versions differ, as with a second copy of libcuda, the check passes.
+    Error 803 with a libcuda of a forward compatibility package is `cuda-libs-conflict`.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
     """
     said = first(with_code(symptoms, "nvml-18"), of_kind(symptoms, *MISMATCH), with_code(symptoms, "cuda-803"))

@@ -28,10 +28,10 @@ def driver_missing(
 ) -> Iterator[Finding]:
     """No NVIDIA driver is installed on a machine with an NVIDIA GPU.
 
-    Why: PyTorch and CuPy bring the CUDA libraries, but never the driver: without libcuda and its kernel module no CUDA
+    Why: PyTorch and CuPy install CUDA libraries, but never the driver. Without libcuda and its kernel module no CUDA
     call works ("Found no NVIDIA driver on your system").
-    Exception: a machine without an NVIDIA GPU passes; inside a container and in WSL the driver belongs to the host, and
-    other checks look after that.
+    Exception: a machine without an NVIDIA GPU passes. In a container and in WSL the driver belongs to the host, and
+    other checks cover it.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
     skip_unless(not place.in_container, "the driver of a container is its host's")

@@ -24,11 +24,11 @@ def driver_too_old(
     """The driver is too old for the CUDA version that an installed library was built with.
 
     Why: the first CUDA call fails: "CUDA driver version is insufficient for CUDA runtime version".
-    Exception: from CUDA 11 on a driver runs every build of its own CUDA major version (minor-version compatibility), so
-    a cu128 build passes on a driver of the R535 branch although nvidia-smi shows CUDA 12.2; only PTX newer than the
-    driver is not compiled there. If only CuPy's package is for a newer driver, the package is what is wrong:
-    cupy-wrong-cuda-package reports it. A build that works, as with the package cuda-compat, passes. A toolkit whose
-    nvcc is newer than the driver is only advice, because libraries bring their own CUDA runtime.
+    Exception: from CUDA 11 on, a driver runs every build of its own CUDA major version (minor-version compatibility): a
+    cu128 build passes on an R535 driver, although nvidia-smi shows CUDA 12.2. Only PTX newer than the driver cannot be
+    compiled there. If only CuPy's package needs a newer driver, the package is wrong: cupy-wrong-cuda-package reports
+    it. A build that works, as with the package cuda-compat, passes. A toolkit whose nvcc is newer than the driver is
+    only advice, because libraries have their own CUDA runtime.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     skip_unless(driver.installed is not False, "no driver is installed")

@@ -11,11 +11,12 @@ from gpudoctor.symptoms import Symptoms, of_kind
 def extension_abi_mismatch(extensions: Extensions, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A compiled extension was built against another PyTorch than the installed one.
 
-    Why: its import ends with "undefined symbol", or with a libcudart of another CUDA that cannot be opened: PyTorch's
-    C++ interface changes with every release. The source of an old extension does not compile for the same reason.
-    Exception: only what the version of the wheel names is compared, as in 2.6.3+cu123torch2.3cxx11abifalse or
+    Why: its import fails with "undefined symbol", or with a libcudart of another CUDA that cannot be opened, because
+    PyTorch's C++ interface changes with every release. The source of an old extension does not compile for the same
+    reason.
+    Exception: only the versions in the name of the wheel are compared, as in 2.6.3+cu123torch2.3cxx11abifalse or
     2.1.2+pt20cu118. Minor versions of CUDA, and patch releases of PyTorch, may differ. If a program only warns about a
-    part and continues, it is a warning.
+    part and continues, this is a warning.
     Reference: https://github.com/Dao-AILab/flash-attention#installation-and-features
     """
     too_old = of_kind(symptoms, "extension-source-too-old")[:1]

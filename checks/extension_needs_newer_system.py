@@ -9,11 +9,11 @@ from gpudoctor.symptoms import of_kind
 
 @check(family="python", explains=("torch-import-failed", "extension-abi-mismatch"))
 def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System = System()) -> Iterator[Finding]:
-    """A compiled package asks for a newer glibc or libstdc++ than this system has.
+    """A compiled package needs a newer glibc or libstdc++ than this system has.
 
     Why: a wheel that was built on a newer distribution fails with "version `GLIBC_2.32' not found" or "GLIBCXX_3.4.32
     not found", whichever PyTorch is installed.
-    Exception: only messages in a report are found here.
+    Exception: this check finds only messages in a report.
     Reference: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/
     """
     found = of_kind(symptoms, "extension-glibc-too-old")[:1]

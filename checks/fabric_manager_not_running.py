@@ -22,10 +22,10 @@ def fabric_manager_not_running(
 ) -> Iterator[Finding]:
     """The fabric manager of this NVSwitch machine does not run, or its version differs from the driver's.
 
-    Why: on machines with NVSwitches (HGX, DGX) CUDA waits for the GPUs to join the NVLink fabric: until then it fails
-    with error 802, "system not yet initialized". The fabric manager must be of exactly the driver's version.
-    Exception: machines without NVSwitches need none. Inside a container its process is not visible, so that only CUDA's
-    error and the fabric's state count there. If CUDA works, a fabric that is not complete is a warning.
+    Why: on machines with NVSwitches (HGX, DGX) CUDA waits for the GPUs to join the NVLink fabric. Until then it fails
+    with error 802, "system not yet initialized". The fabric manager must have exactly the driver's version.
+    Exception: machines without NVSwitches need no fabric manager. Inside a container its process is not visible, so
+    only CUDA's error and the fabric's state count there. If CUDA works, an incomplete fabric is a warning.
     Reference: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
     """
     gpus = devices or ()

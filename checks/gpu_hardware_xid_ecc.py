@@ -14,12 +14,12 @@ COLD_START = "Turn the machine off and on again: a warm restart does not reset t
 
 @check(family="device", explains=(*CUDA_FAILS, "nccl-p2p-problem"))
 def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> Iterator[Finding]:
-    """The driver logged a fault of the hardware, memory has uncorrectable errors, or a device is lost.
+    """The driver logged a hardware fault, memory has uncorrectable errors, or a device is lost.
 
     Why: programs die with "uncorrectable ECC error", "unspecified launch failure" or hang, and no change in software
-    helps; a device off the bus comes back by a restart at the earliest.
-    Exception: Xid errors that the catalogue lays to a program (13, 31, 43, 45 and others) are advice only, and so are
-    numbers that it does not have. Errors in the device's whole life count for nothing while the present is clean.
+    helps. A device that fell off the bus needs at least a restart.
+    Exception: Xid errors that the catalogue attributes to a program (13, 31, 43, 45 and others) are advice only, and so
+    are numbers that it does not list. Errors from the device's whole life do not count if there are no current ones.
     Reference: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
     told = () if gpu_faults.faulty else answers(symptoms, "gpu-hardware-xid-ecc")

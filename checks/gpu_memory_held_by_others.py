@@ -11,12 +11,12 @@ SHOWN = 3
 
 @check(family="memory")
 def gpu_memory_held_by_others(origin: Origin, devices: tuple[Device, ...]) -> Iterator[Finding]:
-    """Other programs hold more than half of a device's memory.
+    """Other programs use more than half of a device's memory.
 
-    Why: what they hold is missing to yours: "CUDA out of memory" on a device that should have enough, often by a
-    forgotten notebook or a process left behind by a crash.
-    Exception: a desktop and small jobs pass, and so does what gpudoctor itself uses. In a pasted report the programs
-    may be the job that it is about, so there it is advice.
+    Why: your program cannot use that memory: "CUDA out of memory" on a device that should have enough. Often a
+    forgotten notebook or a process left behind by a crash uses it.
+    Exception: a desktop and small jobs pass, and so does gpudoctor's own memory. In a pasted report this is advice,
+    because the programs may be the job that the report is about.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-gpu-memory-isn-t-freed-properly
     """
     answering = reachable(devices)

@@ -16,12 +16,12 @@ DEGREES_BELOW = 1  # nvidia-smi gives whole degrees, and the driver regulates to
 
 @check(family="device")
 def gpu_throttled(devices: Devices = None, symptoms: Symptoms = None) -> Iterator[Finding]:
-    """The clocks of a device are held down by heat or by its power supply.
+    """Heat or the power supply lowers the clocks of a device.
 
-    Why: a hardware slowdown halves the clocks or worse, and every measurement taken meanwhile is of no use. Where the
-    reasons are not known, a temperature at the device's limit says the same.
-    Exception: a power cap (sw_power_cap) is how a GPU under full load works, an idle device lowers its clocks on
-    purpose, and a plain hw_slowdown is reported during clock changes too, so on an idle device it passes.
+    Why: a hardware slowdown halves the clocks or worse, and makes every measurement useless. If the reasons are
+    unknown, a temperature at the device's limit is the evidence.
+    Exception: a power cap (sw_power_cap) is normal for a GPU under full load, and an idle device lowers its clocks on
+    purpose. A plain hw_slowdown also appears during clock changes, so it passes on an idle device.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
     """
     listed = [(f"devices[{number}]", device) for number, device in enumerate(devices or ())]

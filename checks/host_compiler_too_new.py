@@ -22,12 +22,12 @@ COMPILERS = {
 def host_compiler_too_new(
     extensions: Extensions, toolkit: Toolkit = Toolkit(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """The host compiler is newer than this nvcc accepts.
+    """The host compiler is newer than this nvcc supports.
 
-    Why: nvcc hands the host code to gcc and ends with "unsupported GNU version! gcc versions later than N are not
+    Why: nvcc uses gcc for the host code and fails with "unsupported GNU version! gcc versions later than N are not
     supported", "unsupported Microsoft Visual Studio version", or errors in the headers of the compiler.
-    Exception: without nvcc nothing is compiled. Unless the project requires a package that is still to be compiled this
-    is advice. The limit is that of the toolkit's own header; compilers other than gcc are not compared.
+    Exception: without nvcc nothing is compiled. If the project requires no package that still has to be compiled, this
+    is advice. The limit is from the toolkit's own header; compilers other than gcc are not compared.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy
     """
     said = first(of_kind(symptoms, "compiler-*"))

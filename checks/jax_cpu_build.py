@@ -8,11 +8,11 @@ from gpudoctor.registry import check, skip_unless
 
 @check(family="vendor", explains=("runs-on-cpu",))
 def jax_cpu_build(cpu_use: CpuUse) -> Iterator[Finding]:
-    """JAX is the build for the CPU, and a GPU is wanted.
+    """JAX is a CPU build, although a GPU is wanted.
 
-    Why: pip install jax gives a JAX for the CPU. What runs it on NVIDIA GPUs is a plugin that jax[cuda12] and
-    jax[cuda13] bring; there are such wheels for Linux only, WSL included.
-    Exception: with the plugin installed the cause is another one. AMD GPUs and Apple GPUs have their own plugins.
+    Why: pip install jax installs JAX for the CPU. NVIDIA GPUs need a plugin, which jax[cuda12] and jax[cuda13] install.
+    Such wheels exist for Linux only, including WSL.
+    Exception: if the plugin is installed, the cause is another one. AMD GPUs and Apple GPUs have their own plugins.
     Reference: https://docs.jax.dev/en/latest/installation.html
     """
     skip_unless(cpu_use.cause == "jax-cpu-build", "JAX does not compute on the CPU")

@@ -12,9 +12,9 @@ from gpudoctor.symptoms.answers import answers
 def jax_cuda_libs_mismatch(symptoms: Symptoms = None) -> Iterator[Finding]:
     """JAX finds a CUDA library that is older than the one it was built with.
 
-    Why: JAX then leaves the GPU alone: "Found cuBLAS version 120103, but JAX was built against version 120205, which is
-    newer". Mostly LD_LIBRARY_PATH leads to an older toolkit, or another framework has pinned NVIDIA's wheels.
-    Exception: cuDNN is for cudnn-missing-or-mismatch.
+    Why: JAX then does not use the GPU: "Found cuBLAS version 120103, but JAX was built against version 120205, which is
+    newer". Usually LD_LIBRARY_PATH contains an older toolkit, or another framework has pinned NVIDIA's wheels.
+    Exception: cudnn-missing-or-mismatch checks cuDNN.
     Reference: https://docs.jax.dev/en/latest/installation.html#nvidia-gpu
     """
     found = answers(symptoms, "jax-cuda-libs-mismatch")

@@ -13,12 +13,13 @@ TOO_LOW_BYTES = 64 * MIB
 
 @check(family="container", explains=("nccl-p2p-problem",))
 def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) -> Iterator[Finding]:
-    """A program with InfiniBand may lock too little memory for it.
+    """The memory lock limit of a program is too low for InfiniBand.
 
     Why: RDMA registers buffers, which locks them in memory. Beyond the limit, NCCL ends with "Call to ibv_reg_mr failed
     with error Cannot allocate memory". Docker passes on the limit of its own service, often 64 KiB or 8 MiB.
-    Exception: CUDA's own pinned memory does not count against the limit, so without InfiniBand devices none is needed.
-    If no program reports a failure, this is advice. Containers seen from outside have container-setup-memlock-too-low.
+    Exception: CUDA's own pinned memory does not count against the limit, so a machine without InfiniBand devices
+    passes. If no program reports a failure, this is advice. container-setup-memlock-too-low checks containers from
+    outside.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
     limit = system.memlock_limit_bytes

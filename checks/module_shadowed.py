@@ -15,9 +15,9 @@ NEEDED = ("torch", "cupy", "numpy")
 def module_shadowed(python: Python) -> Iterator[Finding]:
     """A file or folder in the working directory is imported instead of an installed module.
 
-    Why: Python looks into the program's folder first, so a file torch.py there hides PyTorch: "module 'torch' has no
+    Why: Python searches the program's folder first, so a file torch.py there hides PyTorch: "module 'torch' has no
     attribute 'cuda'", or "partially initialized module".
-    Exception: pynvml-deprecated reports a pynvml.py. If PyTorch and CuPy can do without the module, this is a warning.
+    Exception: pynvml-deprecated reports a pynvml.py. If PyTorch and CuPy work without the module, this is a warning.
     Reference: https://docs.python.org/3/tutorial/modules.html#the-module-search-path
     """
     for number, path in enumerate(known(python.shadowed_modules, "python.shadowed_modules")):

@@ -19,11 +19,11 @@ ERRORS = {
 def mps_daemon_unreachable(
     origin: Origin, driver_state: DriverState, environment: Environment = Environment(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """CUDA is to run through the Multi-Process Service (MPS), and its daemon or server does not answer.
+    """The daemon or server of the Multi-Process Service (MPS) does not answer.
 
     Why: a program looks for the daemon's pipes in CUDA_MPS_PIPE_DIRECTORY, else in /tmp/nvidia-mps. If that folder
-    is there and no daemon of this user answers, every CUDA call fails with error 805, 806 or 807.
-    Exception: without one of these errors nothing is wrong, whatever the variables of MPS say.
+    exists and no daemon of this user answers, every CUDA call fails with error 805, 806 or 807.
+    Exception: without one of these errors nothing is wrong, whatever the MPS variables say.
     Reference: https://docs.nvidia.com/deploy/mps/index.html
     """
     said = first(*(with_code(symptoms, code) for code in ERRORS))

@@ -26,10 +26,10 @@ def mps_issues(
     environment: Environment = Environment(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The GPU of this Mac is not available to PyTorch, or a program asks it for what it does not have.
+    """PyTorch cannot use the GPU of this Mac, or a program asks for something that MPS does not support.
 
-    Why: MPS needs an arm64 Python on Apple silicon and a macOS that is new enough for the PyTorch release; it has no
-    float64, and a Mac has no CUDA.
+    Why: MPS needs an arm64 Python on Apple silicon and a macOS that is new enough for the PyTorch release. It does not
+    support float64, and a Mac has no CUDA.
     Exception: Macs with an Intel processor run PyTorch on the CPU and pass. An operator that is missing is
     mps-op-not-implemented.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html

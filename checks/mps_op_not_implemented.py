@@ -13,9 +13,9 @@ FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 def mps_op_not_implemented(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """An operator has no implementation for Apple's MPS device.
 
-    Why: MPS does not have every operator of PyTorch; one that it lacks raises NotImplementedError, unless the program
-    was started with permission to run it on the CPU.
-    Exception: a program that never used that operator passes; nothing is tried here.
+    Why: MPS does not support every PyTorch operator. A missing one raises NotImplementedError, unless the program was
+    started with permission to run it on the CPU.
+    Exception: this check runs no operator: it finds only messages in a report.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
     found: dict[str, str] = {}

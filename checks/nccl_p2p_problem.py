@@ -48,13 +48,13 @@ def nccl_p2p_problem(
     system: System = System(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """NCCL hangs or fails, or something stands between the GPUs of a job: a path switched off, an IOMMU, ACS.
+    """NCCL hangs or fails, or something can disturb it: a disabled path, an IOMMU or ACS.
 
-    Why: a path that NCCL may not use makes training slow; an IOMMU or PCIe Access Control Services that redirect
-    transfers between GPUs make NCCL hang or deliver wrong data. If nothing failed, both are advice: whether a job
-    suffers shows in the job.
-    Exception: one GPU, GPUs with NVLink, and virtual machines, which need the IOMMU. An error of CUDA with a name of
-    its own, a full memory and a full /dev/shm are causes of their own.
+    Why: a disabled path makes training slow. An IOMMU or PCIe Access Control Services that redirect transfers between
+    GPUs make NCCL hang or deliver wrong data. If nothing failed, both are advice: only the job itself shows whether it
+    is affected.
+    Exception: one GPU, GPUs with NVLink, and virtual machines, which need the IOMMU, pass. CUDA errors with their own
+    name, full memory and a full /dev/shm have their own checks.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
     skip_unless(not place.is_windows, "there is no NCCL for Windows")

@@ -12,11 +12,11 @@ KINDS = ("numpy-not-available", "numpy-compiled-for-1", "numpy-binary-changed")
 
 @check(family="python")
 def numpy_abi_mismatch(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
-    """A compiled module was built for another NumPy than the installed one.
+    """A compiled module was built for another NumPy version than the installed one.
 
-    Why: what was compiled with NumPy 1 cannot run with NumPy 2: PyTorch before 2.3 then says "Numpy is not available",
+    Why: a module compiled with NumPy 1 cannot run with NumPy 2: PyTorch before 2.3 then says "Numpy is not available",
     other modules stop with "numpy.dtype size changed" or "_ARRAY_API not found".
-    Exception: for CuPy, cupy-numpy-incompatible reports it.
+    Exception: cupy-numpy-incompatible reports it for CuPy.
     Reference: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     """
     said = first(*(of_kind(symptoms, kind) for kind in KINDS))

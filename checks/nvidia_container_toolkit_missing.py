@@ -22,13 +22,13 @@ def nvidia_container_toolkit_missing(
     container: Container = Container(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The container engine of this machine cannot hand the GPU to a container.
+    """The container engine of this machine cannot give the GPU to a container.
 
     Why: without the NVIDIA Container Toolkit, `docker run --gpus all` ends with "could not select device driver" and
     `--runtime=nvidia` with "unknown or invalid runtime name".
     Exception: many machines run containers that need no GPU, so without such a message this is advice. A CDI
-    specification does the same as the configured runtime; Docker Desktop under WSL has its own toolkit. Containers seen
-    from outside have container-engine-cannot-give-gpu.
+    specification replaces the configured runtime; Docker Desktop under WSL has its own toolkit.
+    container-engine-cannot-give-gpu checks containers from outside.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
     """
     found = next(_reported(symptoms, driver_state), None)

@@ -14,10 +14,10 @@ def package_twins(
 ) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
-    Why: the files of the one overwrite those of the other, so that which one works depends on the order of
-    installation, and removing one breaks both. A PyTorch of conda over which pip installed another is such a pair.
-    Exception: one distribution in two folders, as in a virtual environment that sees the system's packages, passes.
-    CuPy has cupy-multiple-packages, pynvml has pynvml-deprecated.
+    Why: one package overwrites files of the other, so the order of installation decides which one works, and removing
+    one breaks both. A conda PyTorch with another one from pip on top is such a pair.
+    Exception: one package in two folders, as in a virtual environment that sees the system's packages, passes. CuPy has
+    cupy-multiple-packages, pynvml has pynvml-deprecated.
     Reference: https://packaging.python.org/en/latest/discussions/distribution-package-vs-import-package/
     """
     without_cuda = of_kind(symptoms, "onnxruntime-without-cuda")[:1]

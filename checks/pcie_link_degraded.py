@@ -8,12 +8,12 @@ from gpudoctor.registry import check, reachable, settled
 
 @check(family="device")
 def pcie_link_degraded(devices: tuple[Device, ...]) -> Iterator[Finding]:
-    """The PCIe link of a device has fewer lanes or a lower generation than device and slot can do.
+    """The PCIe link of a device has fewer lanes or a lower generation than device and slot support.
 
-    Why: copies between main memory and the device take that much longer: half the lanes, half the bandwidth.
-    Exception: an idle device lowers the generation of its link on purpose, and some lower its width too
-    ("may be reduced when the GPU is not in use"): a lower generation counts only on a busy device, and fewer lanes on
-    an idle one are advice only.
+    Why: copies between main memory and the device take longer: half the lanes give half the bandwidth.
+    Exception: an idle device lowers the generation of its link on purpose, and some lower its width too ("may be
+    reduced when the GPU is not in use"): a lower generation counts only on a busy device, and fewer lanes on an idle
+    one are advice only.
     Reference: https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
     answering = reachable(devices)

@@ -14,9 +14,9 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
     """Persistence mode is off, so the driver shuts the device down when its last program ends.
 
     Why: the first CUDA call of every program then waits until the device is initialised again, and settings such as
-    power limits are lost in between.
-    Exception: a device on which a display server runs stays initialised anyway; Windows and WSL have no such mode, and
-    in a container, the host decides this.
+    power limits are lost.
+    Exception: a device with a display server stays initialised anyway. Windows and WSL have no such mode, and in a
+    container, the host decides this.
     Reference: https://docs.nvidia.com/deploy/driver-persistence/index.html
     """
     skip_unless(known(system.os, "system.os") == "linux", f"{system.os} has no persistence mode")

@@ -12,8 +12,8 @@ TOLERANCE_WATTS = 1.0  # NVML rounds milliwatts
 def power_limit_lowered(devices: tuple[Device, ...]) -> Iterator[Finding]:
     """The power limit of a device is set below its default.
 
-    Why: under full load the clocks are lowered until the device stays below the limit.
-    Exception: a lower limit may be intended, because the last watts add little speed. This is advice only.
+    Why: under full load the device lowers its clocks to stay below the limit.
+    Exception: this is advice only, because a lower limit may be intended: the last watts add little speed.
     Reference: https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
     answering = reachable(devices)

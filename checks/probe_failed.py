@@ -14,10 +14,10 @@ DIED = "killed by "  # how a death by signal is reported
 def probe_failed(reports: tuple[ProbeReport, ...], driver: Driver = Driver()) -> Iterator[Finding]:
     """A probe crashed, hung or failed, so the checks that need its facts cannot answer.
 
-    Why: a library or driver that crashes or hangs when gpudoctor asks it does the same in your programs: then this is
-    an error. Any other failure leaves the other checks with their answers.
-    Exception: what is not there is not a failure, and neither is a probe that was left out on purpose (--fast). An
-    error from NVML is a fact about the driver and belongs to the driver checks.
+    Why: a library or driver that crashes or hangs when gpudoctor asks it does the same in your programs, so this is an
+    error. After any other failure the remaining checks still answer.
+    Exception: a missing program or library is not a failure, and neither is a probe that was left out on purpose
+    (--fast). An error from NVML is a fact about the driver and belongs to the driver checks.
     Reference: https://docs.nvidia.com/deploy/xid-errors/index.html
     """
     skip_unless(any(report.probe for report in reports), "no probe was run")

@@ -8,12 +8,12 @@ from gpudoctor.registry import check, known, skip_unless
 
 @check(family="tool")
 def profile_stale(profile: FoundProfile, fingerprint: tuple[FingerprintPart, ...]) -> Iterator[Finding]:
-    """The profile in the working directory was tuned on something else than this machine, or cannot be used.
+    """The profile in the working directory was tuned for another machine or software, or cannot be used.
 
     Why: batch size, precision and settings were measured there. On another device the batch may not fit in memory, and
     after an update another precision or setting may be the fastest or the safe one.
-    Exception: what is not known of this machine is passed over as long as something else can be compared. The profile
-    fits where its device is one of several.
+    Exception: facts that are unknown on this machine are not compared, as long as another one is known. On a machine
+    with several devices, the profile fits if one of them is its device.
     Reference: https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html
     """
     if profile.problem:

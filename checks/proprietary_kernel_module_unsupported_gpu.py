@@ -24,8 +24,8 @@ def proprietary_kernel_module_unsupported_gpu(
 ) -> Iterator[Finding]:
     """The proprietary kernel module of the driver does not support this GPU.
 
-    Why: Grace Hopper (GH200) and GPUs from Blackwell on (GeForce RTX 50, B200, GB10) run with NVIDIA's open kernel
-    module only; with the proprietary one nvidia-smi says "No devices were found".
+    Why: Grace Hopper (GH200) and GPUs from Blackwell on (GeForce RTX 50, B200, GB10) need NVIDIA's open kernel module.
+    With the proprietary one nvidia-smi says "No devices were found".
     Exception: a machine whose GPUs NVML lists passes.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """

@@ -14,10 +14,10 @@ FIRST_REDIRECT = (12,)
 
 @check(family="python")
 def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> Iterator[Finding]:
-    """The package pynvml is installed where nvidia-ml-py belongs, or a file pynvml.py hides it.
+    """The package pynvml is installed instead of nvidia-ml-py, or a file pynvml.py hides it.
 
-    Why: both install the module pynvml. The old package's own copy is out of date, and which of two is imported depends
-    on the order of installation; the newer ones only forward to nvidia-ml-py and make PyTorch warn at every start.
+    Why: both install the module pynvml. The old package has an outdated copy, and the order of installation decides
+    which one is imported. Newer versions only forward to nvidia-ml-py and make PyTorch warn at every start.
     Exception: nvidia-ml-py alone passes; the module that it installs is called pynvml too.
     Reference: https://github.com/gpuopenanalytics/pynvml
     """

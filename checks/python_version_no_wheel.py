@@ -23,8 +23,8 @@ def python_version_no_wheel(
 
     Why: pip ends with "No matching distribution found for torch". A new Python gets wheels months after its release, an
     old one loses them, and musl (Alpine), 32-bit and other processors have no wheels.
-    Exception: an environment in which PyTorch is installed passes, unless an installer found no other version of it.
-    wheel-index-wrong reports a version that the index given lacks for every Python.
+    Exception: an environment with PyTorch passes, unless an installer found no other version of it. wheel-index-wrong
+    reports a version that the index lacks for every Python.
     Reference: https://pytorch.org/get-started/locally/
     """
     if torch_request.fact:

@@ -9,16 +9,16 @@ from gpudoctor.registry import check, skip_unless
 
 @check(family="tool")
 def requirement_unmet(judgements: tuple[Judgement, ...], pytorch: Pytorch, gpu: Gpu) -> Iterator[Finding]:
-    """Something that --require or the configuration asks of this machine is not so, or is not known.
+    """A requirement from --require or the configuration is not met, or cannot be checked.
 
     Why: a job that needs a GPU and silently runs on the CPU costs days. A requirement stops it before it starts.
-    Requirements: gpu>=1, vram>=24GiB, compute_capability>=8.0, bf16, fp16, tf32, fp8 (native), driver>=550,
-    cuda>=12.4 (what the driver offers), python>=3.10, torch>=2.4, torch.cuda (PyTorch computed on a GPU), cupy>=13,
-    shm>=1GiB, profile (it fits this machine). GPUs are those that a program can use here; what is asked of them must
-    hold for as many as gpu>=N asks for, without it for each. Versions compare as in PEP 440. Of vram, 1 % less is
-    equal, because the driver keeps a little.
-    Exception: none. If a value cannot be read, the requirement fails. An unmet one stays an error if another finding
-    explains it, and makes the exit status 1 whatever --fail-on says.
+    Requirements: gpu>=1, vram>=24GiB, compute_capability>=8.0, bf16, fp16, tf32, fp8 (native), driver>=550, cuda>=12.4
+    (what the driver supports), python>=3.10, torch>=2.4, torch.cuda (PyTorch computed on a GPU), cupy>=13, shm>=1GiB,
+    profile (it fits this machine). Only GPUs that a program can use here count. With gpu>=N, N of them must meet the
+    other requirements, otherwise all of them. Versions compare as in PEP 440. vram passes with 1 % less, because the
+    driver keeps a little.
+    Exception: none. If a value cannot be read, the requirement fails. An unmet requirement stays an error if another
+    finding explains it, and makes the exit status 1 whatever --fail-on says.
     Reference: https://peps.python.org/pep-0440/#version-specifiers
     """
     skip_unless(judgements, "nothing is required (--require)")

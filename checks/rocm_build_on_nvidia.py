@@ -14,11 +14,11 @@ from gpudoctor.symptoms import Symptoms, of_kind
 def rocm_build_on_nvidia(
     pytorch: Pytorch, system: System = System(), devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """PyTorch is built for AMD's ROCm, and the GPU is an NVIDIA GPU.
+    """PyTorch is built for AMD's ROCm, but the GPU is an NVIDIA GPU.
 
-    Why: a build of PyTorch is for one vendor; torch.cuda.is_available() is False on the other's GPU.
-    Exception: a machine that has an AMD GPU too passes, unless PyTorch sees no GPU and that one is integrated in the
-    processor, for which most ROCm builds have no code.
+    Why: a PyTorch build supports one vendor. With a GPU of the other one, torch.cuda.is_available() is False.
+    Exception: a machine that also has an AMD GPU passes, unless PyTorch sees no GPU and the AMD GPU is integrated in
+    the processor: most ROCm builds have no code for those.
     Reference: https://pytorch.org/get-started/locally/
     """
     skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")

@@ -16,7 +16,7 @@ def rocm_stack_incomplete(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
 
     Why: ROCm opens /dev/kfd and /dev/dri/renderD*, which belong to the groups render and video; a container gets them
     with --device. ROCm libraries have their major version in their names: ROCm 7 has no libhipblas.so.2.
-    Exception: only what a report says is found here; on this machine the device nodes are not read.
+    Exception: this check finds only messages in a report. It does not read the device nodes of this machine.
     Reference: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html
     """
     found = (answers(of_kind(symptoms, kind)[:1], "rocm-stack-incomplete") for kind in KINDS)

@@ -24,13 +24,13 @@ WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
 
 @check(family="vendor")
 def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Finding]:
-    """A program computes on the CPU although there is a GPU, or one is wanted.
+    """A program computes on the CPU, although there is a GPU or one is wanted.
 
-    Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Mostly the installed build
-    has no GPU support. Where gpudoctor knows the cause, that finding comes first and this one follows from it.
-    Exception: a machine without a GPU has no-nvidia-gpu. Where PyTorch sees the GPU, its programs choose by themselves.
-    CPU builds of JAX and TensorFlow have findings of their own. Words of a person count if they want a GPU used, and
-    nothing else fails.
+    Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Usually the installed build
+    has no GPU support. If gpudoctor knows the cause, that finding is first and this one follows from it.
+    Exception: a machine without a GPU has no-nvidia-gpu. If PyTorch sees the GPU, each program chooses its own device.
+    CPU builds of JAX and TensorFlow have their own checks. A user's own words count if they ask for a GPU and nothing
+    else fails.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html
     """
     skip_unless(cpu_use.fact, "no program says that it computes on the CPU")

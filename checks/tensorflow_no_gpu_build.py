@@ -8,11 +8,11 @@ from gpudoctor.registry import check, skip_unless
 
 @check(family="vendor", explains=("runs-on-cpu",))
 def tensorflow_no_gpu_build(cpu_use: CpuUse, place: Place) -> Iterator[Finding]:
-    """TensorFlow has no GPU support in this build, or none on this system.
+    """TensorFlow has no GPU support in this build or on this system.
 
     Why: 2.10 is the last release with GPU support on native Windows; tensorflow-cpu and tensorflow-intel have none at
     all. Whatever CUDA and cuDNN are installed, no GPU is found.
-    Exception: WSL counts as Linux. The plugin tensorflow-directml is a way of its own.
+    Exception: WSL counts as Linux. The plugin tensorflow-directml does not depend on CUDA.
     Reference: https://www.tensorflow.org/install/pip#windows-native
     """
     skip_unless(cpu_use.cause == "tensorflow-no-gpu-build", "TensorFlow reports no missing GPU support")

@@ -9,10 +9,10 @@ from gpudoctor.symptoms import first, of_kind
 
 @check(family="precision")
 def tf32_api_mixed(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
-    """A program sets TF32 by PyTorch's newer switch and reads it by the older one.
+    """A program sets TF32 with PyTorch's newer API and reads it with the older one.
 
     Why: from PyTorch 2.9 on, reading allow_tf32 after fp32_precision was set raises "mix of the legacy and new APIs".
-    Exception: the warning that the older switch is deprecated is harmless, and is advice.
+    Exception: the warning that the older API is deprecated is harmless, so it is advice.
     Reference: https://github.com/pytorch/pytorch/issues/173731
     """
     mixed = of_kind(symptoms, "tf32-mixed-api")

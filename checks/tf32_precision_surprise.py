@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.numerics import error_bound
+from gpudoctor.data.numerics import error_bound, percent
 from gpudoctor.model import Finding, Fix, Severity, Tf32, Tf32Product, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
 
@@ -15,12 +15,13 @@ USERS = {
 
 @check(family="precision")
 def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRuntime()) -> Iterator[Finding]:
-    """Float32 products run in TF32 without the program having asked for it.
+    """Float32 products run in TF32, although the program did not ask for it.
 
     Why: results differ from those of a CPU or an older GPU in the fourth digit, because TF32 rounds the factors to 10
-    bits. PyTorch 1.7 to 1.11 allow it by default from compute capability 8.0 on; later an environment variable can.
-    Exception: a variable that someone set is advice. Convolutions use TF32 by default in every release; that is
-    reported only if a report mentions results that differ and TF32, or of what it is compared with.
+    bits. PyTorch 1.7 to 1.11 use it by default from compute capability 8.0 on. In later releases an environment
+    variable can enable it.
+    Exception: if somebody set a variable, this is advice. Convolutions use TF32 by default in every release. That is
+    reported only if a report says that results differ, and mentions TF32 or what it compares with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
     skip_unless(torch_runtime.available is not False, "PyTorch can use no GPU here")
@@ -56,8 +57,8 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
 def _measured(product: Tf32Product, tf32: Tf32) -> Finding:
     severity = Severity.INFO if tf32.variables else Severity.WARNING
     summary = (
-        f"The float32 product on {product.device} has the error of TF32: {product.relative_error:.1e}, while "
-        f"float32 gives at most {error_bound('fp32'):.1e}" + (f" ({_set(tf32)})" if tf32.variables else "")
+        f"The float32 product on {product.device} has the error of TF32: {percent(product.relative_error)}, while "
+        f"float32 gives at most {percent(error_bound('fp32'))}" + (f" ({_set(tf32)})" if tf32.variables else "")
     )
     facts = (product.fact, *(f"environment.{name}" for name in tf32.variables))
     return Finding.of(severity, product.device, summary, facts, *_unset(tf32), Fix("forbid-tf32"))

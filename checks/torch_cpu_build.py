@@ -21,12 +21,12 @@ def torch_cpu_build(
 ) -> Iterator[Finding]:
     """PyTorch is built without CUDA, on a machine with an NVIDIA GPU.
 
-    Why: everything runs on the CPU, and .to("cuda") ends with "Torch not compiled with CUDA enabled". The index
-    whl/cpu has such builds, and for Windows, and for Linux on aarch64 before PyTorch 2.11, so has PyPI. Reinstalling
-    does not help: pip considers 2.13.0+cpu to satisfy torch==2.13.0.
-    Exception: without a GPU a CPU build is right, and also if no build of PyTorch runs on the GPU. GPUs that are passed
-    to a virtual machine, or that a container did not get, do not count. If a report does not name the GPU, a program
-    that asks for CUDA, or an installed CUDA toolkit, is enough.
+    Why: everything runs on the CPU, and .to("cuda") fails with "Torch not compiled with CUDA enabled". The index
+    whl/cpu has such builds. So does PyPI for Windows, and for Linux on aarch64 before PyTorch 2.11. Reinstalling does
+    not help: pip considers 2.13.0+cpu to satisfy torch==2.13.0.
+    Exception: without a GPU, or if no PyTorch build runs on the GPU, a CPU build is right. GPUs that are passed to a
+    virtual machine, or that a container did not get, do not count. If a report does not name the GPU, a program that
+    asks for CUDA, or an installed CUDA toolkit, is enough.
     Reference: https://pytorch.org/get-started/locally/
     """
     skip_unless(known(pytorch.installed, "torch.installed"), "PyTorch is not installed")

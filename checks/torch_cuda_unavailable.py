@@ -13,9 +13,9 @@ def torch_cuda_unavailable(
 ) -> Iterator[Finding]:
     """PyTorch is built for CUDA and the machine has a GPU, but torch.cuda.is_available() is false.
 
-    Why: programs fall back to the CPU, silently, or end at their first CUDA call. This is the symptom; if gpudoctor
-    knows the cause, that finding comes first and this one follows from it.
-    Exception: builds without CUDA and machines without an NVIDIA GPU have findings of their own. A report often names
+    Why: programs silently fall back to the CPU, or fail at their first CUDA call. This is the symptom: if gpudoctor
+    knows the cause, that finding is first and this one follows from it.
+    Exception: builds without CUDA and machines without an NVIDIA GPU have their own checks. A report often names
     neither the GPU nor the build: then a program that asks for CUDA, or an error of PyTorch, is enough.
     Reference: https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_available.html
     """

@@ -17,8 +17,8 @@ def torch_import_failed(
 ) -> Iterator[Finding]:
     """PyTorch is installed, but importing it fails.
 
-    Why: every program that uses PyTorch ends at its first line. Usually a library of the build is missing or of another
-    version, or a file named torch.py is imported instead.
+    Why: every program that uses PyTorch fails at its first line. Usually a library of the build is missing or has
+    another version, or a file named torch.py is imported instead.
     Exception: if PyTorch is not installed at all, torch-not-installed says so.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html
     """

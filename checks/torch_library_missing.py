@@ -12,10 +12,10 @@ MOST_NAMED = 3
 def torch_library_missing(pytorch: Pytorch, torch: Torch) -> Iterator[Finding]:
     """Libraries that belong to this build of PyTorch are not on disk.
 
-    Why: the import ends with "cannot open shared object file", or the first call that needs the library does. An NVIDIA
-    wheel was removed or replaced, an installation was interrupted, or a scanner deleted a file.
-    Exception: libcuda.so.1 is the driver's and is not counted. A library in another folder that the loader
-    searches is not missing. If the import works, this is a warning.
+    Why: the import fails with "cannot open shared object file", or the first call that needs the library does. An
+    NVIDIA wheel was removed or replaced, an installation was interrupted, or a virus scanner deleted a file.
+    Exception: libcuda.so.1 is the driver's and is not counted. A library in another folder that the loader searches is
+    not missing. If the import works, this is a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
     skip_unless(torch.installed is not False, "PyTorch is not installed")

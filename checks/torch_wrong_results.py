@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right
+from gpudoctor.data.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right, percent
 from gpudoctor.model import Finding, Fix, PrecisionResult, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
@@ -20,10 +20,10 @@ OUT_OF_MEMORY = (
 def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A small matrix product on the GPU is wrong, or fails.
 
-    Why: nothing that is computed on this device can be trusted. Wrong numbers point to hardware, overclocking or a
-    damaged library; an exception says that PyTorch cannot run its kernels there.
-    Exception: each precision has its own bound, from its unit roundoff; an error of the size of TF32 in float32 is
-    tf32-precision-surprise, overflow in fp16 alone is fp16-nan, and only float32 may not raise an exception.
+    Why: no result from this device can be trusted. Wrong numbers point to hardware, overclocking or a damaged library.
+    An exception means that PyTorch cannot run its kernels there.
+    Exception: each precision has its own error limit, from its unit roundoff. A float32 error of the size of TF32 is
+    tf32-precision-surprise, and overflow in fp16 alone is fp16-nan. An exception counts in float32 only.
     Reference: https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html
     """
     results = known(torch_runtime.precision_results, "torch_runtime.precision_results")
@@ -58,7 +58,7 @@ def _fault(result: PrecisionResult, results: tuple[PrecisionResult, ...]) -> str
     if result.relative_error is None:
         return ""
     bound = error_bound(result.precision)
-    return f"is wrong: its relative error is {result.relative_error:.1e}, rounding explains {bound:.1e}"
+    return f"is wrong: its error is {percent(result.relative_error)}, and rounding causes at most {percent(bound)}"
 
 
 def _overflows_in_fp16(result: PrecisionResult, results: tuple[PrecisionResult, ...]) -> bool:

@@ -32,8 +32,8 @@ def torchvision_mismatch(
 ) -> Iterator[Finding]:
     """torchvision or torchaudio was built for another release or another CUDA than the installed PyTorch.
 
-    Why: the import ends with "operator torchvision::nms does not exist" or "compiled with different CUDA major
-    versions", and a CPU build of torchvision has no kernels for tensors on the GPU.
+    Why: the import fails with "operator torchvision::nms does not exist" or "compiled with different CUDA major
+    versions". A CPU build of torchvision has no kernels for tensors on the GPU.
     Exception: PyPI's wheels do not say in their metadata for which CUDA they are, so only their release is compared.
     Patch releases may differ, and for torchvision so may the minor versions of CUDA.
     Reference: https://github.com/pytorch/vision#installation

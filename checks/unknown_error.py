@@ -13,8 +13,8 @@ LONGEST = 200
 def unknown_error(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """The report ends in an error that gpudoctor does not know.
 
-    Why: an error that is not in the message tables was not considered, so a report without another finding does not
-    prove that the machine works. It is advice: the error may have nothing to do with the GPU.
+    Why: the message tables do not contain this error, so a report without another finding does not show that the
+    machine works. This is advice, because the error may have nothing to do with the GPU.
     Exception: only the error of the last traceback counts, and only if no known message is part of it.
     Reference: https://docs.python.org/3/tutorial/errors.html
     """

@@ -10,10 +10,10 @@ MOST_NAMED = 4
 
 @check(family="torch", explains=("torch-not-installed", "torch-import-failed"))
 def wheel_index_wrong(torch_request: TorchRequest) -> Iterator[Finding]:
-    """The index given does not have the asked-for version and variant of PyTorch.
+    """The package index in use does not have the requested version and variant of PyTorch.
 
-    Why: pip ends with "No matching distribution found for torch". Every CUDA and ROCm variant has an index of its own
-    with the releases that were built for it; a version such as 2.4.1+cu121 is on that index and not on PyPI.
+    Why: pip fails with "No matching distribution found for torch". Every CUDA and ROCm variant has its own index with
+    the releases that were built for it. A version such as 2.4.1+cu121 is on that index and not on PyPI.
     Exception: if the index has the version, but not for this Python, python-version-no-wheel reports it.
     Reference: https://pytorch.org/get-started/previous-versions/
     """

@@ -18,9 +18,9 @@ def windows_pypi_cpu_wheel(
 ) -> Iterator[Finding]:
     """PyTorch was installed on Windows from PyPI, which has only CPU builds for it.
 
-    Why: pip install torch gives a CUDA build on Linux and a CPU build on Windows; the CUDA builds for Windows are on
+    Why: pip install torch installs a CUDA build on Linux and a CPU build on Windows. The CUDA builds for Windows are on
     PyTorch's own index.
-    Exception: Linux inside WSL gets the builds for Linux. A wheel from the index whl/cpu, whose metadata say "+cpu",
+    Exception: Linux inside WSL gets the builds for Linux. A wheel from the index whl/cpu, whose metadata has "+cpu",
     was chosen on purpose: torch-cpu-build reports it.
     Reference: https://pytorch.org/get-started/locally/
     """

@@ -26,11 +26,11 @@ def wrong_python_environment(
 ) -> Iterator[Finding]:
     """The program runs in another Python environment than the activated one, and PyTorch is not in it.
 
-    Why: an alias, a notebook's kernel, a service or a tool of its own environment starts another interpreter; packages
-    installed after "activate" are not there.
-    Exception: if the environment that runs has what is needed, it may be another one. If neither the project nor a GPU
-    asks for PyTorch this is advice. A report that shows PyTorch or CuPy installed, and a program that finds none, is
-    about two environments whatever their names.
+    Why: an alias, a notebook kernel, a service or a tool with its own environment starts another interpreter, which
+    does not see packages installed after "activate".
+    Exception: if the environment that runs has what is needed, it may differ. If neither the project nor a GPU asks for
+    PyTorch, this is advice. A report in which PyTorch or CuPy is installed, but a program finds none, is about two
+    environments whatever their names.
     Reference: https://docs.python.org/3/library/venv.html#how-venvs-work
     """
     if two_environments.facts:

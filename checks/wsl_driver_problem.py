@@ -31,9 +31,9 @@ def wsl_driver_problem(
 ) -> Iterator[Finding]:
     """WSL cannot use the NVIDIA driver of Windows.
 
-    Why: WSL 2 uses the driver of Windows through /dev/dxg and the libcuda that Windows puts into /usr/lib/wsl/lib. A
-    Linux driver installed inside hides that library; WSL 1, an old kernel and an old Windows driver have no such way.
-    Exception: a WSL in which CUDA or NVML works passes, whatever else is installed.
+    Why: WSL 2 uses the Windows driver through /dev/dxg and the libcuda that Windows puts into /usr/lib/wsl/lib. A Linux
+    driver installed inside hides that library. WSL 1, an old kernel and an old Windows driver do not support this.
+    Exception: if CUDA or NVML works in WSL, the check passes, whatever else is installed.
     Reference: https://docs.nvidia.com/cuda/wsl-user-guide/
     """
     if not wsl.blocked:

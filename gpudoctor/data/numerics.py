@@ -29,6 +29,14 @@ def error_bound(precision: str) -> float:
     return roundings * UNIT_ROUNDOFF[precision] + INNER_SIZE * UNIT_ROUNDOFF["fp32"]
 
 
+def percent(share: float) -> str:
+    """Return a share or a relative error with two significant digits: "0.47 %"."""
+    if not math.isfinite(share):
+        return "not finite"
+    digits = max(0, 1 - math.floor(math.log10(share * 100))) if share else 0
+    return f"{share * 100:.{digits}f} %"
+
+
 def is_right(result: PrecisionResult) -> bool:
     """Return whether the product came back, as exact as its precision allows."""
     return within(result, result.precision)

@@ -1,6 +1,5 @@
 """What follows from the raw values of a tuning: quartiles, noise, curves, the best of a precision."""
 
-import math
 import statistics
 from collections.abc import Sequence
 
@@ -46,14 +45,6 @@ def noise(measurement: Measurement) -> float | None:
     """Return the interquartile range as a share of the median."""
     found = quartiles(measurement.step_seconds)
     return (found[2] - found[0]) / found[1] if found and found[1] else None
-
-
-def percent(share: float) -> str:
-    """Return a share with two significant digits: "0.47 %"."""
-    if not math.isfinite(share):
-        return "not finite"
-    digits = max(0, 1 - math.floor(math.log10(share * 100))) if share else 0
-    return f"{share * 100:.{digits}f} %"
 
 
 def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tuple[str, ...]:

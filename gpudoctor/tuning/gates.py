@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Annotated
 
+from gpudoctor.data.numerics import percent
 from gpudoctor.model.record import Fact, record
 from gpudoctor.model.tuning import Numerics
-from gpudoctor.tuning.figures import percent
 
 OUTPUT_LIMITS = {"fp32": 1e-3, "tf32": 0.02, "bf16": 0.05, "fp16": 0.02, "complex64": 1e-4}
 """Several times the largest error of a network that trains: see the calibration. tf32 rounds as fp16 does."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from gpudoctor.data.numerics import percent
 from gpudoctor.model.tuning import (
     COMPLEX_PRECISIONS,
     OK,
@@ -16,7 +17,7 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Executor
-from gpudoctor.tuning.figures import percent, spoilt_by
+from gpudoctor.tuning.figures import spoilt_by
 from gpudoctor.tuning.gates import reference_name
 from gpudoctor.tuning.search import Limits, SearchResult, result_of
 from gpudoctor.tuning.throughput import relative_error

@@ -64,7 +64,7 @@ def test_a_variable_that_forbids_it_wins() -> None:
 def test_what_was_measured_without_a_known_reason_is_a_warning() -> None:
     (finding,) = run_check(CHECK, torch_runtime=SURPRISED).findings
     assert finding.severity is Severity.WARNING
-    assert "on cuda:0 has the error of TF32: 3.0e-04, while float32 gives at most 1.6e-05" in finding.summary
+    assert "on cuda:0 has the error of TF32: 0.030 %, while float32 gives at most 0.0016 %" in finding.summary
     assert finding.fixes == (Fix("forbid-tf32"),)
     assert finding.remedies[0].commands[0] == "export NVIDIA_TF32_OVERRIDE=0"
 

@@ -70,8 +70,8 @@ def test_each_device_has_one_finding_with_both_numbers() -> None:
     (finding,) = run_check(CHECK, torch_runtime=runtime).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "The fp32 and the fp16 product on cuda:1 (Tesla T4) is wrong: its relative error is 5.0e-01, "
-        "rounding explains 1.6e-05"
+        "The fp32 and the fp16 product on cuda:1 (Tesla T4) is wrong: its error is 50 %, "
+        "and rounding causes at most 0.0016 %"
     )
     assert [evidence.value for evidence in finding.evidence] == [0.5, 0.7]
 

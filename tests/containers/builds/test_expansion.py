@@ -53,7 +53,7 @@ def test_quotes_of_a_here_document_stay() -> None:
         ("'abc", "' is not closed"),
         ('"abc', '" is not closed'),
         ("${UNSET:?set it}", "UNSET is required: set it"),
-        ("${NAME/a/b}", "is not understood"),
+        ("${NAME/a/b}", "is not supported"),
         ("${A:-" * 30 + "}" * 30, "nested too deep"),
     ],
 )
