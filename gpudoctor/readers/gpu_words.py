@@ -4,12 +4,58 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gpudoctor.readers.text import Patterns, Text
-
-_SAYS = Patterns("gpu_words")
+from gpudoctor.readers.text import Text
 
 MOST_NAMES = 20
+
+_GEFORCE = (
+    r"(?:(?:nvidia[ -]?)?(?:geforce[ -]?)?(?P<line>rtx|gtx|gt)[ -]?)?(?P<number>"
+    r"50[5-9]0|40[5-9]0|30[5-9]0|20[678]0|16[356]0|10[1-8]0|9[5-8]0|7[1-9]0|6[5-9]0)(?P<mobile>m(?!\w))?"
+    r"(?:[ -]?(?P<ti>ti)\b)?(?:[ -]?(?P<super>super)\b)?(?:[ -]?(?P<laptop>laptop(?: gpu)?|mobile|max-q)\b)?"
+)
+_DATACENTER = (
+    r"(?:nvidia[ -])?(?:tesla[ -])?(?P<datacenter>GB?[BH]?200|B[123]00|H[128]00|H20|A[18]00X?|A40|A30|A16|A10G?"
+    r"|A2|L40S?|L20|L4|V100S?"
+    r"|P100|P40|P6|P4|T4G?|K80|K40[mct]?|K20[mcx]?|M60|M40)"
+)
+_WORKSTATION = (
+    r"(?:nvidia[ -])?(?P<workstation>Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}M?|(?:RTX )A[2456]\d00"
+    r"|RTX \d{4} Ada(?: Generation)?|RTX PRO \d{4}|(?:GTX )?TITAN (?:RTX|X[p]?|V|Black)(?: \(Pascal\))?"
+    r"|GeForce MX ?\d{3}|MX[1-5]\d{2}|T[1-9]\d{2,3}\b)"
+)
+_JETSON = (
+    r"(?:nvidia )?(?P<jetson>(?:Jetson )?(?:AGX )?(?:Orin|Xavier)(?: NX| Nano)?|Jetson (?:Nano|TX[12]|AGX"
+    r"|Thor))"
+)
+_NVIDIA = re.compile(
+    rf"(?<![\w.-])(?:{_GEFORCE}|{_DATACENTER}(?:[ -]?(?:SXM\d?|PCIe|NVL|\d{{2,3}} ?GB)\S{{0,20}}){{0,3}}"
+    rf"|{_WORKSTATION}|{_JETSON})(?![\w.]\w|\w)",
+    re.IGNORECASE,
+)
+_AMD = re.compile(
+    r"(?<![\w.-])(?:AMD )?(?:(?:Radeon )?(?P<rx>RX ?(?:Vega ?)?\d{2,4}) ?(?P<suffix>XTX|XT|GRE|M|S)?"
+    r"|Radeon (?:RX )?(?P<radeon>(?:VII|Vega ?\d{2}|\d{4})) ?(?P<second>XTX|XT|M)?|Radeon (?P<pro>Pro [VW]\d{4}X?)"
+    r"|(?:Instinct )?(?P<instinct>MI\d{2,3}[AX]?))(?!\w)",
+    re.IGNORECASE,
+)
+# What each product has, looked for first: most lines of a long report have none of it.
+_TOPICS = re.compile(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
+# "with my 4090": a number that is a product where these words stand before it
+_MINE = re.compile(r"\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $", re.IGNORECASE)
+
+
+# "4 RTX 3090", "with 4 A100", "dual 3090", "8 x A100", "RTX 3090 x2"; the 12 of "CUDA 12 RTX 3090" counts nothing.
+_COUNT = re.compile(
+    r"(?:(?:^|[,;:(]\s*|\b(?:have|has|with|using|on|got|our|my|are|the|use|of|across)\s+)(?P<number>[2-9]|1[0-6])"
+    r"|(?<![\w.])(?P<times>[2-9]|1[0-6])\s?[x\u00d7*]|\b(?P<word>dual|double|two|both|twin|three|four|six|eight))"
+    r"(?:\s(?:new|identical|nvidia|geforce))*\s?$",
+    re.IGNORECASE,
+)
+_COUNT_AFTER = re.compile(
+    r"[- ]?(?:\d{2,3} ?GB\S*)?(?: (?:GPUs?|cards?))?,?\s?\(?[x\u00d7*]\s?([2-9]|1[0-6])\b(?![.x])", re.I
+)
 _WORDS = {"three": 3, "four": 4, "six": 6, "eight": 8}
+_GLUED = re.compile(r"(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b", re.IGNORECASE)  # "2x4090", "four 3090s"
 
 
 class Named(NamedTuple):
@@ -19,6 +65,34 @@ class Named(NamedTuple):
     name: str
     labelled: bool
     number: int = 1
+
+
+_LABEL = re.compile(
+    r"^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:model|name|type|info|models?))?|GPUs"
+    r"|Graphics(?: card| adapter)?|Video card"
+    r"|VGA|Device(?: name)?|Card|Accelerator|Hardware|显卡(?:型号)?|产品|型号|名称)[\"'*_]{0,3}\s*(?::|=|\|)\s*",
+    re.IGNORECASE,
+)
+# "on a RTX 3060", "with an A100", "using my 2080 Ti", "I have a GTX 1080"
+_BEFORE = re.compile(
+    r"(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
+    r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new )?(?:nvidia |an? )?"
+    r"|\b(?:laptop|desktop|machine|server|pc|card|gpu|graphics card|gpus?)\s*(?:is|=|:|\(|with|are)\s*"
+    r"(?:an?\s+)?|\b[2-8] ?x ?"
+    r"|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:not|but|unlike|before|previous(?:ly)?|old(?:er)?|instead of|works (?:fine )?on|worked|than|e\.g\."
+    r"|such as|like|supports?|supported|requires?|tested"
+    r"|another|other|friend|recommend\w*|series|minimum|at least|or (?:newer|higher|later|above))\b",
+    re.IGNORECASE,
+)
+_FOLLOWS_ELSEWHERE = re.compile(
+    r"^\S{0,3}\s{0,2}(?:series|works|yields|and (?:newer|above|later)|or (?:newer|higher|later|above|better)"
+    r"|-class)\b",
+    re.IGNORECASE,
+)
 
 
 def named_gpus(text: Text) -> Sequence[Named]:
@@ -38,17 +112,17 @@ def named_gpus(text: Text) -> Sequence[Named]:
 def _found(lines: Sequence[str]) -> Iterator[Named]:
     for whole in lines:
         told = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words stand before a message
-        if len(told) > 400 or not _SAYS.topics.search(told.lower()) or _is_output(told):
+        if len(told) > 400 or not _TOPICS.search(told.lower()) or _is_output(told):
             continue
-        line = _SAYS.glued.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
-        label = _SAYS.label.match(line)
+        line = _GLUED.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
+        label = _LABEL.match(line)
         start = label.end() if label else 0
-        for match in _SAYS.nvidia.finditer(line, start):
+        for match in _NVIDIA.finditer(line, start):
             count = _count(line, match)
-            name = _nvidia_name(match, bool(label) or count > 1 or _SAYS.mine.search(line[: match.start()]) is not None)
+            name = _nvidia_name(match, bool(label) or count > 1 or _MINE.search(line[: match.start()]) is not None)
             if name and (label or _is_own(line, match, count)):
                 yield Named("nvidia", name, bool(label), count)
-        for match in _SAYS.amd.finditer(line, start):
+        for match in _AMD.finditer(line, start):
             if label or _is_own(line, match):
                 yield Named("amd", _amd_name(match), bool(label))
 
@@ -60,7 +134,7 @@ def _is_output(line: str) -> bool:
 
 def _count(line: str, match: re.Match[str]) -> int:
     """Return how many GPUs of the name the line gives."""
-    before, after = _SAYS.count.search(line[: match.start()]), _SAYS.count_after.match(line, match.end())
+    before, after = _COUNT.search(line[: match.start()]), _COUNT_AFTER.match(line, match.end())
     if before is None:
         return int(after[1]) if after is not None else 1
     return int(before["number"] or before["times"] or _WORDS.get(before["word"].lower(), 2))
@@ -68,9 +142,9 @@ def _count(line: str, match: re.Match[str]) -> int:
 
 def _is_own(line: str, match: re.Match[str], count: int = 1) -> bool:
     before, after = line[: match.start()], line[match.end() :]
-    if _SAYS.elsewhere.search(before) or _SAYS.follows_elsewhere.match(after):
+    if _ELSEWHERE.search(before) or _FOLLOWS_ELSEWHERE.match(after):
         return False
-    return count > 1 or _SAYS.before.search(before) is not None
+    return count > 1 or _BEFORE.search(before) is not None
 
 
 def _nvidia_name(match: re.Match[str], told: bool) -> str | None:

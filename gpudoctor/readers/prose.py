@@ -10,26 +10,153 @@ from gpudoctor.model.versions import CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.container_start import cuda_of_image, is_image
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.gpu_words import named_gpus
-from gpudoctor.readers.text import Patterns, Text
-
-_SAYS = Patterns("prose")
+from gpudoctor.readers.text import Text
 
 MOST_LINES = 4000  # a longer text is a log
 
-# What each of the expressions needs, looked for first: most lines of a long report have none of it.
+_MARK = r"[\"'*_`]{0,3}"
+# What each of the expressions below needs, looked for first: most lines of a long report have none of it.
 _TOPICS = (
     *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
     *("win", "w1", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux", "ubuntu", "debian", "fedora"),
     *("centos", "red", "rhel", "rocky", "alma", "arch", "manjaro", "suse", "mint", "pop"),
 )
+_ADVICE = re.compile(
+    r"\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|recommend\w*|upgrade to"
+    r"|since (?:the|CUDA|PyTorch|v|\d)"
+    r"|minimum|at least|instead"
+    r"|please|try|you (?:can|may)|for example|e\.g\.|changelog|release notes|e.g|does not work with|available for)\b",
+    re.IGNORECASE,
+)
+_OUTPUT = re.compile(
+    r"https?://|^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
+    r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:"
+    r"|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s|\b(?:pip3?|conda|apt(?:-get)?|docker) (?:install|run|pull)|\.whl\b"
+)
+_WSL = re.compile(r"\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", re.IGNORECASE)
+_WSL_ANY = re.compile(
+    r"\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
+    r"|^\s*WSL\b|\(WSL\)|Subsystem for Linux",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WINDOWS = re.compile(
+    r"\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|(?<![\w.-])W1[01](?![\w.-])"
+    r"|\bWindows (?:Version|OS|PC|laptop|update)\b"
+    r"|\b(?:on|under|using|with) (?:native )?Windows\b(?![\\/-]| (?:Subsystem|Terminal|side|host))",
+    re.IGNORECASE,
+)
+# "(venv) PS C:\work> python app.py": the Python of Windows, whatever else runs in WSL there.
+_WINDOWS_PROMPT = re.compile(
+    r"^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
+    r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b",
+    re.MULTILINE,
+)
+# "Windows 11, RTX 3060: RuntimeError: ...": a person's words and a message on one line.
+_FAILURE = re.compile(r"\w(?:Error|Exception)\b")
+_FILED = re.compile(r"https?://|File \"|\.whl\b|\|\s{2,}")
 LONGEST_SEARCHED = 200_000  # characters
+_LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
+_OS_LABEL = re.compile(
+    rf"{_LABEL}(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统|系统)\b"
+    r"[^:=\n]{0,40}[:=]",
+    re.IGNORECASE,
+)
+_MAC = re.compile(
+    r"\b(?:macOS|Mac OS(?: X)?|OS X|(?<!from my )MacBook(?: Pro| Air)?|Mac (?:mini|Studio)|iMac)\b"
+    r"(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?",
+    re.IGNORECASE,
+)
+_APPLE = re.compile(r"\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon", re.IGNORECASE)
+_APPLE_NAMED = re.compile(
+    rf"{_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)", re.I | re.M
+)
+# The branch alone: "nvidia driver 390".
+_DRIVER_BRANCH = re.compile(
+    r"\bnvidia[ -]drivers?(?: version)?[ :=]{1,3}(3[0-9]{2}|4[0-9]{2}|5[0-9]{2}|6[0-4]\d)\b(?!\.?\d)", re.I
+)
+_DRIVER = re.compile(
+    r"\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
+    rf"(?: version)?{_MARK}\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{{0,3}}v?"
+    r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_DRIVER_PACKAGE = re.compile(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b")
+# The answer to a question: "What is your driver version? 410.48"
+_DRIVER_ANSWER = re.compile(
+    r"\b(?:drivers?|nvidia-smi)\b[^?|]{0,40}\?[\s>`'\"]{0,4}(?:it(?:'s| is) |my driver is |version |v)?"
+    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_SMI_CUDA = re.compile(
+    r"nvidia-smi\s?`?(?:\s(?:says|shows|reports|gives|cuda version|cuda))?\s{0,2}(?:[=:(]|->)?\s{0,2}(?:CUDA"
+    r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])",
+    re.IGNORECASE,
+)
+_TOOLKIT = re.compile(
+    r"(?:\bcuda[ -]?toolkit(?: version)?|\bcuda(?: version)?|\bnvcc(?: version)?(?: release)?)"
+    rf"{_MARK}\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{{0,3}}v?((?:[7-9]|1[0-5])\.\d)(?:\.\d{{1,3}})?(?![.\d])",
+    re.IGNORECASE,
+)
+_PYTHON = re.compile(
+    rf"{_LABEL}python(?: version)?{_MARK}\s?(?::|=|\(|\bversion\b|\bis\b)?\s{{0,3}}{_MARK}"
+    r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
+    re.IGNORECASE,
+)
+_PYTHON_INLINE = re.compile(
+    r"\bPython[ -](3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])|\bpython \(version (3\.\d{1,2}(?:\.\d{1,2})?)\)", re.IGNORECASE
+)
+_TORCH = re.compile(
+    rf"(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?{_MARK}"
+    rf"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
+    r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
+    r"(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+# A version from 1 on with such a local part is PyTorch's, or torchaudio's, which is the same number. Torchvision's
+# begins with 0; of others only DGL counts so.
+_TORCH_ALONE = re.compile(r"(?<![\w.=<>~/-])(?<!dgl )(?<!DGL )([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])")
+_TORCH_INDEX = re.compile(
+    r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
+    r"|rocm\d\.\d) index"
+)
+_IMAGE = re.compile(
+    rf"(?:\b(?:base |docker |container )?image{_MARK}\s?(?:is|:|=)?\s{{1,3}}{_MARK})"
+    r"((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
+    re.IGNORECASE,
+)
+# A line that is nothing but the name of an image with CUDA: "someone/pytorch:2.1.0-cuda11.8.0-devel-ubuntu22.04"
+_IMAGE_ALONE = re.compile(
+    r"^\s*`?((?:[a-z0-9._-]{1,60}/){0,3}[a-z0-9._-]{1,60}:[\w.-]{0,40}cuda\d{1,2}\.\d[\w.-]{0,40}-(?:devel|runtime|base)"
+    r"[\w.-]{0,30})`?\s*$"
+)
+_NO_GPU = re.compile(
+    r"\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
+    r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b"
+    r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)",
+    re.IGNORECASE,
+)
+_GFX = re.compile(r"\b(gfx\d{3,4}[a-f]?)\b")
+_NOUVEAU = re.compile(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b")
+_GCC = re.compile(
+    rf"{_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])",
+    re.IGNORECASE,
+)
+# Folders that only macOS has: of python.org's Python and of Homebrew on Apple silicon.
+_MAC_FOLDER = re.compile(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/")
+_FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
+_SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
+_UNAVAILABLE = re.compile(
+    r"(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
+    r"(?:always |still )?[`'\"]?(false|true)\b",
+    re.IGNORECASE,
+)
 
 
 def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
     lines = [line for line in text.lines[:MOST_LINES] if len(line) < 500 and _is_on_topic(line.lower())]
-    said = [line for line in lines if not _SAYS.output.search(line) and not _SAYS.advice.search(line)]
-    found = [(line, match.start()) for line in lines if (match := _SAYS.failure.search(line))]
+    said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
+    found = [(line, match.start()) for line in lines if (match := _FAILURE.search(line))]
     failures = [line if not _is_no_statement(line) else line[:start] for line, start in found]
     failures = [line for line in failures if not _is_no_statement(line)]
     return joined(
@@ -38,7 +165,7 @@ def read(text: Text) -> Facts:
 
 
 def _is_no_statement(line: str) -> bool:
-    return bool(_SAYS.advice.search(line) or _SAYS.filed.search(line))
+    return bool(_ADVICE.search(line) or _FILED.search(line))
 
 
 def _is_on_topic(lowered: str) -> bool:
@@ -51,9 +178,9 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
     distribution, version = _distribution(whole)
     named = System(os="linux", distribution=distribution, distribution_version=version)
     one = re.search(r"\bWSL ?1\b", whole)
-    wsl = 2 if _SAYS.wsl.search(whole) else 1 if one else 2 if _SAYS.wsl_any.search(whole) else None
-    windows = _SAYS.windows.search(whole) is not None or any(_labelled_os(line, r"\bwindows\b") for line in said)
-    mac = _SAYS.mac.search(whole)
+    wsl = 2 if _WSL.search(whole) else 1 if one else 2 if _WSL_ANY.search(whole) else None
+    windows = _WINDOWS.search(whole) is not None or any(_labelled_os(line, r"\bwindows\b") for line in said)
+    mac = _MAC.search(whole)
     if wsl:
         yield {"system": replace(named, wsl=wsl)}
     elif windows:
@@ -61,23 +188,23 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
     elif distribution:
         yield {"system": named}
     elif mac:
-        yield {"system": System(os="darwin", machine="arm64" if _SAYS.apple.search(whole) else None)}
-    elif _SAYS.apple_named.search(whole):
+        yield {"system": System(os="darwin", machine="arm64" if _APPLE.search(whole) else None)}
+    elif _APPLE_NAMED.search(whole):
         yield {"system": System(os="darwin", machine="arm64")}
     elif any(_labelled_os(line, r"\blinux\b") or re.match(r"\s*Linux,", line) for line in said):
         yield {"system": named}
-    folder = _SAYS.file.search(text.flat)
-    if _SAYS.mac_folder.search(text.flat):
+    folder = _FILE.search(text.flat)
+    if _MAC_FOLDER.search(text.flat):
         yield {"system": System(os="darwin")}
     elif folder:
         os = "windows" if folder[1][1:2] == ":" else "darwin" if folder[1] == "/Users/" else "linux"
         yield {"system": System(os=os)}
-    elif _SAYS.windows_prompt.search(text.raw[:LONGEST_SEARCHED]):
+    elif _WINDOWS_PROMPT.search(text.raw[:LONGEST_SEARCHED]):
         yield {"system": System(os="windows")}
 
 
 def _labelled_os(line: str, pattern: str) -> bool:
-    label = _SAYS.os_label.match(line)
+    label = _OS_LABEL.match(line)
     return label is not None and re.search(pattern, line[label.end() :], re.IGNORECASE) is not None
 
 
@@ -102,33 +229,31 @@ def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
     if gpus:
         listed = tuple(PciGpu(address="", vendor=gpu.vendor, device_id="", name=gpu.name) for gpu in gpus)
         yield {"system": System(pci_gpus=listed)}
-    elif any(map(_SAYS.no_gpu.search, said)):
+    elif any(map(_NO_GPU.search, said)):
         intel = any("intel" in line.lower() for line in said)
         yield {"system": System(pci_gpus=(PciGpu(address="", vendor="intel", device_id=""),) if intel else ())}
-    targets = tuple(dict.fromkeys(_SAYS.gfx.findall(" ".join(said))))
+    targets = tuple(dict.fromkeys(_GFX.findall(" ".join(said))))
     if len(targets) == 1 and not any(gpu.vendor == "nvidia" for gpu in gpus):
         yield {"system": System(amd_gfx_targets=targets)}
 
 
 def _versions(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the versions of driver, toolkit, Python and compiler; one that is told twice differently is not."""
-    driver = _only(said, _SAYS.driver, _SAYS.driver_package, _SAYS.driver_branch) or _only(
-        [text.flat], _SAYS.driver_answer
-    )
+    driver = _only(said, _DRIVER, _DRIVER_PACKAGE, _DRIVER_BRANCH) or _only([text.flat], _DRIVER_ANSWER)
     if driver is not None:
         yield {"driver": Driver(installed=True, version=DriverVersion.parse(driver))}
-    offered = _only(said, _SAYS.smi_cuda)
+    offered = _only(said, _SMI_CUDA)
     if offered is not None:
         yield {"driver": Driver(cuda_version=CudaVersion.parse(offered))}
     shown = any("Driver Version" in line or "nvidia-smi" in line.lower() or "== CUDA ==" in line for line in text.lines)
-    toolkit = _only([_without_torch(line) for line in said], _SAYS.toolkit) if not shown else None
+    toolkit = _only([_without_torch(line) for line in said], _TOOLKIT) if not shown else None
     if toolkit is not None:
         yield {"toolkit": Toolkit(nvcc_version=CudaVersion.parse(toolkit))}
-    pythons = [match[1] for match in map(_SAYS.python.match, said) if match]
-    python = _agreed(pythons or [m[1] or m[2] for line in said for m in _SAYS.python_inline.finditer(line)])
+    pythons = [match[1] for match in map(_PYTHON.match, said) if match]
+    python = _agreed(pythons or [m[1] or m[2] for line in said for m in _PYTHON_INLINE.finditer(line)])
     if python is not None:
         yield {"python": Python(version=python)}
-    compiler = _only(said, _SAYS.gcc)
+    compiler = _only(said, _GCC)
     if compiler is not None:
         numbers = tuple(int(part) for part in compiler.split("."))
         yield {"toolkit": Toolkit(host_compiler="gcc", host_compiler_version=numbers)}
@@ -154,15 +279,15 @@ def _without_torch(line: str) -> str:
 
 
 def _torch(said: list[str]) -> Iterator[Facts]:
-    index = next(filter(None, map(_SAYS.torch_index.search, said)), None)
-    matches = [match for line in said for match in _SAYS.torch.finditer(line)]
-    matches = matches or [match for line in said for match in _SAYS.torch_alone.finditer(line)]
+    index = next(filter(None, map(_TORCH_INDEX.search, said)), None)
+    matches = [match for line in said for match in _TORCH.finditer(line)]
+    matches = matches or [match for line in said for match in _TORCH_ALONE.finditer(line)]
     version = None if index else _agreed([match[1].replace(" ", "") for match in matches])
     if version is not None:
         yield {"torch": Torch(installed=True, version=version)}
     elif index:
         yield {"torch": Torch(installed=True, version=PackageVersion(f"{index[1]}+{index[3]}"))}
-    answers = [(match[1], match[2].lower() == "true") for line in said for match in _SAYS.unavailable.finditer(line)]
+    answers = [(match[1], match[2].lower() == "true") for line in said for match in _UNAVAILABLE.finditer(line)]
     of_mps, of_cuda = ({value for mps, value in answers if bool(mps) is wanted} for wanted in (True, False))
     if len(of_mps) == 1:
         yield {"torch_runtime": TorchRuntime(mps_available=of_mps.pop())}
@@ -172,13 +297,13 @@ def _torch(said: list[str]) -> Iterator[Facts]:
 
 def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
     """Yield the image, nouveau by the name that it gives a GPU, and Python by the folders of tracebacks."""
-    named = [match for line in text.lines for match in (*_SAYS.image.finditer(line), *_SAYS.image_alone.finditer(line))]
+    named = [match for line in text.lines for match in (*_IMAGE.finditer(line), *_IMAGE_ALONE.finditer(line))]
     images = {match[1] for match in named if is_image(match[1])}
     if len(images) == 1:
         image = images.pop()
         yield {"container": Container(image=image, image_cuda_version=cuda_of_image(image))}
-    if any(map(_SAYS.nouveau.search, said)):
+    if any(map(_NOUVEAU.search, said)):
         yield {"driver": Driver(nouveau_loaded=True)}
-    pythons = {f"{match[1]}.{match[2]}" for match in _SAYS.site.finditer(text.flat)}
+    pythons = {f"{match[1]}.{match[2]}" for match in _SITE.finditer(text.flat)}
     if len(pythons) == 1:
         yield {"python": Python(version=PackageVersion(pythons.pop()))}

@@ -8,22 +8,71 @@ from gpudoctor.model import CudaVersion, Driver, PackageVersion, Python, System,
 from gpudoctor.parsers.linux import parse_os_release, parse_proc_driver_version
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.platform_facts import SYS_PLATFORMS, wsl_of_kernel
-from gpudoctor.readers.text import Patterns, Text
-
-_SAYS = Patterns("system_commands")
+from gpudoctor.readers.text import Text
 
 LONGEST_VERSION = 200  # characters of /proc/driver/nvidia/version
+_UNAME = re.compile(
+    r"\bLinux \S{1,80} (\d{1,2}\.\d{1,3}\S{0,60}) #\d+\S{0,40} .{0,120}?\b(x86_64|aarch64|ppc64le|i686)\b"
+)
+_PROC_VERSION = re.compile(r"\bLinux version (\d{1,2}\.\d{1,3}\.\d{1,3}\S{0,60}) \(")
+_UNAME_RELEASE = re.compile(
+    r"^\s*(\d\.\d{1,2}\.\d{1,3}(?:\.\d{1,3})?-[\w.+-]{0,60}"
+    r"(?:generic|azure|aws|gcp|amd64|x86_64|arch\S*|WSL2|tegra|arm64|aarch64))\s*$"
+)
+_DARWIN = re.compile(r"\bDarwin \S{1,80} \d{1,2}\.\d\S{0,20} Darwin Kernel Version .{0,160}?\b(arm64|x86_64)\b")
+_LSB = re.compile(r"^\s*(?:Distributor ID|Description|Release|Codename):\s+(\S.{0,80})$")
+_WSL_VERSION = re.compile(r"\bWSL[ -]version: ?\d\.\d|\bWSL version: \d+\.\d+\.\d+|\bWSLg version:")
+_WSL_STATUS = re.compile(r"\bDefault Version: ([12])\b")
+_WSL_ROW = re.compile(r"^\s*\*\s+[\w.-]{3,40}\s+(?:Running|Stopped)\s+([12])\s*$")
+_WINDOWS = re.compile(r"Microsoft Windows \[Version \d+\.\d+|^OS Name:\s+Microsoft Windows")
+_WINDOWS_PROMPT = re.compile(
+    r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?(?:PS )?[A-Z]:\\[^\s>\n][^>\n]{0,150}>"
+)
+_MODULE = re.compile(
+    r"^\s*(nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|nouveau)\s+\d{3,10}\s+-?\d{1,4}(?:\s+[\w,]{0,300})?\s*$"
+)
+_LSMOD = re.compile(
+    r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lsmod\s*\|\s*e?grep\s+(?:-\w+\s+)*[\"']?\^?(nvidia|nouveau)[\"']?\s*$"
+)
+_SECURE_BOOT = re.compile(r"\bSecureBoot (enabled|disabled)\b|\bSecure Boot: (enabled|disabled)\b")
+_DKMS = re.compile(
+    r"^\s*nvidia(?:-[\w-]{1,30})?(?:/|, )(\d{3}[\d.]{0,12})(?:, ([\w.+-]{3,60}), \w{3,10})?"
+    r": ?(installed|built|added|broken)"
+)
 _MODULE_VERSION = "NVRM version:"
+_GCC = re.compile(
+    r"(?:^|[\s:])(?:gcc|g\+\+|cc|c\+\+)(?:-\d{1,2})?(?:\.exe)? \([^()]{2,80}\) (\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b"
+)
+_GCC_VERBOSE = re.compile(r"^\s*gcc version (\d{1,2}\.\d{1,2}\.\d{1,2}) ")
+_CL = re.compile(r"Microsoft \(R\) C/C\+\+ Optimizing Compiler Version (\d{2}\.\d{2}(?:\.\d{1,6})?)")
+_PYTHON = re.compile(
+    r"^\s*Python (\d\.\d{1,2}\.\d{1,2}(?:(?:a|b|rc)\d+|\+)?)"
+    r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}(?:on (linux|win32|darwin))?\s*$))"
+)
+_ON = re.compile(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$")
+
+
+_NVCC_VERSION = re.compile(r"Cuda compilation tools, release (\d{1,2}\.\d{1,2})")
+_NVCC_BUILD = re.compile(r"\bBuild cuda_(\d{1,2}\.\d{1,2})\.r\d")
+# Of sh, bash and zsh, of Ubuntu's command-not-found, of cmd and of PowerShell
+_NO_NVCC = re.compile(
+    r"nvcc: (?:command )?not found|command not found: nvcc|Command 'nvcc' not found|no nvcc in \("
+    r"|'nvcc' is not recognized as|The term 'nvcc' is not recognized|nvcc: No such file"
+)
+_WHICH_NVCC = re.compile(
+    r"^\s*(?:(?:which|whereis|command -v|type|where) nvcc\s+|nvcc: |nvcc is )?((?:/[\w.+-]{1,60}){1,12}/nvcc)\s*$"
+)
+_WHICH_NVCC_WINDOWS = re.compile(r"^\s*([A-Za-z]:\\[^\n:*?\"<>|]{1,200}\\nvcc\.exe)\s*$")
 
 
 def read_nvcc(text: Text) -> Facts:
     """Return the toolkit that nvcc on PATH belongs to, by the version that was printed last."""
-    releases = list(_SAYS.nvcc_version.finditer(text.flat))
-    build = _SAYS.nvcc_build.search(text.flat)
+    releases = list(_NVCC_VERSION.finditer(text.flat))
+    build = _NVCC_BUILD.search(text.flat)
     shown = releases[-1][1] if releases else build[1] if build else None
-    paths = (_SAYS.which_nvcc.match(line) or _SAYS.which_nvcc_windows.match(line) for line in text.lines)
+    paths = (_WHICH_NVCC.match(line) or _WHICH_NVCC_WINDOWS.match(line) for line in text.lines)
     path = next((match[1] for match in paths if match), None)
-    if path is None and shown is None and _SAYS.no_nvcc.search(text.flat):
+    if path is None and shown is None and _NO_NVCC.search(text.flat):
         path = ""
     version = CudaVersion.parse(shown) if shown else None
     return {} if path is None and version is None else {"toolkit": Toolkit(nvcc_path=path, nvcc_version=version)}
@@ -40,10 +89,10 @@ def read_system(text: Text) -> Iterator[Facts]:
 
 
 def _kernel(text: Text) -> Iterator[Facts]:
-    uname = _SAYS.uname.search(text.flat)
-    version = uname or _SAYS.proc_version.search(text.flat)
-    alone = None if version else next(filter(None, map(_SAYS.uname_release.match, text.lines)), None)
-    darwin = _SAYS.darwin.search(text.flat)
+    uname = _UNAME.search(text.flat)
+    version = uname or _PROC_VERSION.search(text.flat)
+    alone = None if version else next(filter(None, map(_UNAME_RELEASE.match, text.lines)), None)
+    darwin = _DARWIN.search(text.flat)
     if version or alone:
         kernel = (version or alone)[1]  # type: ignore[index]
         machine = uname[2] if uname else None
@@ -57,7 +106,7 @@ def _distribution(text: Text) -> Iterator[Facts]:
     release = parse_os_release("\n".join(lines)) if lines else {}
     if len(release.keys() - {"ID"}) > 0:
         yield _linux(release.get("ID"), release.get("VERSION_ID"), release.get("PRETTY_NAME"))
-    pairs = (line.partition(":") for line in text.lines if _SAYS.lsb.match(line))
+    pairs = (line.partition(":") for line in text.lines if _LSB.match(line))
     told = {name.strip(): value.strip() for name, _, value in pairs}
     if "Distributor ID" in told:
         name = told["Distributor ID"].lower()
@@ -73,22 +122,20 @@ def _linux(distribution: str | None, version: str | None, name: str | None) -> F
 
 def _windows(text: Text) -> Iterator[Facts]:
     """Yield Windows, or WSL on it: a report of WSL shows both."""
-    row = next(filter(None, map(_SAYS.wsl_row.match, text.lines)), None)
-    status = _SAYS.wsl_status.search(text.flat)
-    if row or status or _SAYS.wsl_version.search(text.flat):
+    row = next(filter(None, map(_WSL_ROW.match, text.lines)), None)
+    status = _WSL_STATUS.search(text.flat)
+    if row or status or _WSL_VERSION.search(text.flat):
         found = row or status
         yield {"system": System(os="linux", wsl=int(found[1]) if found else 2)}
     elif "wsl" in text.lowered or re.search(r"(?m)^[\w.-]{1,40}@[\w.-]{1,40}:", text.raw):
         return
-    elif any(map(_SAYS.windows.search, text.lines)) or _SAYS.windows_prompt.search(text.raw):
+    elif any(map(_WINDOWS.search, text.lines)) or _WINDOWS_PROMPT.search(text.raw):
         yield {"system": System(os="windows")}
 
 
 def _modules(text: Text) -> Iterator[Facts]:
-    loaded = {match[1] for match in map(_SAYS.module.match, text.lines) if match}
-    asked = {
-        match[1] for number, match in enumerate(map(_SAYS.lsmod.match, text.lines)) if match and _goes_on(text, number)
-    }
+    loaded = {match[1] for match in map(_MODULE.match, text.lines) if match}
+    asked = {match[1] for number, match in enumerate(map(_LSMOD.match, text.lines)) if match and _goes_on(text, number)}
     driver = Driver(
         module_loaded=True if "nvidia" in loaded else False if "nvidia" in asked and loaded <= {"nouveau"} else None,
         uvm_loaded=True if "nvidia_uvm" in loaded else False if "nvidia" in loaded & asked else None,
@@ -97,12 +144,12 @@ def _modules(text: Text) -> Iterator[Facts]:
     if driver != Driver():
         yield {"driver": driver, "system": System(os="linux")}
     yield from _module_version(text)
-    boot = _SAYS.secure_boot.search(text.flat)
+    boot = _SECURE_BOOT.search(text.flat)
     if boot:
         yield {"system": System(secure_boot=(boot[1] or boot[2]) == "enabled")}
-    modules = [match for match in map(_SAYS.dkms.match, text.lines) if match]
+    modules = [match for match in map(_DKMS.match, text.lines) if match]
     if modules:
-        uname = _SAYS.uname.search(text.flat)
+        uname = _UNAME.search(text.flat)
         built = {match[2] for match in modules if match[3] == "installed"}
         for_kernel = None if uname is None else uname[1] in built
         yield {"driver": Driver(installed=True, dkms=True, module_built_for_kernel=for_kernel)}
@@ -124,11 +171,11 @@ def _goes_on(text: Text, number: int) -> bool:
 
 def _compiler(text: Text) -> Iterator[Facts]:
     for line in text.lines:
-        gcc = _SAYS.gcc.search(line) or _SAYS.gcc_verbose.match(line)
+        gcc = _GCC.search(line) or _GCC_VERBOSE.match(line)
         if gcc and not re.search(r"Linux version|\bGCC version:|built with|compiled (?:with|by)", line, re.IGNORECASE):
             yield {"toolkit": Toolkit(host_compiler="gcc", host_compiler_version=_numbers(gcc[1]))}
             return
-    cl = _SAYS.cl.search(text.flat)
+    cl = _CL.search(text.flat)
     if cl:
         yield {"toolkit": Toolkit(host_compiler="cl", host_compiler_version=_numbers(cl[1]))}
 
@@ -138,9 +185,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _python(text: Text) -> Iterator[Facts]:
-    match = next(filter(None, map(_SAYS.python.match, text.lines)), None)
+    match = next(filter(None, map(_PYTHON.match, text.lines)), None)
     if match:
         yield {"python": Python(version=PackageVersion(match[1]))}
-    on = next((m[1] for m in map(_SAYS.on.match, text.lines) if m), match[2] if match else None)
+    on = next((m[1] for m in map(_ON.match, text.lines) if m), match[2] if match else None)
     if on:
         yield {"system": System(os=SYS_PLATFORMS[on])}

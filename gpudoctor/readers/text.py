@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import re
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,26 +33,14 @@ class Text(NamedTuple):
     lowered: str
 
 
-class Patterns:
-    """The expressions of a reader, by their names in patterns.json; each is compiled when it is first used."""
-
-    def __init__(self, reader: str) -> None:
-        self._reader = reader
-
-    def __getattr__(self, name: str) -> re.Pattern[str]:
-        row = _table("patterns")[self._reader][name]
-        vars(self)[name] = re.compile(row if isinstance(row, str) else row[0])
-        return getattr(self, name)  # type: ignore[no-any-return]
-
-
 def name_table(name: str) -> Any:
     """Return one of the tables of names that tools print; where they come from is in the file."""
-    return _table("names")[name]
+    return _names()[name]
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
-    with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
+def _names() -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), "names.json"), encoding="utf-8") as file:
         return dict(json.load(file))
 
 
