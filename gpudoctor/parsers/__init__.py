@@ -1,6 +1,10 @@
 """Texts that tools print, to facts. A parser raises `ValueError` with the text that it could not read."""
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def required(pattern: str, text: str, what: str, flags: int = 0) -> re.Match[str]:
@@ -9,3 +13,11 @@ def required(pattern: str, text: str, what: str, flags: int = 0) -> re.Match[str
     if match is None:
         raise ValueError(f"{what}: {text[:200]!r}")
     return match
+
+
+def attempt(parse: Callable[[str], T], text: str | None) -> T | None:
+    """Return what `parse` makes of the text; None for no text and for one that it cannot read."""
+    try:
+        return None if text is None else parse(text)
+    except ValueError:
+        return None

@@ -1,10 +1,10 @@
 """The file torch/version.py, read as text: it is never executed."""
 
-import contextlib
 import re
 
 from gpudoctor.model import CudaVersion, PackageVersion
 from gpudoctor.model.record import record
+from gpudoctor.parsers import attempt
 
 _ASSIGNMENT = r"(?m)^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(None|True|False|'[^'\n\\]*'|\"[^\"\n\\]*\")?[ \t\r]*(?:#.*)?$"
 _TEXT = r"[ -~]{0,100}"
@@ -32,9 +32,7 @@ class TorchVersionFile:
     @property
     def cuda_version(self) -> CudaVersion | None:
         """The CUDA version of the build, None for none or an unreadable one."""
-        with contextlib.suppress(ValueError):
-            return CudaVersion.parse(self.cuda or "")
-        return None
+        return attempt(CudaVersion.parse, self.cuda)
 
 
 def parse_torch_version_file(text: str) -> TorchVersionFile:

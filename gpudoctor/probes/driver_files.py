@@ -1,13 +1,13 @@
 """The NVIDIA driver as files tell of it: libraries, kernel modules, device nodes, fabric manager."""
 
-import contextlib
 import re
 from typing import Any
 
 from gpudoctor.model import DeviceFile, Driver
 from gpudoctor.model.versions import DriverVersion
+from gpudoctor.parsers import attempt
 from gpudoctor.parsers.libraries import LDCONFIG_WORDS, parse_ldconfig
-from gpudoctor.parsers.linux import BRIDGE, KernelModule, parse_proc_driver_version
+from gpudoctor.parsers.linux import BRIDGE, parse_proc_driver_version
 from gpudoctor.probes.container_engines import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.reading import (
     Facts,
@@ -62,12 +62,13 @@ def parse_driver_files(facts: Facts) -> Driver:
         library = listed(facts, WINDOWS_LIBRARY)
         return Driver(installed=bool(library) if value(facts, "platform") == "win32" else None)
     libraries = _libraries(facts)
-    module = _kernel_module(facts)
+    module = attempt(parse_proc_driver_version, file_text(facts, "/proc/driver/nvidia/version"))
+    shown = attempt(DriverVersion.parse, file_text(facts, "/sys/module/nvidia/version"))
     loaded = True if module else _is_loaded(facts, "nvidia")
     module_files = _module_files(facts)
     return Driver(
         installed=bool(libraries or module_files or loaded),
-        module_version=module.version if module else _version(file_text(facts, "/sys/module/nvidia/version")),
+        module_version=module.version if module else shown,
         module_flavor=module.flavor if module else None,
         library_version=_library_version(facts, libraries),
         module_loaded=loaded,
@@ -83,9 +84,8 @@ def parse_driver_files(facts: Facts) -> Driver:
 
 def _libraries(facts: Facts) -> tuple[str, ...]:
     """Return the driver's libraries in the loader's cache and in the usual folders, the loader's own first."""
-    cached = [
-        library.path for library in _loader_cache(facts) if library.soname in ("libcuda.so.1", "libnvidia-ml.so.1")
-    ]
+    cache = attempt(parse_ldconfig, output(facts, "ldconfig")) or ()
+    cached = [library.path for library in cache if library.soname in ("libcuda.so.1", "libnvidia-ml.so.1")]
     folders = [
         path
         for library in LIBRARIES
@@ -97,12 +97,6 @@ def _libraries(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def _loader_cache(facts: Facts) -> tuple[Any, ...]:
-    with contextlib.suppress(ValueError):
-        return parse_ldconfig(output(facts, "ldconfig") or "")
-    return ()
-
-
 def _library_version(facts: Facts, libraries: tuple[str, ...]) -> DriverVersion | None:
     """Return the version in the name of the file that libcuda.so.1 or libnvidia-ml.so.1 leads to.
 
@@ -112,20 +106,7 @@ def _library_version(facts: Facts, libraries: tuple[str, ...]) -> DriverVersion 
     for path in (*linked, *libraries):
         match = re.fullmatch(_VERSIONED, file_name(link_target(facts, path) or path))
         if match:
-            return _version(match[1])
-    return None
-
-
-def _version(text: str | None) -> DriverVersion | None:
-    with contextlib.suppress(ValueError):
-        return DriverVersion.parse(text) if text else None
-    return None
-
-
-def _kernel_module(facts: Facts) -> KernelModule | None:
-    text = file_text(facts, "/proc/driver/nvidia/version")
-    with contextlib.suppress(ValueError):
-        return parse_proc_driver_version(text) if text else None
+            return attempt(DriverVersion.parse, match[1])
     return None
 
 
@@ -176,7 +157,7 @@ def _fabric(facts: Facts) -> dict[str, Any]:
     return {
         "nvswitches": switches,
         "fabric_manager": _fabric_manager(facts),
-        "fabric_manager_version": _version(match[1]) if match else None,
+        "fabric_manager_version": attempt(DriverVersion.parse, match[1]) if match else None,
     }
 
 

@@ -1,10 +1,9 @@
 """The operating system: what it is, what it runs in, its limits, and the GPUs on its PCI bus."""
 
-import contextlib
 from typing import Any
 
 from gpudoctor.model import PciGpu, System
-from gpudoctor.parsers import linux
+from gpudoctor.parsers import attempt, linux
 from gpudoctor.probes.container_engines import CONTAINER_SIGNS, container_engine
 from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, known_paths, listed, unreadable, value
 from gpudoctor.untrusted import cleaned
@@ -71,11 +70,8 @@ def _is_zero(number: int | None) -> bool | None:
 
 
 def _os_release(facts: Facts) -> dict[str, str]:
-    for path in OS_RELEASE:
-        with contextlib.suppress(ValueError):
-            variables: dict[str, str] = cleaned(linux.parse_os_release(file_text(facts, path) or ""))
-            return variables
-    return {}
+    read = (attempt(linux.parse_os_release, file_text(facts, path)) for path in OS_RELEASE)
+    return {name: cleaned(value) for name, value in next(filter(None, read), {}).items()}
 
 
 def _glibc(facts: Facts) -> str | None:
@@ -118,10 +114,8 @@ def pci_devices(facts: Facts) -> tuple[linux.PciDevice, ...] | None:
     if not listed(facts, "/sys/bus/pci/devices"):
         # without the folder there is no bus, unless sysfs is not there at all
         return () if listed(facts, "/sys/bus/*") else None
-    devices = []
-    for text in file_texts(facts, PCI_UEVENTS).values():
-        with contextlib.suppress(ValueError):
-            devices.append(linux.parse_pci_uevent(text))
+    read = (attempt(linux.parse_pci_uevent, text) for text in file_texts(facts, PCI_UEVENTS).values())
+    devices = [device for device in read if device is not None]
     return None if not devices and unreadable(facts, PCI_UEVENTS) else tuple(devices)
 
 
@@ -155,10 +149,8 @@ def _name_of(device: linux.PciDevice) -> str:
 
 def _amd_gfx_targets(facts: Facts, gpus: tuple[PciGpu, ...] | None) -> tuple[str, ...] | None:
     """Return the targets by node; none without an AMD GPU on the bus, unknown where its driver is not loaded."""
-    targets = []
-    for text in file_texts(facts, KFD_NODES).values():
-        with contextlib.suppress(ValueError):
-            targets.append(linux.parse_gfx_target(text))
-    if any(targets):
-        return tuple(target for target in targets if target)
+    read = (attempt(linux.parse_gfx_target, text) for text in file_texts(facts, KFD_NODES).values())
+    targets = tuple(filter(None, read))
+    if targets:
+        return targets
     return () if gpus is not None and not any(gpu.vendor == "amd" for gpu in gpus) else None

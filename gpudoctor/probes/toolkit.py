@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from gpudoctor.model import SharedLibrary, Toolkit, ToolkitInstall
 from gpudoctor.model.versions import CudaVersion
+from gpudoctor.parsers import attempt
 from gpudoctor.parsers.libraries import is_cuda_soname, parse_ldconfig
 from gpudoctor.parsers.toolkit import (
     Compiler,
@@ -113,7 +114,7 @@ def parse_toolkit(facts: Facts) -> Toolkit:
 
 def parse_loader_cache(facts: Facts) -> Toolkit:
     """Return the part of the section that the loader's cache tells, which was asked with the driver's files."""
-    cache = _attempt(parse_ldconfig, output(facts, "ldconfig"))
+    cache = attempt(parse_ldconfig, output(facts, "ldconfig"))
     libraries = None if cache is None else tuple(library for library in cache if is_cuda_soname(library.soname))
     return Toolkit(system_libraries=libraries)
 
@@ -124,19 +125,12 @@ def _variable(facts: Facts, name: str) -> str | None:
     return (answer["value"] or "") if "value" in answer else None
 
 
-def _attempt(parse: Callable[[str], T], text: str | None) -> T | None:
-    """Return what `parse` makes of the text; None for no text and for one that it cannot read."""
-    with contextlib.suppress(ValueError):
-        return None if text is None else parse(text)
-    return None
-
-
 def _nvcc(facts: Facts, home: str) -> tuple[str | None, CudaVersion | None]:
     on_path = found(facts, "nvcc")
     if on_path or on_path is None:
-        return on_path, _attempt(parse_nvcc_version, output(facts, "nvcc"))
+        return on_path, attempt(parse_nvcc_version, output(facts, "nvcc"))
     of_home = next((path for path in _nvcc_files(home) if path in all_listed(facts)), "") if home else ""
-    return of_home, _attempt(parse_nvcc_version, output(facts, "cuda-home-nvcc"))
+    return of_home, attempt(parse_nvcc_version, output(facts, "cuda-home-nvcc"))
 
 
 def _nvcc_files(root: str) -> tuple[str, str]:
@@ -171,14 +165,14 @@ def _toolkit(facts: Facts, target: str, paths: list[str], nvcc_version: CudaVers
     if not (version or named or (has_nvcc and has_headers)):
         return None
     return ToolkitInstall(
-        path=target, version=version or _attempt(parse_folder_name, target) or nvcc_version, has_nvcc=has_nvcc
+        path=target, version=version or attempt(parse_folder_name, target) or nvcc_version, has_nvcc=has_nvcc
     )
 
 
 def _version_of(facts: Facts, root: str) -> CudaVersion | None:
     files = facts.get("files", {})
-    by_json = _attempt(parse_version_json, files.get(f"{root}/version.json", {}).get("text"))
-    return by_json or _attempt(parse_version_txt, files.get(f"{root}/version.txt", {}).get("text"))
+    by_json = attempt(parse_version_json, files.get(f"{root}/version.json", {}).get("text"))
+    return by_json or attempt(parse_version_txt, files.get(f"{root}/version.txt", {}).get("text"))
 
 
 def _belongs(nvcc_path: str | None, roots: list[str] | tuple[str, ...]) -> bool:
@@ -197,7 +191,7 @@ def _newest_gcc(
     by_version = [paths for toolkit, paths in toolkits if nvcc_version and toolkit.version == nvcc_version]
     for path in (path for paths in (*by_path, *by_version) for path in paths):
         for text in _host_configs(facts, path):
-            limit = _attempt(parse_newest_gcc, text)
+            limit = attempt(parse_newest_gcc, text)
             if limit is not None:
                 return limit
     return None
@@ -227,7 +221,7 @@ def _compiler(facts: Facts) -> Compiler | None:
     commands = facts.get("commands", {})
     for name in (*COMPILER_VARIABLES, "gcc", "cc", "cl"):
         answer: dict[str, Any] = commands.get(name, {})
-        compiler = _attempt(parse_compiler_version, answer.get("stdout") or answer.get("stderr"))
+        compiler = attempt(parse_compiler_version, answer.get("stdout") or answer.get("stderr"))
         if compiler:
             return compiler
     return None

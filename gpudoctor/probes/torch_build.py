@@ -1,12 +1,12 @@
 """PyTorch as it lies on disk: which build, for what, whether it is whole; and as a process of its own imports it."""
 
-import contextlib
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from gpudoctor.model import CudaVersion, PackageVersion, Torch, TorchRuntime
 from gpudoctor.model.codec import from_json
+from gpudoctor.parsers import attempt
 from gpudoctor.parsers.conda import is_cpu_only, torch_record
 from gpudoctor.parsers.environment_facts import DistributionFacts, EnvironmentFacts, parse_environment_facts
 from gpudoctor.parsers.torch_version_file import TorchVersionFile, build_of_version, parse_torch_version_file
@@ -33,7 +33,7 @@ def parse_torch(facts: Mapping[str, Any]) -> Torch:
     distribution = next(iter(read.distributions_named("torch")), None)
     if distribution is None and not read.torch.package:
         return Torch(installed=False)
-    file = _version_file(read)
+    file = attempt(parse_torch_version_file, read.torch.version_file) or _NOTHING_KNOWN
     version = file.version or (distribution.version if distribution else None)
     build, cuda_version = _build(file, version)
     record = torch_record(read.conda_records)
@@ -50,12 +50,6 @@ def parse_torch(facts: Mapping[str, Any]) -> Torch:
         conda_build=record.build if record else "",
         conda_cpuonly=is_cpu_only(read.conda_records),
     )
-
-
-def _version_file(read: EnvironmentFacts) -> TorchVersionFile:
-    with contextlib.suppress(ValueError):
-        return parse_torch_version_file(read.torch.version_file or "")
-    return _NOTHING_KNOWN
 
 
 def _build(file: TorchVersionFile, version: str | None) -> tuple[str | None, CudaVersion | None]:

@@ -17,7 +17,7 @@ from gpudoctor.parsers.conda import (
 from gpudoctor.probes.workers.python_environment import CONDA_PACKAGES
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import bears_on_gpus, package, package_facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_RECORDS = 2000
 
@@ -27,19 +27,19 @@ _CONDA_VERSION = r"\d[\w.!+]{0,40}"
 _BUILD = r"(?:\w[\w.]{0,60}_\d{1,4}|\w{1,30}h[0-9a-f]{6,9}\S{0,8}|\d{1,3}|cpu|cuda|py\d{1,3}|py\d{2,3}_c\w{2,10}|<pip>)"
 _FEATURES = r"(?:\s+\[[\w ,.-]{1,40}\])?"  # "[cpuonly]", which older versions of conda show behind the build
 _CHANNEL = r"(?:\s+((?:[\w./:+-]|<|>){1,120}))?"
-_ROW = re.compile(
+_ROW = regex(
     rf"^\s*(?:[-+*•]\s+)?({_CONDA_NAME})\s+({_CONDA_VERSION})\s+({_BUILD}){_FEATURES}{_CHANNEL}(?:\s+\S.{{0,60}})?$"
 )
-_EXPORT = re.compile(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$")
-_SOLVED = re.compile(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s*)({_BUILD})(?=\s|$)")
-_SOLVED_ROW = re.compile(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\s+\S{{1,80}})?$")
-_CHANGED = re.compile(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)")
-_CHANGED_NAME = re.compile(rf"^\s+({_CONDA_NAME}):?\s")
-_OBJECT = re.compile(r"\{[^{}]{20,900}\}")
-_LIST = re.compile(r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)")
-_COLUMNS = re.compile(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?")
-_COMMAND = re.compile(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})")
-_ASKED = re.compile(
+_EXPORT = regex(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$")
+_SOLVED = regex(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s*)({_BUILD})(?=\s|$)")
+_SOLVED_ROW = regex(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\s+\S{{1,80}})?$")
+_CHANGED = regex(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)")
+_CHANGED_NAME = regex(rf"^\s+({_CONDA_NAME}):?\s")
+_OBJECT = regex(r"\{[^{}]{20,900}\}")
+_LIST = regex(r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)")
+_COLUMNS = regex(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?")
+_COMMAND = regex(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})")
+_ASKED = regex(
     r"(?:[\w.-]+::)?(?:pytorch|pytorch-cuda|pytorch-gpu|cudatoolkit|cuda-version|cpuonly|cuda|cupy)(?:\W.*)?$"
 )
 
@@ -175,11 +175,9 @@ def _wishes(text: Text) -> tuple[Requirement, ...]:
     return tuple(item for item in dict.fromkeys(found) if _bears(item.name))[:200]
 
 
-_LINE = re.compile(r"^\s{0,20}([a-z][a-z -]{2,25}?) : (\S.{0,300})$")
-_VIRTUAL = re.compile(r"\b__(\w{2,12})=([\w.-]{1,80})")
-_AGENT = re.compile(
-    r"(?:conda|mamba)/\S{1,20} .{0,120}?(Linux|Darwin|Windows)/(\S{1,80})(?: ([a-z]{2,20})/([\w.]{1,12}))?"
-)
+_LINE = regex(r"^\s{0,20}([a-z][a-z -]{2,25}?) : (\S.{0,300})$")
+_VIRTUAL = regex(r"\b__(\w{2,12})=([\w.-]{1,80})")
+_AGENT = regex(r"(?:conda|mamba)/\S{1,20} .{0,120}?(Linux|Darwin|Windows)/(\S{1,80})(?: ([a-z]{2,20})/([\w.]{1,12}))?")
 _PLATFORMS = {
     "linux-64": ("linux", "x86_64"),
     "linux-aarch64": ("linux", "aarch64"),

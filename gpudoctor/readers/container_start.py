@@ -7,19 +7,19 @@ from typing import NamedTuple
 from gpudoctor.data.environment_variables import environment_variables, variables_with_paths
 from gpudoctor.model import Container, CudaVersion, Environment
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.text import Text, name_table
+from gpudoctor.readers.text import Text, name_table, regex
 from gpudoctor.untrusted import shown_value
 
 _PART = r"[a-z0-9][\w.-]{0,80}"
 _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sha256:[0-9a-f]{{6,64}})?"
-_RUN = re.compile(
+_RUN = regex(
     r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+(\S.*)$"
 )
 _VALUED = frozenset(name_table("docker_run_valued"))  # options with a value; of every other the next word is the image
-_SINGULARITY = re.compile(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
+_SINGULARITY = regex(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # The name of a container or pod, in the commands that ask for one, in a compose file and in a prompt: its short id.
-_NAMED = re.compile(
+_NAMED = regex(
     r"\b(?:docker|podman|nerdctl)(?: container)? (?:exec|restart|start|stop|logs|inspect|attach) "
     r"(?:(?:-[uwe]|--(?:user|workdir|env|tail|since)) \S{1,60} |-[\w=-]{1,40} ){0,6}([\w][\w.-]{1,80})(?![\w:/])"
     r"|\bkubectl (?:-n \S{1,60} |--\S{1,80} ){0,2}(?:exec|logs|delete pod|describe pod|get pod) "
@@ -27,10 +27,8 @@ _NAMED = re.compile(
     r"|\bcontainer_name: [\"']?([\w][\w.-]{1,80})|\bcontainer (?:is )?(?:named|called) [\"'`]?([\w][\w.-]{1,80})"
     r"|(?m:^)[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\) ?)?\[?root@([0-9a-f]{12})[: ]"
 )
-_SHELL_WITHOUT_SMI = re.compile(
-    r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found"
-)
-_BANNER = re.compile(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})")
+_SHELL_WITHOUT_SMI = regex(r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found")
+_BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})")
 
 
 class Start(NamedTuple):

@@ -1,28 +1,26 @@
 """Words and manifests by which a report tells that its programs run in a container."""
 
-import re
 from collections.abc import Iterator
 
 from gpudoctor.model import Container
 from gpudoctor.readers.container_start import is_image
 from gpudoctor.readers.facts import Facts, joined
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 _IN = r"\b(?:in|inside|within|into|from|using|with|via|under|through)(?: of)?"
 _ARTICLE = r"(?: an?| the| my| our| this| that| each| every| any| all)?(?: running| new| same| official| nvidia| gpu)?"
-_KUBERNETES = re.compile(
-    rf"{_IN}{_ARTICLE} (?:k8s |kubernetes )?pods?\b"
+_KUBERNETES = regex(
+    rf"(?i){_IN}{_ARTICLE} (?:k8s |kubernetes )?pods?\b"
     r"|\b(?:on|in|to|using|via|with) (?:a |an |my |our |the )?(?:\w{1,20} )?(?:kubernetes|k8s|k3s|k0s|microk8s"
     r"|minikube|openshift)\b|\bkubernetes(?: k0s| k3s|:| version)|\bruntimeClassName\b"
-    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b",
-    re.IGNORECASE,
+    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b"
 )
-_PODMAN = re.compile(rf"{_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", re.IGNORECASE)
-_SINGULARITY = re.compile(
-    rf"{_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b", re.I
+_PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b")
+_SINGULARITY = regex(
+    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b"
 )
-_DOCKER = re.compile(
-    rf"{_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
+_DOCKER = regex(
+    rf"(?i){_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
     rf"|{_IN}{_ARTICLE} docker\b(?! (?:desktop|hub|engine|version))"
     r"|\b(?:custom|official|prebuilt|deep learning|inference|training) (?:docker )?containers?\b"
     r"|\bcontainer (?:logs?|inspect)\b|\bis an? (?:docker )?container\b"
@@ -30,16 +28,15 @@ _DOCKER = re.compile(
     r"|\b(?:enter|attach to|exec into|started?|running) (?:the |a |an |my )?(?:docker )?containers?\b(?! toolkit)"
     r"|(?:docker|容器)\s?(?:容器)?(?:内部|内|里面|里|中)|コンテナ(?:内|の中|で)"
     r"|\bcontainer: [\w./-]{1,80}/[\w.-]{1,60}:\w|\(in the [^)]{0,40}\bcontainer\)"
-    r"|\b(?:dev|nightly|latest|official|our|my|the) (?:\w{1,12} )?docker image\b",
-    re.IGNORECASE,
+    r"|\b(?:dev|nightly|latest|official|our|my|the) (?:\w{1,12} )?docker image\b"
 )
 # "ollama  | Listening on ..." and "ollama exited with code 1": the log that docker compose shows of its services.
-_COMPOSE_LOG = re.compile(r"(?m)^([a-z][\w.-]{1,60}?(?:[-_]\d{1,2})?) {1,8}\| (?!-)(?=.*\n\1 {1,8}\| )")
-_COMPOSE_EXIT = re.compile(r"(?m)^([a-z][\w.-]{1,60}) exited with code \d{1,3}$")
-_MANIFEST = re.compile(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|DaemonSet)\b")
-_REQUEST = re.compile(r"\bnvidia\.com/(?:gpu|mig)[\w.-]{0,40}[\"']?: ?[\"']?[1-9]|\bruntimeClassName: ?[\"']?nvidia")
-_MANIFEST_IMAGE = re.compile(r"(?m)^[^\S\n]{0,60}(?:- )?image: ?[\"']?(\S{1,200}?)[\"']?$")
-_DEVCONTAINER = re.compile(
+_COMPOSE_LOG = regex(r"(?m)^([a-z][\w.-]{1,60}?(?:[-_]\d{1,2})?) {1,8}\| (?!-)(?=.*\n\1 {1,8}\| )")
+_COMPOSE_EXIT = regex(r"(?m)^([a-z][\w.-]{1,60}) exited with code \d{1,3}$")
+_MANIFEST = regex(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|DaemonSet)\b")
+_REQUEST = regex(r"\bnvidia\.com/(?:gpu|mig)[\w.-]{0,40}[\"']?: ?[\"']?[1-9]|\bruntimeClassName: ?[\"']?nvidia")
+_MANIFEST_IMAGE = regex(r"(?m)^[^\S\n]{0,60}(?:- )?image: ?[\"']?(\S{1,200}?)[\"']?$")
+_DEVCONTAINER = regex(
     r"\"runArgs\": ?\[[^\]]{0,400}\"--gpus|\"hostRequirements\": ?\{[^}]{0,80}\"gpu\": ?(?:true|\"opt|\{)"
 )
 

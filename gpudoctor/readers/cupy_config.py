@@ -10,7 +10,7 @@ from gpudoctor.model.machine import Device, Driver
 from gpudoctor.parsers.nvidia_smi_xml import pci_address
 from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.platform_facts import platform_facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 20_000
 MOST_DEVICES = 128
@@ -30,8 +30,8 @@ _OTHER_KEYS = (
     *("cutensor version", "cusparselt build version"),
 )
 _LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvrtc")
-_DEVICE_KEY = re.compile(r"device (\d{1,3}) (name|compute capability|pci bus id)")
-_ERROR = re.compile(r"\w{0,60}(?:Error|Exception)\(")
+_DEVICE_KEY = regex(r"device (\d{1,3}) (name|compute capability|pci bus id)")
+_ERROR = regex(r"\w{0,60}(?:Error|Exception)\(")
 _LARGEST_CUDA = 40_000  # 1000 * major: ROCm codes its versions otherwise, 313700 was one
 
 Table = Mapping[str, str]

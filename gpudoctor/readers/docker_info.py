@@ -8,33 +8,31 @@ from gpudoctor.model import Container, Environment
 from gpudoctor.parsers.containers import mentions_nvidia_runtime, names_nvidia_runtime, parse_cdi_devices
 from gpudoctor.readers.container_start import bytes_of, cuda_of_image, is_image, known_variables
 from gpudoctor.readers.facts import Facts, joined
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
-_SERVER = re.compile(
+_SERVER = regex(
     r"\b(?:Server Version:|Docker version) \d{1,2}\.\d{1,2}\.\d{1,3}"
     r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: \d{1,2}\.\d{1,2}\.\d{1,3}"
 )
-_RUNTIMES = re.compile(r"(?m)^[^\S\n]{0,40}Runtimes: ([\w. -]{2,300})$")
-_DEFAULT = re.compile(r"\bDefault Runtime: ([\w.-]+)")
-_CDI_DEVICE = re.compile(r"\b(?:cdi: )?(nvidia\.com/gpu=[\w:.-]{1,80})")
-_LISTED = re.compile(r"Found (\d{1,3}) CDI devices")
-_CTK = re.compile(
+_RUNTIMES = regex(r"(?m)^[^\S\n]{0,40}Runtimes: ([\w. -]{2,300})$")
+_DEFAULT = regex(r"\bDefault Runtime: ([\w.-]+)")
+_CDI_DEVICE = regex(r"\b(?:cdi: )?(nvidia\.com/gpu=[\w:.-]{1,80})")
+_LISTED = regex(r"Found (\d{1,3}) CDI devices")
+_CTK = regex(
     r"NVIDIA Container (?:Toolkit|Runtime(?: Hook)?) (?:CLI )?version \d|nvidia-ctk version|\bcli-version: \d+\.\d+"
     r"|\bii nvidia-container-toolkit(?:-base)? +\d|\bnvidia-container-toolkit-\d+\.\d+\S*\.(?:x86_64|aarch64)"
 )
-_NO_CTK = re.compile(
+_NO_CTK = regex(
     r"(?:nvidia-ctk|nvidia-container-cli): (?:command )?not found|Command 'nvidia-ctk' not found"
     r"|command not found: nvidia-c|exec: \"?nvidia-container-(?:runtime|cli)(?:-hook)?\"?: executable file not found"
 )
-_SNAP = re.compile(
+_SNAP = regex(
     r"snap install (?:--\w+ )?docker\b|/snap/docker/|/snap/bin/docker\b|/var/snap/docker"
     r"|\bdocker \S+ from Canonical|snap\.docker\b"
 )
-_DESKTOP = re.compile(
-    r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux"
-)
-_SERVICE = re.compile(r"^(\s*)([\w.-]{1,60}):\s*$")
-_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
+_DESKTOP = regex(r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux")
+_SERVICE = regex(r"^(\s*)([\w.-]{1,60}):\s*$")
+_KEY = regex(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 
 
 def read(text: Text) -> Facts:

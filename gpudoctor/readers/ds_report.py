@@ -7,10 +7,10 @@ from gpudoctor.model import System
 from gpudoctor.readers.environment_fields import environment_facts, whole_lines
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import VERSION, package, package_facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 # Source: deepspeed/env_report.py, 0.3 to 0.18.
-_ROW = re.compile(
+_ROW = regex(
     r"^\W{0,12}(torch install path|torch version|torch cuda version|torch hip version|nvcc version|deepspeed info"
     r"|deepspeed wheel compiled w\.|shared memory \(/dev/shm\) size)[ .]{2,60}\s*(\S.*)$"
 )

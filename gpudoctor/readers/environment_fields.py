@@ -9,30 +9,28 @@ from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import Device, Driver, Python, System, Toolkit, Torch, TorchRuntime
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.facts import Facts, joined, sections
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_DEVICES = 64
 LONGEST_NAME = 100
 
-_UNKNOWN = re.compile(
+_UNKNOWN = regex(
     r"(?:could not collect|n/?a|no cuda|none|null|unknown|not (?:available|found|installed|set)|-|\?|<[^<>]*>)\.?"
 )
 _TRUE = ("true", "yes", "是")
 _FALSE = ("false", "no", "否")
-_TORCH = re.compile(
-    r"v?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:(?:a|b|rc|\.dev|\.post)\d{1,10}){0,2}(?:\+[A-Za-z0-9._-]{1,60})?)"
-)
+_TORCH = regex(r"v?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:(?:a|b|rc|\.dev|\.post)\d{1,10}){0,2}(?:\+[A-Za-z0-9._-]{1,60})?)")
 # Forms that may be a whole version with its end cut off: "2.0.1+cu1", "1.1".
-_CUT_TORCH = re.compile(r"\d+\.\d+|.*\+(?:c|cp|cu\d{0,2}|r|ro|roc|rocm[\d.]?|x|xp)|.*\+")
-_CUDA = re.compile(r"[vV]?(\d{1,2}\.\d{1,2})(?![\d])")
-_DRIVER = re.compile(r"(\d{3}\.\d{2,3}(?:\.\d{1,3})?)(?![\d.]*\d)")
-_PYTHON = re.compile(r"v?(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:a|b|rc)\d{1,2})?\+?)(?![\d.])")
-_CONDA_PYTHON = re.compile(r"packaged by (?:conda-forge|Anaconda)|\|\s?(?:Anaconda|Continuum)", re.IGNORECASE)
-_OTHER_VENDOR = re.compile(
-    r"\b(?:amd|radeon|instinct|gfx\d+|intel|arc|iris|uhd|apple|m[1-5]|ascend|adreno|moore threads)\b", re.IGNORECASE
+_CUT_TORCH = regex(r"\d+\.\d+|.*\+(?:c|cp|cu\d{0,2}|r|ro|roc|rocm[\d.]?|x|xp)|.*\+")
+_CUDA = regex(r"[vV]?(\d{1,2}\.\d{1,2})(?![\d])")
+_DRIVER = regex(r"(\d{3}\.\d{2,3}(?:\.\d{1,3})?)(?![\d.]*\d)")
+_PYTHON = regex(r"v?(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:a|b|rc)\d{1,2})?\+?)(?![\d.])")
+_CONDA_PYTHON = regex(r"(?i)packaged by (?:conda-forge|Anaconda)|\|\s?(?:Anaconda|Continuum)")
+_OTHER_VENDOR = regex(
+    r"(?i)\b(?:amd|radeon|instinct|gfx\d+|intel|arc|iris|uhd|apple|m[1-5]|ascend|adreno|moore threads)\b"
 )
-_NUMBERED = re.compile(r"\s*(?:\[?GPU|CUDA)\s?:?\s?(\d{1,3}(?:\s?,\s?\d{1,3}){0,63})\]?\s*[:=]\s*(.*)", re.IGNORECASE)
-_MIG = re.compile(r"\s*MIG \dg\.\d+gb\S*\s+Device\s+\d+:?")
+_NUMBERED = regex(r"(?i)\s*(?:\[?GPU|CUDA)\s?:?\s?(\d{1,3}(?:\s?,\s?\d{1,3}){0,63})\]?\s*[:=]\s*(.*)")
+_MIG = regex(r"\s*MIG \dg\.\d+gb\S*\s+Device\s+\d+:?")
 
 
 def is_unknown(value: str) -> bool:

@@ -8,18 +8,17 @@ from gpudoctor.readers import environment_fields as fields
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import VERSION, package_facts, packages_of
 from gpudoctor.readers.platform_facts import platform_facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_LISTS = 20
-_ITEM = re.compile(r"^\s*[-*•]\s+[`'\"*]*([^\W\d_][\w .`'*/&+-]{1,50}?)[`'\"*]*\s*(\([^()]{1,40}\))?\??\s*:[ ]?(.*)$")
-_BARE_ITEM = re.compile(
-    r"^\s*[`'\"]*((?:transformers|accelerate|diffusers|pytorch|python|huggingface.?hub|safetensors|peft|deepspeed)[`'\"]*"
-    r" version|platform|(?:gpu|xpu|npu) type|accelerator|using gpu in script)\s*(\([^()]{1,40}\))?\??\s*:[ ]?(.*)$",
-    re.IGNORECASE,
+_ITEM = regex(r"^\s*[-*•]\s+[`'\"*]*([^\W\d_][\w .`'*/&+-]{1,50}?)[`'\"*]*\s*(\([^()]{1,40}\))?\??\s*:[ ]?(.*)$")
+_BARE_ITEM = regex(
+    r"(?i)^\s*[`'\"]*((?:transformers|accelerate|diffusers|pytorch|python|huggingface.?hub|safetensors|peft|deepspeed)[`'\"]*"
+    r" version|platform|(?:gpu|xpu|npu) type|accelerator|using gpu in script)\s*(\([^()]{1,40}\))?\??\s*:[ ]?(.*)$"
 )
 _GPU_FIELDS = ("gpu type", "accelerator", "accelerators", "cuda device", "cuda devices")
 # "2.5.1+cu124 (True)", "2.7.0+cu126 (CUDA)", "2.5.1+cu124 (GPU)", "2.8.0+cpu (NA)", "not installed (NA)".
-_TORCH = re.compile(r"^\s*(\S+)(?:\s+\(([^()]{1,20})\))?")
+_TORCH = regex(r"^\s*(\S+)(?:\s+\(([^()]{1,20})\))?")
 _LIBRARIES = (
     *("transformers", "diffusers", "datasets", "peft", "trl"),
     *("sentence-transformers", "llamafactory", "huggingface"),

@@ -10,7 +10,7 @@ from gpudoctor.readers import environment_fields as values
 from gpudoctor.readers.facts import Facts, joined, sections
 from gpudoctor.readers.package_facts import VERSION, package, package_facts, packages_of
 from gpudoctor.readers.platform_facts import SYS_PLATFORMS, platform_facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 300  # of one table
 
@@ -20,27 +20,27 @@ _TABLE_FIELDS = (
     r"|CUDA compiler|GCC|MSVC|PyTorch|PyTorch debug build|torch\._C\._GLIBCXX_USE_CXX11_ABI|TorchVision|torchvision"
     r"|Driver version|MMCV|MMDetection|MMEngine|numpy|detectron2"
 )
-_ROW = re.compile(rf"^\W{{0,12}}?({_TABLE_FIELDS})(?:\s*:\s*|\s{{2,60}})(\S.*)$", re.IGNORECASE)
-_FIRST_ROW = re.compile(r"\W{0,12}sys\.platform\b")
-_GPU_ROW = re.compile(r"gpu .*\d$")
-_CONFIG = re.compile(r"^\s*- (CUDA Runtime|NVCC architecture flags:|CuDNN) ?(\S.*)$")
-_BUILT = re.compile(r"\bcode=((?:sm|compute)_\d{2,3}[af]?)")
+_ROW = regex(rf"(?i)^\W{{0,12}}?({_TABLE_FIELDS})(?:\s*:\s*|\s{{2,60}})(\S.*)$")
+_FIRST_ROW = regex(r"\W{0,12}sys\.platform\b")
+_GPU_ROW = regex(r"gpu .*\d$")
+_CONFIG = regex(r"^\s*- (CUDA Runtime|NVCC architecture flags:|CuDNN) ?(\S.*)$")
+_BUILT = regex(r"\bcode=((?:sm|compute)_\d{2,3}[af]?)")
 
 # "Ultralytics YOLOv8.0.45 Python-3.9.16 torch-1.13.1+cu116 CUDA:0 (NAME, 6144MiB)". Source: select_device of its
 # torch_utils.py; YOLOv5's begins with "YOLOv5", and further devices follow on lines of their own.
-_BANNER = re.compile(
+_BANNER = regex(
     rf"(?:Ultralytics|YOLOv\d|YOLOR)[^\n]{{0,60}}?(?:Python-(\d\.\d{{1,2}}(?:\.\d{{1,2}})?) )?torch[- ]({VERSION})"
     r"(?: (CUDA:\d|CPU|MPS))?((?:[ ]?(?:CUDA:\d{1,2} )?\([^()]{1,80}\)){0,16})"
 )
-_BANNER_DEVICE = re.compile(r"CUDA:(\d{1,2}) \(([^(),]{3,80}), ?(\d{1,7}(?:\.\d{1,6})?) ?(MiB|MB|GB)\)")
-_CHECKS = re.compile(r"^\s*(OS|Environment|Python|Install|GPU|GPU count|CUDA)\s{3,30}(\S.*)$")
-_CHECKED = re.compile(rf"^\s*([A-Za-z][\w.-]{{1,60}})\s+[✅❌]\s?\S?\s?({VERSION})")
+_BANNER_DEVICE = regex(r"CUDA:(\d{1,2}) \(([^(),]{3,80}), ?(\d{1,7}(?:\.\d{1,6})?) ?(MiB|MB|GB)\)")
+_CHECKS = regex(r"^\s*(OS|Environment|Python|Install|GPU|GPU count|CUDA)\s{3,30}(\S.*)$")
+_CHECKED = regex(rf"^\s*([A-Za-z][\w.-]{{1,60}})\s+[✅❌]\s?\S?\s?({VERSION})")
 
-_LIGHTNING_TITLE = re.compile(r"^\s*[*•-]\s+(CUDA|Lightning|Packages|System):\s*$")
-_LIGHTNING_ITEM = re.compile(r"^\s*[-*•]\s+([\w.-]{1,60}):\s*(.*)$")
-_JAX = re.compile(rf"^\W{{0,6}}(jax|jaxlib|numpy):\s+({VERSION})$")
-_JAX_PYTHON = re.compile(r"^\W{0,6}python:\s+(\d\.\S.*)$")
-_JAX_DEVICE = re.compile(r"^\W{0,6}device info:\s*(.{3,100}?)-(\d{1,3}), \d{1,3} local devices")
+_LIGHTNING_TITLE = regex(r"^\s*[*•-]\s+(CUDA|Lightning|Packages|System):\s*$")
+_LIGHTNING_ITEM = regex(r"^\s*[-*•]\s+([\w.-]{1,60}):\s*(.*)$")
+_JAX = regex(rf"^\W{{0,6}}(jax|jaxlib|numpy):\s+({VERSION})$")
+_JAX_PYTHON = regex(r"^\W{0,6}python:\s+(\d\.\S.*)$")
+_JAX_DEVICE = regex(r"^\W{0,6}device info:\s*(.{3,100}?)-(\d{1,3}), \d{1,3} local devices")
 
 
 def read(text: Text) -> Facts:

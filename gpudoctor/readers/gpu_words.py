@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_NAMES = 20
 
@@ -15,47 +15,38 @@ _GEFORCE = (
 )
 _DATACENTER = (
     r"(?:nvidia[ -])?(?:tesla[ -])?(?P<datacenter>GB?[BH]?200|B[123]00|H[128]00|H20|A[18]00X?|A40|A30|A16|A10G?"
-    r"|A2|L40S?|L20|L4|V100S?"
-    r"|P100|P40|P6|P4|T4G?|K80|K40[mct]?|K20[mcx]?|M60|M40)"
+    r"|A2|L40S?|L20|L4|V100S?|P100|P40|P6|P4|T4G?|K80|K40[mct]?|K20[mcx]?|M60|M40)"
 )
 _WORKSTATION = (
     r"(?:nvidia[ -])?(?P<workstation>Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}M?|(?:RTX )A[2456]\d00"
     r"|RTX \d{4} Ada(?: Generation)?|RTX PRO \d{4}|(?:GTX )?TITAN (?:RTX|X[p]?|V|Black)(?: \(Pascal\))?"
     r"|GeForce MX ?\d{3}|MX[1-5]\d{2}|T[1-9]\d{2,3}\b)"
 )
-_JETSON = (
-    r"(?:nvidia )?(?P<jetson>(?:Jetson )?(?:AGX )?(?:Orin|Xavier)(?: NX| Nano)?|Jetson (?:Nano|TX[12]|AGX"
-    r"|Thor))"
+_JETSON = r"(?:nvidia )?(?P<jetson>(?:Jetson )?(?:AGX )?(?:Orin|Xavier)(?: NX| Nano)?|Jetson (?:Nano|TX[12]|AGX|Thor))"
+_NVIDIA = regex(
+    rf"(?i)(?<![\w.-])(?:{_GEFORCE}|{_DATACENTER}(?:[ -]?(?:SXM\d?|PCIe|NVL|\d{{2,3}} ?GB)\S{{0,20}}){{0,3}}"
+    rf"|{_WORKSTATION}|{_JETSON})(?![\w.]\w|\w)"
 )
-_NVIDIA = re.compile(
-    rf"(?<![\w.-])(?:{_GEFORCE}|{_DATACENTER}(?:[ -]?(?:SXM\d?|PCIe|NVL|\d{{2,3}} ?GB)\S{{0,20}}){{0,3}}"
-    rf"|{_WORKSTATION}|{_JETSON})(?![\w.]\w|\w)",
-    re.IGNORECASE,
-)
-_AMD = re.compile(
-    r"(?<![\w.-])(?:AMD )?(?:(?:Radeon )?(?P<rx>RX ?(?:Vega ?)?\d{2,4}) ?(?P<suffix>XTX|XT|GRE|M|S)?"
+_AMD = regex(
+    r"(?i)(?<![\w.-])(?:AMD )?(?:(?:Radeon )?(?P<rx>RX ?(?:Vega ?)?\d{2,4}) ?(?P<suffix>XTX|XT|GRE|M|S)?"
     r"|Radeon (?:RX )?(?P<radeon>(?:VII|Vega ?\d{2}|\d{4})) ?(?P<second>XTX|XT|M)?|Radeon (?P<pro>Pro [VW]\d{4}X?)"
-    r"|(?:Instinct )?(?P<instinct>MI\d{2,3}[AX]?))(?!\w)",
-    re.IGNORECASE,
+    r"|(?:Instinct )?(?P<instinct>MI\d{2,3}[AX]?))(?!\w)"
 )
 # What each product has, looked for first: most lines of a long report have none of it.
-_TOPICS = re.compile(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
+_TOPICS = regex(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
 # "with my 4090": a number that is a product where these words stand before it
-_MINE = re.compile(r"\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $", re.IGNORECASE)
+_MINE = regex(r"(?i)\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $")
 
 
 # "4 RTX 3090", "with 4 A100", "dual 3090", "8 x A100", "RTX 3090 x2"; the 12 of "CUDA 12 RTX 3090" counts nothing.
-_COUNT = re.compile(
-    r"(?:(?:^|[,;:(]\s*|\b(?:have|has|with|using|on|got|our|my|are|the|use|of|across)\s+)(?P<number>[2-9]|1[0-6])"
+_COUNT = regex(
+    r"(?i)(?:(?:^|[,;:(]\s*|\b(?:have|has|with|using|on|got|our|my|are|the|use|of|across)\s+)(?P<number>[2-9]|1[0-6])"
     r"|(?<![\w.])(?P<times>[2-9]|1[0-6])\s?[x\u00d7*]|\b(?P<word>dual|double|two|both|twin|three|four|six|eight))"
-    r"(?:\s(?:new|identical|nvidia|geforce))*\s?$",
-    re.IGNORECASE,
+    r"(?:\s(?:new|identical|nvidia|geforce))*\s?$"
 )
-_COUNT_AFTER = re.compile(
-    r"[- ]?(?:\d{2,3} ?GB\S*)?(?: (?:GPUs?|cards?))?,?\s?\(?[x\u00d7*]\s?([2-9]|1[0-6])\b(?![.x])", re.I
-)
+_COUNT_AFTER = regex(r"(?i)[- ]?(?:\d{2,3} ?GB\S*)?(?: (?:GPUs?|cards?))?,?\s?\(?[x\u00d7*]\s?([2-9]|1[0-6])\b(?![.x])")
 _WORDS = {"three": 3, "four": 4, "six": 6, "eight": 8}
-_GLUED = re.compile(r"(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b", re.IGNORECASE)  # "2x4090", "four 3090s"
+_GLUED = regex(r"(?i)(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b")  # "2x4090", "four 3090s"
 
 
 class Named(NamedTuple):
@@ -67,31 +58,26 @@ class Named(NamedTuple):
     number: int = 1
 
 
-_LABEL = re.compile(
-    r"^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:model|name|type|info|models?))?|GPUs"
+_LABEL = regex(
+    r"(?i)^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:model|name|type|info|models?))?|GPUs"
     r"|Graphics(?: card| adapter)?|Video card"
-    r"|VGA|Device(?: name)?|Card|Accelerator|Hardware|显卡(?:型号)?|产品|型号|名称)[\"'*_]{0,3}\s*(?::|=|\|)\s*",
-    re.IGNORECASE,
+    r"|VGA|Device(?: name)?|Card|Accelerator|Hardware|显卡(?:型号)?|产品|型号|名称)[\"'*_]{0,3}\s*(?::|=|\|)\s*"
 )
 # "on a RTX 3060", "with an A100", "using my 2080 Ti", "I have a GTX 1080"
-_BEFORE = re.compile(
-    r"(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
+_BEFORE = regex(
+    r"(?i)(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
     r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new )?(?:nvidia |an? )?"
     r"|\b(?:laptop|desktop|machine|server|pc|card|gpu|graphics card|gpus?)\s*(?:is|=|:|\(|with|are)\s*"
-    r"(?:an?\s+)?|\b[2-8] ?x ?"
-    r"|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$",
-    re.IGNORECASE,
+    r"(?:an?\s+)?|\b[2-8] ?x ?|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$"
 )
-_ELSEWHERE = re.compile(
-    r"\b(?:not|but|unlike|before|previous(?:ly)?|old(?:er)?|instead of|works (?:fine )?on|worked|than|e\.g\."
+_ELSEWHERE = regex(
+    r"(?i)\b(?:not|but|unlike|before|previous(?:ly)?|old(?:er)?|instead of|works (?:fine )?on|worked|than|e\.g\."
     r"|such as|like|supports?|supported|requires?|tested"
-    r"|another|other|friend|recommend\w*|series|minimum|at least|or (?:newer|higher|later|above))\b",
-    re.IGNORECASE,
+    r"|another|other|friend|recommend\w*|series|minimum|at least|or (?:newer|higher|later|above))\b"
 )
-_FOLLOWS_ELSEWHERE = re.compile(
-    r"^\S{0,3}\s{0,2}(?:series|works|yields|and (?:newer|above|later)|or (?:newer|higher|later|above|better)"
-    r"|-class)\b",
-    re.IGNORECASE,
+_FOLLOWS_ELSEWHERE = regex(
+    r"(?i)^\S{0,3}\s{0,2}(?:series|works|yields|and (?:newer|above|later)|or (?:newer|higher|later|above|better)"
+    r"|-class)\b"
 )
 
 

@@ -5,30 +5,24 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Python, System
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 LONGEST_SEARCHED = 200_000  # characters
-_PATH = re.compile(
-    r"[\"'`]([^\"'`\n]{3,300})[\"'`]|([A-Za-z]:\\[^\"'<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
-    r"|((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})",
-    re.IGNORECASE,
+_PATH = regex(
+    r"(?i)[\"'`]([^\"'`\n]{3,300})[\"'`]|([A-Za-z]:\\[^\"'<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
+    r"|((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
 )
 # Of a path: the folder of the environment, and its program, or the folder of its packages.
-_SHOWN = re.compile(
-    r"((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()-]{1,60}/){0,14}?)"
-    r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?)",
-    re.IGNORECASE,
+_SHOWN = regex(
+    r"(?i)((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()-]{1,60}/){0,14}?)"
+    r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?)"
 )
-_HOME = re.compile(r"^(?:/home|/Users|[A-Z]:/Users)/user/", re.IGNORECASE)
+_HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
 # Installed for all users: if an environment is shown too, the program runs in that environment.
-_SHARED = re.compile(
-    r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/"
-)
-_ROOT_HAS_PROGRAM = re.compile(
-    r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$"
-)
-_CMD = re.compile(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
-_TYPED = re.compile(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
+_SHARED = regex(r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/")
+_ROOT_HAS_PROGRAM = regex(r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$")
+_CMD = regex(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
+_TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 
 
 def read(text: Text) -> Facts:

@@ -7,22 +7,20 @@ from gpudoctor.model import Driver, System, Xid
 from gpudoctor.parsers.linux import driver_messages, parse_xids
 from gpudoctor.probes.driver import MESSAGES, XIDS
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 50_000
 MOST_WRAPPED = 200  # messages whose line breaks are not those of the log
 LONGEST = 300
 
 # dmesg's time of either kind, the system log's host and "kernel:", or the driver's own mark
-_LOGGED = re.compile(
+_LOGGED = regex(
     r"^\s*(?:<\d+>)?\[\s*(?:\d{1,9}\.\d{3,6}|\w{3} \w{3} +\d[\d: ]{6,20})\]|\bkernel: |\bNVRM: |\bXid \(PCI:"
 )
 _TIME = r"\[ ?\d{1,9}\.\d{3,6}\]"
-_OF_GPU = re.compile(r"\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b", re.IGNORECASE)
+_OF_GPU = regex(r"(?i)\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b")
 # "Xid 79", "XID error 48", "Xid code: 62": as people write of what their log says
-_NAMED = re.compile(
-    r"\bxid(?:s| error| code| errors| message| number)?(?: value)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)", re.IGNORECASE
-)
+_NAMED = regex(r"(?i)\bxid(?:s| error| code| errors| message| number)?(?: value)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)")
 
 
 def read(text: Text) -> Facts:

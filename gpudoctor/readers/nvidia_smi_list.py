@@ -8,31 +8,31 @@ from typing import Any
 from gpudoctor.model import ComputeCapability, Device, Driver, DriverVersion
 from gpudoctor.parsers.nvidia_smi_xml import FIELDS, MAXIMUM_DEVICES, integer, mebibytes
 from gpudoctor.readers.facts import Facts, join_devices
-from gpudoctor.readers.text import Text, name_table
+from gpudoctor.readers.text import Text, name_table, regex
 
 MOST_INSTANCES = 64  # of MIG on one GPU; there are at most seven
 
 _UUID = r"[\w-]{1,60}(?:/\d{1,3}/\d{1,3})?"
 # "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-...)", "MIG 3g.20gb Device 0: (UUID: MIG-...)"
-_LISTED = re.compile(
+_LISTED = regex(
     rf"\bGPU (?P<index>\d{{1,3}}): (?P<name>[^:()|]{{2,80}}?(?:\([^():]{{1,20}}\))?) ?\(UUID: ?(?P<uuid>GPU-{_UUID})\)"
     rf"|\bMIG [\w.+]{{4,20}} Device {{1,3}}\d{{1,3}}: ?\(UUID: ?(?P<mig>MIG-{_UUID})\)"
 )
-_QUERY = re.compile(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?")
-_COLUMN = re.compile(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
+_QUERY = regex(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?")
+_COLUMN = regex(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
 _UNKNOWN = ("", "n/a", "not supported", "unknown error", "insufficient permissions", "not found")
 
 
 # Source: gpustat/core.py of gpustat 1.1. "?" and "??" stand for what NVML does not tell.
-_GPUSTAT = re.compile(
+_GPUSTAT = regex(
     r"^\[(?P<index>\d{1,2})\] (?P<name>[^|\n]{3,60}?) *\| *(?P<temperature>\d{1,3}|\?{1,2}) ?(?:°C|'C)"
     r"[^|\n]{0,60}\| *(?P<used>\d{1,7}|\?{1,2}) / *(?P<total>\d{1,7}) MB"
 )
-_GPUSTAT_HEAD = re.compile(
+_GPUSTAT_HEAD = regex(
     r"^\S{1,80} .{0,10}\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4} {1,4}(?P<driver>\d{2,4}(?:\.\d{1,4}){1,2})$"
 )
 # "GPU0  X  NV12  SYS": a row has the GPU's own place, X, and how each of the others is reached.
-_TOPOLOGY = re.compile(r"\s{0,8}GPU(\d{1,3})((?: +(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\b){1,64})")
+_TOPOLOGY = regex(r"\s{0,8}GPU(\d{1,3})((?: +(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\b){1,64})")
 
 
 def read(text: Text) -> Facts:

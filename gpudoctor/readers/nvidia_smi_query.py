@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpudoctor.model import Device, Driver
 from gpudoctor.parsers.nvidia_smi_xml import SmiReport, parse_nvidia_smi_xml, read_log
 from gpudoctor.readers.facts import Facts, sections
-from gpudoctor.readers.text import Text, name_table
+from gpudoctor.readers.text import Text, name_table, regex
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -19,13 +18,12 @@ if TYPE_CHECKING:
 MOST_LINES = 100_000
 DEEPEST = 12  # sections within sections; there are five
 
-_LINE = re.compile(r"^(\s*)([A-Za-z][\w .()/-]{0,60}?)\s*:(?:\s+(.{0,300}))?$")
-_TITLE = re.compile(r"^(\s*)([A-Z][\w ()/.-]{1,50})\s*$")
-_GPU = re.compile(r"^\s*GPU ((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
-_TIME = re.compile(
+_LINE = regex(r"^(\s*)([A-Za-z][\w .()/-]{0,60}?)\s*:(?:\s+(.{0,300}))?$")
+_TITLE = regex(r"^(\s*)([A-Z][\w ()/.-]{1,50})\s*$")
+_GPU = regex(r"^\s*GPU ((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_TIME = regex(
     r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-    r" {1,2}(?P<day>\d{1,2})"
-    r" (?P<clock>\d{2}:\d{2}:\d{2}) (?P<year>20\d\d)\b"
+    r" {1,2}(?P<day>\d{1,2}) (?P<clock>\d{2}:\d{2}:\d{2}) (?P<year>20\d\d)\b"
     r"(?=[ +|=-]{1,400}NVIDIA-SMI \d| Driver Version)"
 )
 _BEGIN, _END = "<nvidia_smi_log", "</nvidia_smi_log>"

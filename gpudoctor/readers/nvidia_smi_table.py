@@ -10,51 +10,47 @@ from gpudoctor.model import CudaVersion, Device, DeviceProcess, Driver, DriverVe
 from gpudoctor.parsers import nvidia_smi_xml
 from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.nvidia_smi_query import time_of
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_CHARACTERS = 2**20  # of the part of a text with tables in it
 FURTHEST_BRANCH = 10  # numbers between the Linux and the Windows name of one release: R470 and 477
 LONGEST_ROW = 700  # characters from one GPU to the next; a table has two or three lines of 90 for each
 
 # Frames of the table, and the marks of bold text and of a quotation. A row reads the same with and without them.
-_FRAMES = re.compile(r"[|│┃*]|\+?[-=]{4,}[-=+]*|(?<!\S)>(?!\S)")
+_FRAMES = regex(r"[|│┃*]|\+?[-=]{4,}[-=+]*|(?<!\S)>(?!\S)")
 _DRIVER = r"(?P<driver>\d{2,4}(?:\.\d{1,4}){1,3})"
-_HEADER = re.compile(
+_HEADER = regex(
     rf"NVIDIA-SMI (?P<smi>\d{{1,4}}(?:\.\d{{1,4}}){{1,3}}|N/A) (?:Driver|KMD) Version: ?(?:{_DRIVER}|N/A|ERR!)"
     r"(?: CUDA (?:UMD )?Version: ?(?P<cuda>\d{1,2}\.\d{1,2}|N/A|ERR!))?"
 )
 # "NVIDIA-SMI version : 550.54.14 NVML version : 550.54 DRIVER version : 550.54.14 CUDA Version : 12.4"
-_VERSIONS = re.compile(
-    r"NVIDIA-SMI version ?: ?\d[\d.]{2,14} NVML version ?: ?\d[\d.]{2,14} "
+_VERSIONS = regex(
+    r"(?i)NVIDIA-SMI version ?: ?\d[\d.]{2,14} NVML version ?: ?\d[\d.]{2,14} "
     rf"(?:DRIVER|KMD) version ?: ?{_DRIVER}"
-    r"(?: CUDA (?:UMD )?Version ?: ?(?P<cuda>\d{1,2}\.\d{1,2}))?",
-    re.IGNORECASE,
+    r"(?: CUDA (?:UMD )?Version ?: ?(?P<cuda>\d{1,2}\.\d{1,2}))?"
 )
 _BUS = r"(?:[0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]"
-_ROW = re.compile(
-    rf"(?<!\S)(?P<index>\d{{1,3}}) (?P<name>(?!N/A )[A-Z][\w .()+/-]{{1,60}}?|ERR!) "
+_ROW = regex(
+    rf"(?i)(?<!\S)(?P<index>\d{{1,3}}) (?P<name>(?!N/A )[A-Z][\w .()+/-]{{1,60}}?|ERR!) "
     rf"(?P<mode>On|Off|WDDM|TCC|MCDM|N/A|ERR!) (?:(?P<bus>{_BUS})|N/A|ERR!)(?: (?:On|Off|N/A|ERR!))?"
-    r"(?: (?P<ecc>\d{1,9}|Off|N/A|ERR!)(?=\s|$))?",
-    re.IGNORECASE,
+    r"(?: (?P<ecc>\d{1,9}|Off|N/A|ERR!)(?=\s|$))?"
 )
-_END = re.compile(r"(?<!\S)(?:Processes:|MIG devices:|NVIDIA-SMI \d)")
-_TEMPERATURE = re.compile(r"(?<!\S)(\d{1,3})C(?!\S)")
-_STATE = re.compile(r"(?<!\S)P(\d{1,2})(?!\S)")
-_POWER = re.compile(r"(?<!\S)(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A|ERR!|Unknown Error) ?/ ?(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A)?")
-_MEMORY = re.compile(r"(?<!\S)(\d{1,9}) ?Mi?B ?/ ?(\d{1,9}) ?Mi?B(?!\S)")
-_USE = re.compile(
-    r"(?<!\S)(?:(\d{1,3}) ?%|N/A|ERR!) (Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited)(?!\w)"
-)
-_MIG = re.compile(r"(?<!\S)(?:Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited) (Enabled|Disabled)\b")
-_UNREADABLE = re.compile(r"ERR!(?: ?/ ?(?:ERR!|N/A|\d{1,5}W))?")
+_END = regex(r"(?<!\S)(?:Processes:|MIG devices:|NVIDIA-SMI \d)")
+_TEMPERATURE = regex(r"(?<!\S)(\d{1,3})C(?!\S)")
+_STATE = regex(r"(?<!\S)P(\d{1,2})(?!\S)")
+_POWER = regex(r"(?<!\S)(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A|ERR!|Unknown Error) ?/ ?(?:(\d{1,5}(?:\.\d{1,3})?)W|N/A)?")
+_MEMORY = regex(r"(?<!\S)(\d{1,9}) ?Mi?B ?/ ?(\d{1,9}) ?Mi?B(?!\S)")
+_USE = regex(r"(?<!\S)(?:(\d{1,3}) ?%|N/A|ERR!) (Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited)(?!\w)")
+_MIG = regex(r"(?<!\S)(?:Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited) (Enabled|Disabled)\b")
+_UNREADABLE = regex(r"ERR!(?: ?/ ?(?:ERR!|N/A|\d{1,5}W))?")
 SINGLE_READING = 1  # the fan of a water-cooled card or the power of a laptop may be unreadable in good health
 
-_PROCESS = re.compile(
+_PROCESS = regex(
     r"(?<!\S)(\d{1,3}) (?:(?:N/A|\d{1,2}) (?:N/A|\d{1,2}) )?(\d{1,9}) (?:C\+G|M\+C|C|G) "
     r"(\S.{0,120}?) (?:(\d{1,8}) ?Mi?B|N/A)(?!\S)"
 )
-_MIG_TABLE = re.compile(r"(?<!\S)(\d{1,3}) \d{1,2} \d{1,2} \d{1,2} \d{1,9} ?MiB ?/ ?\d{1,9} ?MiB(?!\S)")
-_FAILED = re.compile(r"failed to initialize nvml|nvidia-smi has failed|unable to determine the device handle")
+_MIG_TABLE = regex(r"(?<!\S)(\d{1,3}) \d{1,2} \d{1,2} \d{1,2} \d{1,9} ?MiB ?/ ?\d{1,9} ?MiB(?!\S)")
+_FAILED = regex(r"failed to initialize nvml|nvidia-smi has failed|unable to determine the device handle")
 _NO_DEVICES = "no devices were found"
 
 

@@ -6,37 +6,31 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.model import PciGpu, System
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 _ADDRESS = r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
-_ROW = re.compile(rf"^\s*{_ADDRESS} ([A-Z0-9][\w /-]{{2,60}}?)(?: \[([0-9a-f]{{4}})\])?: (\S.{{0,250}})$")
-_DISPLAY = re.compile(
-    r"VGA compatible controller|3D controller|Display controller|Processing accelerators|Video device"
-)
-_IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
-_BOUND = re.compile(r"^\s+Kernel driver in use: ([\w-]{1,40})")
+_ROW = regex(rf"^\s*{_ADDRESS} ([A-Z0-9][\w /-]{{2,60}}?)(?: \[([0-9a-f]{{4}})\])?: (\S.{{0,250}})$")
+_DISPLAY = regex(r"VGA compatible controller|3D controller|Display controller|Processing accelerators|Video device")
+_IDS = regex(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
+_BOUND = regex(r"^\s+Kernel driver in use: ([\w-]{1,40})")
 _VENDORS = (
-    ("nvidia", re.compile(r"NVIDIA|10de:", re.IGNORECASE)),
-    ("amd", re.compile(r"Advanced Micro Devices|\bAMD\b|\bATI\b|1002:")),
-    ("intel", re.compile(r"Intel|8086:")),
+    ("nvidia", regex(r"(?i)NVIDIA|10de:")),
+    ("amd", regex(r"Advanced Micro Devices|\bAMD\b|\bATI\b|1002:")),
+    ("intel", regex(r"Intel|8086:")),
 )
 # Displays that hypervisors emulate, as lspci names them.
-_EMULATED = re.compile(
-    r"Device 1234:1111|Virtio|QXL|VMware|VirtualBox|Hyper-V|Cirrus Logic GD 5446|Bochs", re.IGNORECASE
+_EMULATED = regex(r"(?i)Device 1234:1111|Virtio|QXL|VMware|VirtualBox|Hyper-V|Cirrus Logic GD 5446|Bochs")
+_COMMAND = regex(
+    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$"
 )
-_SWITCH = re.compile(r"NVSwitch|NVLink Switch")
-_COMMAND = re.compile(
-    r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$",
-    re.IGNORECASE,
-)
-_MODEL = re.compile(r"^\s*model\s+: (.{3,120})$")
-_ALIAS = re.compile(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})")
-_LSHW = re.compile(
+_MODEL = regex(r"^\s*model\s+: (.{3,120})$")
+_ALIAS = regex(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})")
+_LSHW = regex(
     r"product: (\S.{2,100}?) vendor: NVIDIA Corporation .{0,200}?bus info: pci@([0-9a-f:.]{7,16})"
     r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)"
 )
 
-_INXI = re.compile(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()([\w-]{1,30})")
+_INXI = regex(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()([\w-]{1,30})")
 
 
 def read_pci(text: Text) -> Iterator[Facts]:

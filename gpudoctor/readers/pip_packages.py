@@ -8,42 +8,42 @@ from gpudoctor.model import Package, PackageVersion, Project, Python, Requiremen
 from gpudoctor.parsers.requirements_files import normalise, parse_requirement
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts, packages_of
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 FEWEST_OF_A_WHOLE_LIST = 12
 
-_HEADER = re.compile(r"^\s*Package\s{1,80}Version\b")
-_RULE = re.compile(r"^\s*-{3,}\s+-{3,}[\s-]*$")
-_ROW = re.compile(rf"^\s*({NAME})\s+(?:\(!\)\s+)?({VERSION})(?:\s+(\S.*))?$")
+_HEADER = regex(r"^\s*Package\s{1,80}Version\b")
+_RULE = regex(r"^\s*-{3,}\s+-{3,}[\s-]*$")
+_ROW = regex(rf"^\s*({NAME})\s+(?:\(!\)\s+)?({VERSION})(?:\s+(\S.*))?$")
 # Without a header: columns set apart by two blanks, or a name that everybody knows.
-_COLUMNS = re.compile(rf"^\s*(?:[-*•|]\s+)?({NAME})(?:\s{{2,}}|\s*\|\s*)({VERSION})(?:\s*\|?\s*|\s{{2,}}([/~A-Z(].*))$")
-_KNOWN = re.compile(
+_COLUMNS = regex(rf"^\s*(?:[-*•|]\s+)?({NAME})(?:\s{{2,}}|\s*\|\s*)({VERSION})(?:\s*\|?\s*|\s{{2,}}([/~A-Z(].*))$")
+_KNOWN = regex(
     r"^\s*(?:[-*•]\s+)?(torch|torchvision|torchaudio|triton|xformers|numpy|flash[-_]attn|bitsandbytes|vllm|tensorflow"
     r"|pynvml|nvidia-ml-py|cupy|cupy-cuda\d{2,3}x?|nvidia-[a-z0-9-]{3,40}-cu1\d|mmcv(?:-full)?|deepspeed|onnxruntime-gpu)"
     rf"\s+({VERSION})$"
 )
-_PINNED = re.compile(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$")
-_DIRECT = re.compile(rf"^\s*({NAME})\s@\s\S+/({NAME})-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
+_PINNED = regex(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$")
+_DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/({NAME})-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
 # What an installed environment's list never holds, and a file of wishes does.
-_WISH = re.compile(
+_WISH = regex(
     rf"^\s*(?:-r\s|-c\s|-i\s|--(?:extra-)?index-url|--find-links|{NAME}(?:\[[\w,.-]{{1,80}}\])?\s*(?:[<>]=?|~=|!=)\s*\d"
     rf"|{NAME}==\S+\s*(?:;|--hash|\\$|#)|{NAME}\s*==\s+\d)"
 )
-_WISH_TITLE = re.compile(r"requirements?(?:[\w-]{0,30})?\.(?:txt|in)\b|install_requires|dependencies", re.IGNORECASE)
-_INSTALLED = re.compile(rf"Successfully installed((?:\s{NAME}-{VERSION}(?=\s|$)){{1,400}})")
-_SATISFIED = re.compile(
+_WISH_TITLE = regex(r"(?i)requirements?(?:[\w-]{0,30})?\.(?:txt|in)\b|install_requires|dependencies")
+_INSTALLED = regex(rf"Successfully installed((?:\s{NAME}-{VERSION}(?=\s|$)){{1,400}})")
+_SATISFIED = regex(
     rf"Requirement already satisfied: ({NAME})[^ ]{{0,120}}(?: in (\S{{1,300}}))?"
     rf"(?: \(from .{{1,200}}?\))? \(({VERSION})\)"
 )
-_REMOVED = re.compile(rf"Successfully uninstalled ({NAME})-({VERSION})(?=\s|$)")
-_WHEEL = re.compile(
+_REMOVED = regex(rf"Successfully uninstalled ({NAME})-({VERSION})(?=\s|$)")
+_WHEEL = regex(
     rf"(?:(?:Using cached|Downloading|Processing|pip3? install)\s)(?:[^\s]{{0,300}}/)?({NAME})"
     r"-(\d[\w.!]{0,40}(?:(?:\+|%2B)[\w.]{1,60})?)"
     r"-(cp|py|pp)(\d{1,4})(?:\.[\w.]{1,20})?-([\w.]{2,40})-([\w.]{3,120})\.whl"
 )
-_OBJECT = re.compile(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"')
-_SHOW = re.compile(r"^\s*(Name|Version|Location|Installer): (\S.*)$")
-_FAILED = re.compile(r"ERROR: (?!pip's dependency resolver)|error: subprocess-exited|is not a supported wheel")
+_OBJECT = regex(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"')
+_SHOW = regex(r"^\s*(Name|Version|Location|Installer): (\S.*)$")
+_FAILED = regex(r"ERROR: (?!pip's dependency resolver)|error: subprocess-exited|is not a supported wheel")
 _PLATFORMS = (
     (r"win_amd64", "windows", "AMD64"),
     (r"win_arm64", "windows", "ARM64"),

@@ -5,14 +5,15 @@ from dataclasses import replace
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import System
+from gpudoctor.readers.text import regex
 
 SYS_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}  # sys.platform → the system's name here
 
 _MACHINES = r"x86_64|aarch64|ppc64le|armv[78]l|i686|s390x|riscv64"
 # platform.platform(): "Linux-5.15.0-67-generic-x86_64-with-glibc2.31". Source: Lib/platform.py of CPython.
-_LINUX = re.compile(rf"Linux-([\w.+~-]{{1,80}}?)-({_MACHINES})(?:-with-([\w.-]{{1,60}}))?")
-_WINDOWS = re.compile(r"Windows-(?:\w{1,10}|\d{4}Server)-\d{1,2}\.\d")
-_MAC = re.compile(r"(?:macOS|Darwin)-[\d.]{1,12}-(arm64|x86_64)")
+_LINUX = regex(rf"Linux-([\w.+~-]{{1,80}}?)-({_MACHINES})(?:-with-([\w.-]{{1,60}}))?")
+_WINDOWS = regex(r"Windows-(?:\w{1,10}|\d{4}Server)-\d{1,2}\.\d")
+_MAC = regex(r"(?:macOS|Darwin)-[\d.]{1,12}-(arm64|x86_64)")
 # Up to Python 3.8 the platform string has the oldest glibc that the interpreter asks for, not the one that is there.
 # Source: https://bugs.python.org/issue35389 and Lib/platform.py of CPython 3.8.
 _FIRST_RIGHT_GLIBC = (3, 9)

@@ -10,7 +10,7 @@ from gpudoctor.model.versions import CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.container_start import cuda_of_image, is_image
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.gpu_words import named_gpus
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 4000  # a longer text is a log
 
@@ -21,134 +21,113 @@ _TOPICS = (
     *("win", "w1", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux", "ubuntu", "debian", "fedora"),
     *("centos", "red", "rhel", "rocky", "alma", "arch", "manjaro", "suse", "mint", "pop"),
 )
-_ADVICE = re.compile(
-    r"\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|recommend\w*|upgrade to"
-    r"|since (?:the|CUDA|PyTorch|v|\d)"
-    r"|minimum|at least|instead"
-    r"|please|try|you (?:can|may)|for example|e\.g\.|changelog|release notes|e.g|does not work with|available for)\b",
-    re.IGNORECASE,
+_ADVICE = regex(
+    r"(?i)\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|recommend\w*|upgrade to"
+    r"|since (?:the|CUDA|PyTorch|v|\d)|minimum|at least|instead"
+    r"|please|try|you (?:can|may)|for example|e\.g\.|changelog|release notes|e.g|does not work with|available for)\b"
 )
-_OUTPUT = re.compile(
+_OUTPUT = regex(
     r"https?://|^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
     r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:"
     r"|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s|\b(?:pip3?|conda|apt(?:-get)?|docker) (?:install|run|pull)|\.whl\b"
 )
-_WSL = re.compile(r"\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", re.IGNORECASE)
-_WSL_ANY = re.compile(
-    r"\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
-    r"|^\s*WSL\b|\(WSL\)|Subsystem for Linux",
-    re.IGNORECASE | re.MULTILINE,
+_WSL = regex(r"(?i)\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b")
+_WSL_ANY = regex(
+    r"(?im)\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
+    r"|^\s*WSL\b|\(WSL\)|Subsystem for Linux"
 )
-_WINDOWS = re.compile(
-    r"\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|(?<![\w.-])W1[01](?![\w.-])"
+_WINDOWS = regex(
+    r"(?i)\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|(?<![\w.-])W1[01](?![\w.-])"
     r"|\bWindows (?:Version|OS|PC|laptop|update)\b"
-    r"|\b(?:on|under|using|with) (?:native )?Windows\b(?![\\/-]| (?:Subsystem|Terminal|side|host))",
-    re.IGNORECASE,
+    r"|\b(?:on|under|using|with) (?:native )?Windows\b(?![\\/-]| (?:Subsystem|Terminal|side|host))"
 )
 # "(venv) PS C:\work> python app.py": the Python of Windows, whatever else runs in WSL there.
-_WINDOWS_PROMPT = re.compile(
-    r"^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
-    r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b",
-    re.MULTILINE,
+_WINDOWS_PROMPT = regex(
+    r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
+    r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b"
 )
 # "Windows 11, RTX 3060: RuntimeError: ...": a person's words and a message on one line.
-_FAILURE = re.compile(r"\w(?:Error|Exception)\b")
-_FILED = re.compile(r"https?://|File \"|\.whl\b|\|\s{2,}")
+_FAILURE = regex(r"\w(?:Error|Exception)\b")
+_FILED = regex(r"https?://|File \"|\.whl\b|\|\s{2,}")
 LONGEST_SEARCHED = 200_000  # characters
 _LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
-_OS_LABEL = re.compile(
-    rf"{_LABEL}(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统|系统)\b"
-    r"[^:=\n]{0,40}[:=]",
-    re.IGNORECASE,
+_OS_LABEL = regex(
+    rf"(?i){_LABEL}(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统"
+    r"|系统)\b[^:=\n]{0,40}[:=]"
 )
-_MAC = re.compile(
-    r"\b(?:macOS|Mac OS(?: X)?|OS X|(?<!from my )MacBook(?: Pro| Air)?|Mac (?:mini|Studio)|iMac)\b"
-    r"(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?",
-    re.IGNORECASE,
+_MAC = regex(
+    r"(?i)\b(?:macOS|Mac OS(?: X)?|OS X|(?<!from my )MacBook(?: Pro| Air)?|Mac (?:mini|Studio)|iMac)\b"
+    r"(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?"
 )
-_APPLE = re.compile(r"\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon", re.IGNORECASE)
-_APPLE_NAMED = re.compile(
-    rf"{_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)", re.I | re.M
-)
+_APPLE = regex(r"(?i)\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon")
+_APPLE_NAMED = regex(rf"(?im){_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)")
 # The branch alone: "nvidia driver 390".
-_DRIVER_BRANCH = re.compile(
-    r"\bnvidia[ -]drivers?(?: version)?[ :=]{1,3}(3[0-9]{2}|4[0-9]{2}|5[0-9]{2}|6[0-4]\d)\b(?!\.?\d)", re.I
+_DRIVER_BRANCH = regex(
+    r"(?i)\bnvidia[ -]drivers?(?: version)?[ :=]{1,3}(3[0-9]{2}|4[0-9]{2}|5[0-9]{2}|6[0-4]\d)\b(?!\.?\d)"
 )
-_DRIVER = re.compile(
-    r"\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
+_DRIVER = regex(
+    r"(?i)\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
     rf"(?: version)?{_MARK}\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{{0,3}}v?"
-    r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
-    re.IGNORECASE,
+    r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)"
 )
-_DRIVER_PACKAGE = re.compile(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b")
+_DRIVER_PACKAGE = regex(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b")
 # The answer to a question: "What is your driver version? 410.48"
-_DRIVER_ANSWER = re.compile(
-    r"\b(?:drivers?|nvidia-smi)\b[^?|]{0,40}\?[\s>`'\"]{0,4}(?:it(?:'s| is) |my driver is |version |v)?"
-    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\w.]*\d)",
-    re.IGNORECASE,
+_DRIVER_ANSWER = regex(
+    r"(?i)\b(?:drivers?|nvidia-smi)\b[^?|]{0,40}\?[\s>`'\"]{0,4}(?:it(?:'s| is) |my driver is |version |v)?"
+    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\w.]*\d)"
 )
-_SMI_CUDA = re.compile(
-    r"nvidia-smi\s?`?(?:\s(?:says|shows|reports|gives|cuda version|cuda))?\s{0,2}(?:[=:(]|->)?\s{0,2}(?:CUDA"
-    r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])",
-    re.IGNORECASE,
+_SMI_CUDA = regex(
+    r"(?i)nvidia-smi\s?`?(?:\s(?:says|shows|reports|gives|cuda version|cuda))?\s{0,2}(?:[=:(]|->)?\s{0,2}(?:CUDA"
+    r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])"
 )
-_TOOLKIT = re.compile(
-    r"(?:\bcuda[ -]?toolkit(?: version)?|\bcuda(?: version)?|\bnvcc(?: version)?(?: release)?)"
-    rf"{_MARK}\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{{0,3}}v?((?:[7-9]|1[0-5])\.\d)(?:\.\d{{1,3}})?(?![.\d])",
-    re.IGNORECASE,
+_TOOLKIT = regex(
+    r"(?i)(?:\bcuda[ -]?toolkit(?: version)?|\bcuda(?: version)?|\bnvcc(?: version)?(?: release)?)"
+    rf"{_MARK}\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{{0,3}}v?((?:[7-9]|1[0-5])\.\d)(?:\.\d{{1,3}})?(?![.\d])"
 )
-_PYTHON = re.compile(
-    rf"{_LABEL}python(?: version)?{_MARK}\s?(?::|=|\(|\bversion\b|\bis\b)?\s{{0,3}}{_MARK}"
-    r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
-    re.IGNORECASE,
+_PYTHON = regex(
+    rf"(?i){_LABEL}python(?: version)?{_MARK}\s?(?::|=|\(|\bversion\b|\bis\b)?\s{{0,3}}{_MARK}"
+    r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])"
 )
-_PYTHON_INLINE = re.compile(
-    r"\bPython[ -](3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])|\bpython \(version (3\.\d{1,2}(?:\.\d{1,2})?)\)", re.IGNORECASE
+_PYTHON_INLINE = regex(
+    r"(?i)\bPython[ -](3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])|\bpython \(version (3\.\d{1,2}(?:\.\d{1,2})?)\)"
 )
-_TORCH = re.compile(
-    rf"(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?{_MARK}"
+_TORCH = regex(
+    rf"(?i)(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?{_MARK}"
     rf"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
     r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
-    r"(?![\w.]*\d)",
-    re.IGNORECASE,
+    r"(?![\w.]*\d)"
 )
 # A version from 1 on with such a local part is PyTorch's, or torchaudio's, which is the same number. Torchvision's
 # begins with 0; of others only DGL counts so.
-_TORCH_ALONE = re.compile(r"(?<![\w.=<>~/-])(?<!dgl )(?<!DGL )([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])")
-_TORCH_INDEX = re.compile(
+_TORCH_ALONE = regex(r"(?<![\w.=<>~/-])(?<!dgl )(?<!DGL )([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])")
+_TORCH_INDEX = regex(
     r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
     r"|rocm\d\.\d) index"
 )
-_IMAGE = re.compile(
-    rf"(?:\b(?:base |docker |container )?image{_MARK}\s?(?:is|:|=)?\s{{1,3}}{_MARK})"
-    r"((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
-    re.IGNORECASE,
+_IMAGE = regex(
+    rf"(?i)(?:\b(?:base |docker |container )?image{_MARK}\s?(?:is|:|=)?\s{{1,3}}{_MARK})"
+    r"((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})"
 )
 # A line that is nothing but the name of an image with CUDA: "someone/pytorch:2.1.0-cuda11.8.0-devel-ubuntu22.04"
-_IMAGE_ALONE = re.compile(
+_IMAGE_ALONE = regex(
     r"^\s*`?((?:[a-z0-9._-]{1,60}/){0,3}[a-z0-9._-]{1,60}:[\w.-]{0,40}cuda\d{1,2}\.\d[\w.-]{0,40}-(?:devel|runtime|base)"
     r"[\w.-]{0,30})`?\s*$"
 )
-_NO_GPU = re.compile(
-    r"\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
+_NO_GPU = regex(
+    r"(?i)\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
     r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b"
-    r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)",
-    re.IGNORECASE,
+    r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)"
 )
-_GFX = re.compile(r"\b(gfx\d{3,4}[a-f]?)\b")
-_NOUVEAU = re.compile(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b")
-_GCC = re.compile(
-    rf"{_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])",
-    re.IGNORECASE,
-)
+_GFX = regex(r"\b(gfx\d{3,4}[a-f]?)\b")
+_NOUVEAU = regex(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b")
+_GCC = regex(rf"(?i){_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])")
 # Folders that only macOS has: of python.org's Python and of Homebrew on Apple silicon.
-_MAC_FOLDER = re.compile(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/")
-_FILE = re.compile(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
-_SITE = re.compile(r"[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", re.IGNORECASE)
-_UNAVAILABLE = re.compile(
-    r"(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|=|:)?\s?"
-    r"(?:always |still )?[`'\"]?(false|true)\b",
-    re.IGNORECASE,
+_MAC_FOLDER = regex(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/")
+_FILE = regex(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
+_SITE = regex(r"(?i)[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]")
+_UNAVAILABLE = regex(
+    r"(?i)(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|="
+    r"|:)?\s?(?:always |still )?[`'\"]?(false|true)\b"
 )
 
 

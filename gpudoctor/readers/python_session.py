@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from gpudoctor.model import ComputeCapability, CudaVersion, Cupy, CupyRuntime, PackageVersion, Torch, TorchRuntime
 from gpudoctor.model.machine import Device
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 _VERSION = r"'?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[.+a-z](?:[\w.+-]{0,50}\w)?)?)'?"
 _NAME = (
@@ -32,8 +32,8 @@ class _Expression(NamedTuple):
 
 def _expression(fact: str, written: str, value: str) -> _Expression:
     name = re.findall("[A-Za-z_]{3,}", written)[-1].lower()
-    answer = re.compile(rf"^(?:Out\[\d+\]:\s?|\[\d+\]:\s?)?{value}$")
-    return _Expression(fact, name, re.compile(written), value, answer)
+    answer = regex(rf"^(?:Out\[\d+\]:\s?|\[\d+\]:\s?)?{value}$")
+    return _Expression(fact, name, regex(written), value, answer)
 
 
 _EXPRESSIONS = (
@@ -61,15 +61,13 @@ _WORDS = (
     r"always|also|it|still|just|return(?:s|ed|ing)?|gives?|gave|is|says?|shows?|prints?|outputs?|yields?|evaluates to"
 )
 _BETWEEN = rf"[)}}`\"'\s]{{0,8}}(?:(?:->|=>|[=:#,>]|\b(?:{_WORDS})\b)[`\"'\s]{{0,3}}){{1,4}}\s{{0,3}}"
-_CONDITION = re.compile(
-    r"\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$", re.IGNORECASE
-)
-_BESIDE = re.compile(
+_CONDITION = regex(r"(?i)\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$")
+_BESIDE = regex(
     r"\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\(?Triggered|^[\w/.-]+:\d+: "
     r"|^\s*(?:import |from |print\(|exit)"
 )
 # Python shows nothing for a value of None: the next prompt follows at once
-_SILENT = re.compile(r"^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ", re.MULTILINE)
+_SILENT = regex(r"(?m)^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ")
 _PATIENCE = 3  # lines between an expression and its value that are neither
 
 

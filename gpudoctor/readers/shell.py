@@ -10,52 +10,48 @@ from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.pci_listing import read_pci
 from gpudoctor.readers.python_session import read_session
 from gpudoctor.readers.system_commands import read_system
-from gpudoctor.readers.text import Text
+from gpudoctor.readers.text import Text, regex
 
 _NAME = r"[A-Z][A-Z0-9_]{2,50}"
 _VALUE = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}'|[^\s;&|#`]{0,1000})"
 _PROGRAM = r"(?:python|torchrun|accelerate|\./|bash|sh |nvidia-smi|mpirun|deepspeed|vllm|uv |pip|make|cmake|ninja)"
 _STRING = r"(\"[^\"\n]{0,1000}\"|'[^'\n]{0,1000}')"
 _SET = (
-    re.compile(rf"(?:^|[\s;&|(`])export\s+({_NAME})={_VALUE}"),
-    re.compile(rf"(?:^|&&?\s*)set\s+\"?({_NAME})=([A-Za-z]:\\[^\"&\n]{{0,1000}}|[^\s\"&]{{0,1000}})"),
-    re.compile(rf"(?:^|&&?\s*)setx\s+({_NAME})\s+{_VALUE}"),
-    re.compile(rf"\$env:({_NAME})\s*=\s*{_VALUE}"),
-    re.compile(
-        rf"(?:^|[\s;&|(`\"'])({_NAME})={_VALUE}(?=(?:\s+{_NAME}=\S{{0,300}}){{0,8}}\s+(?:\S{{1,80}}/)?{_PROGRAM})"
-    ),
-    re.compile(rf"os\.environ\[\s?[\"']({_NAME})[\"']\s?\]\s?=\s?{_STRING}"),
-    re.compile(rf"os\.(?:environ\.setdefault|putenv)\(\s?[\"']({_NAME})[\"']\s?,\s?{_STRING}"),
-    re.compile(rf"^\s*(?:ENV|ARG)\s+({_NAME})[= ]{_VALUE}"),
+    regex(rf"(?:^|[\s;&|(`])export\s+({_NAME})={_VALUE}"),
+    regex(rf"(?:^|&&?\s*)set\s+\"?({_NAME})=([A-Za-z]:\\[^\"&\n]{{0,1000}}|[^\s\"&]{{0,1000}})"),
+    regex(rf"(?:^|&&?\s*)setx\s+({_NAME})\s+{_VALUE}"),
+    regex(rf"\$env:({_NAME})\s*=\s*{_VALUE}"),
+    regex(rf"(?:^|[\s;&|(`\"'])({_NAME})={_VALUE}(?=(?:\s+{_NAME}=\S{{0,300}}){{0,8}}\s+(?:\S{{1,80}}/)?{_PROGRAM})"),
+    regex(rf"os\.environ\[\s?[\"']({_NAME})[\"']\s?\]\s?=\s?{_STRING}"),
+    regex(rf"os\.(?:environ\.setdefault|putenv)\(\s?[\"']({_NAME})[\"']\s?,\s?{_STRING}"),
+    regex(rf"^\s*(?:ENV|ARG)\s+({_NAME})[= ]{_VALUE}"),
 )
-_ALONE = re.compile(rf"^\s*(?:declare -x\s+)?({_NAME})={_VALUE}$")
+_ALONE = regex(rf"^\s*(?:declare -x\s+)?({_NAME})={_VALUE}$")
 # Advice, and not what somebody did
-_ADVICE = re.compile(
-    r"\b(?:try|solution|e\.g\.|for example|you can|you may|consider|please|should|instead|suggest\w*|recommend\w*)\b",
-    re.IGNORECASE,
+_ADVICE = regex(
+    r"(?i)\b(?:try|solution|e\.g\.|for example|you can|you may|consider|please|should|instead|suggest\w*"
+    r"|recommend\w*)\b"
 )
-_WRAPPED = re.compile(r"\b(?:setting|passing|set|try|variable|with|using|via)$", re.IGNORECASE)
-_ECHO = re.compile(rf"(?:^|\s)(?:echo|printenv)\s+[\"']?[$%]?(?:env:)?\{{?({_NAME})\}}?%?[\"']?\s*$")
-_PRINTED = re.compile(
+_WRAPPED = regex(r"(?i)\b(?:setting|passing|set|try|variable|with|using|via)$")
+_ECHO = regex(rf"(?:^|\s)(?:echo|printenv)\s+[\"']?[$%]?(?:env:)?\{{?({_NAME})\}}?%?[\"']?\s*$")
+_PRINTED = regex(
     rf"os\.(?:environ\.get|getenv)\([\"']({_NAME})[\"']\)\)?\s*$|os\.environ\[[\"']({_NAME})[\"']\]\)?\s*$"
 )
-_QUESTION = re.compile(r"^(?:\w{2,20} -|\$|#|echo |export |import |print\(|nvidia-smi|Traceback|\w+Error|sudo |python)")
-_ROOT_IN_DOCKER = re.compile(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]")
-_KUBERNETES = re.compile(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b")
-_FROM = re.compile(r"^\s*FROM\s+(?:--platform=\S{1,40}\s+)?(\S{1,300})(?:\s+(?:AS|as)\s+[\w.-]{1,60})?$")
-_COMPOSE = re.compile(
-    r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b"
-)
-_NODE = re.compile(
+_QUESTION = regex(r"^(?:\w{2,20} -|\$|#|echo |export |import |print\(|nvidia-smi|Traceback|\w+Error|sudo |python)")
+_ROOT_IN_DOCKER = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]")
+_KUBERNETES = regex(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b")
+_FROM = regex(r"^\s*FROM\s+(?:--platform=\S{1,40}\s+)?(\S{1,300})(?:\s+(?:AS|as)\s+[\w.-]{1,60})?$")
+_COMPOSE = regex(r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b")
+_NODE = regex(
     r"^\s*([crw-]{4}[rwxsStT-]{6})\.?\+?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.{4,40}?\s(/dev/(?:nvidia\S{0,40}|kfd))$"
 )
-_NO_NODE = re.compile(
+_NO_NODE = regex(
     r"(?:ls: )?(?:cannot access )?'?/dev/nvidia\*?'?: No such file or directory|no matches found: /dev/nvidia\*"
 )
-_SHM = re.compile(
+_SHM = regex(
     r"^\s*(?:shm|tmpfs|none|/dev/shm)\s+([\d.]{1,12})([KMGT]?)\s+[\d.]{1,12}[KMGT]?\s+[\d.]{1,12}[KMGT]?\s+\d{1,3}%\s+/dev/shm$"
 )
-_LDD = re.compile(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:/[\w.+-]{1,80}){1,14})")
+_LDD = regex(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:/[\w.+-]{1,80}){1,14})")
 
 
 def read(text: Text) -> Facts:

@@ -1,17 +1,14 @@
 """A post that ends well: of one marked as solved, what it shows last is the state of the machine."""
 
-import re
+from gpudoctor.readers.text import Text, clean_text, regex
 
-from gpudoctor.readers.text import Text, clean_text
-
-_MARKED = re.compile(r"\W{0,4}(?:re)?solved\b|.{0,200}[\[(](?:re)?solved[\])]", re.IGNORECASE)
-_UPDATE = re.compile(
-    r"\W{0,4}(?:edit|update|solution|solved|fixed)\b(?!.{0,60}\bnot\b).{0,60}"
-    r"\b(?:solved|fixed|works now|working now|now works?|it works|finally works)\b",
-    re.IGNORECASE,
+_MARKED = regex(r"(?i)\W{0,4}(?:re)?solved\b|.{0,200}[\[(](?:re)?solved[\])]")
+_UPDATE = regex(
+    r"(?i)\W{0,4}(?:edit|update|solution|solved|fixed)\b(?!.{0,60}\bnot\b).{0,60}"
+    r"\b(?:solved|fixed|works now|working now|now works?|it works|finally works)\b"
 )
-_WORKS = re.compile(r"^\W{0,3}True\b|is_available\(\)\W{1,6}True\b|\bphysical_device:GPU:\d|CudaDevice\(|\b100% GPU\b")
-_FAILS = re.compile(r"\bFalse\b|\w(?:Error|Exception)\b|CpuDevice|\b100% CPU\b")
+_WORKS = regex(r"^\W{0,3}True\b|is_available\(\)\W{1,6}True\b|\bphysical_device:GPU:\d|CudaDevice\(|\b100% GPU\b")
+_FAILS = regex(r"\bFalse\b|\w(?:Error|Exception)\b|CpuDevice|\b100% CPU\b")
 
 
 def after_solution(text: Text) -> Text:

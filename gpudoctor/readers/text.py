@@ -3,8 +3,9 @@
 import itertools
 import json
 import os
+import re
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_pasted
@@ -31,6 +32,23 @@ class Text(NamedTuple):
     lines: tuple[str, ...]
     flat: str
     lowered: str
+
+
+class _Lazy:
+    """An expression that is not compiled yet: a report needs some of them."""
+
+    def __init__(self, pattern: str) -> None:
+        self._written = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(self._written)
+        vars(self).update({method: getattr(compiled, method) for method in dir(compiled) if method[0] != "_"})
+        return getattr(compiled, name)
+
+
+def regex(pattern: str) -> re.Pattern[str]:
+    """Return the expression, which is compiled when it is first used."""
+    return cast("re.Pattern[str]", _Lazy(pattern))
 
 
 def name_table(name: str) -> Any:

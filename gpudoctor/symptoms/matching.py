@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ BEGINNING = 6  # characters of a phrase
 LOWER = {number: number + 32 for number in range(ord("A"), ord("Z") + 1)}  # of ASCII alone, as the patterns ask
 CASED = "(?-i:"  # in a pattern for which capitals count
 REFERENCE = "(?P="  # in a pattern that names one of its groups
+MOST_PRUNED = 2  # texts for which a pattern is made smaller: after that it is compiled whole, and kept
 CAPITALS = re.compile(r"(\(\?P[<=]\w+[>)]|\\.)|[A-Z]")  # but those of a group's name and of \S
 
 
@@ -38,7 +40,9 @@ def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[
     rows = [row for row in rows if not (row.guess and fact) and row.id not in known]  # a library does not guess
     lowered = text.translate(LOWER)
     has = words_of(lowered)
-    return [Recognised(row, symptom) for row in rows for symptom in _found(row, text, lowered, has, fact, source)]
+    expressions = functools.cache(lambda pattern: _expression(pattern, has))
+    found = ((row, _found(row, text, lowered, expressions, fact=fact, source=source)) for row in rows)
+    return [Recognised(row, symptom) for row, symptoms in found for symptom in symptoms]
 
 
 def rows_in_question(lowered: str) -> list[FailureMessage]:
@@ -65,41 +69,44 @@ def _phrases() -> tuple[list[tuple[str, int]], Mapping[str, list[tuple[str, int]
 
 
 def _found(
-    row: FailureMessage, text: str, lowered: str, has: Callable[[str], bool], fact: str, source: str
+    row: FailureMessage, text: str, lowered: str, expressions: Callable[[str], re.Pattern[str]], **about: str
 ) -> Iterator[Symptom]:
     seen: set[str] = set()
     lowered = text if CASED in row.pattern else lowered
     told = lowered[:MOST_WORDS] if row.guess else lowered
-    if not all(_expression(words, has).search(told) for words in row.near):
+    if not all(expressions(words).search(told) for words in row.near):
         return  # most rows lack one of them: to look for all in every order takes ten times as long
-    if row.unless and _expression(row.unless, has).search(lowered):
+    if row.unless and expressions(row.unless).search(lowered):
         return
-    for match in _expression(row.pattern, has).finditer(told):
+    for match in expressions(row.pattern).finditer(told):
         shown = text[match.start() : match.end()][:LONGEST_TEXT].strip()
         if shown not in seen:
             seen.add(shown)
-            yield Symptom(
-                kind=row.id,
-                text=shown,
-                library=row.library,
-                code=row.code,
-                names=_names(match, text),
-                fact=fact,
-                source=source,
-            )
+            names = _names(match, text)
+            yield Symptom(kind=row.id, text=shown, library=row.library, code=row.code, names=names, **about)
         if len(seen) >= MOST_OF_A_KIND:
             return
 
 
 def _expression(pattern: str, has: Callable[[str], bool]) -> re.Pattern[str]:
+    """Return the pattern for a text that has these words: whole if it was asked for in several texts before."""
+    _ASKED[pattern] += 1
+    if _ASKED[pattern] > MOST_PRUNED or CASED in pattern or REFERENCE in pattern:
+        return _whole(pattern)
+    return re.compile(pruned(_lowered(pattern), has), re.ASCII)
+
+
+_ASKED: Counter[str] = Counter()
+
+
+@functools.cache
+def _whole(pattern: str) -> re.Pattern[str]:
     """Return the pattern for texts in lower case, in which it finds in half the time what IGNORECASE finds."""
-    if CASED in pattern:
-        return _compiled(pattern, re.IGNORECASE | re.ASCII)
-    lowered = CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern)
-    return _compiled(lowered if REFERENCE in lowered else pruned(lowered, has), re.ASCII)
+    return re.compile(*((pattern, re.IGNORECASE | re.ASCII) if CASED in pattern else (_lowered(pattern), re.ASCII)))
 
 
-_compiled = functools.lru_cache(maxsize=2000)(re.compile)
+def _lowered(pattern: str) -> str:
+    return CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern)
 
 
 def _names(match: re.Match[str], text: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gpudoctor.symptoms.matching import CASED, _expression, recognise
+from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _expression, _whole, recognise
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 
 ROWS = [pytest.param(row, id=row.id) for row in failure_messages()]
@@ -39,3 +39,11 @@ def test_a_row_that_is_known_is_not_looked_for_again() -> None:
     rows = [found.row.id for found in recognise(text)]
     assert rows
     assert {found.row.id for found in recognise(text, known=rows[:1])} == {*rows[1:]} - {rows[0]}
+
+
+def test_a_pattern_that_several_texts_asked_for_is_compiled_whole() -> None:
+    pattern = "gpu is|card is"
+    _ASKED.pop(pattern, None)
+    asked = [_expression(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
+    assert [expression.pattern for expression in asked] == ["card is"] * MOST_PRUNED + [pattern]
+    assert asked[-1] is _whole(pattern)
