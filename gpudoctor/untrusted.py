@@ -80,12 +80,12 @@ _WORD = (
     r"[\w.+-]{0,20}|[a-z_]{1,40}|[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}|/?[a-z.-]{1,30}(?:/[a-z.-]{1,30}){1,5}|\*{3}"
     r"|(?:(?:GPU|MIG)-)*[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4,12}){4}(?:/\d{1,2}){0,2}"
 )
-_WORDS = re.compile(rf"(?:{_WORD})(?:[,;:=<>|%!*$ \[\]\"'{{}}()]+(?:{_WORD}))*", re.ASCII)
-_PATH = re.compile(
+_WORDS = rf"(?a)(?:{_WORD})(?:[,;:=<>|%!*$ \[\]\"'{{}}()]+(?:{_WORD}))*"
+_PATH = (
     r"(?:[A-Za-z]:)?(?:[/\\~.$%*][\w ./\\~$%{}()+@,=!*#&'^-]{0,1000})?"
     r"|[\w-]{1,24}|[a-z0-9_.-]{1,24}(?:/[a-z0-9_.-]{1,24}){1,9}"
 )
-_KEY = re.compile(r"(?<![\w+=-])(?=[^/\\]{0,90}\d)(?=[^/\\]{0,90}[A-Za-z])[A-Za-z0-9+=]{32,}(?![\w+=-])|[\w+=-]{90,}")
+_KEY = r"(?<![\w+=-])(?=[^/\\]{0,90}\d)(?=[^/\\]{0,90}[A-Za-z])[A-Za-z0-9+=]{32,}(?![\w+=-])|[\w+=-]{90,}"
 _LONGEST_WORDS = 4000  # characters: NVIDIA_REQUIRE_CUDA of an image lists dozens of drivers
 HIDDEN = "(hidden)"
 
@@ -94,7 +94,7 @@ def shown_value(value: str, paths: bool = False) -> str:
     """Return the value of a variable, or "(hidden)" if it has something that is no word or path: it may be a key."""
     if paths:
         windows = ";" in value or re.match(r"[A-Za-z]:", value)
-        shown = all(_PATH.fullmatch(part) and not _KEY.search(part) for part in value.split(";" if windows else ":"))
+        shown = all(re.fullmatch(_PATH, p) and not re.search(_KEY, p) for p in value.split(";" if windows else ":"))
     else:
-        shown = len(value) <= _LONGEST_WORDS and _WORDS.fullmatch(value) is not None
+        shown = len(value) <= _LONGEST_WORDS and re.fullmatch(_WORDS, value) is not None
     return value if shown else HIDDEN

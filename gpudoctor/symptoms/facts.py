@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from gpudoctor.model import Driver, Snapshot, Symptom, look_up
-from gpudoctor.symptoms.matching import recognise
 from gpudoctor.symptoms.tables import row_of
 
 CUDA_RETURN_CODE = "cuinit-failed"
@@ -60,6 +59,8 @@ def _symptoms(snapshot: Snapshot, known: Collection[str]) -> Iterator[Symptom]:
     yield from _return_codes(snapshot.driver or Driver())
     for fact, text in _texts(snapshot):
         if text and not _is_not_installed(fact, text):
+            from gpudoctor.symptoms.matching import recognise  # most machines have no such text
+
             yield from (found.symptom for found in recognise(" ".join(text.split()), fact=fact, known=known))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 LONG_TEXT = 100_000  # characters, from which on searching takes longer than compiling
 _LETTER = r"(?:[^\\\[\](){}|*+?.^$]|\\\W)"
 _TIMES = r"(?:[*+?]|\{\d*,?\d*\})\??"
-_PARTS = re.compile(
+_PARTS = (
     rf"({_LETTER}+(?![*+?{{]))"
     rf"|((?:(?:\\\w|\[\^?\]?(?:\\.|[^\]\\])*\]|[.^$]|\(\?[a-z]+\))(?:{_TIMES})?|{_LETTER}{_TIMES})+)"
     rf"|(\((?:\?(?:[a-z]*:|P<\w+>|<?[!=]))?)|(\|)|\)({_TIMES})?"
@@ -29,7 +29,7 @@ def pruned(pattern: str, has: Callable[[str], bool]) -> str:
 
     Alternatives of words are left out if the text does not have all of them. has: of that text, see `words_of`.
     """
-    return _alternatives(iter(_PARTS.findall(f"{pattern})")), has)[0] or "(?!)"
+    return _alternatives(iter(re.findall(_PARTS, f"{pattern})")), has)[0] or "(?!)"
 
 
 def _alternatives(parts: Iterator[tuple[str, ...]], has: Callable[[str], bool]) -> tuple[str | None, str]:
