@@ -147,8 +147,9 @@ def _with_packages(
 
 
 def legacy_driver(row: Mapping[str, Any], branch: str) -> tuple[str, ...]:
-    """Return the commands for the driver of an older branch ("470"); () if the distribution has none."""
-    return tuple(command.replace("{branch}", branch) for command in row.get("driver_legacy", ()) if branch)
+    """Return the commands for the driver of an older branch ("470"); () if there are none, or it is no number."""
+    is_branch = branch.isascii() and branch.isdigit()
+    return tuple(command.replace("{branch}", branch) for command in row.get("driver_legacy", ()) if is_branch)
 
 
 def for_root(commands: Sequence[str], system: System | None) -> Iterator[str]:
