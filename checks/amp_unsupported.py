@@ -52,7 +52,7 @@ def _has_fast_fp16(table: Features) -> bool:
 
 
 def _named(slow: Symptom, gpu: Symptom) -> Finding:
-    summary = f"{gpu.text} has no tensor cores, and mixed precision brought no speed: {slow.text}"
+    summary = f"{gpu.text} has no tensor cores, and mixed precision was not faster: {slow.text}"
     return Finding.warning(gpu.text, summary, (slow.fact, gpu.fact), Fix("compute-in-fp32"))
 
 

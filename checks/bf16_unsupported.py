@@ -53,9 +53,9 @@ def _refused(refusal: Symptom, gpus: tuple[KnownGpu, ...], emulating: tuple[Know
     native: every GPU has bf16, so that the program refuses it for another reason.
     """
     shown = gpus if native else emulating
-    although = f"bf16 is refused although {_described(gpus)} has it"
+    although = f"A program refuses bf16, although {_described(gpus)} supports it"
     severity = Severity.WARNING if native else Severity.ERROR
-    summary = f"{although if native else 'bf16 was requested on a device that does not have it'}: {refusal.text}"
+    summary = f"{although if native else 'A program uses bf16 on a device that does not support it'}: {refusal.text}"
     facts = (refusal.fact, *(gpu.fact for gpu in shown))
     return Finding.of(
         severity, "bf16", summary, facts, *((Fix("check-torch-for-bf16"),) if native else _instead(emulating))

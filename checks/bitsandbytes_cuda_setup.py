@@ -62,7 +62,7 @@ def _failed(
         fixes.append(Fix("libcudart-for-bitsandbytes"))
     if cuda:
         digits = f"{cuda.major}{cuda.minor}"
-        there = f"Or set BNB_CUDA_VERSION to one whose libbitsandbytes_cuda*.so is there: {digits}"
+        there = f"Set BNB_CUDA_VERSION to a version whose libbitsandbytes_cuda*.so is installed: {digits}"
         fixes.append(Fix("set-variable", name="BNB_CUDA_VERSION", value=digits, summary=there))
     return Finding(
         # Without CUDA in PyTorch that is the cause, and comes first.

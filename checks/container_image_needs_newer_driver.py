@@ -63,7 +63,7 @@ def container_image_needs_newer_driver(
     yield Finding.of(
         Severity.INFO if pytorch.available else Severity.WARNING if is_same_major else Severity.ERROR,
         "container image",
-        f"The image requires {condition.label}, the driver{f' {driver.version}' if driver.version else ''} of "
+        f"The image requires {condition.label}, but the driver{f' {driver.version}' if driver.version else ''} of "
         f"the host supports CUDA {offered}",
         (f"environment.{variable}", "driver.cuda_version", "driver.version"),
         Fix("use-older-image", at_most=offered),

@@ -25,6 +25,6 @@ def container_setup_hides_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     ]
     for seen in once_per_service(hiding):
         value = seen.setup.environment[VARIABLE]
-        summary = f'The {seen.label} gets the GPU, and its {VARIABLE}="{value}" hides it'
+        summary = f'The {seen.label} has the GPU, but its {VARIABLE}="{value}" hides it'
         facts = (seen.fact("environment"),)
         yield Finding.error(seen.label, summary, facts, Fix("show-container-its-gpu", setup=seen.setup))

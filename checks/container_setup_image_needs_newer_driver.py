@@ -43,7 +43,7 @@ class _Need:
 
 def _finding(seen: SeenSetup, need: _Need, driver: Driver) -> Finding:
     offered = _offered(seen, driver)
-    here = f", and the driver{f' {driver.version}' if driver.version else ''} offers CUDA {offered}"
+    here = f", but the driver{f' {driver.version}' if driver.version else ''} supports CUDA {offered}"
     at_least = (driver_for(need.cuda) if need.cuda is not None else None) or need.cuda
     return Finding.of(
         need.severity,

@@ -26,7 +26,7 @@ def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[F
     for seen in once_per_service(seen for seen in concerned if _failed(seen) or not _is_enough(seen)):
         failed, limit = _failed(seen), seen.setup.memlock_bytes
         known = limit is not None
-        may = f"may lock {_size(limit)}" if limit is not None else "has the engine's default limit (memlock)"
+        may = f"may lock only {_size(limit)}" if limit is not None else "has the engine's default limit (memlock)"
         severity = Severity.ERROR if failed else Severity.WARNING if known else Severity.INFO
         summary = (
             f"The {seen.label} uses InfiniBand and {may}"

@@ -47,10 +47,10 @@ def contradictory_report(
             WORDS.get(found.fact, "a GPU"),
         )
         if found.fact == MACHINES:
-            summary = f"The texts seem to come from different machines: one names {found.taken}, another {found.other}"
+            summary = f"The texts are probably from different machines: one names {found.taken}, another {found.other}"
             yield Finding.warning("the texts", summary, fact, Fix("report-again"))
         elif not (two_sides and found.fact.startswith(OF_TWO_SIDES)):
-            summary = f"The report gives two values for {name}: {found.taken}, which counts, and {found.other}"
+            summary = f"The report gives two values for {name}: {found.taken} (used here) and {found.other}"
             yield Finding.advice(name, summary, fact, Fix("report-again"))
     yield from old
 
@@ -63,8 +63,8 @@ def _drivers_too_old(devices: tuple[Device, ...], driver: Driver) -> Iterator[Fi
         first = first_driver(known) if known is not None else None
         if first is not None and driver.version.parts[0] < first.parts[0]:
             summary = (
-                f"{device.label} has compute capability {known}, which drivers know from {first.branch} on, "
-                f"and the report shows driver {driver.version}"
+                f"{device.label} has compute capability {known}, which needs driver {first.branch} or newer, "
+                f"but the report shows driver {driver.version}"
             )
             facts = ("driver.version", f"devices[{number}].nvml_index")
             yield Finding.advice(device.label, summary, facts, Fix("report-again"))

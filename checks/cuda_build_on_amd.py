@@ -42,7 +42,7 @@ def cuda_build_on_amd(
     Reference: https://pytorch.org/get-started/locally/
     """
     for_cpu = pytorch.build_read == "cpu"
-    skip_unless(not (for_cpu and cuda_intent.rocm_index), "ROCm was asked for, a CPU build came")
+    skip_unless(not (for_cpu and cuda_intent.rocm_index), "a CPU build was installed instead of ROCm")
     said = pasted(symptoms)
     skip_unless(not of_kind(said, "no-gpu-on-colab"), "the program runs on Colab or Kaggle, which have no AMD GPUs")
     asked = of_kind(said, *ASKED)
@@ -52,7 +52,7 @@ def cuda_build_on_amd(
             fact, target = amd_gpu.fact, amd_gpu.targets[0]
         if fact:
             name = f"{amd_gpu.product or 'an AMD GPU'}{f' ({target})' if target else ''}"
-            summary = f"{pytorch.label} asks for NVIDIA's CUDA, and the GPU is {name}"
+            summary = f"{pytorch.label} asks for NVIDIA's CUDA, but the GPU is {name}"
             yield Finding.error("PyTorch", summary, (asked[0].fact, fact), Fix("install-torch-for-rocm", target=target))
             return
     skip_unless(known(pytorch.build, "torch.build") == "cuda", "PyTorch is not a CUDA build")
@@ -63,7 +63,7 @@ def cuda_build_on_amd(
         return
     cuda = f" {pytorch.cuda_version}" if pytorch.cuda_version else ""
     severity = Severity.ERROR if targets else Severity.WARNING
-    summary = f"{pytorch.label} is built for CUDA{cuda}, and the GPU is " + (
+    summary = f"{pytorch.label} is built for CUDA{cuda}, but the GPU is " + (
         amd[0].label if amd else f"an AMD GPU ({(targets or ('',))[0]})"
     )
     facts = (*pytorch.paths("build"), amd_gpu.fact if targets else "system.pci_gpus")

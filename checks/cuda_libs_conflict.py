@@ -23,13 +23,13 @@ UNSET = Fix(
 UNSET_IF_ELSEWHERE = Fix(
     "unset-variable",
     name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH if it leads to other versions of the CUDA libraries: its folders come first",
+    summary="Remove LD_LIBRARY_PATH if it contains other versions of the CUDA libraries: they are loaded first",
 )
 COMPAT = "compat of a toolkit (/usr/local/cuda/compat)"
 UNSET_IF_SET = Fix(
     "unset-variable",
     name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH if it is set: its folders come before the CUDA libraries of the packages",
+    summary="Remove LD_LIBRARY_PATH if it is set: its folders are searched before the CUDA libraries of the packages",
 )
 
 
@@ -82,7 +82,7 @@ def cuda_libs_conflict(
     elif cuda_libraries.shadowing:
         more = f" and {len(cuda_libraries.shadowing) - 1} more" if len(cuda_libraries.shadowing) > 1 else ""
         summary = (
-            f"LD_LIBRARY_PATH leads to {cuda_libraries.shadowing[0]}{more}, which come before the libraries of "
+            f"LD_LIBRARY_PATH has {cuda_libraries.shadowing[0]}{more}, which are loaded before the libraries of "
             "the wheels"
         )
         yield Finding.advice("LD_LIBRARY_PATH", summary, cuda_libraries.shadowing_facts[:5], UNSET)
@@ -91,7 +91,7 @@ def cuda_libs_conflict(
 def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:
     origin = "another version of it is loaded"
     if symbol.loaded:
-        origin = f"{symbol.loaded} is loaded, of another version"
+        origin = f"another version, {symbol.loaded}, is loaded"
     elif symbol.on_path:
         origin = f"LD_LIBRARY_PATH leads to {symbol.on_path}"
     summary = f"{symbol.symptom.names['symbol']} is missing in {symbol.library or 'a CUDA library'}: {origin}"
@@ -148,7 +148,7 @@ def _missing(symptom: Symptom, pytorch: Pytorch) -> Finding:
     differs = major is not None and own is not None and own.major != major
     severity = Severity.WARNING if "warned" in symptom.names else Severity.ERROR
     summary = f"A package asks for {name}{f' of CUDA {major}' if major else ''}, which the loader does not find" + (
-        f", and PyTorch brings the libraries of CUDA {own}" if differs else ""
+        f", and PyTorch contains the libraries of CUDA {own}" if differs else ""
     )
     facts = (symptom.fact, *(pytorch.paths("cuda_version") if differs else ()))
     return Finding.of(

@@ -78,7 +78,7 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
     if not because and choice.reason not in ("", "ends the list"):
         because = f"{choice.bad} {choice.reason}"
     remove = f"Remove {choice.name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden on "
-    name_one = "Or name a GPU that exists: they count from 0"
+    name_one = "Name a GPU that exists: numbers start at 0"
     return Finding.error(
         choice.name,
         f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
@@ -110,7 +110,7 @@ def _wrong_number(said: Symptom, choice: DeviceChoice | None, count: int) -> Fin
 
 
 def _seen_elsewhere(devices: VisibleDevices) -> Finding:
-    remove = f"Or remove {NVIDIA}: programs then see every GPU"
+    remove = f"Remove {NVIDIA}: programs then see every GPU"
     return Finding.error(
         NVIDIA,
         f"{devices.seen_elsewhere}, but this program finds none, probably because of {NVIDIA}",

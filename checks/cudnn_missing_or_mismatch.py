@@ -21,7 +21,7 @@ OTHERS = (
 )
 MAYBE = ("cudnn-failed-status", "cudnn-failed-tensorflow")
 OWN_CUDNN = "Remove LD_LIBRARY_PATH, so that PyTorch loads its own cuDNN"
-OWN_OF_PACKAGE = "Remove LD_LIBRARY_PATH if it leads to another cuDNN, so that the package loads its own"
+OWN_OF_PACKAGE = "Remove LD_LIBRARY_PATH if it contains another cuDNN, so that the package loads its own"
 LONGEST = 240
 
 
@@ -105,7 +105,7 @@ def _summary(symptom: Symptom) -> str:
     if "built_with" in names and "loaded" in names:
         who = {"torch": "PyTorch", "jax": "JAX"}.get(symptom.library, "The framework")
         built_with, loaded = _dotted(names["built_with"]), _dotted(names["loaded"])
-        return f"{who} was built with cuDNN {built_with}, and cuDNN {loaded} is loaded"
+        return f"{who} was built with cuDNN {built_with}, but cuDNN {loaded} is loaded"
     return answers((symptom,), "cudnn-missing-or-mismatch")[0].summary
 
 

@@ -30,7 +30,7 @@ def cupy_numpy_incompatible(
         known(wanted or None, "cupy.numpy_requirement")
         return
     imported = cupy_runtime.import_error == ""
-    needs = f" needs NumPy {wanted}" if wanted else " does not work with the NumPy here"
+    needs = f" needs NumPy {wanted}" if wanted else " does not work with the installed NumPy"
     has = f", and {numpy} is installed" if numpy is not None else ", which is not installed" if wanted else ""
     yield Finding.of(
         Severity.WARNING if imported and said is None else Severity.ERROR,
@@ -51,7 +51,7 @@ def _failed(name: str, cupy_numpy: CupyNumpy, failure: Symptom) -> Finding:
         summary = f"{name} is written for a newer Python than {failure.names['python']}"
         fixes = (Fix("install-cupy-in-new-environment"),)
     else:
-        has = f"NumPy {numpy}" if numpy else "the NumPy here"
+        has = f"NumPy {numpy}" if numpy else "the installed NumPy"
         error = (failure.names.get("error") or failure.text).removeprefix("AttributeError: ")
         summary = f"{name} does not work with {has}: {error}"
         fixes = (Fix("numpy-with-removed-name", name=failure.names.get("attribute", "")), *fixes)

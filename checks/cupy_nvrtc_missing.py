@@ -31,7 +31,7 @@ def cupy_nvrtc_missing(
     yield from found[:1]
     not_called = not cupy_runtime.import_error and cupy_runtime.calls is None
     if not found and not_called and not known(nvrtc.on_disk, nvrtc.unknown):
-        summary = "CuPy is installed, and there is no NVRTC: no wheel and no CUDA toolkit"
+        summary = "CuPy is installed without NVRTC: there is no NVRTC wheel and no CUDA toolkit"
         facts = ("cupy.nvrtc_files", "toolkit.toolkits", "toolkit.system_libraries")
         yield Finding.error(
             "NVRTC", summary, facts, Fix("install-cupy"), Fix("install-library-for-cupy", library="libnvrtc.so")

@@ -53,7 +53,7 @@ def _summary(runtime: CupyRuntime, status: CupyStatus, of_a_gpu: Sequence[Sympto
     if part is not None:
         return f"The program uses {part.name}, which CuPy no longer has since version {part.last + 1}: {error}"
     if status.incomplete:
-        return f"The CuPy folder does not have all files of one version: {error}"
+        return f"The CuPy folder lacks files of its version: {error}"
     if runtime.import_error:
         return f"import cupy fails: {error}"
     return f"CuPy {'cannot compute' if of_a_gpu else 'finds no device'}: {error}"

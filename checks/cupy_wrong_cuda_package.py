@@ -9,7 +9,7 @@ from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms.answers import filled
 
 OTHERS_FIRST = (
-    "If CuPy is for the CUDA that is here, an older library of the same name is loaded first: take its folder from "
+    "If CuPy matches the installed CUDA, an older library of that name is loaded first: remove its folder from "
     "LD_LIBRARY_PATH, and import cupy before PyTorch"
 )
 

@@ -32,7 +32,7 @@ def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms
     first = refused[0]
     more = f" and {len(refused) - 1} more device nodes" if len(refused) > 1 else ""
     reason = f" ({first.error})" if first.error else ""
-    summary = f"This user cannot open {first.path}{more}, of mode {first.mode or 'unknown'}{reason}"
+    summary = f"This user cannot open {first.path}{more}(mode {first.mode or 'unknown'}){reason}"
     facts = (f"driver.device_files[{(driver.device_files or ()).index(node)}].accessible" for node in refused)
     yield Finding.error(
         first.path, summary, facts, Fix("ask-batch-system" if first.refused_by_cgroup else "join-device-group")

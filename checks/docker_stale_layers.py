@@ -68,7 +68,7 @@ def _what(verdict: ImageVerdict) -> str:
         return f"{', '.join(files[:NAMED])}{more}"
     if image.unmet_requirements:
         first = image.unmet_requirements[0]
-        return f"{first.file} asks for {first.requirement}, it has {first.installed or 'none'}"
+        return f"{first.file} needs {first.requirement}, but the image has {first.installed or 'none'}"
     if image.shadowing_packages:
         return f"the older {image.shadowing_packages[0]} is imported instead of the copied source"
     if image.possibly_shadowing_packages:

@@ -40,7 +40,7 @@ def driver_library_mismatch(
         return
     if said is not None and said.code != "nvml-18" and "compat" in (driver.libcuda_path or ""):
         return
-    summary = f"The kernel module is from driver {module}, the libraries are from {library}" if differ else UNNAMED
+    summary = f"The kernel module is from driver {module}, but the libraries are from {library}" if differ else UNNAMED
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
     yield Finding.error("NVIDIA driver", summary, facts, Fix("load-module-of-libraries"))
 

@@ -52,7 +52,9 @@ def driver_missing(
     if gpus:
         summary = f"{subject} is on the PCI bus, and no NVIDIA driver is installed"
     elif said is not None and said.kind == NO_NVIDIA_SMI:
-        summary = "There is no nvidia-smi, which comes with every NVIDIA driver: none is installed, or not for here"
+        summary = (
+            "nvidia-smi is missing, which every NVIDIA driver installs: no driver is installed, or none for this system"
+        )
     # What computes on the GPU has its driver, wherever nvidia-smi is.
     severity = Severity.INFO if torch_runtime.available else Severity.ERROR
     facts = ("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else "")

@@ -15,7 +15,7 @@ REFUSED = (
     *("installer-finds-nouveau", "installer-module-not-built", "nvrm-probe-not-called", "nvrm-legacy-gpu"),
     *("nvrm-gpu-not-in-release", "nvidia-device-node-missing"),
 )
-# Those that say why, the most telling first.
+# Those that say why, the most informative first.
 PRINTED = ("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-rejected", "nvidia-device-node-missing")
 # Words that say why nvidia-smi fails, in addition to those that only say that it fails.
 SECURE_BOOT = "secure-boot-told"
@@ -63,7 +63,7 @@ def driver_not_loaded(
     """
     other = first(with_code(symptoms, "nvml-9"))
     if other is not None and other.fact == "driver.nvml_code" and driver_state.works:
-        summary = "NVML says that the driver is not loaded, but CUDA works: a libnvidia-ml of another origin answers"
+        summary = "NVML says that the driver is not loaded, but CUDA works: a libnvidia-ml from elsewhere answers"
         yield Finding.warning("libnvidia-ml.so.1", summary, (other.fact, "driver.cuda_init_code"), OTHER_NVML)
         return
     skip_unless(not place.in_container, "the kernel module is loaded by the container's host")

@@ -76,7 +76,7 @@ def _refused(refused: list[Consumer], driver: Driver, state: DriverState) -> Fin
     needed = max(consumer.cuda_version for consumer in refused)
     return Finding.error(
         driver.label,
-        f"{' and '.join(consumer.says for consumer in refused)}, the {_supports(driver, state)}",
+        f"{' and '.join(consumer.says for consumer in refused)}, but the {_supports(driver, state)}",
         (*(consumer.fact for consumer in refused), *VERSIONS, state.too_old.fact if state.too_old else ""),
         _fix(needed, *(consumer.name for consumer in refused)),
         certain=not any(consumer.likely for consumer in refused),
@@ -96,7 +96,7 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
     libraries = (library,) if library else tuple(consumer.name for consumer in consumers.libraries)
     return Finding.error(
         driver.label,
-        f"{built_with}, the {_supports(driver, state)}",
+        f"{built_with}, but the {_supports(driver, state)}",
         (said.fact, first.fact if first else "", *VERSIONS),
         _fix(_needed(said, consumers, symptoms), *libraries),
         certain=first is None or not first.likely,
@@ -133,7 +133,7 @@ def _newer_ptx(
         facts = (*built, f"devices[{number}].compute_capability")
     else:
         return
-    yield Finding.error(driver.label, f"{summary}, the {_supports(driver, state)}", facts, _fix(cuda, library))
+    yield Finding.error(driver.label, f"{summary}, but the {_supports(driver, state)}", facts, _fix(cuda, library))
 
 
 def _device_with_ptx_alone(pytorch: Pytorch, devices: tuple[Device, ...], offered: CudaVersion | None) -> int | None:

@@ -77,7 +77,7 @@ def _by_version(driver: Driver) -> str:
         return ""
     state = " and does not run" if driver.fabric_manager == "not-running" else ""
     installed = driver.fabric_manager_version
-    return f"The fabric manager is of version {installed}{state}, the driver of version {driver.version}"
+    return f"The fabric manager is version {installed}{state}, but the driver is version {driver.version}"
 
 
 def _by_state(driver: Driver, devices: Sequence[Device], waiting: list[int]) -> str:

@@ -33,7 +33,7 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
         )
     of_programs = gpu_faults.of_programs
     if of_programs:
-        summary = f"The driver logged {_listed(of_programs)}, for which NVIDIA asks no reset of the device"
+        summary = f"The driver logged {_listed(of_programs)}, which need no reset of the device, according to NVIDIA"
         facts = tuple(sign.fact for sign in of_programs)
         yield Finding.advice(
             "kernel log", summary, facts, Fix("find-illegal-memory-access"), details={"xids": _xids(of_programs)}

@@ -62,7 +62,7 @@ def _held_down(path: str, device: Device) -> Iterator[Finding]:
     state = f" at {device.temperature_celsius} °C" if device.temperature_celsius is not None else ""
     if device.clock_sm_mhz is not None and device.clock_sm_max_mhz is not None:
         state += f", with the SM clock at {device.clock_sm_mhz} of {device.clock_sm_max_mhz} MHz"
-    summary = f"Clocks of {device.label} are held down by {' and '.join(active)}{state}"
+    summary = f"The clocks of {device.label} are lowered by {' and '.join(active)}{state}"
     heat = ("throttle_reasons", "temperature_celsius", "temperature_slowdown_celsius")
     facts = known_facts(path, device, *heat, "clock_sm_mhz", "clock_sm_max_mhz", "power_draw_watts")
     fix = Fix("cool-or-power-gpu", reasons=" ".join(active), nvml_index=device.nvml_index)

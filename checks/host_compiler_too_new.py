@@ -43,7 +43,7 @@ def host_compiler_too_new(
     extension = extensions.to_build
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
     severity = Severity.WARNING if extension else Severity.INFO
-    summary = f"gcc is {'.'.join(map(str, version))}, and {_nvcc(toolkit)} accepts {newest} at most{needs}"
+    summary = f"gcc is {'.'.join(map(str, version))}, but {_nvcc(toolkit)} supports {newest} at most{needs}"
     facts = (
         "toolkit.host_compiler_version",
         "toolkit.host_compiler_max",
@@ -66,9 +66,9 @@ def _failed_build(symptom: Symptom, toolkit: Toolkit) -> Finding:
 
 def _visual_studio(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     needed, versions = symptom.names.get("needed"), symptom.names.get("versions")
-    accepted = f"nvcc accepts {versions}" if versions else "MSVC 14.39 or older of Visual Studio 2022"
+    accepted = f"nvcc supports {versions}" if versions else "MSVC 14.39 or older of Visual Studio 2022"
     older = Fix("older-visual-studio", versions=accepted)
-    summary = f"Visual Studio is newer than {_nvcc(toolkit)} accepts: {symptom.text}"
+    summary = f"Visual Studio is newer than {_nvcc(toolkit)} supports: {symptom.text}"
     if needed:
         return summary, (Fix("install-toolkit-for-visual-studio", needed=needed), older)
     return summary, (older, Fix("allow-unsupported-compiler"))
@@ -76,7 +76,7 @@ def _visual_studio(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, 
 
 def _clang(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     nvcc, limit = _nvcc(toolkit), int(symptom.names.get("limit", 0))
-    older = f"older than {limit}, as {nvcc} needs it to be" if limit else f"one that {nvcc} accepts"
+    older = f"older than {limit}, as {nvcc} needs it to be" if limit else f"one that {nvcc} supports"
     gcc = Fix("install-gcc", newest=newest_gcc(toolkit.nvcc_version) or USUAL_GCC_LIMIT)
     fixes = (Fix("use-clang", major=limit - 1) if limit else gcc, Fix("newer-toolkit-for-compiler", gcc=""))
     return f"clang is not {older}: {symptom.text}", fixes
@@ -85,10 +85,10 @@ def _clang(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
 def _gcc(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     newest = _newest(symptom, toolkit.nvcc_version)
     version = symptom.names.get("version") or ".".join(map(str, toolkit.host_compiler_version or ()))
-    accepts = f"accepts {newest} at most" if newest else "accepts none so new"
+    accepts = f"supports {newest} at most" if newest else "does not support it"
     if symptom.kind == "compiler-headers-too-new":
         accepts = "cannot read its headers"
-    summary = f"gcc is {version or 'newer'}, and {_nvcc(toolkit)} {accepts}"
+    summary = f"gcc is {version or 'newer'}, but {_nvcc(toolkit)} {accepts}"
     return summary, (
         Fix("install-gcc", newest=newest or USUAL_GCC_LIMIT),
         Fix("newer-toolkit-for-compiler", gcc=version),

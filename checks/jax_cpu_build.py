@@ -18,7 +18,7 @@ def jax_cpu_build(cpu_use: CpuUse) -> Iterator[Finding]:
     skip_unless(cpu_use.cause == "jax-cpu-build", "JAX does not compute on the CPU")
     yield Finding.error(
         "JAX",
-        f"JAX is {'' if cpu_use.certain else 'probably '}the build for the CPU"
+        f"JAX is {'' if cpu_use.certain else 'probably '}a CPU build"
         f'{"" if cpu_use.certain else f" ({cpu_use.reason})"}: "{cpu_use.text[:200]}"',
         (cpu_use.fact,),
         Fix("install-jax-for-cuda"),

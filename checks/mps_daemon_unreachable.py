@@ -33,7 +33,7 @@ def mps_daemon_unreachable(
             raise Skip("driver.cuda_init_code is unknown")
         return
     folder = environment.get(FOLDER)
-    without = f"Or run without MPS: remove {FOLDER}, and the folder {DEFAULT_FOLDER} if an ended daemon left it"
+    without = f"Run without MPS: remove {FOLDER}, and the folder {DEFAULT_FOLDER} if a daemon that ended left it"
     summary = ERRORS[said.code] + (f'; {FOLDER} is "{folder}"' if folder else "")
     facts = (said.fact, f"environment.{FOLDER}" if folder else "")
     yield Finding.error(

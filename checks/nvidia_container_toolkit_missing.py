@@ -50,7 +50,7 @@ def nvidia_container_toolkit_missing(
     if container.cdi_devices or (installed and container.nvidia_runtime_configured is not False):
         return
     name = engine.capitalize()
-    without = f"{name} is installed without the NVIDIA Container Toolkit: it starts no GPU container"
+    without = f"{name} is installed without the NVIDIA Container Toolkit, so it cannot start a GPU container"
     unused = f"The NVIDIA Container Toolkit is installed, but {engine} is not configured for it"
     yield Finding.advice(
         engine,
@@ -84,7 +84,7 @@ def _reported(symptoms: Symptoms, driver_state: DriverState) -> Iterator[Finding
     if of_kind(symptoms, "docker-configuration-names-nvidia"):
         for running in of_kind(symptoms, "docker-runtimes-without-nvidia"):
             summary = (
-                "The running Docker does not know the runtime nvidia that daemon.json names: it was not "
+                "The running Docker does not have the runtime nvidia from daemon.json: it was not "
                 "restarted since then, or reads another file"
             )
             yield Finding.error("container engine", summary, (running.fact,), Fix("restart-docker-with-toolkit"))

@@ -52,7 +52,7 @@ def open_kernel_module_unsupported_gpu(
     severity = Severity.WARNING if devices and driver_state.works else Severity.ERROR
     summary = (
         f"The open kernel module{version} is loaded, which supports compute capability {FIRST_SUPPORTED} and "
-        f"newer, not {name}"
+        f"newer, but not {name}"
     )
     facts = (refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if left_out else "")
     yield Finding.of(severity, name, summary, facts, Fix("install-proprietary-module"))

@@ -24,7 +24,7 @@ def power_limit_lowered(devices: tuple[Device, ...]) -> Iterator[Finding]:
 def _findings(path: str, device: Device) -> Iterator[Finding]:
     limit, default = device.power_limit_watts, device.power_limit_default_watts
     if limit is not None and default is not None and limit < default - TOLERANCE_WATTS:
-        summary = f"The power limit of {device.label} is {limit:g} W, its default is {default:g} W"
+        summary = f"The power limit of {device.label} is {limit:g} W, but its default is {default:g} W"
         facts = (f"{path}.power_limit_watts", f"{path}.power_limit_default_watts")
         yield Finding.advice(
             device.label, summary, facts, Fix("set-power-limit", nvml_index=device.nvml_index, watts=f"{default:g}")

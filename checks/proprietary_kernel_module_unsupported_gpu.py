@@ -44,7 +44,7 @@ def proprietary_kernel_module_unsupported_gpu(
             return
     name = new[0].label if new else (devices[0].name if devices else None) or "this GPU"
     version = f" {driver.version}" if driver.version else ""
-    summary = f"The proprietary kernel module{version} is loaded, and {name} needs the open one"
+    summary = f"The proprietary kernel module{version} is loaded, but {name} needs the open one"
     facts = (refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if new else "")
     yield Finding.error(name, summary, facts, Fix("install-open-module"))
 

@@ -27,7 +27,7 @@ def requirement_unmet(judgements: tuple[Judgement, ...], pytorch: Pytorch, gpu: 
             text = judgement.requirement.text
             yield Finding(
                 severity=Severity.ERROR,
-                summary=f"{text} is required, and {judgement.found}",
+                summary=f"{text} is required, but {judgement.found}",
                 subject=text,
                 facts=judgement.facts,
                 fixes=_fixes(judgement.requirement, pytorch, gpu) or _elsewhere(judgement),

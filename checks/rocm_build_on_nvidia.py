@@ -36,5 +36,5 @@ def rocm_build_on_nvidia(
     name = gpus[0].label if gpus else (devices[0].name if devices and devices[0].name else "an NVIDIA GPU")
     fact = "system.pci_gpus" if gpus else "devices[0].nvml_index" if devices else named[0].fact
     rocm = f" {pytorch.hip_version}" if pytorch.hip_version else ""
-    summary = f"{pytorch.label} is built for AMD's ROCm{rocm}, and the GPU is {name}"
+    summary = f"{pytorch.label} is built for AMD's ROCm{rocm}, but the GPU is {name}"
     yield Finding.error("PyTorch", summary, (*pytorch.paths("build"), fact), Fix("install-torch"))

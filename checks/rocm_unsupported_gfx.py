@@ -54,7 +54,7 @@ def rocm_unsupported_gfx(
     card = f" ({amd_gpu.product})" if amd_gpu.product else ""
     likely = said is not None and said.kind in (*FAULTS, *UNUSED)
     if said is not None and said.kind in FAULTS:
-        summary = f"A kernel fails on {name}{card}, as code that was built for another GPU does"
+        summary = f"A kernel fails on {name}{card}, which happens with code built for another GPU"
     else:
         others = of_kind(symptoms, *OF_OTHERS, TOLD, *unused) and not pytorch.installed
         program = "This program for ROCm" if others else "The ROCm build of PyTorch"

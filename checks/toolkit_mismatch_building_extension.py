@@ -48,7 +48,7 @@ def toolkit_mismatch_building_extension(
     extension = extensions.to_build
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
     severity = Severity.WARNING if extension else Severity.INFO
-    summary = f"nvcc is from CUDA {nvcc}, PyTorch was built with CUDA {built_with}{needs}"
+    summary = f"nvcc is from CUDA {nvcc}, but PyTorch was built with CUDA {built_with}{needs}"
     facts = ("toolkit.nvcc_version", *pytorch.paths("cuda_version"), "project.requirements" if extension else "")
     yield Finding.of(severity, "nvcc", summary, facts, Fix("use-toolkit", cuda=built_with))
 

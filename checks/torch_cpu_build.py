@@ -37,7 +37,7 @@ def torch_cpu_build(
         known(gpu.name, "devices")
     likely = pytorch.likely.get("build")
     if cuda_intent.rocm_index and not likely:
-        summary = f"{pytorch.label} is built for the CPU, and {cuda_intent.rocm_index} was asked for"
+        summary = f"{pytorch.label} is built for the CPU, but {cuda_intent.rocm_index} was requested"
         facts = (cuda_intent.rocm_fact,)
         yield Finding.error(pytorch.subject, summary, facts, Fix("check-index-order", variant=cuda_intent.rocm_index))
         return

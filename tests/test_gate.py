@@ -54,7 +54,7 @@ def test_one_that_is_not_met_fails_whatever_fails_otherwise(tmp_path: Path, igno
     status, report = on_json(*arguments, folder=tmp_path)
     (finding,) = report["findings"]
     assert (status, finding["check"], finding["severity"]) == (1, "requirement-unmet", "error")
-    assert finding["summary"].startswith("python>=99 is required, and Python is 3.")
+    assert finding["summary"].startswith("python>=99 is required, but Python is 3.")
 
 
 def test_the_gate_is_left_out_only_by_its_own_name(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_requirements_are_judged_on_a_report(tmp_path: Path) -> None:
     status, report = on_json("--from", REPORT, *required, folder=tmp_path)
     unmet = {f["subject"]: f for f in report["findings"] if f["check"] == "requirement-unmet"}
     assert (status, set(unmet)) == (1, {"cuda>=13.0", "shm>=1GiB"})
-    assert unmet["cuda>=13.0"]["summary"] == "cuda>=13.0 is required, and the driver offers CUDA 12.2"
+    assert unmet["cuda>=13.0"]["summary"] == "cuda>=13.0 is required, but the driver offers CUDA 12.2"
     assert unmet["shm>=1GiB"]["details"] == {"requirement": "shm>=1GiB", "known": False}
 
 
@@ -145,7 +145,7 @@ def test_the_profile_of_the_configuration_is_looked_at(tmp_path: Path) -> None:
     summaries = [finding["summary"] for finding in report["findings"]]
     path = os.path.join("..", "deploy", "gpudoctor.env")
     assert summaries[0].startswith(f"The profile {path} cannot be used: ")
-    assert summaries[1].startswith(f"profile is required, and {path} cannot be used: ")
+    assert summaries[1].startswith(f"profile is required, but {path} cannot be used: ")
 
 
 @pytest.mark.parametrize(

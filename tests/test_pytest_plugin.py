@@ -81,7 +81,7 @@ def test_the_reason_is_the_root_cause_and_its_fix() -> None:
         severity=Severity.ERROR, check_id="driver-not-loaded", summary="It is not\x1b loaded", remedies=(fix,)
     )
     other = Finding(
-        severity=Severity.ERROR, check_id="requirement-unmet", summary="gpu>=1 is required, and 0 are there"
+        severity=Severity.ERROR, check_id="requirement-unmet", summary="gpu>=1 is required, but 0 are there"
     )
     assert reason_of(report(cause, other)).splitlines() == [
         "gpudoctor: this machine cannot run the suite",

@@ -92,7 +92,7 @@ def test_the_gate_stops_what_stands_behind_it(tmp_path: Path) -> None:
         command, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
     )
     assert (done.returncode, done.stderr) == (1, "")
-    assert "gpu>=1 is required, and no GPU can be used" in " ".join(done.stdout.split())
+    assert "gpu>=1 is required, but no GPU can be used" in " ".join(done.stdout.split())
     assert "trained" not in done.stdout
 
 
@@ -128,7 +128,7 @@ def test_the_python_program_runs(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "error requirement-unmet gpu>=1 is required, and no GPU can be used" in done.stdout
+    assert "error requirement-unmet gpu>=1 is required, but no GPU can be used" in done.stdout
 
 
 def test_the_plugin_is_a_check(tmp_path: Path) -> None:

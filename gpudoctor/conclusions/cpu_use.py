@@ -5,7 +5,7 @@ from dataclasses import replace
 from gpudoctor.model import AmdGpu, CpuUse, Gpu, Place, Python, Pytorch, Symptom
 from gpudoctor.symptoms import first, of_kind, pasted, with_role
 
-# What programs say, the most telling first, and the program that says it if the row's library does not name it.
+# What programs say, the most informative first, and the program that says it if the row's library does not name it.
 JAX = ("jax-cuda-missing", "cpu-jax", "asks-jax-cpu-listed")
 TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow-list-empty")
 SAID = (

@@ -63,7 +63,7 @@ def newer_toolkit_for_compiler(*, gcc: str) -> Remedy:
     first = first_toolkit_for_gcc(major) if major is not None else None
     which = f"CUDA {first} or newer accepts gcc {major}" if first else "newer ones accept newer compilers"
     return Remedy(
-        summary=f"Or install a newer CUDA toolkit ({which}), of the major version that PyTorch was built with",
+        summary=f"Install a newer CUDA toolkit ({which}), of the major version that PyTorch was built with",
         reference=POLICY,
     )
 
@@ -157,7 +157,7 @@ def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, .
     remedy: Remedy = machine.call(install_torch, cuda=cuda)
     if not remedy.commands:
         return ()
-    summary = f"Or install a PyTorch for the toolkit that is here (CUDA {nvcc}): {remedy.summary}"
+    summary = f"Install a PyTorch for the installed toolkit (CUDA {nvcc}): {remedy.summary}"
     return (replace(remedy, summary=summary),)
 
 

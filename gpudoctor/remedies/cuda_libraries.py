@@ -57,7 +57,7 @@ def install_cudnn(
     number = str(major) if major else "of the version needed"
     package = {8: " (Debian and Ubuntu: libcudnn8)", 9: " (Debian and Ubuntu: cudnn9-cuda-12)"}.get(major or 0, "")
     package_of_system = Remedy(
-        summary=f"Or install cuDNN {number} for the whole system from NVIDIA's repository{package}"
+        summary=f"Install cuDNN {number} for the whole system from NVIDIA's repository{package}"
         + ("" if environment.windows else ", and run sudo ldconfig"),
         needs=("root",),
         reference="https://developer.nvidia.com/cudnn-archive",
@@ -87,7 +87,7 @@ def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python | None) -> Re
     return install_packages(
         python=python,
         requirements=(requirement,),
-        summary=f"PyTorch here brings cuDNN {of_torch}, another package asks for cuDNN {asked_for}: take the version "
+        summary=f"PyTorch here has cuDNN {of_torch}, another package needs cuDNN {asked_for}: install the version "
         f"of that package that uses cuDNN {of_torch}{named}",
     )
 
@@ -99,7 +99,7 @@ def ctranslate2_for_cudnn(*, asked_for: int, python: Python | None) -> Remedy:
     return install_packages(
         python=python,
         requirements=(f"ctranslate2{'>=' if asked_for == 8 else '<'}{FIRST_CTRANSLATE2_WITH_CUDNN_9}",),
-        summary=f"Or, where CTranslate2 (faster-whisper, WhisperX) asks for it and PyTorch brings cuDNN {other}, take "
+        summary=f"If CTranslate2 (faster-whisper, WhisperX) needs it and PyTorch has cuDNN {other}, install "
         f"the CTranslate2 that uses cuDNN {other}",
     )
 
@@ -114,7 +114,7 @@ def _older_cudnn(python: Python | None, system: System | None, version: str, maj
     place = "bin to PATH" if environment.windows else "lib64 to LD_LIBRARY_PATH"
     return Remedy(
         summary=f"Install cuDNN {major} for the CUDA of the framework: with conda, or from NVIDIA's archive, and add "
-        f"its folder {place}; or take a release of the framework that is built for the cuDNN that is here",
+        f"its folder {place}; or take a release of the framework that is built for the installed cuDNN",
         commands=(command,),
         needs=("restart",),
         reference="https://developer.nvidia.com/cudnn-archive",
@@ -152,7 +152,7 @@ def install_cuda_library(
         f"ls /usr/local/cuda/lib64 | grep {quote_value(name.partition('.so')[0])}",
     )
     of_toolkit = Remedy(
-        summary=f"Or install the {toolkit} that contains {name}, and put {place}",
+        summary=f"Install the {toolkit} that contains {name}, and put {place}",
         commands=() if windows else commands,
         reference="https://developer.nvidia.com/cuda-toolkit-archive",
     )
@@ -167,7 +167,7 @@ def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python | None) ->
         python=python,
         requirements=("--upgrade", wheel),
         force=True,
-        summary=f"If it still fails, install {wheel} again{note}: an old one of another package may lie over it; "
+        summary=f"If it still fails, install {wheel} again{note}: an old one of another package may hide it; "
         "pip check names the version that PyTorch asks for",
         verify="import torch; print(torch.__version__, torch.cuda.is_available())",
     )

@@ -140,7 +140,7 @@ def _summary(requirement: Requirement, major: int, machine: Machine) -> str:
     if machine.driver_is_unknown():
         text += f"; the driver is unknown, nvidia-smi must show CUDA {major} or newer"
     if requirement.rest != "[ctk]":
-        text += f"; it needs the CUDA {major} toolkit on this machine, whose libraries this version does not bring"
+        text += f"; it needs the CUDA {major} toolkit on this machine, whose libraries this version does not contain"
     return text
 
 

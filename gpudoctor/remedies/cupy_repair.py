@@ -43,7 +43,7 @@ def install_older_cupy(*, part: str, cupy: Cupy | None) -> Fix:
         requirements=(f"{removed.package}<{removed.last + 1}",),
         remove=[package.name for package in (cupy.distributions if cupy is not None else None) or ()],
         summary=f"Change the program to use {removed.instead}, or update it; or install a CuPy before "
-        f"{removed.last + 1} for the CUDA and the Python that are here (Chainer 7 needs CuPy 7)",
+        f"{removed.last + 1} for the installed CUDA and Python (Chainer 7 needs CuPy 7)",
         verify="import cupy; print(cupy.__version__)",
     )
 
@@ -69,7 +69,7 @@ def install_cupy_for_spacy(*, machine: Machine) -> tuple[Remedy | Fix, ...]:
 def toolkit_for_gpu(*, gpu: KnownGpu) -> Remedy:
     """Return how to get a toolkit whose NVRTC compiles for the GPU."""
     return Remedy(
-        summary=f"Or bring the CUDA toolkit, or the container's image, to a version that compiles for {gpu}"
+        summary=f"Update the CUDA toolkit, or the container's image, to a version that compiles for {gpu}"
         f"{toolkit_span(gpu.capability)}, and take the CuPy for it",
         commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv", "nvcc --list-gpu-arch"),
     )

@@ -35,8 +35,8 @@ def reset_gpu(
         first = (Fix("reset-one-gpu", nvml_index=nvml_index),)
     elif not resettable and not lost and not place.is_windows:
         first = (Fix("look-at-memory-errors"),)
-    again = "and if it comes again, ask the vendor for a new one"
-    restart = Fix("reboot", summary=f"Restart the machine, with the power off in between if it can be, {again}")
+    again = "and if the error returns, ask the vendor for a replacement"
+    restart = Fix("reboot", summary=f"Restart the machine, with the power off in between if possible, {again}")
     return (*first, restart, *((Fix("reseat-gpu"),) if lost else ()))
 
 
@@ -47,10 +47,10 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
     reasons: why they are, in the words of NVML, nvidia-smi or DCGM; heat and power are tried in turn if they name none.
     """
     heat = (
-        "Cool the GPU, whose temperature is at its limit: clean fans and filters, let more air through, do without "
+        "Cool the GPU, whose temperature is at its limit: clean fans and filters, improve the air flow, do without "
         "neighbours in the next slot"
     )
-    power = "Look at the power supply and its cables: it asks the GPU to draw less (on a laptop: the charger)"
+    power = "Check the power supply and its cables: it limits the GPU's power (on a laptop: the charger)"
     if "power" in reasons.lower():
         summary = power
     elif "thermal" in reasons.lower():
@@ -101,5 +101,5 @@ def end_programs_on_gpu(*, place: Place, system: System | None, nvml_index: int,
     look = (f"ps -o user,pid,etime,args -p {','.join(map(str, pids))}",) if pids and on_linux and not inside else ()
     where = ", on the host and in its other containers" if inside else ""
     return Remedy(
-        summary=f"See which programs these are{where}, and end those that nobody needs", commands=(*look, query)
+        summary=f"Check which programs these are{where}, and end those that nobody needs", commands=(*look, query)
     )

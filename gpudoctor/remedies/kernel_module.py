@@ -50,7 +50,7 @@ def load_driver(*, system: System | None, driver: Driver | None) -> Fix:
 def keep_nouveau_out(*, system: System | None) -> Remedy:
     """Return how to keep nouveau from taking the GPU."""
     rebuild = _row(system).get("initial_disk")
-    summary = "Keep nouveau from loading, so that the NVIDIA module can take the GPU"
+    summary = "Keep nouveau from loading, so that the NVIDIA module can use the GPU"
     if rebuild is None:
         summary += f": put it on the list in {NOUVEAU_FILE}, rebuild the initial RAM disk and restart"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
@@ -66,7 +66,7 @@ def build_kernel_module(*, system: System | None, driver: Driver | None) -> Reme
     kernel = f" {system.kernel}" if system.kernel else ""
     summary = f"Build the NVIDIA kernel module for the running kernel{kernel}"
     if driver.dkms is False and driver.module_built_for_kernel is False:
-        summary += ": install the driver's package again, which builds or brings it"
+        summary += ": install the driver's package again, which builds or contains it"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
     if not driver.dkms:
         summary += "; if DKMS does not have its source, reinstall the driver's package instead"

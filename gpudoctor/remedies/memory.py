@@ -62,9 +62,9 @@ def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: Syst
     if not release:
         more = "; before PyTorch 2.1 max_split_size_mb:128 instead, from 2.9 on the name PYTORCH_ALLOC_CONF is read too"
     elif release < FIRST_RELEASE_WITH_SEGMENTS:
-        value, more = "max_split_size_mb:128", ", for expandable_segments:True came with PyTorch 2.1"
+        value, more = "max_split_size_mb:128", ", because expandable_segments:True needs PyTorch 2.1"
     if system is not None and system.os == "windows":
-        value, more = "max_split_size_mb:128", ", for expandable_segments:True works on Linux only"
+        value, more = "max_split_size_mb:128", ", because expandable_segments:True works on Linux only"
     summary = f"Against fragmentation set {name}={value} before the program starts{more}"
     return (Fix("set-variable", name=name, value=value, summary=summary),)
 
@@ -80,7 +80,7 @@ def use_larger_mig_instance(*, shortage: Shortage, devices: tuple[Device, ...] |
 def use_less_main_memory(*, shortage: Shortage, system: System | None) -> Remedy:
     """Return how a job needs less main memory."""
     return Remedy(
-        summary="Need less main memory: fewer workers of the data loader (num_workers), a smaller batch, a model "
+        summary="Use less main memory: fewer workers of the data loader (num_workers), a smaller batch, a model "
         "that is loaded straight to the device in half precision (device_map='auto', torch_dtype='auto'), fewer "
         "parallel build jobs (MAX_JOBS=2)",
         commands=() if _is_windows(shortage, system) else ("free -h",),
@@ -91,7 +91,7 @@ def use_less_main_memory(*, shortage: Shortage, system: System | None) -> Remedy
 def add_main_memory(*, shortage: Shortage, system: System | None, container: Container | None) -> Remedy:
     """Return how to give a job more main memory."""
     system = system or System()
-    text = "Give it more main memory: swap space"
+    text = "Add main memory: swap space"
     text += " (a larger page file on Windows)" if _is_windows(shortage, system) else ""
     if system.container or (container is not None and container.is_described):
         text += ", a higher limit of the container (docker run --memory, limits.memory of a pod)"

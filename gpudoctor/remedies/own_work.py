@@ -21,9 +21,9 @@ def repeat_probe(*, python: Python | None, probe: str, fatal: bool = False) -> R
         command = COMMANDS[probe]
     else:
         return Remedy(
-            summary="Run gpudoctor again; if the probe fails again, report it with what gpudoctor record keeps"
+            summary="Run gpudoctor again; if the probe fails again, report it with the output of gpudoctor record"
         )
-    summary = "See the same fault without gpudoctor, and what the library says"
+    summary = "Reproduce the failure without gpudoctor, to see the library's own message"
     if fatal:
         summary += "; if that hangs or crashes too, look for Xid errors in the kernel log, and reboot"
     return Remedy(summary=summary, commands=(command,))
@@ -38,7 +38,7 @@ def _for_platform(code: str, python: Python | None) -> str:
 def tune_again(*, profile: FoundProfile | None, python: Python | None = None, system: System | None = None) -> Remedy:
     """Return how to write the profile of this machine, for the same work as the present one if there is one."""
     if profile is None:
-        return Remedy(summary="Tune on this machine; the profile is written again", commands=("gpudoctor tune",))
+        return Remedy(summary="Tune on this machine, which writes the profile again", commands=("gpudoctor tune",))
     windows = is_windows(python or Python(), system)
     options = {
         "--workload": profile.workload,
@@ -47,7 +47,7 @@ def tune_again(*, profile: FoundProfile | None, python: Python | None = None, sy
     }
     words = [word for option, value in options.items() if value for word in (option, quote_value(value, windows))]
     return Remedy(
-        summary="Tune again on this machine; the profile is written again",
+        summary="Tune again on this machine, which writes the profile again",
         commands=(
             " ".join(["gpudoctor tune", *words]),
             f"gpudoctor profile verify {quote_value(profile.path, windows)}",

@@ -39,7 +39,7 @@ def _recreate(image: ProjectImage) -> Remedy:
     else:
         command = f"gpudoctor rebuild{_which(image)} --recreate"
     return Remedy(
-        summary="Recreate the container from the image: a restart keeps the old one, and what was changed inside it",
+        summary="Recreate the container from the image: a restart keeps the old one, and changes made inside it",
         commands=(command,),
     )
 
@@ -47,7 +47,7 @@ def _recreate(image: ProjectImage) -> Remedy:
 def _restart(image: ProjectImage) -> Remedy:
     name = quote_name(_container(image))
     return Remedy(
-        summary="Restart the container: its process and its mounted files are those of its start",
+        summary="Restart the container, because its process and its mounted files are those from its start",
         commands=(f"{_docker(image)} restart {name}",),
         reference=MOUNTS,
     )
@@ -66,7 +66,7 @@ def _remove_mount(image: ProjectImage) -> Remedy:
         commands = (f"{_docker(image)} inspect --format '{{{{json .Mounts}}}}' {name}",)
         how = "start the container without it; this shows what is mounted"
     return Remedy(
-        summary=f"What is mounted at {places or 'its files'} hides those of the image: {how}",
+        summary=f"A mount at {places or 'its files'} hides the files of the image: {how}",
         commands=commands,
         reference=MOUNTS,
     )
@@ -80,7 +80,7 @@ def _reinstall(image: ProjectImage) -> Remedy:
 
 
 def _build_on_new_base(image: ProjectImage) -> Remedy:
-    return Remedy(summary=f"Build again: {image.base} names another image now", commands=(_docker_build(image),))
+    return Remedy(summary=f"Build again, because {image.base} is another image now", commands=(_docker_build(image),))
 
 
 def _remove_installed_copy(image: ProjectImage) -> Remedy:

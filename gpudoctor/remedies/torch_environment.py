@@ -34,7 +34,7 @@ def make_environment_for_torch(
     if not tags:
         return Remedy(
             summary="Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64, or Windows on "
-            "x86_64; conda-forge has builds for further ones",
+            "x86_64; conda-forge has builds for others",
             reference=REFERENCE,
         )
     wanted = _nearest(tags, python)
@@ -46,7 +46,7 @@ def make_environment_for_torch(
     else:
         commands = machine.call(install_torch, python=inside, pytorch=None).commands
     return Remedy(
-        summary=f"Make an environment with Python {wanted}, which has a wheel, and install PyTorch in it",
+        summary=f"Create an environment with Python {wanted}, which has a wheel, and install PyTorch in it",
         commands=(create, *commands) if commands else (),
         reference=REFERENCE,
     )
@@ -77,7 +77,7 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
     return (
         Fix("take-wheel-with-tag"),
         Remedy(
-            summary=f"Or make an environment with Python {version}, and install PyTorch and the wheel there",
+            summary=f"Create an environment with Python {version}, and install PyTorch and the wheel there",
             commands=(create, join((interpreter, "-m", "pip", "install", "torch"))),
             reference=REFERENCE,
         ),
@@ -107,7 +107,7 @@ def use_python_with_torch_wheel(
     has = f"{requirement} has" if release or version is None else f"PyTorch {torch_releases()[-1].release} has"
     unknown = "" if release or version is None else f"; {requirement} is not in gpudoctor's tables"
     install = Remedy(
-        summary=f"Make an environment with a 64-bit Python {wanted}, and install it there: {has} wheels "
+        summary=f"Create an environment with a 64-bit Python {wanted}, and install it there: {has} wheels "
         f"for Python {tags[0]} to {tags[-1]}{unknown}",
         commands=(f"poetry env use {wanted}", "poetry install")
         if request.tool == "poetry"
@@ -116,7 +116,7 @@ def use_python_with_torch_wheel(
     )
     newer = [row.release for row in torch_releases() if own in pythons_of(row, request.platform)] if release else []
     keep = Remedy(
-        summary=f"Or keep Python {own} and take a release that has a wheel for it: PyTorch {newer[0]} to {newer[-1]}"
+        summary=f"Keep Python {own} and install a release that has a wheel for it: PyTorch {newer[0]} to {newer[-1]}"
         if newer
         else "",
         reference=PREVIOUS,
@@ -141,7 +141,7 @@ def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
     else:
         summary = (
             "Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64 with a 64-bit Python, "
-            "or Windows on x86_64; a Jetson takes the wheels that NVIDIA builds for its JetPack, and conda-forge has "
+            "or Windows on x86_64; a Jetson needs the wheels that NVIDIA builds for its JetPack, and conda-forge has "
             "builds for further ones"
         )
     return Remedy(summary=summary, reference=REFERENCE)

@@ -31,7 +31,7 @@ def _from_indexes(request: TorchRequest, environment: Environment, install: Fix)
     asked = request.version.public if request.version is not None else None
     if newest is not None and request.index is not None and newest.public != asked:
         yield Remedy(
-            summary=f"Or take {newest}, the newest version that the index {request.index} has",
+            summary=f"Install {newest}, the newest version that the index {request.index} has",
             commands=_commands(newest, request.variant, environment) if request.variant else (),
             reference=PREVIOUS,
         )

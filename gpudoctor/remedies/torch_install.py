@@ -208,9 +208,9 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
         older = choose_for_older_driver(choice, machine)
         if older is not None:
             pinned = f"torch=={older.version}+{older.variant}"
-            text += f" (from {minimum_driver(older.cuda)} on take {pinned} of the index whl/{older.variant})"
+            text += f" (with driver {minimum_driver(older.cuda)} or newer: {pinned} from the index whl/{older.variant})"
     if not machine.capabilities:
-        text += f"; it has machine code for {', '.join(build.architectures)}, compare the GPU's compute capability"
+        text += f"; it has machine code for {', '.join(build.architectures)}: compare the GPU's compute capability"
     if environment.project:
         text += (
             f"; {environment.project} add writes it and its index into pyproject.toml, so that a later sync keeps it"

@@ -44,7 +44,7 @@ def _no_code(capabilities: list[ComputeCapability]) -> str:
     last = last_toolkit(min(capabilities))
     if last is not None:
         return text + f"use another GPU, or build PyTorch from source with CUDA {last} at most"
-    return text + "use another GPU, or a newer release or nightly build that names it"
+    return text + "use another GPU, or a newer release or nightly build that supports it"
 
 
 def _obstacles(machine: Machine, torch: Pytorch | Torch | None) -> Iterator[tuple[str, Choice]]:

@@ -32,7 +32,7 @@ def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
     """Return how to make PyTorch load the libraries that belong to its build."""
     if environment is None or not environment.get("LD_LIBRARY_PATH"):
         return (Fix("reinstall-torch"),)
-    summary = "Remove LD_LIBRARY_PATH, whose folders come before the libraries of PyTorch"
+    summary = "Remove LD_LIBRARY_PATH, whose folders are searched before the libraries of PyTorch"
     return (Fix("unset-variable", name="LD_LIBRARY_PATH", summary=summary), Fix("reinstall-torch"))
 
 
@@ -81,7 +81,7 @@ def keep_torch_release(*, python: Python | None, system: System | None, pytorch:
     variant = builds[-1].variant
     pinned = [*index_options(version.release, variant), f"torch=={version.public}+{variant}"]
     keep = Remedy(
-        summary=f"Or keep {version.public}, which was built for CUDA {named}: ask conda for one of these (cudatoolkit, "
+        summary=f"Keep {version.public}, which was built for CUDA {named}: ask conda for one of these (cudatoolkit, "
         "from 1.13 on pytorch-cuda, from the channels pytorch and nvidia) after conda remove cpuonly, or install pip's "
         "wheel",
         commands=(environment_of(python, system).install(pinned),),

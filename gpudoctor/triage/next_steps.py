@@ -13,7 +13,7 @@ MOST = 2
 
 
 def next_steps(features: frozenset[str], python: Python | None, system: System | None) -> tuple[NextStep, ...]:
-    """Return what to run next, the most telling first. What the report shows already is not asked for again."""
+    """Return what to run next, the most informative first. What the report shows already is not asked for again."""
     windows = "os:windows" in features or is_windows(python or Python(), system)
     interpreter = quote_value((python.executable if python is not None else None) or "python", windows)
     names = {"python": interpreter if interpreter.isprintable() else "python"}

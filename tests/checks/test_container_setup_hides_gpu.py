@@ -16,7 +16,7 @@ CHECK = "container-setup-hides-gpu"
 def test_a_variable_hides_the_gpu(value: str) -> None:
     finding = only(CHECK, replace(WITH_GPU, environment={"CUDA_VISIBLE_DEVICES": value}))
     assert finding.severity is Severity.ERROR
-    assert finding.summary == f'The container train gets the GPU, and its CUDA_VISIBLE_DEVICES="{value}" hides it'
+    assert finding.summary == f'The container train has the GPU, but its CUDA_VISIBLE_DEVICES="{value}" hides it'
     assert finding.facts == ("containers.setups[0].environment",)
     assert finding.remedies[0].commands == ("docker run --rm --gpus all -e CUDA_VISIBLE_DEVICES=0 train:1 nvidia-smi",)
 

@@ -30,7 +30,7 @@ from tests.container_setups import (
 def test_the_condition_of_the_image() -> None:
     finding = only("container-setup-image-needs-newer-driver", WITH_GPU, driver=R535)
     assert finding.severity is Severity.ERROR
-    assert "requires cuda>=13.0, and the driver 535.129.03 offers CUDA 12.2" in finding.summary
+    assert "requires cuda>=13.0, but the driver 535.129.03 supports CUDA 12.2" in finding.summary
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ WITH_INFINIBAND = replace(PLAIN, name="train", image="train:1", device_files=("/
 def test_a_limit() -> None:
     finding = only(CHECK, replace(WITH_INFINIBAND, memlock_bytes=64 * 1024))
     assert finding.severity is Severity.WARNING
-    assert finding.summary == "The container train uses InfiniBand and may lock 64 KiB"
+    assert finding.summary == "The container train uses InfiniBand and may lock only 64 KiB"
     assert finding.facts == ("containers.setups[0].device_files", "containers.setups[0].memlock_bytes")
     assert "--ulimit memlock=-1" in finding.remedies[0].commands[0]
     assert "ulimits: {memlock: -1}" in finding.remedies[1].summary

@@ -21,7 +21,7 @@ TWO_SYSTEMS = Contradiction(fact="system.os", taken="linux (uname)", other="wind
 def test_both_values_are_shown_as_advice() -> None:
     finding = run_check("contradictory-report", contradictions=(TWO_DRIVERS,)).findings[0]
     assert finding.severity is Severity.INFO
-    assert "535.54.03 (nvidia-smi), which counts, and 470.57.02 (collect_env)" in finding.summary
+    assert "535.54.03 (nvidia-smi) (used here) and 470.57.02 (collect_env)" in finding.summary
     assert finding.facts == ("contradictions[0].taken", "contradictions[0].other")
 
 

@@ -17,7 +17,7 @@ PYTHON = Python(executable="/work/.venv/bin/python")
 def test_found() -> None:
     finding = run_check("cuda-build-on-amd", torch=CUDA, system=LINUX, python=PYTHON).findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "PyTorch 2.13.0+cu130 is built for CUDA 13.0, and the GPU is Radeon RX 7900 XTX"
+    assert finding.summary == "PyTorch 2.13.0+cu130 is built for CUDA 13.0, but the GPU is Radeon RX 7900 XTX"
     assert "https://download.pytorch.org/whl/rocm7.2" in finding.remedies[0].commands[1]
 
 
@@ -62,7 +62,7 @@ RADEON = Symptom(kind="amd-gpu-named", text="Radeon RX 6800", names={"device": "
 def test_a_report_of_an_amd_gpu_that_asks_for_cuda() -> None:
     (finding,) = run_check("cuda-build-on-amd", symptoms=(ASKS, RADEON)).findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "PyTorch asks for NVIDIA's CUDA, and the GPU is Radeon RX 6800 (gfx1030)"
+    assert finding.summary == "PyTorch asks for NVIDIA's CUDA, but the GPU is Radeon RX 6800 (gfx1030)"
     assert any("https://download.pytorch.org/whl/rocm" in command for command in finding.remedies[0].commands)
 
 

@@ -158,7 +158,7 @@ def told(kind: str, who: str = "torch", **names: str) -> Symptom:
 def test_a_message_is_enough_without_pytorch() -> None:
     message = told("cudnn-older-than-built", "tensorflow", built_with="8.9.4", loaded="8.2.4")
     (finding,) = run_check("cudnn-missing-or-mismatch", symptoms=(message,), torch=Torch(installed=False)).findings
-    assert finding.summary == "The framework was built with cuDNN 8.9.4, and cuDNN 8.2.4 is loaded"
+    assert finding.summary == "The framework was built with cuDNN 8.9.4, but cuDNN 8.2.4 is loaded"
     assert finding.evidence[0].source == "report.txt"
 
 

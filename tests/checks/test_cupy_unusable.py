@@ -145,14 +145,14 @@ def test_a_device_that_cupy_does_not_find_is_named_with_its_error() -> None:
         pytest.param(
             "AttributeError: module 'cupy' has no attribute 'cublas'",
             "8.0.0",
-            "The CuPy folder does not have all files of one version: ",
+            "The CuPy folder lacks files of its version: ",
             "uninstall -y cupy cupy-cuda11x cupy-cuda12x cupy-cuda13x",
             id="a version that should have it",
         ),
         pytest.param(
             "AttributeError: module 'cupy' has no attribute 'zeros'",
             None,
-            "The CuPy folder does not have all files of one version: ",
+            "The CuPy folder lacks files of its version: ",
             "uninstall -y cupy cupy-cuda11x cupy-cuda12x cupy-cuda13x",
             id="a part that every version has",
         ),

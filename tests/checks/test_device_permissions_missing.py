@@ -31,7 +31,7 @@ CGROUP = "Operation not permitted"
 def test_found(nodes: tuple[DeviceFile, ...], command: str | None) -> None:
     finding = run_check("device-permissions-missing", driver=Driver(device_files=nodes), system=LINUX).findings[0]
     assert finding.severity is Severity.ERROR
-    assert "of mode 660" in finding.summary
+    assert "(mode 660)" in finding.summary
     assert command is None or finding.remedies[0].commands[0] == command
 
 

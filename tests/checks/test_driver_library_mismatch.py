@@ -20,7 +20,7 @@ MIXED = Driver(
 def test_both_versions_are_named_and_a_reboot_mends_it() -> None:
     finding = run_check("driver-library-mismatch", driver=MIXED, system=LINUX).findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "The kernel module is from driver 535.183.01, the libraries are from 535.216.01"
+    assert finding.summary == "The kernel module is from driver 535.183.01, but the libraries are from 535.216.01"
     assert finding.remedies[0].commands[0] == "sudo reboot"
     commands = " ".join(command for remedy in finding.remedies for command in remedy.commands)
     assert "rmmod" in commands

@@ -66,7 +66,7 @@ def test_minor_version_compatibility(driver: str, cuda: tuple[int, int], outcome
 def test_both_versions_are_named() -> None:
     finding = run_check("driver-too-old", driver=R535, torch=torch_for(13, 0)).findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "PyTorch was built with CUDA 13.0, the driver 535.129.03 supports CUDA 12.2"
+    assert finding.summary == "PyTorch was built with CUDA 13.0, but the driver 535.129.03 supports CUDA 12.2"
 
 
 def test_two_libraries_are_one_finding() -> None:
@@ -125,11 +125,11 @@ def test_a_device_at_its_last_branch_gets_another_build() -> None:
     [
         (
             "CUDA initialization: The NVIDIA driver on your system is too old (found version 11040).",
-            "PyTorch was built with a newer CUDA version, the driver supports CUDA 11.4",
+            "PyTorch was built with a newer CUDA version, but the driver supports CUDA 11.4",
         ),
         (
             "CUDA driver version is insufficient for CUDA runtime version",
-            "PyTorch was built with a newer CUDA version, the driver is too old for that",
+            "PyTorch was built with a newer CUDA version, but the driver is too old for that",
         ),
     ],
 )

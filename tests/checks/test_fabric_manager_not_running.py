@@ -34,7 +34,7 @@ WAITING = replace(H100, fabric_state="in-progress")
         pytest.param(
             replace(HGX, fabric_manager="not-running", fabric_manager_version=DriverVersion((580, 82, 7))),
             (),
-            "is of version 580.82.07 and does not run, the driver of version 580.95.05",
+            "is version 580.82.07 and does not run, but the driver is version 580.95.05",
             "sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'",
             id="another version",
         ),

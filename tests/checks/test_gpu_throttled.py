@@ -39,7 +39,7 @@ def test_the_finding_names_reason_temperature_and_clocks() -> None:
     (finding,) = run_check("gpu-throttled", devices=(healthy, hot)).findings
     assert finding.severity is Severity.WARNING
     assert finding.summary == (
-        "Clocks of GPU 1 (NVIDIA A100) are held down by hw_thermal_slowdown at 92 °C, "
+        "The clocks of GPU 1 (NVIDIA A100) are lowered by hw_thermal_slowdown at 92 °C, "
         "with the SM clock at 705 of 1410 MHz"
     )
     assert finding.evidence[0].value == ["hw_thermal_slowdown", "sw_power_cap"]
@@ -49,7 +49,7 @@ def test_the_finding_names_reason_temperature_and_clocks() -> None:
 
 def test_the_power_brake_points_at_the_power_supply() -> None:
     (finding,) = run_check("gpu-throttled", devices=(device("hw_power_brake_slowdown"),)).findings
-    assert finding.remedies[0].summary.startswith("Look at the power supply")
+    assert finding.remedies[0].summary.startswith("Check the power supply")
 
 
 def test_unknown_reasons_are_no_pass() -> None:
@@ -70,7 +70,7 @@ def test_without_devices_the_question_does_not_arise() -> None:
 
 @pytest.mark.parametrize(
     ("names", "summary"),
-    [({"reason": "HW Power Brake Slowdown"}, "Look at the power supply"), ({}, "Cool the GPU")],
+    [({"reason": "HW Power Brake Slowdown"}, "Check the power supply"), ({}, "Cool the GPU")],
 )
 def test_what_a_report_says_of_a_device_that_it_does_not_show(names: dict[str, str], summary: str) -> None:
     message = Symptom(kind="gpu-slowdown-active", text="HW Slowdown: Active", names=names)

@@ -50,7 +50,7 @@ def test_severity(there: Toolkit, project: Project | None, severity: Severity | 
 
 def test_summary_and_command() -> None:
     (finding,) = run_check("host-compiler-too-new", toolkit=toolkit(), system=System(distribution="ubuntu")).findings
-    assert finding.summary == "gcc is 13.3.0, and nvcc of CUDA 12.2 accepts 12 at most"
+    assert finding.summary == "gcc is 13.3.0, but nvcc of CUDA 12.2 supports 12 at most"
     assert finding.remedies[0].commands == (
         "sudo apt-get install --yes gcc-12 g++-12",
         "export CC=gcc-12 CXX=g++-12 NVCC_CCBIN=g++-12 CUDAHOSTCXX=g++-12",

@@ -21,7 +21,7 @@ def test_pytorch_without_numpy_is_an_error_and_names_an_old_pytorch() -> None:
     (finding,) = run_check(CHECK, symptoms=(COMPILED, UNAVAILABLE), torch=torch).findings
     assert finding.severity is Severity.ERROR
     assert [evidence.value for evidence in finding.evidence] == ["Numpy is not available", "2.1.0"]
-    assert "update PyTorch to 2.3" in finding.remedies[1].summary
+    assert "Update PyTorch to 2.3" in finding.remedies[1].summary
 
 
 def test_cupy_has_a_check_of_its_own() -> None:

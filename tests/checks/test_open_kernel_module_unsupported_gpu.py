@@ -21,7 +21,7 @@ def test_no_device_is_left() -> None:
     finding = result.findings[0]
     assert finding.severity is Severity.ERROR
     assert "580.95.05" in finding.summary
-    assert "7.5 and newer, not GeForce GTX 1070 Ti" in finding.summary
+    assert "7.5 and newer, but not GeForce GTX 1070 Ti" in finding.summary
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580"
 
 

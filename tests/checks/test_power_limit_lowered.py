@@ -26,7 +26,7 @@ def test_it_is_advice_with_the_command_for_the_default() -> None:
     result = run_check("power-limit-lowered", devices=(device(250.0, 350.0),), system=System(os="linux"))
     (finding,) = result.findings
     assert finding.severity is Severity.INFO
-    assert finding.summary == "The power limit of GPU 2 (RTX 3090) is 250 W, its default is 350 W"
+    assert finding.summary == "The power limit of GPU 2 (RTX 3090) is 250 W, but its default is 350 W"
     assert finding.remedies[0].commands == ("sudo nvidia-smi -i 2 -pl 350", "nvidia-smi -i 2 -q -d POWER")
 
 

@@ -19,7 +19,7 @@ def test_blackwell_needs_the_open_module() -> None:
     finding = result.findings[0]
     assert finding.severity is Severity.ERROR
     assert (
-        finding.summary == "The proprietary kernel module 580.95.05 is loaded, and GeForce RTX 5090 needs the open one"
+        finding.summary == "The proprietary kernel module 580.95.05 is loaded, but GeForce RTX 5090 needs the open one"
     )
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580-open"
 

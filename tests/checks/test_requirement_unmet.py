@@ -75,9 +75,9 @@ def test_what_is_met_passes() -> None:
 def test_each_one_that_is_not_is_an_error_with_what_was_found_instead() -> None:
     first, second = unmet("gpu>=2", "gpu>=1", "shm>=1GiB")
     assert (first.severity, first.subject) == (Severity.ERROR, "gpu>=2")
-    assert first.summary == "gpu>=2 is required, and 1 GPU can be used"
+    assert first.summary == "gpu>=2 is required, but 1 GPU can be used"
     assert [(evidence.fact, evidence.value) for evidence in first.evidence] == [("driver.cuda_device_count", 1)]
-    assert second.summary == "shm>=1GiB is required, and the shared memory has 64 MiB"
+    assert second.summary == "shm>=1GiB is required, but the shared memory has 64 MiB"
 
 
 def test_what_is_unknown_is_unmet_and_says_that_it_is_unknown() -> None:

@@ -36,7 +36,7 @@ def test_found() -> None:
     result = run_check("rocm-build-on-nvidia", torch=ROCM, system=linux(NVIDIA), driver=R580, python=PYTHON)
     finding = result.findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.summary == ("PyTorch 2.13.0+rocm7.2 is built for AMD's ROCm 7.2.1, and the GPU is GeForce RTX 4090")
+    assert finding.summary == ("PyTorch 2.13.0+rocm7.2 is built for AMD's ROCm 7.2.1, but the GPU is GeForce RTX 4090")
     assert "torch==2.13.0+cu130" in " ".join(finding.remedies[0].commands)
 
 

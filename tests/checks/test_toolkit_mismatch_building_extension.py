@@ -67,7 +67,7 @@ def test_summary_and_the_other_toolkit() -> None:
     )
     (finding,) = run_check("toolkit-mismatch-building-extension", toolkit=toolkit, torch=CU128, project=BUILDS).findings
     assert finding.summary == (
-        "nvcc is from CUDA 13.0, PyTorch was built with CUDA 12.8, and requirements.txt line 4 asks for flash-attn"
+        "nvcc is from CUDA 13.0, but PyTorch was built with CUDA 12.8, and requirements.txt line 4 asks for flash-attn"
     )
     assert finding.remedies[0].commands[0] == "export CUDA_HOME=/usr/local/cuda-12.8"
 

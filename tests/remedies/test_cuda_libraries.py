@@ -123,5 +123,5 @@ def test_a_wheel_is_reinstalled_though_it_is_there(certain: bool) -> None:
 
 def test_another_libcuda_leaves_the_path() -> None:
     remedy = made_one(Fix("remove-library-folder", folder="stubs of a toolkit"))
-    assert "the folder stubs of a toolkit out of" in remedy.summary
+    assert "the folder stubs of a toolkit from" in remedy.summary
     assert remedy.commands[-1] == "ldconfig -p | grep libcuda.so"

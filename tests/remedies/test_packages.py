@@ -94,7 +94,7 @@ def test_libcudart_is_a_question_of_linux() -> None:
 @pytest.mark.parametrize(("version", "of_torch"), [("2.2.2", True), ("2.3.0", False), ("2.13.0", False), (None, False)])
 def test_only_a_pytorch_before_2_3_is_updated_for_numpy_2(version: str | None, of_torch: bool) -> None:
     pytorch = Pytorch(version=PackageVersion(version) if version else None)
-    assert made_one(Fix("update-for-numpy-2"), pytorch=pytorch).summary.startswith("Or update PyTorch") is of_torch
+    assert made_one(Fix("update-for-numpy-2"), pytorch=pytorch).summary.startswith("Update PyTorch") is of_torch
     assert made_one(Fix("install-numpy-1"), python=PYTHON).commands[0] == f"{PIP} install 'numpy<2'"
 
 

@@ -53,8 +53,8 @@ def test_what_fixes_several_causes_is_given_once() -> None:
 
 
 def test_the_mount_and_the_base_are_named() -> None:
-    assert "mounted at /app hides" in stale_image(CONTAINER, "mount-shadows-copy").summary
-    assert "python:3.12 names another image now" in stale_image(IMAGE, "base-image-moved").summary
+    assert "mount at /app hides" in stale_image(CONTAINER, "mount-shadows-copy").summary
+    assert "python:3.12 is another image now" in stale_image(IMAGE, "base-image-moved").summary
 
 
 PODMAN = "unix:///run/podman/podman.sock"
