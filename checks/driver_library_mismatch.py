@@ -42,7 +42,8 @@ def driver_library_mismatch(
         return
     summary = f"The kernel module is from driver {module}, but the libraries are from {library}" if differ else UNNAMED
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
-    yield Finding.error("NVIDIA driver", summary, facts, Fix("load-module-of-libraries"))
+    in_lxc = Fix("match-driver-of-host") if of_kind(symptoms, "place-lxc") else None
+    yield Finding.error("NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"))
 
 
 def _fails(driver: Driver, torch_runtime: TorchRuntime, symptoms: Symptoms) -> bool:

@@ -58,7 +58,8 @@ def driver_missing(
     # What computes on the GPU has its driver, wherever nvidia-smi is.
     severity = Severity.INFO if torch_runtime.available else Severity.ERROR
     facts = ("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else "")
-    yield Finding.of(severity, subject, summary, facts, Fix("install-missing-driver"), no_usable_gpu=True)
+    cluster = Fix("ask-cluster-for-gpu") if of_kind(symptoms, "place-slurm", "place-cluster") and not gpus else None
+    yield Finding.of(severity, subject, summary, facts, cluster, Fix("install-missing-driver"), no_usable_gpu=True)
 
 
 def _has_traces(driver: Driver) -> bool:

@@ -11,16 +11,8 @@ TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow
 SAID = (
     *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
     *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
-    *(
-        "torch-without-xpu",
-        "cpu-accelerate",
-        "cpu-unsloth",
-        "cpu-lm-studio",
-        "cpu-opencv",
-        "cpu-device",
-        "torch-on-cpu",
-    ),
-    "cpu-fallback",
+    *("torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-opencv", "cpu-device"),
+    *("torch-on-cpu", "cpu-fallback"),
 )
 # Of these, what is no fault where the CPU was chosen.
 AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
@@ -52,6 +44,8 @@ OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 # The last release of TensorFlow for GPUs on Windows. Source: https://www.tensorflow.org/install/pip#windows-native
 LAST_ON_WINDOWS = (2, 10)
+# Before it, tensorflow-gpu had the GPU support. Source: https://www.github.com/tryolabs/luminoth/issues/317
+FIRST_FOR_BOTH = (1, 15)
 NEEDS_NEWER = (3, 11)  # for this Python TensorFlow 2.10 has no wheel
 
 
@@ -148,6 +142,7 @@ def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python:
     without_gpu = next((name for name in ("tensorflow-cpu", "tensorflow-intel") if python.package(name)), "")
     listed = python.package("tensorflow") or python.package("tensorflow-gpu")
     releases = [listed[1].release[:2]] if listed is not None else _releases(said)
+    latest = ".".join(map(str, max(releases, default=())))
     newer = bool(of_kind(said, "after-tensorflow-2-10")) or (
         python.version is not None and python.version.release[:2] >= NEEDS_NEWER
     )
@@ -157,9 +152,12 @@ def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python:
     elif without_gpu and not python.package("tensorflow-gpu"):
         reason = f"{without_gpu} is installed, which has no GPU support"
     elif on_windows and (newer or not releases or max(releases) > LAST_ON_WINDOWS):
-        shown = f" {'.'.join(map(str, max(releases)))}" if releases and max(releases) > LAST_ON_WINDOWS else ""
+        shown = f" {latest}" if releases and max(releases) > LAST_ON_WINDOWS else ""
         reason = f"TensorFlow{shown or ' after 2.10'} has no GPU support on native Windows"
         return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=bool(shown))
+    elif releases and max(releases) < FIRST_FOR_BOTH and not of_kind(said, "package-tensorflow-gpu"):
+        reason = f"tensorflow {latest} is installed, and before 1.15 only tensorflow-gpu supports GPUs"
+        return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=False)
     else:
         return use
     return replace(use, cause="tensorflow-no-gpu-build", reason=reason)

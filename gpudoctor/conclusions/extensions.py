@@ -44,7 +44,7 @@ def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
     for symptom in of_kind(pasted(symptoms), *KINDS):
         names = symptom.names
         path = names.get("file") or names.get("path") or ""
-        name = _distribution(path, symptom, python)
+        name = _distribution(path, symptom, python) or _only_named(path, symptoms)
         libtorch = symptom.kind == "extension-libtorch-missing"
         if name in seen or (libtorch and seen) or any(other in path.lower() for other in packages.NOT_EXTENSIONS):
             continue
@@ -74,6 +74,13 @@ def _distribution(path: str, symptom: Symptom, python: Python) -> str:
     # Without a file the only installed one of those that are known to be compiled is meant.
     installed = python.matching(*packages.extension_distributions())
     return installed[0].name if not path and len(installed) == 1 else ""
+
+
+def _only_named(path: str, symptoms: Symptoms) -> str:
+    """Return the one extension that the words of a report name, "" if the message names a file, or they several."""
+    texts = (symptom.text.lower().replace(" ", "_") for symptom in of_kind(symptoms, "extension-named"))
+    named = {packages.distribution_of(text) for text in texts}
+    return named.pop() if len(named) == 1 and not path else ""
 
 
 def _abi(symbol: str) -> str:

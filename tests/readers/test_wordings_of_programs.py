@@ -221,3 +221,48 @@ def test_a_prompt_right_after_an_expression_means_none() -> None:
     assert environment.torch.build == "cpu"
     assert environment.torch.cuda_version is None
     assert str(environment.torch.version) == "2.4.1"
+
+
+TF_DEVICES = (
+    "Cannot assign a device for MatMul: '/device:GPU:0'; available devices: /job:localhost/replica:0/task:0/cpu:0"
+)
+NOT_GIVEN = (
+    'docker run --rm --gpus all ubuntu nvidia-smi\nexec: "nvidia-smi": executable file not found in $PATH: unknown'
+)
+FLASH = "undefined symbol: _ZN3c104cuda9SetDeviceEi since I updated flash attention"
+
+
+@pytest.mark.parametrize(
+    ("text", "check", "remedy"),
+    [
+        (f"tensorflow 1.4\n{TF_DEVICES}", "tensorflow-no-gpu-build", "tensorflow"),
+        (f"tensorflow-gpu 1.4\n{TF_DEVICES}", "runs-on-cpu", "tensorflow"),
+        (NOT_GIVEN, "nvidia-container-toolkit-missing", "nvidia-ctk"),
+        (
+            "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so: undefined symbol:",
+            "extension-abi-mismatch",
+            "flash-attn",
+        ),
+        (FLASH, "extension-abi-mismatch", "--no-deps flash-attn"),
+        ("on our cluster:\n$ nvidia-smi\nbash: nvidia-smi: command not found", "driver-missing", "srun --gres"),
+        (
+            "in LXD: Failed to initialize NVML: Driver/library version mismatch",
+            "driver-library-mismatch",
+            "--no-kernel",
+        ),
+    ],
+)
+def test_what_a_message_shows_leads_to_its_fix(text: str, check: str, remedy: str) -> None:
+    finding = causes(text)[0]
+    assert (finding.check_id, remedy in json.dumps(to_json(finding.remedies))) == (check, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GPU is idle while the batch is prepared on the CPU. How can I increase the GPU utilization?",
+        "the GPU is idle most of the time, waiting for data. Should I use more workers?",
+    ],
+)
+def test_a_gpu_that_waits_for_data_is_used(text: str) -> None:
+    assert causes(text) == []
