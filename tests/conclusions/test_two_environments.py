@@ -13,7 +13,7 @@ TORCH = Python(packages=(Package(name="torch", version=PackageVersion("2.9.1")),
 CUPY = Cupy(distributions=(Package(name="cupy-cuda12x", version=PackageVersion("14.2.0"), location="/opt"),))
 MISSING = Symptom(kind="torch-module-missing", text="No module named 'torch'", names={"missing": "torch"})
 NO_CUPY = Symptom(kind="cupy-not-installed", text="No module named 'cupy'")
-IN_BUILD = Symptom(kind="build-lacks-torch-said", text="flash-attn ends for want of torch")
+IN_BUILD = Symptom(kind="build-lacks-torch-said", text="flash-attn fails because torch is missing")
 
 
 def concluded(*symptoms: Symptom, **sections: Any) -> TwoEnvironments:
