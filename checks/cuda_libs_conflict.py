@@ -134,13 +134,16 @@ def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries, state: Drive
 
 def _missing(symptom: Symptom, pytorch: Pytorch) -> Finding:
     if symptom.library in FRAMEWORKS:
-        name = symptom.names.get("library", "all the libraries of CUDA")
+        name, tensorflow = symptom.names.get("library", "all the libraries of CUDA"), symptom.library == "tensorflow"
         return Finding.error(
             name,
             f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",
             (symptom.fact,),
-            UNSET_IF_ELSEWHERE,
-            Fix("tensorflow-libraries" if symptom.library == "tensorflow" else "jax-libraries"),
+            *(
+                (Fix("tensorflow-libraries"), UNSET_IF_ELSEWHERE)
+                if tensorflow
+                else (UNSET_IF_ELSEWHERE, Fix("jax-libraries"))
+            ),
             details=dict(symptom.names),
         )
     name, own = symptom.names["library"], pytorch.cuda_version

@@ -10,8 +10,11 @@ WITHOUT_DRIVER = (
     *("libcuda-not-*", *SMI_MISSING, "nvml-library-not-found", "torch-no-gpus", "cuda-no-device"),
     "ollama-no-gpus",
 )
-# And what people say of one, if it is known to have been started without a GPU of NVIDIA.
-UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused")
+# And what people and programs say of one, if it is known to have been started without a GPU of NVIDIA.
+UNUSED = (
+    *("cpu-told", "gpu-unused-told", "asks-gpu-unused", "cpu-ollama", "cpu-llama", "cpu-device", "cpu-ultralytics"),
+    *("cpu-lightning", "cpu-fallback", "onnxruntime-no-provider", "cpu-boosting", "cpu-paddle"),
+)
 # Those of them that a container with the GPU does not print: its runtime adds nvidia-smi.
 ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")
 # What shows a GPU that the container had, or that something in it hides.

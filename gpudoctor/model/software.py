@@ -76,6 +76,7 @@ class Python:
     active_environment: Annotated[
         str | None, Fact("VIRTUAL_ENV, else CONDA_PREFIX: the environment that the shell has activated; empty for none")
     ] = None
+    conda_name: Annotated[str | None, Fact("name of the conda environment", source="report")] = None
     installer: Annotated[str | None, Fact('tool that manages it: "pip", "uv" or "conda"')] = None
     project: Annotated[
         str | None, Fact('tool whose lock file decides what is installed: "uv", "poetry"; "" for none')
@@ -300,6 +301,9 @@ class Container:
     gpus_requested: Annotated[
         bool | None,
         Fact("the command or compose file that started it asks for GPUs; False where it is whole and does not"),
+    ] = None
+    arguments: Annotated[
+        tuple[str, ...] | None, Fact("arguments of `docker run` that started it, if a shell takes them as they are")
     ] = None
     compose: Annotated[bool | None, Fact("it was started by docker compose", source="report")] = None
     shm_size_bytes: Annotated[int | None, Fact("--shm-size or shm_size of its start", "bytes", "report")] = None

@@ -34,13 +34,15 @@ _BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.
 class Start(NamedTuple):
     """A command that starts a container.
 
-    image: "" if the line ends before it. program: what it runs, "" for the image's own.
+    image: "" if the line ends before it. program: what it runs, "" for the image's own. arguments: () for a line in
+    which a shell means something by a character.
     """
 
     engine: str
     options: dict[str, list[str]]
     image: str
     program: str
+    arguments: tuple[str, ...] = ()
 
 
 def read_starts(text: Text) -> Iterator[Facts]:
@@ -57,6 +59,7 @@ def read_starts(text: Text) -> Iterator[Facts]:
             yield {"environment": Environment(variables=variables)}
     names = {"".join(match) for match in _NAMED.findall(text.raw[:200_000])}
     names |= {name for start in starts for name in start.options.get("--name", ()) if re.fullmatch(r"\w[\w.-]+", name)}
+    names = {name for name in names if not re.fullmatch("[0-9a-f]{12}", name)} or names  # a name says more than an id
     if len(names) == 1:
         yield {"container": Container(name=names.pop())}
     banner = _BANNER.search(text.flat)
@@ -85,7 +88,9 @@ def _starts(line: str) -> Iterator[Start]:
         engine = "podman" if run[1] == "podman" else "docker"
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
-        yield Start(engine, options, image, program)
+        alone = run[2] == "run" and not line[: run.start()].strip() and not re.search(r"[:,.](?:\s|$)", run[3])
+        plain = alone and re.fullmatch(r"[\w./:=@,+\s-]{1,600}", run[3])
+        yield Start(engine, options, image, program, tuple(run[3].split()) if plain else ())
     singularity = _SINGULARITY.search(line)
     if singularity:
         words = singularity[1].split()
@@ -132,6 +137,7 @@ def _container(start: Start) -> Container:
         image_cuda_version=cuda_of_image(start.image),
         gpus_requested=True if asked else False if (start.image or placeholder) and not (amd or unsure) else None,
         shm_size_bytes=bytes_of(next(iter(options.get("--shm-size", ())), "")),
+        arguments=start.arguments or None,
     )
 
 

@@ -42,7 +42,7 @@ _MINE = regex(r"(?i)\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?
 _COUNT = regex(
     r"(?i)(?:(?:^|[,;:(]\s*|\b(?:have|has|with|using|on|got|our|my|are|the|use|of|across)\s+)(?P<number>[2-9]|1[0-6])"
     r"|(?<![\w.])(?P<times>[2-9]|1[0-6])\s?[x\u00d7*]|\b(?P<word>dual|double|two|both|twin|three|four|six|eight))"
-    r"(?:\s(?:new|identical|nvidia|geforce))*\s?$"
+    r"(?:\s(?:new|used|old|cheap|refurbished|identical|nvidia|geforce))*\s?$"
 )
 _COUNT_AFTER = regex(r"(?i)[- ]?(?:\d{2,3} ?GB\S*)?(?: (?:GPUs?|cards?))?,?\s?\(?[x\u00d7*]\s?([2-9]|1[0-6])\b(?![.x])")
 _WORDS = {"three": 3, "four": 4, "six": 6, "eight": 8}
@@ -66,7 +66,7 @@ _LABEL = regex(
 # "on a RTX 3060", "with an A100", "using my 2080 Ti", "I have a GTX 1080"
 _BEFORE = regex(
     r"(?i)(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
-    r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new )?(?:nvidia |an? )?"
+    r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new |used |old |cheap )?(?:nvidia |an? )?"
     r"|\b(?:laptop|desktop|machine|server|pc|card|gpu|graphics card|gpus?)\s*(?:is|=|:|\(|with|are)\s*"
     r"(?:an?\s+)?|\b[2-8] ?x ?|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$"
 )

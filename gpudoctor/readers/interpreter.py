@@ -9,12 +9,12 @@ from gpudoctor.readers.text import Text, regex
 
 LONGEST_SEARCHED = 200_000  # characters
 _PATH = regex(
-    r"(?i)[\"'`]([^\"'`\n]{3,300})[\"'`]|([A-Za-z]:\\[^\"'<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
-    r"|((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
+    r"(?i)(?<!\w)[\"'`]([^\"'`\n]{3,300})[\"'`]|(?<!\w)([A-Za-z]:\\[^\"<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
+    r"|(?<![^\s\"'`(=,<>|\[])(?<!\w['\"`])((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
 )
 # Of a path: the folder of the environment, and its program, or the folder of its packages.
 _SHOWN = regex(
-    r"(?i)((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()-]{1,60}/){0,14}?)"
+    r"(?i)((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()'-]{1,60}/){0,14}?)"
     r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?)"
 )
 _HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
@@ -22,6 +22,10 @@ _HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
 _SHARED = regex(r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/")
 _ROOT_HAS_PROGRAM = regex(r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$")
 _CMD = regex(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
+# "venv at /opt/asr/venv": the folder alone.
+_FOLDER = regex(r"(?i)\b(?:venv|virtualenv)(?: is)?(?: at| in| under)?:? [\"'`]?((?:[A-Z]:\\|~?/)[\w.+@\\/-]{2,200}\w)")
+# What stands before the rest of a path with a blank in it.
+_PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 
 
@@ -29,7 +33,11 @@ def read(text: Text) -> Facts:
     """Return the interpreter, if the text shows one, and the system that its path is of."""
     raw = text.raw[:LONGEST_SEARCHED]
     lines = [line for line in raw.splitlines() if re.search(r"(?i)python|-packages", line)]
-    found = {name.lower(): name for line in lines for path in _PATH.findall(line) for name in _named("".join(path))}
+    paths = [path for line in lines for path in _paths(line)]
+    paths += [
+        f"{root}\\Scripts\\python.exe" if root[1] == ":" else f"{root}/bin/python" for root in _FOLDER.findall(raw)
+    ]
+    found = {name.lower(): name for path in paths for name in _named(path)}
     own = [name for name in found.values() if not _SHARED.match(name) and "/" in name] or list(found.values())
     own = [name for name in own if re.match(r"[~/]|[A-Z]:", name)] or own
     if len(own) != 1:
@@ -41,6 +49,15 @@ def read(text: Text) -> Facts:
     home = "%USERPROFILE%/" if _CMD.search(raw) and not re.search(r"(?m)\bPS [A-Z]:\\", raw) else "$HOME/"
     path = _HOME.sub(lambda _: home, own[0]).replace("/", "\\")
     return {"python": Python(executable=path), "system": System(os="windows")}
+
+
+def _paths(line: str) -> Iterator[str]:
+    """Yield the paths in the line; what may be the end of one with a blank in it is none."""
+    for match in _PATH.finditer(line):
+        if match[0].startswith(("\\\\", "//")):  # of another machine
+            continue
+        if re.match(r"[~/\"'`]|[A-Za-z]:|\.", match[0]) or not _PATH_BEFORE.search(line[: match.start()]):
+            yield "".join(filter(None, match.groups()))
 
 
 def _named(path: str) -> Iterator[str]:

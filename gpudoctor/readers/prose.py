@@ -135,11 +135,17 @@ def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
     lines = [line for line in text.lines[:MOST_LINES] if len(line) < 500 and _is_on_topic(line.lower())]
     said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
+    code = [re.sub("`[^`]*`", "", line) for line in lines if "`" in line]  # "Win10, RTX 3060, `pip install torch`"
+    code = [line for line in code if not _OUTPUT.search(line) and not _ADVICE.search(line)]
     found = [(line, match.start()) for line in lines if (match := _FAILURE.search(line))]
     failures = [line if not _is_no_statement(line) else line[:start] for line, start in found]
     failures = [line for line in failures if not _is_no_statement(line)]
     return joined(
-        *_system(said + failures, text), *_gpu(text, said), *_versions(said, text), *_torch(said), *_rest(text, said)
+        *_system(said + failures + code, text),
+        *_gpu(text, said),
+        *_versions(said, text),
+        *_torch(said),
+        *_rest(text, said),
     )
 
 

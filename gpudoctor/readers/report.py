@@ -74,7 +74,7 @@ READERS = (
     Reader("pip", "pip_packages"),
     Reader("docker", "docker_info", _OF_ENGINES),
     Reader("commands", "shell"),
-    Reader("paths", "interpreter", ("python", "-packages")),
+    Reader("paths", "interpreter", ("python", "-packages", "venv")),
     Reader("what is written", "prose"),
     Reader("words on containers", "container_words", _OF_CONTAINERS),
 )

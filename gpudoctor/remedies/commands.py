@@ -34,7 +34,7 @@ class Environment:
 
     python: its interpreter, quoted.
     installer: "pip" or "uv", what installs wheels in it.
-    conda_prefix: its root where it is a conda environment, else "".
+    conda_prefix: its root where it is a conda environment, else "". conda_name: its name if the root is not known.
     project: "uv" or "poetry" if a project's lock file decides what is in it, else "".
     setup: commands that create it first, where the present one must not be changed.
     """
@@ -43,12 +43,14 @@ class Environment:
     windows: bool
     installer: str
     conda_prefix: str = ""
+    conda_name: str = ""
     project: str = ""
     setup: tuple[str, ...] = ()
 
     def run(self, code: str) -> str:
         """Return the command that runs Python code."""
-        return f"{self.python} -c {quote_code(code, self.windows)}"
+        inside = f"conda run {join(self.conda_options(), self.windows)} " if self.python == "python" else ""
+        return f"{inside if self.conda_name else ''}{self.python} -c {quote_code(code, self.windows)}"
 
     def install(self, arguments: Sequence[str], force: bool = False) -> str:
         """Return the command that installs wheels; `arguments` are requirements and options, not yet quoted."""
@@ -61,8 +63,13 @@ class Environment:
 
     def conda(self, action: str, arguments: Sequence[str]) -> str:
         """Return a conda command on this environment, the active one where its root is not known."""
-        prefix = ["--prefix", self.conda_prefix] if self.conda_prefix else []
-        return f"{join(['conda', action, '--yes', *prefix], self.windows)} {self._join(arguments)}"
+        return f"{join(['conda', action, '--yes', *self.conda_options()], self.windows)} {self._join(arguments)}"
+
+    def conda_options(self) -> list[str]:
+        """Return the options that name the conda environment; [] for the active one."""
+        if self.conda_prefix:
+            return ["--prefix", self.conda_prefix]
+        return ["--name", self.conda_name] if self.conda_name else []
 
     def _join(self, arguments: Sequence[str]) -> str:
         fit = (word if _OF_INSTALLER.fullmatch(word) else refused(word) for word in arguments)
@@ -107,9 +114,15 @@ def environment_of(python: Python | None, system: System | None = None) -> Envir
     if python.externally_managed and python.environment not in ("venv", "conda"):
         create = f"uv venv --python {interpreter} .venv" if installer == "uv" else f"{interpreter} -m venv .venv"
         return Environment(python=".venv/bin/python", windows=False, installer=installer, setup=(create,))
-    conda = python.prefix or "" if "conda" in (python.environment, python.installer) else ""
-    project = python.project or ""
-    return Environment(python=interpreter, windows=windows, installer=installer, conda_prefix=conda, project=project)
+    is_conda = "conda" in (python.environment, python.installer)
+    return Environment(
+        python=interpreter,
+        windows=windows,
+        installer=installer,
+        conda_prefix=(python.prefix or "") if is_conda else "",
+        conda_name=(python.conda_name or "") if is_conda and not python.prefix else "",
+        project=python.project or "",
+    )
 
 
 def python_command(python: Python | None, *arguments: str) -> str:

@@ -1,7 +1,10 @@
 """GPUs in containers: NVIDIA's toolkit, and how a container is started with a GPU."""
 
+from itertools import pairwise
+
 from gpudoctor.data.distributions import distribution_of
 from gpudoctor.model import Container, Fix, Place, Remedy, System
+from gpudoctor.remedies.commands import join, quote_name
 from gpudoctor.remedies.driver_install import update_driver
 from gpudoctor.remedies.fixes import fix, remedy_of_row
 
@@ -50,7 +53,7 @@ def start_container_with_gpu(
 ) -> Remedy | Fix:
     """Return how to start the container again with its GPU.
 
-    The container's own command line is not known: the command shows on any image that the options are right.
+    If its own command line is not known, the command shows on any image that the options are right.
     """
     engine = engine_of(system, container)
     if engine == "kubernetes":
@@ -67,11 +70,19 @@ def start_container_with_gpu(
         return Fix("start-container-on-jetson")
     if engine == "podman" and options == "--gpus all":
         options = "--device nvidia.com/gpu=all"
-    if not summary and engine == "podman":
-        summary = f"Start the container again with {options}, on the host; before Podman 5 --gpus does nothing"
+    program = "podman" if engine == "podman" else "docker"
+    commands, text = [_try(options, program)], f"Start the container again with {options}, on the host"
+    if engine == "podman":
+        text += "; before Podman 5 --gpus does nothing"
+    own = (container is not None and container.arguments) or ()
+    if own and not summary and not any(word.startswith("--gpus") for word in own):
+        name = next((value for option, value in pairwise(own) if option == "--name"), "")
+        text += f"; {program} rm deletes the old one with what it stored outside of volumes" if name else ""
+        commands = [f"{program} rm -f {quote_name(name)}"] if name else []
+        commands.append(f"{program} run {options} {join(own)}")
     return Remedy(
-        summary=summary or f"Start the container again with {options}, on the host",
-        commands=(_try(options, "podman" if engine == "podman" else "docker"),),
+        summary=summary or text,
+        commands=tuple(commands),
         needs=("restart",),
         reference=PODMAN if engine == "podman" else DOCKER,
     )

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import CudaVersion, Driver, DriverState, DriverVersion, Remedy
+from gpudoctor.model import CudaVersion, Devices, Driver, DriverState, DriverVersion, KnownGpu, Remedy, System
 from gpudoctor.remedies.cupy_install import install_cupy
-from gpudoctor.remedies.driver_install import update_driver
+from gpudoctor.remedies.driver_install import NO_UPDATE, gpu_capabilities, update_driver
 from gpudoctor.remedies.fixes import Machine, builder_of, fix
 from gpudoctor.remedies.torch_install import install_torch
 
@@ -16,11 +16,13 @@ OLDEST_IN_TABLE = DriverVersion((410, 48))
 
 
 @fix
-def fit_driver_and_libraries(
+def fit_driver_and_libraries(  # noqa: PLR0913
     *,
     driver_state: DriverState,
     driver: Driver | None,
     machine: Machine,
+    system: System | None = None,
+    devices: Devices = None,
     needed: CudaVersion | DriverVersion | None = None,
     libraries: Sequence[str] = (),
 ) -> tuple[Remedy, ...]:
@@ -31,18 +33,23 @@ def fit_driver_and_libraries(
     if driver is None or driver.version is None:
         driver = Driver(cuda_version=driver_state.cuda_version)
     update: Remedy = machine.call(update_driver, needed=needed, driver=driver)
-    if needed is None:
+    if needed is None and not update.summary.startswith(NO_UPDATE):
         floors = ", ".join(f"CUDA {major} {minimum_driver(CudaVersion(major, 0))}" for major in (13, 12, 11))
         update = replace(update, summary=f"{update.summary}; of drivers for Linux needs {floors} or newer")
-    installs = sorted(_installs(machine, libraries, driver, driver_state), key=lambda made: not made.commands)
-    if driver_state.stays and any(remedy.commands for remedy in installs):
+    known = gpu_capabilities(devices, system or System())
+    gpus = [KnownGpu(name="", capability=capability, fact="") for capability in known]
+    installs = sorted(_installs(machine, libraries, driver, driver_state, gpus), key=lambda made: not made.commands)
+    stays = driver_state.stays or update.summary.startswith(NO_UPDATE)
+    if stays and any(remedy.commands for remedy in installs):
         return (*installs, update)
     return (update, *installs)
 
 
-def _installs(machine: Machine, libraries: Sequence[str], driver: Driver, state: DriverState) -> Iterator[Remedy]:
+def _installs(
+    machine: Machine, libraries: Sequence[str], driver: Driver, state: DriverState, gpus: Sequence[KnownGpu]
+) -> Iterator[Remedy]:
     if "torch" in libraries:
-        yield machine.call(install_torch, driver=driver)
+        yield machine.call(install_torch, driver=driver, gpus=gpus)
     if "cupy" in libraries:
         yield machine.call(install_cupy, driver=driver)
     if "torch" in libraries and _is_old(driver, state.cuda_version):

@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpudoctor.data.capabilities import last_driver_branch
+from gpudoctor.data.capabilities import last_driver_branch, runs_on
 from gpudoctor.data.distributions import distribution_of
 from gpudoctor.data.drivers import first_driver, minimum_driver, packaged_driver
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.fixes import fix, remedy_of_row
@@ -18,6 +19,7 @@ WSL = "https://docs.nvidia.com/cuda/wsl-user-guide/"
 DEBIAN = "https://wiki.debian.org/NvidiaGraphicsDrivers"
 FABRIC_MANAGER = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 VERIFY = "nvidia-smi"
+NO_UPDATE = "No driver update helps"
 # Long-term branch that Ubuntu packages from 22.04 on, and the first that runs CUDA 13.
 UBUNTU_BRANCH = 580
 UBUNTU_WITH_BRANCH = ("22.04", "24.04", "25.04", "25.10", "26.04")
@@ -89,18 +91,18 @@ def update_driver(
     capabilities = gpu_capabilities(devices, system)
     windows = system.os == "windows" or bool(system.wsl)
     version = minimum_driver(needed, "windows" if windows else "linux") if isinstance(needed, CudaVersion) else needed
-    ruled_out = _ruled_out(version, capabilities)
+    if needed is None and driver is not None and driver.version is not None:
+        version = DriverVersion((driver.version.parts[0] + 1,))  # a package of the same branch is no update
+    ruled_out = _ruled_out(version, capabilities, needed)
     if ruled_out:
-        return Remedy(summary=f"No driver update helps: {ruled_out}; use a build for an older CUDA version")
+        return Remedy(summary=f"{NO_UPDATE}: {ruled_out}")
     present = f" {driver.version}" if driver is not None and driver.version is not None else ""
     summary = f"Update the NVIDIA driver{present}"
-    summary += f" to {version} or newer" if version is not None else ""
+    summary += f" to {version} or newer" if needed is not None and version is not None else ""
     summary += f" for CUDA {needed}" if isinstance(needed, CudaVersion) else ""
     if driver is not None and driver.nvswitches and not system.container:
         summary += ", and with it the fabric manager of the NVSwitches to exactly the same version"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=FABRIC_MANAGER)
-    if needed is None and driver is not None and driver.version is not None:
-        version = DriverVersion((driver.version.parts[0] + 1,))  # a package of the same branch is no update
     return _with_packages(summary, system, capabilities, version)
 
 
@@ -110,11 +112,19 @@ def gpu_capabilities(devices: Sequence[Device] | None, system: System) -> tuple[
     return capabilities_of(devices) or capabilities_of(on_bus)
 
 
-def _ruled_out(version: DriverVersion | None, capabilities: Sequence[ComputeCapability]) -> str:
+def _ruled_out(
+    version: DriverVersion | None, capabilities: Sequence[ComputeCapability], needed: DriverVersion | CudaVersion | None
+) -> str:
     for capability in capabilities:
         branch = last_driver_branch(capability)
         if version is not None and branch is not None and version.parts[0] > int(branch[1:]):
-            return f"{branch} is the last driver branch for compute capability {capability}, and {version} is needed"
+            builds = (
+                build for build in reversed(torch_builds()) if runs_on(build.architectures, capability, build.cuda)
+            )
+            shown = (f"use PyTorch {build.release} or older, built with CUDA {build.cuda} at most" for build in builds)
+            last = next(shown, "use another GPU: no PyTorch wheel has machine code for this one")
+            wanted = f"{version} is needed" if needed is not None else "it is installed"
+            return f"{branch} is the last driver branch for compute capability {capability}, and {wanted}; {last}"
     return ""
 
 

@@ -9,7 +9,15 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from gpudoctor.model import Container, Fix, Place, Python, Remedy, System
-from gpudoctor.remedies.commands import environment_of, is_windows, python_command, quote_value, refused, with_sudo
+from gpudoctor.remedies.commands import (
+    environment_of,
+    is_windows,
+    python_command,
+    quote,
+    quote_value,
+    refused,
+    with_sudo,
+)
 
 Made = Remedy | Fix | tuple[Remedy | Fix, ...]
 Builder = TypeVar("Builder", bound=Callable[..., Made])
@@ -127,12 +135,11 @@ def _command(
         return python_command(python, *_filled(command, plain))
     windows = is_windows(python or Python(), system)
     environment = environment_of(python, system)
-    prefix = environment.conda_prefix
     quoted = {name: quote_value(str(value), windows) for name, value in arguments.items()}
     quoted["python"] = python_command(python)
     quoted["pip_install"] = environment.pip("install")
     quoted["sudo"] = "" if windows else with_sudo("", system)
-    quoted["prefix"] = f" --prefix {quote_value(prefix, windows)}" if prefix else ""
+    quoted["prefix"] = "".join(f" {quote(word, windows)}" for word in environment.conda_options())
     return re.sub(r"\{(\w+)\}", lambda match: quoted.get(match[1], match[0]), command)
 
 

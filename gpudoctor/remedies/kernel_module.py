@@ -5,7 +5,7 @@ from typing import Any
 
 from gpudoctor.data.distributions import distribution_of
 from gpudoctor.data.drivers import first_driver
-from gpudoctor.model import Devices, Driver, Fix, Place, Remedy, System
+from gpudoctor.model import Devices, Driver, Fix, Place, Remedy, Symptom, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.driver_install import (
     GUIDE,
@@ -105,7 +105,9 @@ def reboot(*, system: System | None, summary: str) -> Remedy:
 
 
 @fix
-def reload_uvm(*, place: Place, driver: Driver | None, devices: Devices = None) -> tuple[Fix, ...]:
+def reload_uvm(
+    *, place: Place, driver: Driver | None, devices: Devices = None, symptoms: tuple[Symptom, ...] | None = None
+) -> tuple[Fix, ...]:
     """Return how to bring back the kernel module nvidia_uvm and its device nodes."""
     restart = Fix("reboot", summary="Reboot, if that does not help")
     if place.in_wsl or place.is_windows:
@@ -113,9 +115,10 @@ def reload_uvm(*, place: Place, driver: Driver | None, devices: Devices = None) 
     if place.in_container:
         return (Fix("make-uvm-nodes-on-host"),)
     missing = driver is not None and driver.uvm_loaded is False
+    ollama = "-for-ollama" if any(symptom.kind == "about-ollama" for symptom in symptoms or ()) else ""
     # Source: https://github.com/pytorch/pytorch/issues/159207, NVIDIA/open-gpu-kernel-modules#901
     hmm = (Fix("disable-hmm"),) if len(devices or ()) > 1 else ()
-    return (Fix("load-uvm" if missing else "reload-uvm-module"), restart, *hmm, Fix("save-memory-on-suspend"))
+    return (Fix("load-uvm" if missing else f"reload-uvm-module{ollama}"), restart, *hmm, Fix("save-memory-on-suspend"))
 
 
 @fix

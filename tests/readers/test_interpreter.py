@@ -99,3 +99,19 @@ def test_the_interpreter_shown(text: str, expected: str) -> None:
 )
 def test_no_guess(text: str) -> None:
     assert interpreter(text) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "executable"),
+    [
+        (r"C:\it's here\env\Scripts\python.exe -m pip install torch", r"C:\it's here\env\Scripts\python.exe"),
+        (r"/srv/%PATH%^&calc/venv/bin/python x.py", None),
+        (r"\\evil.example\share\env\Scripts\python.exe app.py", None),
+        ("/home/me/my env/bin/python train.py", None),
+        ("cd /srv/app && venv/bin/python run.py", "venv/bin/python"),
+        ("the venv is at /opt/asr/venv, no torch in it", "/opt/asr/venv/bin/python"),
+    ],
+)
+def test_a_path_is_whole_or_is_not_used(line: str, executable: str | None) -> None:
+    python = read(clean_text(line, "report.txt")).get("python")
+    assert (python.executable if python is not None else None) == executable

@@ -246,3 +246,87 @@ def test_the_tool_of_the_environment_installs(text: str, install: str, verify: s
 )
 def test_the_distribution_has_its_own_commands(text: str, command: str) -> None:
     assert command in commands_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        pytest.param(
+            "RTX 3090\ndocker run -d --name llm -v ollama:/root/.ollama -p 1:1 ollama/ollama\nlibrary=cpu",
+            "docker run --gpus all -d --name llm -v ollama:/root/.ollama -p 1:1 ollama/ollama",
+            id="the command with the GPU",
+        ),
+        pytest.param(
+            "I ran docker run -it my/image:2 sh: there nvidia-smi is not found",
+            "docker run --rm --gpus all ubuntu nvidia-smi",
+            id="a command within words",
+        ),
+        pytest.param(
+            "$ mamba list -n seg\npytorch 2.5.1 cpu_mkl_py312_h446997d_108 conda-forge\nA100, driver 560.35.05",
+            "conda install --yes --name seg --channel conda-forge pytorch-gpu cuda-version=12 torchvision torchaudio",
+            id="name of the conda environment",
+        ),
+        pytest.param(
+            "ollama[12]: cuda driver library init failure: 999, after suspend",
+            "sudo systemctl start ollama",
+            id="Ollama",
+        ),
+        pytest.param(
+            "docker exec train nvidia-smi\nFailed to initialize NVML: Unknown Error\n`docker restart train` fixes it",
+            "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+            id="restarted already",
+        ),
+        pytest.param(
+            "Cannot dlopen some GPU libraries. Skipping registering GPU devices...",
+            "python -m pip install --upgrade 'tensorflow[and-cuda]'",
+            id="libraries of TensorFlow",
+        ),
+        pytest.param(
+            "Windows 11, RTX 3060, venv at C:\\rag\\venv: llama_cpp, load_tensors: layer 0 assigned to device CPU",
+            "C:\\rag\\venv\\Scripts\\python.exe -m pip install llama-cpp-python --upgrade --force-reinstall "
+            "--no-cache-dir",
+            id="llama-cpp-python without CUDA",
+        ),
+    ],
+)
+def test_the_command_is_for_what_the_report_shows(text: str, command: str) -> None:
+    assert command in commands_of(text)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "summary"),
+    [
+        pytest.param("two used Tesla K80", "Install PyTorch 2.4.1 built with CUDA 11.8", id="a wheel has its code"),
+        pytest.param("a GTX 770", "No driver update helps: R470", id="no wheel has its code"),
+    ],
+)
+def test_the_driver_of_an_old_gpu_is_not_updated_beyond_its_last_branch(gpu: str, summary: str) -> None:
+    finding = first(
+        f"I have {gpu}, driver 470.256.02\ntorch 2.4.1+cu121: The NVIDIA driver on your system is too old (found "
+        "version 11040)"
+    )
+    assert finding is not None
+    assert finding.remedies[0].summary.startswith(summary)
+    assert not any("ubuntu-drivers" in command for remedy in finding.remedies for command in remedy.commands)
+
+
+LOOP = (
+    ">>> torch.cuda.is_available()\nTrue\nGPU at 0%\nmodel = Net()\nfor x, y in data:\n    loss = f(model(x), y)\n    "
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        pytest.param(f"{LOOP}loss.backward()", "runs-on-cpu", id="model never moved"),
+        pytest.param(f"model.to(device)\n{LOOP}loss.backward()", "", id="model moved"),
+        pytest.param(
+            "In the terminal torch.cuda.is_available() is True, in the VS Code notebook it is False",
+            "wrong-python-environment",
+            id="notebook",
+        ),
+    ],
+)
+def test_the_cause_that_code_and_places_show(text: str, check: str) -> None:
+    finding = first(text)
+    assert (finding.check_id if finding is not None else "") == check
