@@ -66,7 +66,8 @@ _LABEL = regex(
 # "on a RTX 3060", "with an A100", "using my 2080 Ti", "I have a GTX 1080"
 _BEFORE = regex(
     r"(?i)(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
-    r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new |used |old |cheap )?(?:nvidia |an? )?"
+    r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new |used |old |cheap )?"
+    r"(?:nvidia |an? )?"
     r"|\b(?:laptop|desktop|machine|server|pc|card|gpu|graphics card|gpus?)\s*(?:is|=|:|\(|with|are)\s*"
     r"(?:an?\s+)?|\b[2-8] ?x ?|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$"
 )

@@ -1,5 +1,6 @@
 """GPUs in containers: NVIDIA's toolkit, and how a container is started with a GPU."""
 
+import re
 from itertools import pairwise
 
 from gpudoctor.data.distributions import distribution_of
@@ -13,6 +14,12 @@ DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 KUBERNETES = "https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/"
 SINGULARITY = "https://apptainer.org/docs/user/main/gpu.html"
+# Words of a command that are advised as a report has them: what a shell passes on as it is, and harmless options.
+_PLAIN = re.compile(
+    r"[\w./][\w./:=+-]*|-[ditpvew]{1,3}|--(?:rm|name|publish|volume|env|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
+    re.ASCII,
+)
+
 _INSTALL = Fix("install-container-toolkit")
 _FAULTS = {
     "engine-too-old": Fix("update-old-docker"),
@@ -75,7 +82,7 @@ def start_container_with_gpu(
     if engine == "podman":
         text += "; before Podman 5 --gpus does nothing"
     own = (container is not None and container.arguments) or ()
-    if own and not summary and not any(word.startswith("--gpus") for word in own):
+    if own and not summary and all(map(_PLAIN.fullmatch, own)):
         name = next((value for option, value in pairwise(own) if option == "--name"), "")
         text += f"; {program} rm deletes the old one with what it stored outside of volumes" if name else ""
         commands = [f"{program} rm -f {quote_name(name)}"] if name else []

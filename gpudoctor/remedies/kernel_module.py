@@ -115,10 +115,11 @@ def reload_uvm(
     if place.in_container:
         return (Fix("make-uvm-nodes-on-host"),)
     missing = driver is not None and driver.uvm_loaded is False
-    ollama = "-for-ollama" if any(symptom.kind == "about-ollama" for symptom in symptoms or ()) else ""
+    by_ollama = any(symptom.kind == "about-ollama" for symptom in symptoms or ())
+    again = Fix("reload-uvm-module-for-ollama") if by_ollama else Fix("reload-uvm-module")
     # Source: https://github.com/pytorch/pytorch/issues/159207, NVIDIA/open-gpu-kernel-modules#901
     hmm = (Fix("disable-hmm"),) if len(devices or ()) > 1 else ()
-    return (Fix("load-uvm" if missing else f"reload-uvm-module{ollama}"), restart, *hmm, Fix("save-memory-on-suspend"))
+    return (Fix("load-uvm") if missing else again, restart, *hmm, Fix("save-memory-on-suspend"))
 
 
 @fix
