@@ -9,14 +9,8 @@ from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Most telling first.
 KINDS = (
-    "bnb-binary-missing",
-    "bnb-library-lacks-function",
-    "bnb-windows-path",
-    "bnb-no-libcudart",
-    "bnb-setup-failed",
-    "bnb-without-gpu",
-    "bnb-cuda-detection-failed",
-    "bnb-broken",
+    *("bnb-binary-missing", "bnb-library-lacks-function", "bnb-windows-path", "bnb-no-libcudart"),
+    *("bnb-setup-failed", "bnb-without-gpu", "bnb-cuda-detection-failed", "bnb-broken"),
 )
 
 

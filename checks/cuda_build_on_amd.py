@@ -18,11 +18,8 @@ ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cu
     explains=(
         *(*DRIVER_FAILS, "torch-cuda-unavailable", "no-nvidia-gpu", "torch-cpu-build", "wsl-driver-problem"),
         *(
-            "windows-pypi-cpu-wheel",
-            "container-without-gpu",
-            "container-setup-without-gpu",
-            "container-torch-cpu-build",
-            "runs-on-cpu",
+            *("windows-pypi-cpu-wheel", "container-without-gpu", "container-setup-without-gpu"),
+            *("container-torch-cpu-build", "runs-on-cpu"),
         ),
     ),
 )

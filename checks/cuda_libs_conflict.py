@@ -15,22 +15,10 @@ MEANINGS = {
     "cuda-804": "error 804: this GPU does not support the loaded forward compatibility package",
     "cuda-803": "error 803: the loaded forward compatibility package does not match the driver",
 }
-UNSET = Fix(
-    "unset-variable",
-    name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH, so that the packages load their own libraries",
-)
-UNSET_IF_ELSEWHERE = Fix(
-    "unset-variable",
-    name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH if it contains other versions of the CUDA libraries: they are loaded first",
-)
+UNSET = Fix("unset-library-path")
+UNSET_IF_ELSEWHERE = Fix("unset-library-path-of-others")
 COMPAT = "compat of a toolkit (/usr/local/cuda/compat)"
-UNSET_IF_SET = Fix(
-    "unset-variable",
-    name="LD_LIBRARY_PATH",
-    summary="Remove LD_LIBRARY_PATH if it is set: its folders are searched before the CUDA libraries of the packages",
-)
+UNSET_IF_SET = Fix("unset-library-path-if-set")
 
 
 @check(

@@ -28,10 +28,7 @@ LONGEST = 240
 @check(
     family="cuda",
     explains=(
-        "torch-import-failed",
-        "torch-library-missing",
-        "torch-cuda-unavailable",
-        "torch-wrong-results",
+        *("torch-import-failed", "torch-library-missing", "torch-cuda-unavailable", "torch-wrong-results"),
         "runs-on-cpu",
     ),
 )

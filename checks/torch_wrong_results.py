@@ -8,10 +8,7 @@ from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
 OUT_OF_MEMORY = (
-    "torch-out-of-memory",
-    "torch-async-out-of-memory",
-    "cuda-out-of-memory",
-    "mps-out-of-memory",
+    *("torch-out-of-memory", "torch-async-out-of-memory", "cuda-out-of-memory", "mps-out-of-memory"),
     "torch-memory-fraction",
 )
 

@@ -8,11 +8,7 @@ from gpudoctor.model import Project, Requirement
 from gpudoctor.probes.reading import Facts, file_name, value
 
 FILES = (
-    "requirements*.txt",
-    "requirements/*.txt",
-    "pyproject.toml",
-    "setup.cfg",
-    "environment.yml",
+    *("requirements*.txt", "requirements/*.txt", "pyproject.toml", "setup.cfg", "environment.yml"),
     "environment.yaml",
 )
 MOST_FILES = 50

@@ -12,8 +12,11 @@ from gpudoctor.remedies.fixes import fix, remedy_of_row
 GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
-KUBERNETES = "https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/"
-SINGULARITY = "https://apptainer.org/docs/user/main/gpu.html"
+# The engines that have another way to the GPU, and what is to be done there.
+OTHER_ENGINES = {
+    "kubernetes": "Ask for the GPU in the pod's resources: limits: nvidia.com/gpu: 1",
+    "singularity": "Start the container again with --nv",
+}
 # Words of a command that are advised as a report has them: what a shell passes on as it is, and harmless options.
 _PLAIN = re.compile(
     r"[\w./][\w./:=+-]*|-[ditpvew]{1,3}|--(?:rm|name|publish|volume|env|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
@@ -63,16 +66,8 @@ def start_container_with_gpu(
     If its own command line is not known, the command shows on any image that the options are right.
     """
     engine = engine_of(system, container)
-    if engine == "kubernetes":
-        text = "Ask for the GPU in the pod's resources: limits: nvidia.com/gpu: 1"
-        return Remedy(summary=summary or text, needs=("restart",), reference=KUBERNETES)
-    if engine == "singularity":
-        return Remedy(
-            summary=summary or "Start the container again with --nv",
-            commands=("singularity exec --nv docker://ubuntu nvidia-smi",),
-            needs=("restart",),
-            reference=SINGULARITY,
-        )
+    if engine in OTHER_ENGINES:
+        return Fix(f"start-{engine}-with-gpu", summary=summary or OTHER_ENGINES[engine])
     if place is not None and place.is_tegra:
         return Fix("start-container-on-jetson")
     if engine == "podman" and options == "--gpus all":

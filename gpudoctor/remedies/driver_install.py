@@ -1,6 +1,5 @@
 """Installing and updating the NVIDIA driver."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ from gpudoctor.data.capabilities import last_driver_branch, runs_on
 from gpudoctor.data.distributions import distribution_of
 from gpudoctor.data.drivers import first_driver, minimum_driver, packaged_driver
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Place, Remedy, System
+from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Fix, Place, Remedy, System
 from gpudoctor.remedies.commands import with_sudo
 from gpudoctor.remedies.fixes import fix, remedy_of_row
 from gpudoctor.remedies.torch_choice import capabilities_of
@@ -29,13 +28,6 @@ UBUNTU_AUTOMATIC = 535
 KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{}/x86_64/cuda-keyring_1.1-1_all.deb"
 # The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
 FIRST_OPEN = ComputeCapability(7, 5)
-# Patterns of apt for a Linux driver's packages, which leave toolkit and container toolkit alone.
-DRIVER_PACKAGES = (
-    "^nvidia-(driver|utils|dkms|kernel|compute).*",
-    "^libnvidia-(cfg1|common|compute|decode|encode|extra|fbc1|gl).*",
-    "^libcuda1$",
-    "^cuda-drivers.*",
-)
 
 
 @fix
@@ -214,15 +206,7 @@ def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: 
 
 
 @fix
-def remove_driver_in_wsl(*, system: System | None) -> Remedy:
+def remove_driver_in_wsl(*, system: System | None) -> Fix:
     """Return how to remove a Linux driver inside WSL, which hides the Windows driver."""
-    debian = system is None or system.distribution in (None, "ubuntu", "debian", "kali", "linuxmint")
-    remove = (f"sudo apt-get purge {shlex.join(DRIVER_PACKAGES)}", "sudo ldconfig") if debian else ()
-    return Remedy(
-        summary="Remove the Linux NVIDIA driver inside WSL and keep the Windows driver, whose libraries are in "
-        "/usr/lib/wsl/lib; of CUDA install the toolkit only (cuda-toolkit, never cuda or cuda-drivers); "
-        "then restart WSL in PowerShell",
-        commands=(*remove, "wsl.exe --shutdown", "wsl.exe nvidia-smi"),
-        needs=("root", "restart"),
-        reference=WSL,
-    )
+    by_apt = system is None or system.distribution is None or distribution_of(system).get("packages") == "apt"
+    return Fix(f"remove-driver-in-wsl-{'by-apt' if by_apt else 'by-hand'}")

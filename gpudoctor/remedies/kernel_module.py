@@ -11,7 +11,6 @@ from gpudoctor.remedies.driver_install import (
     GUIDE,
     UBUNTU_BRANCH,
     VERIFY,
-    WSL,
     for_root,
     gpu_capabilities,
     legacy_driver,
@@ -89,19 +88,6 @@ def enrol_module_key(*, system: System | None, driver: Driver | None) -> Remedy:
     commands = ("mokutil --sb-state", with_sudo(f"mokutil --import {key}", system), with_sudo("reboot", system), VERIFY)
     reference = "https://wiki.debian.org/SecureBoot"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
-
-
-@fix
-def reboot(*, system: System | None, summary: str) -> Remedy:
-    """Return a restart of the machine, or of WSL, after which the driver is asked again."""
-    system = system or System()
-    if system.wsl:
-        return Remedy(summary=summary, commands=("wsl --shutdown",), needs=("restart",), reference=WSL)
-    if system.container:
-        return Remedy(summary=f"{summary}, on the host", needs=("root", "reboot"))
-    if system.os == "windows":
-        return Remedy(summary=summary, commands=("shutdown /r /t 0", VERIFY), needs=("reboot",))
-    return Remedy(summary=summary, commands=(with_sudo("reboot", system), VERIFY), needs=("root", "reboot"))
 
 
 @fix

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpudoctor.model import System
-from gpudoctor.remedies.driver_install import remove_driver_in_wsl
+from gpudoctor.model import Fix, System
+from tests.remedies.made import made_one
 
 RESTART = ("wsl.exe --shutdown", "wsl.exe nvidia-smi")
 PURGE = (
@@ -14,9 +14,10 @@ PURGE = (
 
 @pytest.mark.parametrize("distribution", [None, "ubuntu", "debian", "kali", "linuxmint"])
 def test_debian_and_its_children(distribution: str | None) -> None:
-    remedy = remove_driver_in_wsl(system=System(distribution=distribution))
+    remedy = made_one(Fix("remove-driver-in-wsl"), system=System(distribution=distribution))
     assert remedy.commands == (PURGE, "sudo ldconfig", *RESTART)
 
 
 def test_another_distribution_has_no_command_to_remove_it() -> None:
-    assert remove_driver_in_wsl(system=System(distribution="fedora")).commands == RESTART
+    remedy = made_one(Fix("remove-driver-in-wsl"), system=System(distribution="fedora"))
+    assert remedy.commands == RESTART

@@ -3,8 +3,9 @@
 import pytest
 
 from gpudoctor.model import Driver, DriverVersion, Fix, Place, System
-from gpudoctor.remedies.gpus import START
 from tests.remedies.made import made, made_one
+
+START = ("sudo systemctl enable --now nvidia-fabricmanager", "nvidia-smi -q | grep -A 2 Fabric")
 
 
 def test_on_the_machine_itself_only_the_driver_is_installed() -> None:

@@ -166,7 +166,7 @@ SUSPEND = (
             [("sudo nvidia-modprobe -u -c=0", "docker restart CONTAINER")],
             id="container",
         ),
-        pytest.param(Place(in_wsl=True), Driver(), [("sudo reboot", "nvidia-smi")], id="WSL"),
+        pytest.param(Place(in_wsl=True), Driver(), [("wsl --shutdown",)], id="WSL"),
     ],
 )
 def test_reloading_uvm(place: Place, driver: Driver, commands: list[tuple[str, ...]]) -> None:

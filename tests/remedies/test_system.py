@@ -4,7 +4,6 @@ import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, Driver, DriverVersion, Fix, Remedy, System
 from gpudoctor.remedies.driver_install import install_driver, update_driver
-from gpudoctor.remedies.kernel_module import reboot
 from tests.remedies.made import made_one
 
 UBUNTU = System(os="linux", machine="x86_64", distribution="ubuntu", distribution_version="24.04")
@@ -95,9 +94,9 @@ class TestUpdateDriver:
         )
         assert update_driver(system=DEBIAN, needed=CudaVersion(13, 0)).commands == ()
 
-    def test_a_distribution_that_dropped_the_device_gives_no_command(self) -> None:
-        assert update_driver(system=FEDORA, needed=None, devices=device("8.6")).commands
-        assert update_driver(system=FEDORA, needed=None, devices=device("6.1")).commands == ()
+    def test_a_distribution_that_dropped_the_device_has_its_older_branch(self) -> None:
+        assert "akmod-nvidia " in update_driver(system=FEDORA, needed=None, devices=device("8.6")).commands[0]
+        assert "akmod-nvidia-580xx" in update_driver(system=FEDORA, needed=None, devices=device("6.1")).commands[0]
 
 
 class TestInstallDriver:
@@ -194,7 +193,7 @@ class TestLoadDriver:
     ],
 )
 def test_reboot(system: System, commands: tuple[str, ...], needs: tuple[str, ...]) -> None:
-    remedy = reboot(system=system, summary="Restart the machine")
+    remedy = made_one(Fix("reboot", summary="Restart the machine"), system=system)
     assert (remedy.commands, remedy.needs) == (commands, needs)
     assert remedy.summary.startswith("Restart the machine")
 
