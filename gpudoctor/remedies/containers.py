@@ -39,8 +39,7 @@ def install_container_toolkit(*, system: System | None) -> Remedy | Fix:
         return Fix("run-container-elsewhere" if system.os == "darwin" else "use-docker-desktop-of-wsl")
     if system.container:
         return remedy_of_row("install-container-toolkit-on-host", None, system)
-    known = "other" if system.distribution else "unknown"
-    packages = "nixos" if system.distribution == "nixos" else distribution_of(system).get("packages", known)
+    packages = distribution_of(system).get("packages", "other" if system.distribution else "unknown")
     return Fix(f"install-container-toolkit-{packages}")
 
 

@@ -49,9 +49,7 @@ def reinstall_driver(*, system: System | None, place: Place | None = None) -> Re
     system = system or System()
     summary = "Reinstall the NVIDIA driver, which builds its kernel module for the running kernel"
     if system.os == "windows":
-        summary = "Reinstall the NVIDIA driver (a clean installation) and restart Windows; the GPU must be enabled and "
-        summary += "without an error in the device manager"
-        return Remedy(summary=summary, commands=(VERIFY,), needs=("root", "reboot"), reference=DOWNLOAD)
+        return remedy_of_row("reinstall-driver-on-windows", None, system)
     commands: tuple[str, ...] = ()
     row = distribution_of(system)
     if row.get("packages") == "apt":

@@ -48,12 +48,8 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
         "neighbours in the next slot"
     )
     power = "Check the power supply and its cables: it limits the GPU's power (on a laptop: the charger)"
-    if "power" in reasons.lower():
-        summary = power
-    elif "thermal" in reasons.lower():
-        summary = heat
-    else:
-        summary = f"{heat}; if it is cool: {power[0].lower()}{power[1:]}"
+    both = f"{heat}; if it is cool: {power[0].lower()}{power[1:]}"
+    summary = power if "power" in reasons.lower() else heat if "thermal" in reasons.lower() else both
     one = "" if nvml_index is None else f"-i {nvml_index} "
     return Remedy(
         summary=summary,

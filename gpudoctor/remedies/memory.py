@@ -77,14 +77,9 @@ def use_larger_mig_instance(*, shortage: Shortage, devices: tuple[Device, ...] |
 
 
 @fix
-def use_less_main_memory(*, shortage: Shortage, system: System | None) -> Remedy:
+def use_less_main_memory(*, shortage: Shortage, system: System | None) -> Fix:
     """Return how a job needs less main memory."""
-    return Remedy(
-        summary="Use less main memory: fewer workers of the data loader (num_workers), a smaller batch, a model "
-        "that is loaded straight to the device in half precision (device_map='auto', torch_dtype='auto'), fewer "
-        "parallel build jobs (MAX_JOBS=2)",
-        commands=() if _is_windows(shortage, system) else ("free -h",),
-    )
+    return Fix("need-less-main-memory-on-windows" if _is_windows(shortage, system) else "need-less-main-memory")
 
 
 @fix
