@@ -34,7 +34,8 @@ def patterns_in(value: Any, depth: int = 3) -> Iterator[str]:
 
 def every_pattern() -> list[str]:
     """Return what is looked for anywhere in a whole text: messages, keys and names, and what is taken off lines."""
-    found = {row.pattern: None for row in failure_messages() if row.pattern}
+    rows = failure_messages()
+    found = {pattern: None for row in rows for pattern in (row.pattern, row.unless, *row.near) if pattern}
     for module in (privacy, untrusted):
         for name, value in vars(module).items():
             if not name.startswith("__"):

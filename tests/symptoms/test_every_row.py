@@ -55,6 +55,7 @@ OTHERS = "\u2019\u201c\u201d\u00b7\u2014\u2026\u2502\u0430"
 """Characters apart from ASCII that patterns name."""
 
 
+@cache
 def text_of(row: FailureMessage) -> str:
     """Return a text in which the row recognises its message."""
     if row.id in EXAMPLES:

@@ -287,7 +287,9 @@ def test_what_builds_holds_the_lock_after_its_program() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_waits_where_it_may_not_interrupt(number: int) -> None:
+def test_a_signal_waits_where_it_may_not_interrupt(number: int, request: pytest.FixtureRequest) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # a run that must survive its terminal ignores SIGHUP
+    request.addfinalizer(lambda: signal.signal(number, before))
     interrupts = Interrupts()
     done: list[str] = []
 
