@@ -45,7 +45,7 @@ def test_finding_and_commands() -> None:
     ).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "The isolated build of gsplat finds no torch, though it is installed"
-    assert finding.remedies[0].commands[-1] == "uv pip install --python python --no-build-isolation gsplat"
+    assert finding.remedies[0].commands[-1] == "uv pip install --no-build-isolation gsplat"
     assert "extra-build-dependencies" in finding.remedies[1].summary
     assert len(finding.remedies) == 2
 

@@ -139,7 +139,7 @@ def test_a_crash_is_told_as_the_fault_of_the_plugin(site: Path) -> None:
     (result,) = run_checks(named(load_checks(), "made-up"), SNAPSHOT).results
     assert (result.outcome, result.reason) == (
         Outcome.CRASHED,
-        "crashed, which is a fault of the plugin acme_checks: KeyError: 'x'",
+        "crashed, which is a bug in the plugin acme_checks: KeyError: 'x'",
     )
 
 
