@@ -13,9 +13,9 @@ NOT_BUILT = ("setuptools", "wheel", "packaging", "ninja", "torch", "torchvision"
 def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A package is built in an isolated environment, where its setup.py finds no PyTorch.
 
-    Why: pip and uv build in a temporary environment that has only what the package declares. flash-attn and many other
-    extensions import torch in setup.py without declaring it, so the build fails with "No module named 'torch'" even if
-    PyTorch is installed.
+    Why: pip and uv build in a temporary environment that has only what the package declares. flash-attn and many others
+    import torch in setup.py without declaring it, so the build fails with "No module named 'torch'" even if PyTorch is
+    installed.
     Exception: the same message from a running program is torch-not-installed.
     Reference: https://pip.pypa.io/en/stable/reference/build-system/#build-isolation
     """

@@ -24,8 +24,7 @@ def container_engine_cannot_give_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[
 
     Why: without the NVIDIA Container Toolkit, `docker run --gpus all` ends with "could not select device driver" and
     `--runtime=nvidia` with "unknown or invalid runtime name". A CDI device needs its specification.
-    Exception: a running container has what it asked for. One finding reports the engine, even if several containers are
-    affected.
+    Exception: a running container has what it asked for. There is one finding per engine, not per container.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
     """
     skip_unless(setups, "no container was checked")

@@ -15,8 +15,8 @@ def cupy_missing(
 
     Why: import cupy fails with "No module named 'cupy'", although the project's requirements list it. spaCy uses CuPy
     and says only "GPU is not accessible", usually because it was installed without the extra cuda11x or cuda12x.
-    Exception: if neither a requirement nor a failed program names CuPy, this is advice. Without an NVIDIA GPU there is
-    nothing to install.
+    Exception: if neither a requirement nor a failed program names CuPy, this is advice. Without an NVIDIA GPU it
+    passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
     none_listed = cupy.distributions == ()

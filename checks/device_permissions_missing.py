@@ -14,8 +14,7 @@ def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms
 
     Why: libcuda opens /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0; if that is not permitted, CUDA sees no device,
     although nvidia-smi works for root.
-    Exception: a batch system that grants some GPUs of a machine denies the others on purpose. Containers have their own
-    check.
+    Exception: a batch system that grants some GPUs denies the others on purpose. Containers have their own check.
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/faq.html
     """
     skip_unless(not place.in_container, "a container's device nodes are its host's")

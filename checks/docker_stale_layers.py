@@ -21,8 +21,7 @@ def docker_stale_layers(
 
     Why: the program that runs is not the one that was edited. A build that says "cached", or even one with --no-cache,
     may still have old files: BuildKit takes a file whose size and modification time are unchanged from its own copy.
-    Exception: files that .dockerignore excludes are not compared, and neither are files that a later instruction of the
-    Dockerfile writes.
+    Exception: files that .dockerignore excludes, or that a later instruction writes, are not compared.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """
     for image, verdict in zip(images, image_verdicts, strict=True):

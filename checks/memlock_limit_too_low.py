@@ -17,9 +17,8 @@ def memlock_limit_too_low(symptoms: Symptoms = None, system: System = System()) 
 
     Why: RDMA registers buffers, which locks them in memory. Beyond the limit, NCCL ends with "Call to ibv_reg_mr failed
     with error Cannot allocate memory". Docker passes on the limit of its own service, often 64 KiB or 8 MiB.
-    Exception: CUDA's own pinned memory does not count against the limit, so a machine without InfiniBand devices
-    passes. If no program reports a failure, this is advice. container-setup-memlock-too-low checks containers from
-    outside.
+    Exception: without InfiniBand devices the check passes, because CUDA's pinned memory does not count. If no program
+    reports a failure, this is advice. container-setup-memlock-too-low checks containers from outside.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     """
     limit = system.memlock_limit_bytes

@@ -36,9 +36,8 @@ def out_of_memory(shortage: Shortage) -> Iterator[Finding]:
     """The job ran out of memory: it is too large, another process uses the memory, or the memory is fragmented.
 
     Why: the numbers in the message show which of the three it is. Memory that other processes use is not available to
-    the job. Memory that the allocator reserved but did not allocate is free only in pieces that are too small.
-    Otherwise the job itself is too large for the device. A process that is killed ran out of main memory, not of device
-    memory.
+    the job. Memory that the allocator reserved but did not allocate is free in pieces that are too small. Otherwise the
+    job itself is too large for the device. A process that is killed ran out of main memory, not of device memory.
     Exception: this check finds only messages in a report. `gpu-memory-held-by-others` checks a live machine.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
     """

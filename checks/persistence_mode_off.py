@@ -13,8 +13,8 @@ DISPLAY_SERVERS = ("xorg", "xwayland", "gnome-shell", "kwin", "sway", "hyprland"
 def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterator[Finding]:
     """Persistence mode is off, so the driver shuts the device down when its last program ends.
 
-    Why: the first CUDA call of every program then waits until the device is initialised again, and settings such as
-    power limits are lost.
+    Why: the first CUDA call of every program then waits until the device is initialised again, and power limits are
+    lost.
     Exception: a device with a display server stays initialised anyway. Windows and WSL have no such mode, and in a
     container, the host decides this.
     Reference: https://docs.nvidia.com/deploy/driver-persistence/index.html

@@ -18,8 +18,7 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
     """Float32 products run in TF32, although the program did not ask for it.
 
     Why: results differ from those of a CPU or an older GPU in the fourth digit, because TF32 rounds the factors to 10
-    bits. PyTorch 1.7 to 1.11 use it by default from compute capability 8.0 on. In later releases an environment
-    variable can enable it.
+    bits. PyTorch 1.7 to 1.11 use it by default from compute capability 8.0 on. Later, an environment variable can.
     Exception: if somebody set a variable, this is advice. Convolutions use TF32 by default in every release. That is
     reported only if a report says that results differ, and mentions TF32 or what it compares with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices

@@ -13,8 +13,7 @@ def torch_not_installed(
 ) -> Iterator[Finding]:
     """PyTorch is not installed in this environment.
 
-    Why: import torch fails with "No module named 'torch'". Often it is installed in another environment than the one
-    that runs.
+    Why: import torch fails with "No module named 'torch'". Often it is installed in another environment.
     Exception: if nothing asks for PyTorch, this is advice: no requirement of the project names it, and no program
     imports it. A requirement in an extra or a group does not count.
     Reference: https://pytorch.org/get-started/locally/

@@ -127,7 +127,9 @@ def tune(
     from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
 
     if not (budget > 0 and 0 < memory_fraction <= 1):
-        raise UsageError(f"budget is {budget} and memory_fraction {memory_fraction}: above 0, the latter at most 1")
+        raise UsageError(
+            f"budget ({budget}) must be above 0, memory_fraction ({memory_fraction}) above 0 and at most 1"
+        )
     largest = min(filter(None, (dataset_size, max_batch)), default=None)
     if largest is not None and largest < (min_batch or 1):
         raise UsageError(f"no batch size is at least {min_batch or 1} and at most {largest}")

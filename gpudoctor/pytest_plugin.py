@@ -17,11 +17,11 @@ A_GPU = "gpu>=1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("gpudoctor", "gpudoctor: is the GPU in order?")
+    group = parser.getgroup("gpudoctor", "gpudoctor: check the GPU before the tests")
     group.addoption(
         "--gpudoctor",
         action="store_true",
-        help="Stop before collection where the GPU of this machine cannot be used, and say why.",
+        help="Stop before collection if the GPU of this machine cannot be used, and say why.",
     )
     group.addoption(
         "--gpudoctor-require",

@@ -102,7 +102,7 @@ def test_requirements_are_judged_on_a_report(tmp_path: Path) -> None:
     status, report = on_json("--from", REPORT, *required, folder=tmp_path)
     unmet = {f["subject"]: f for f in report["findings"] if f["check"] == "requirement-unmet"}
     assert (status, set(unmet)) == (1, {"cuda>=13.0", "shm>=1GiB"})
-    assert unmet["cuda>=13.0"]["summary"] == "cuda>=13.0 is required, but the driver offers CUDA 12.2"
+    assert unmet["cuda>=13.0"]["summary"] == "cuda>=13.0 is required, but the driver supports CUDA 12.2"
     assert unmet["shm>=1GiB"]["details"] == {"requirement": "shm>=1GiB", "known": False}
 
 
@@ -154,7 +154,7 @@ def test_the_profile_of_the_configuration_is_looked_at(tmp_path: Path) -> None:
         (
             ["--require", "gpus>=1"],
             "",
-            "gpudoctor: --require: nothing called 'gpus' can be required: did you mean gpu?",
+            "gpudoctor: --require: there is no requirement 'gpus': did you mean gpu?",
         ),
         ([], 'requir = ["gpu"]', "gpudoctor: gpudoctor.toml line 1: requir: no such key: did you mean require?"),
         ([], '\nrequire = ["vram>=\\u001b[31mblue"]', "gpudoctor: gpudoctor.toml line 2: require: vram>="),

@@ -1,4 +1,4 @@
-"""The command line: which command it is, and how a run ends. What the commands do stands in commands/."""
+"""The command line: which command it is, and how a run ends. What the commands do is in commands/."""
 
 import errno
 import os
@@ -84,7 +84,7 @@ class _Commands(ManualGroup):
         return list(COMMANDS)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """Return the command, None where there is none of that name."""
+        """Return the command, None if there is none of that name."""
         if name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[name].partition(".")

@@ -78,7 +78,7 @@ def _variables(file: str) -> dict[str, str]:
 
 
 def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None:
-    """Write the report. What goes wrong with it is told, and takes nothing from the program's exit status."""
+    """Write the report. What goes wrong with it is given, and takes nothing from the program's exit status."""
     text = _render(watched, format_name, output)
     try:
         if output is None:
@@ -88,7 +88,7 @@ def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None
             write(text, output)
     except GpudoctorError as error:
         click.echo(clean(f"gpudoctor: {error}"), err=True)
-    except OSError:  # nobody reads standard error any more
+    except OSError:  # nobody reads standard error any longer
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 

@@ -24,7 +24,7 @@ def torch_devices(torch_runtime: TorchRuntime | None) -> TorchDevices:
     # By TF32, if something forces it, the float32 product is still usable.
     multiply = {result.device for result in results if result.precision == "fp32" and within(result, "tf32")}
     usable = tuple(device for device in listed if f"cuda:{device.cuda_index}" in multiply)
-    reason = "" if usable else "no float32 product of PyTorch came out right on a GPU"
+    reason = "" if usable else "PyTorch computed no correct float32 product on a GPU"
     return TorchDevices(listed=listed, usable=usable, reason=reason)
 
 

@@ -65,7 +65,7 @@ def _hint(word: str, known: Any) -> str:
 def _texts(source: Source, key: str) -> tuple[str, ...]:
     value = source.content[key]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise source.error(key, "expected a list of texts")
+        raise source.error(key, "expected a list of strings")
     return tuple(value)
 
 

@@ -52,7 +52,7 @@ def _known_name(given: str, where: str) -> str:
 
     near = get_close_matches(name, NAMES, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(NAMES)}"
-    raise UsageError(f"{where}: nothing called {given!r} can be required: {hint}")
+    raise UsageError(f"{where}: there is no requirement {given!r}: {hint}")
 
 
 def _problem(name: Name, word: str, sign: str, value: str) -> str:
@@ -60,11 +60,11 @@ def _problem(name: Name, word: str, sign: str, value: str) -> str:
     if not sign and not value:
         return "" if name.bare else f"expected an operator and a value, as in {word}>={_EXAMPLES[name.value]}"
     if not name.value:
-        return f"{word} stands alone: it is there or not"
+        return f"{word} takes no value: it is available or not"
     if sign not in OPERATORS:
         return f"the operator is one of {' '.join(OPERATORS)}{', as in ' + word + '==' + value if sign == '=' else ''}"
     if "," in value:
-        return "one comparison each: give the second one as a requirement of its own"
+        return "only one comparison is allowed: give the second one as a separate requirement"
     if _read(name.value, value) is None or (name.value == "version" and not _is_specifier(sign, value)):
         return f"expected {_EXPECTED[name.value]}, not {value!r}" if value else f"expected {_EXPECTED[name.value]}"
     return ""

@@ -1,4 +1,4 @@
-"""What an image holds beside what a build would copy into it now."""
+"""What an image has compared with what a build would copy into it now."""
 
 import posixpath
 import re
@@ -27,7 +27,7 @@ MAXIMUM_EXTRA = 200
 
 @record
 class Moment:
-    """When an instruction was carried out, as exactly as it is told: seconds since 1970.
+    """When an instruction was carried out, as exactly as it is given: seconds since 1970.
 
     built_at: when the last build ended, which may have taken the instruction out of the cache.
     """
@@ -46,7 +46,7 @@ class Difference:
     """One file that is not as the context has it.
 
     kind: "stale", "missing", "opaque" (another stage may have made it so), or "doubtful": a later instruction may have.
-    there: the file of the image, None where it is missing.
+    there: the file of the image, None if it is missing.
     otherwise: what a doubtful one is by the times, where the layer of the COPY is not read: "stale", "missing", "later"
         (the work of a later instruction, or of the other stage), or "" if unknown.
     """
@@ -60,7 +60,7 @@ class Difference:
 
 @record
 class CopyComparison:
-    """How one COPY lies beside the final files of the image, before its layer is asked.
+    """How one COPY compares with the final files of the image, before its layer is asked.
 
     extra: paths in the image that no COPY brings now and that are older than this one: it may have brought them.
     """
@@ -73,7 +73,7 @@ class CopyComparison:
     def doubtful(self) -> dict[str, int]:
         """Return the paths that only the layer of the COPY can decide about, with the sizes to take the digest for.
 
-        A hard link among them stands in the layer as the name of another file of the same size.
+        A hard link among them is in the layer as the name of another file of the same size.
         """
         sizes = {d.image_path: d.placed.file.size_bytes for d in self.differences if d.kind == "doubtful"}
         wanted = set(sizes.values())
@@ -115,7 +115,7 @@ def compare_copy(
     """Return how the files of one COPY in the image differ from those of the context.
 
     files: of the image, by path.
-    copied: when the instruction was carried out; None where its history does not tell.
+    copied: when the instruction was carried out; None if its history does not tell.
     known: paths that any COPY writes, of those also below the destinations that cannot be traced.
     """
     judge = _Judge(context, traced, copied)
@@ -139,7 +139,7 @@ def conclude(
 ) -> CopiedFiles:
     """Return what is known of one COPY at the end.
 
-    layer: the files of its own layer at the doubtful paths; None where it was not read.
+    layer: the files of its own layer at the doubtful paths; None if it was not read.
     by_buildkit: the builder that made the image.
     """
     found: dict[str, list[Difference]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Look at one image beside its Dockerfile and context: everything that the engine and the files tell about it."""
+"""Compare one image with its Dockerfile and context: everything that the engine and the files tell about it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ UNTOLD = "its history is empty, as for an imported image, so its sources are unk
 
 
 def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None = None, **about: Any) -> ProjectImage:
-    """Return the facts about `image`, and about the container that should run it, beside `plan`.
+    """Return the facts about `image`, and about the container that should run it, compared with `plan`.
 
     about: further fields of ProjectImage.
     """

@@ -1,4 +1,4 @@
-"""What is asked for, or found in the working directory: each image beside its project."""
+"""What is asked for, or found in the working directory: each image with its project."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ MAXIMUM_SHOWN = 5
 class Subject:
     """One image or container to look at, with the build that should make it.
 
-    dockerfile_inline: its text, where it stands in the compose file, which `dockerfile` is then.
+    dockerfile_inline: its text, where it is in the compose file, which `dockerfile` is then.
     other_contexts: local folders that COPY --from may name.
     """
 
@@ -56,7 +56,7 @@ class Subject:
 
 
 def look_at(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the facts of section images: `images`; `unavailable` with a reason; nothing where nothing is there.
+    """Return the facts of section images: `images`; `unavailable` with a reason; nothing if nothing is there.
 
     arguments: the fields of ImageRequest, and `directory`.
     """

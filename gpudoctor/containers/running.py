@@ -1,4 +1,4 @@
-"""A container beside the project: which image it runs, what was changed inside it, and what lies over its files."""
+"""A container compared with the project: its image, what was changed inside it, and what hides its files."""
 
 import filecmp
 import os
@@ -115,7 +115,7 @@ def keeps_code(command: Sequence[str]) -> bool:
 
 
 class _Look:
-    """A container beside its image and the files that were copied into that. placed: by their paths there."""
+    """A container compared with its image and the files that were copied into that. placed: by their paths there."""
 
     def __init__(
         self, api: APIClient, container: str, image_id: str, context: BuildContext, placed: Mapping[str, CopiedFile]
@@ -160,7 +160,7 @@ class _Look:
         """Return the facts about one mount.
 
         others: all of them; where one lies in another, the inner one counts.
-        code: the mounted Python files that the process `pid` can have read; None where nobody can tell.
+        code: the mounted Python files that the process `pid` can have read; None if nobody can tell.
         """
         here = (mount.destination,)
         inner = tuple(m.destination for m in others if m.destination not in here and is_below(m.destination, here))
@@ -242,7 +242,7 @@ def _code_below(folder: str) -> Iterator[str]:
 
 
 def _is_deleted(pid: int, destination: str) -> bool | None:
-    """Return whether the kernel calls what is mounted at `destination` deleted; None where it cannot be asked.
+    """Return whether the kernel calls what is mounted at `destination` deleted; None if it cannot be asked.
 
     Source: proc_pid_mountinfo(5), of which the fourth field is the mount's root and the fifth its place, with octal
     escapes: \\040 is a space.

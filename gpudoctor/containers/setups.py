@@ -42,7 +42,7 @@ KINDS = ("container-", "shm-", "memlock-", "libcuda-not-found-by-container")
 
 
 def look_at_setups(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return `containers`, as JSON; `unavailable` with a reason; nothing where nothing is there to look at.
+    """Return `containers`, as JSON; `unavailable` with a reason; nothing if nothing is there to look at.
 
     arguments: the fields of ImageRequest, and `directory`.
     """
@@ -76,7 +76,7 @@ def look_at_setups(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
 
 def _project(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Project | None:
-    """Return the compose project; None where there is none, or something else is named."""
+    """Return the compose project; None if there is none, or something else is named."""
     if arguments.get("image") or arguments.get("container") or arguments.get("dockerfile"):
         return None
     try:
@@ -94,7 +94,7 @@ def _of_dockerfile(base: str | None) -> ContainerSetup:
 def parse_service(service: Service, image: Mapping[str, Any] | None) -> ContainerSetup:
     """Return how a container of the service would be started.
 
-    image: what `inspect` says of its image; None where there is none yet.
+    image: what `inspect` says of its image; None if there is none yet.
     """
     of_image = None if image is None else variables_of((image.get("Config") or {}).get("Env"))
     own = variables_of([f"{name}={text}" for name, text in service.environment.items() if text is not None])
@@ -218,7 +218,7 @@ def recognised(text: str) -> tuple[Symptom, ...]:
 
 
 def _base_of_file(arguments: Mapping[str, Any]) -> str | None:
-    """Return the image outside the Dockerfile that is asked for, or that stands in the working directory."""
+    """Return the image outside the Dockerfile that is asked for, or that is in the working directory."""
     directory = Path(arguments["directory"])
     path = directory / (arguments.get("dockerfile") or Path(arguments.get("context") or "", DOCKERFILE))
     if not path.is_file() or (arguments.get("container") and not arguments.get("dockerfile")):
@@ -228,7 +228,7 @@ def _base_of_file(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _base_of_service(service: Service) -> str | None:
-    """Return the image outside the Dockerfile of a service; None where that cannot be read."""
+    """Return the image outside the Dockerfile of a service; None if that cannot be read."""
     build = service.build
     if build is None or build.is_remote:
         return None

@@ -53,7 +53,7 @@ def proof_of(
     if proof.sentences:
         return proof.sentences
     if policy.gpu == "optional":
-        return ("no GPU is required (--gpu optional), and no check found a fault",)
+        return ("no GPU is required (--gpu optional), and no check found a problem",)
     return ()
 
 
@@ -61,7 +61,7 @@ def _answered(results: Sequence[CheckResult]) -> tuple[str, ...]:
     """Return that the selected checks passed; () unless each of them could answer, or need not."""
     passed = [result.check_id for result in results if result.outcome in (Outcome.PASSED, Outcome.FOUND)]
     silent = any(result.outcome is Outcome.SKIPPED and result.applicable for result in results)
-    return () if silent or not passed else (f"no fault found by {_names(passed)}; nothing else was checked",)
+    return () if silent or not passed else (f"no problem found by {_names(passed)}; nothing else was checked",)
 
 
 def _crashed(results: Sequence[CheckResult]) -> bool:

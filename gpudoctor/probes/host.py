@@ -119,7 +119,7 @@ def setting(interpreter: str | None, timeout: float, *, fast: bool, images: Imag
     try:
         directory = os.getcwd()
     except OSError:
-        raise UsageError("the working directory does not exist any more: change to one that does") from None
+        raise UsageError("the working directory no longer exists: change to one that does") from None
     return ProbeContext(
         environ=dict(os.environ),
         directory=directory,

@@ -12,7 +12,7 @@ from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 
 MODULE = "gpudoctor.probes.workers.run"
 STDERR_CHARACTERS_KEPT = 4000
-LEFT_BEHIND = "The process ignores SIGKILL, as one does that waits inside the driver. It was left behind."
+LEFT_BEHIND = "The process ignores SIGKILL, probably because it waits inside the driver. It still runs."
 
 
 class LocalHost:

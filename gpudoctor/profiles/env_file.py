@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 def is_name(text: str) -> bool:
-    """Tell whether every reader of the file takes `text` for the name of a variable."""
+    """Return whether every reader of the file takes `text` for the name of a variable."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -28,7 +28,7 @@ def write_profile(path: Path, profile: Profile) -> None:
 
 
 def render(profile: Profile, file_name: str = "gpudoctor.env") -> str:
-    """Return the text of the file. Comments are on lines of their own: a value would end in one beside it."""
+    """Return the text of the file. Comments are on lines of their own: a value would end in one next to it."""
     blocks = ["\n".join(f"# {_comment(line)}" for line in _header(profile, _comment(file_name)))]
     for title, variables in (
         ("", gpudoctor_variables(profile)),

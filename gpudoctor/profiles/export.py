@@ -91,7 +91,7 @@ def _deepspeed(profile: Profile) -> str:
 
 
 def _autocast(profile: Profile, tool: str) -> str:
-    """Return "bf16" or "fp16"; empty where float32 stays as it is.
+    """Return "bf16" or "fp16"; empty if float32 stays as it is.
 
     Raises:
         UsageError: the precision is none of a network's.

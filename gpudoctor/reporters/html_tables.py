@@ -94,7 +94,7 @@ def runner_up_table(tuning: Tuning) -> Element | None:
     rows = (
         (name(r.precision), f"{r.batch_size:,}", quantities.rate(r.throughput), clean(r.why)) for r in advice.runners_up
     )
-    return table("What lost against the recommendation.", columns, rows)
+    return table("What was measured but not recommended.", columns, rows)
 
 
 def switch_table(tuning: Tuning) -> Element | None:
@@ -160,7 +160,7 @@ def measurement_table(tuning: Tuning) -> Element | None:
     shown = tuning.measurements[:_MEASUREMENTS_SHOWN]
     left_out = len(tuning.measurements) - len(shown)
     more = f" {left_out:,} more are in the JSON." if left_out else ""
-    return table(f"In the order in which they were made.{more}", columns, map(_measurement, shown))
+    return table(f"In the order of measurement.{more}", columns, map(_measurement, shown))
 
 
 def _measurement(measured: Measurement) -> Sequence[str]:
@@ -186,4 +186,4 @@ def _remarks(measured: Measurement) -> Iterator[str]:
     if measured.conditions.throttle_reasons:
         yield f"throttled: {', '.join(name(reason) for reason in measured.conditions.throttle_reasons)}"
     if measured.allocation_retries:
-        yield f"{measured.allocation_retries} allocations tried again"
+        yield f"{measured.allocation_retries} allocation retries"

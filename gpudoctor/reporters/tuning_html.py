@@ -41,7 +41,7 @@ def _sections(tuning: Tuning) -> Iterator[Element | None]:
     yield _section("Switches tried", html_tables.switch_table(tuning))
     yield _section("Numerics", html_tables.numerics_table(tuning))
     yield _section(
-        "Bringing data to the device", _list(tuning_words.transfers(tuning)), html_tables.transfer_tables(tuning)
+        "Moving data to the device", _list(tuning_words.transfers(tuning)), html_tables.transfer_tables(tuning)
     )
     yield _section("The profile", _profile(tuning))
     yield _section("Every measurement", html_tables.measurement_table(tuning))

@@ -79,13 +79,13 @@ def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
     """Return one word or two on a precision, and the reason where it failed."""
     numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
     if numerics is not None and not numerics.passed:
-        return "unsafe", clean(numerics.reason) or "it is too far from the reference"
+        return "unsafe", clean(numerics.reason) or "its error against the reference is too large"
     if best is not None:
         chosen = tuning.recommendation is not None and tuning.recommendation.precision == precision
         return "best" if chosen else "ok", ""
     failed = [measured for measured in tuning.measurements if measured.precision == precision]
     if not failed:
-        return "not run", "it was compared, and never measured"
+        return "not run", "it was compared but not measured"
     words = {OUT_OF_MEMORY: "too large", NUMERICS: "unsafe", UNSUPPORTED: "unsupported"}
     smallest = min(failed, key=lambda measured: measured.batch_size)
     at = f"at batch {smallest.batch_size:,}, " if smallest.status == OUT_OF_MEMORY and smallest.batch_size else ""

@@ -61,10 +61,10 @@ class Executor(Protocol):
         """Return the rate of the device's memory."""
 
     def transfers(self) -> tuple[Transfer, ...]:
-        """Return the rates from host to device; empty where the device is the host."""
+        """Return the rates from host to device; empty if the device is the host."""
 
     def loading(self, batch_size: int) -> tuple[Loading, ...]:
-        """Return how the workload's own DataLoader does; empty where it has none."""
+        """Return how the workload's own DataLoader does; empty if it has none."""
 
     def close(self) -> None:
         """End every worker."""

@@ -50,7 +50,7 @@ def noise(measurement: Measurement) -> float | None:
 def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tuple[str, ...]:
     """Return what may have spoilt a measurement.
 
-    before: the conditions when its timed steps began; None if they are not known any more.
+    before: the conditions when its timed steps began; None if they are not known any longer.
     """
     after, spread, steps = measurement.conditions, noise(measurement), measurement.step_seconds
     clock = before.clock_mhz if before else None

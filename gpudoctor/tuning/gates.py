@@ -64,22 +64,22 @@ _AUTOCAST = ("bf16", "fp16")
 
 @record
 class Compared:
-    """What was measured of one precision beside the reference. None means not measured."""
+    """What was measured of one precision compared with the reference. None means not measured."""
 
     precision: str
     reference: str
     output_error: Annotated[float | None, Fact("relative error of the outputs of the first step")] = None
     gradient_error: Annotated[float | None, Fact("relative error of the gradients of the first step")] = None
-    strict_output_error: Annotated[float | None, Fact("that of strict fp32, if another precision is judged")] = None
+    strict_output_error: Annotated[float | None, Fact("that of strict fp32, if another precision is compared")] = None
     strict_gradient_error: Annotated[float | None, Fact("that of strict fp32")] = None
     loss_errors: Annotated[tuple[float | None, ...], Fact("relative difference of the loss, step by step")] = ()
     strict_loss_errors: Annotated[tuple[float | None, ...], Fact("those of strict fp32")] = ()
     steps_compared: int = 0
     product_error: Annotated[float | None, Fact("relative error of a product of zero-mean matrices")] = None
     not_finite_step: Annotated[int | None, Fact("first step with NaN or infinity where the reference has none")] = None
-    stepped: Annotated[bool, Fact("whether the optimiser stepped each time it was to")] = True
+    stepped: Annotated[bool, Fact("whether the optimiser stepped every time")] = True
     trained: bool = False
-    problem: Annotated[str, Fact("why it is not compared with the best reference; empty where it is")] = ""
+    problem: Annotated[str, Fact("why it is not compared with the best reference; empty if it is")] = ""
 
 
 def judge(compared: Compared) -> Numerics:
@@ -200,7 +200,7 @@ def reference_name(precision: str) -> str:
 
 
 def loss_errors(losses: Sequence[float | None], reference: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return the relative difference of each loss; None where either step has none.
+    """Return the relative difference of each loss; None if either step has none.
 
     Beside zero, a loss is measured against a hundredth of the mean: its relative difference would mean nothing.
     """

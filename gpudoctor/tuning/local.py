@@ -1,4 +1,4 @@
-"""Trials on a device of this machine: worker processes, one for each precision, killed and started anew as needed."""
+"""Trials on a device of this machine: worker processes, one for each precision, killed and started again as needed."""
 
 import importlib.util
 import os
@@ -209,7 +209,7 @@ class LocalExecutor:
         return Bandwidth(measured_gb_s=self._rate({"ask": "bandwidth"}), datasheet_gb_s=datasheet)
 
     def transfers(self) -> tuple[Transfer, ...]:
-        """Return the rates from host to device for batches as the last that ran; empty where the device is the host."""
+        """Return the rates from host to device for batches as the last that ran; empty if the device is the host."""
         last = self._last or Measurement(precision=self._device.precisions[0], batch_size=1)
         request = {"ask": "transfers", "precision": last.precision, "batch_size": last.batch_size}
         return tuple(read(Transfer, item) for item in self._unless_refused(last.precision, request) or ())
@@ -235,7 +235,7 @@ class LocalExecutor:
         return float(value) if isinstance(value, (int, float)) else None
 
     def _unless_refused(self, precision: str | None, request: Mapping[str, Any]) -> Any:
-        """Return the answer; None where the device could not do it, which spoils nothing else."""
+        """Return the answer; None if the device could not do it, which spoils nothing else."""
         try:
             return self._ask_of(precision, request, self._patience.start)
         except (_Refused, WorkerEnded, WorkerSilent):
@@ -266,7 +266,7 @@ class LocalExecutor:
         if failure.kind == USAGE:
             raise UsageError(failure.detail)
         if failure.kind == LIBRARY:
-            raise GpudoctorError(f"{failure.detail}, by {self._interpreter}; why: gpudoctor check torch")
+            raise GpudoctorError(f"{failure.detail}, by {self._interpreter}; gpudoctor check torch shows why")
         raise _Refused(failure.kind, failure.detail)
 
     def _worker(self, key: Key) -> Worker:
@@ -335,7 +335,7 @@ def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
         WorkloadError: it ended by itself, which only the user's code does.
     """
     if ended.status == -getattr(signal, "SIGKILL", 9):
-        return OUT_OF_MEMORY, f"{ended}, as the kernel does when the machine runs out of memory"
+        return OUT_OF_MEMORY, f"{ended}, probably because the machine ran out of memory"
     if is_out_of_memory((), ended.stderr_tail):
         return OUT_OF_MEMORY, f"{ended}: {last_line(ended.stderr_tail)}"
     if ended.status < 0:  # faulthandler says where: 'File "train.py", line 9 in step'

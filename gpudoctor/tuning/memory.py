@@ -13,7 +13,7 @@ HEADROOM = 0.01
 LINE_GROWTH, STRAIGHT_GROWTH = 1.5, 2.0
 """The line through two points, and through three, is believed up to this many times the last batch size.
 
-It is exact once the curve does not bend any more, and too low before: hence only a little way.
+It is exact once the curve does not bend any longer, and too low before: hence only a little way.
 """
 
 SINGLE_POINT_SHARE = 0.95
@@ -79,7 +79,7 @@ class MemoryModel:
         return max(round(high.peak + slope * (batch_size - high.batch_size)), self.resident)
 
     def largest_proved(self, limit_bytes: int) -> int:
-        """Return the largest batch size whose upper bound leaves the headroom free; 0 where none does."""
+        """Return the largest batch size whose upper bound leaves the headroom free; 0 if none does."""
         room = self._room(limit_bytes)
         fitting = [number for number, point in enumerate(self.points) if point.held <= room]
         if not fitting:
@@ -109,7 +109,7 @@ class MemoryModel:
         return limit_bytes * (1 - HEADROOM) - self._surprise()
 
     def _is_straight(self) -> bool:
-        """Tell whether the line through the two points before it told the last one."""
+        """Return whether the line through the two points before it told the last one."""
         if len(self.points) < 3:
             return False
         first, second, last = self.points[-3:]
@@ -124,7 +124,7 @@ class MemoryModel:
 
 
 def model_of(measurements: Iterable[Measurement]) -> MemoryModel:
-    """Return the model of what was measured; empty where the device tells no memory.
+    """Return the model of what was measured; empty if the device tells no memory.
 
     Of a batch size that was measured twice the larger figures count.
     """

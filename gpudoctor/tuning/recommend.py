@@ -52,10 +52,10 @@ def recommend(
     limits: Limits = NO_LIMITS,
     observe: Callable[[Measurement], None] = lambda _: None,
 ) -> Recommendation | None:
-    """Return what to run with; None where nothing ran that is numerically safe.
+    """Return what to run with; None if nothing ran that is numerically safe.
 
     executor: measures the two best again, in turns, where they are close; None to choose from what is measured.
-    observe: is told of each of these measurements.
+    observe: is given of each of these measurements.
     """
     verdicts = {verdict.precision: verdict for verdict in numerics}
     searched = {result.precision: result for result in results}
@@ -119,7 +119,7 @@ def _measured_again(
 ) -> list[SearchResult]:
     """Return the two best, measured in turns, where they are close: drifting clocks then hit both.
 
-    Where a batch size fails now, as when another process took memory, the best of each is chosen anew.
+    Where a batch size fails now, as when another process took memory, the best of each is chosen again.
     """
     pair = sorted(results, key=lambda result: result.throughput, reverse=True)[:2]
     if len(pair) < 2 or pair[1].throughput < pair[0].throughput * (1 - CLOSE):

@@ -38,7 +38,7 @@ FAR = 64
 class Limits:
     """What bounds a search.
 
-    memory_bytes: that trials may use; None where it is not known.
+    memory_bytes: that trials may use; None if it is not known.
     largest_batch: that the user or the data set allows; None if there is no limit.
     smallest_batch: that the user allows; None for any.
     deadline: of executor.now(); no trial starts after it.
@@ -93,18 +93,18 @@ class Known:
 
     @property
     def refused(self) -> bool:
-        """Tell whether the precision itself is out: its numbers are not finite, or nothing of it is supported."""
+        """Return whether the precision itself is out: its numbers are not finite, or nothing of it is supported."""
         statuses = [m.status for m in self.measurements]
         return NUMERICS in statuses or (UNSUPPORTED in statuses and OK not in statuses)
 
     @property
     def largest(self) -> int:
-        """Return the largest batch size that ran; 0 where none did."""
+        """Return the largest batch size that ran; 0 if none did."""
         return self.usable[-1].batch_size if self.usable else 0
 
     @property
     def tells_memory(self) -> bool:
-        """Tell whether memory is measured, and what there is of it known."""
+        """Return whether memory is measured, and what there is of it known."""
         return bool(self.memory) and self.limits.memory_bytes is not None
 
     @cached_property
@@ -166,7 +166,7 @@ class SearchResult:
     """What one precision came to.
 
     best: the smallest power of two within 1.5 % of the best throughput, or what was fastest; its steps are those of all
-        measurements of that batch size. None where nothing ran or could be ranked.
+        measurements of that batch size. None if nothing ran or could be ranked.
     max_batch_size: the largest that is safe in memory, by proof if it is larger than any that ran; None if unknown.
     cut_short: the deadline came before the search was done.
     """
@@ -179,12 +179,12 @@ class SearchResult:
 
     @property
     def throughput(self) -> float:
-        """Return the samples per second of the best; 0 where there is none."""
+        """Return the samples per second of the best; 0 if there is none."""
         return (self.best.throughput if self.best else None) or 0.0
 
 
 def climb(known: Known) -> int | None:
-    """Return the next batch size upwards; None where a larger one promises no gain, or does not fit."""
+    """Return the next batch size upwards; None if a larger one promises no gain, or does not fit."""
     if not known.measurements:
         smallest = known.limits.smallest_batch or SMALLEST
         return min(smallest, known.limits.largest_batch or smallest)
@@ -208,7 +208,7 @@ def climb(known: Known) -> int | None:
 
 
 def _beyond(known: Known) -> int | None:
-    """Return twice the one batch size that ran out of memory though it is proved to fit; None where there is none.
+    """Return twice the one batch size that ran out of memory though it is proved to fit; None if there is none.
 
     A library may want a large workspace for this size alone: https://github.com/deeplearning4j/deeplearning4j/issues/5461
     """
@@ -221,7 +221,7 @@ def _beyond(known: Known) -> int | None:
 
 
 def _top(known: Known) -> int | None:
-    """Return the largest batch size to try, a rung if that is as good; None where it promises no gain."""
+    """Return the largest batch size to try, a rung if that is as good; None if it promises no gain."""
     rung = rungs(1, known.reachable)[-1]
     top = known.reachable if known.reachable < MULTIPLE_FROM else known.reachable // MULTIPLE * MULTIPLE
     size = top if known.gain(top) - known.gain(rung) > WORTH_IT else rung
@@ -229,7 +229,7 @@ def _top(known: Known) -> int | None:
 
 
 def refine(known: Known) -> int | None:
-    """Return the batch size that promises to be the best; None where it is measured."""
+    """Return the batch size that promises to be the best; None if it is measured."""
     size = knee(known)
     return size if size not in {m.batch_size for m in known.measurements} else None
 
@@ -248,7 +248,7 @@ def confirm(known: Known) -> int | None:
 def hold(known: Known) -> int | None:
     """Return the chosen batch size where another one failed since it ran: a process that took memory fails it too.
 
-    Where it fails now, the one that is chosen instead; None where all is well.
+    Where it fails now, the one that is chosen instead; None if all is well.
     """
     failures = [number for number, m in enumerate(known.measurements) if m.status != OK]
     size = refine(known) or chosen(known)
@@ -258,13 +258,13 @@ def hold(known: Known) -> int | None:
 
 
 def chosen(known: Known) -> int | None:
-    """Return the knee, or the fastest batch size where the knee was not measured or failed; None where nothing ran."""
+    """Return the knee, or the fastest batch size where the knee was not measured or failed; None if nothing ran."""
     size = knee(known)
     return size if size is None or size in known.times.sizes else max(known.times.sizes, key=known.times.rate)
 
 
 def knee(known: Known) -> int | None:
-    """Return the smallest power of two that is fast enough, else the fastest batch size; None where nothing ran.
+    """Return the smallest power of two that is fast enough, else the fastest batch size; None if nothing ran.
 
     With rungs at 1.5*2^k as well, two runs would differ more often, for a batch that is a third smaller at most.
     """
@@ -283,7 +283,7 @@ def rungs(low: int, high: int) -> list[int]:
 
 
 def _every_power(known: Known) -> int | None:
-    """Return the next power of two, then the largest batch that fits; None where memory ran out, or will."""
+    """Return the next power of two, then the largest batch that fits; None if memory ran out, or will."""
     if not known.usable:
         return climb(known)
     if known.refused or known.failed:
@@ -318,7 +318,7 @@ def search(
 ) -> SearchResult:
     """Return the best batch size of a precision, and everything that was measured on the way.
 
-    observe: is told of each measurement as soon as it is there.
+    observe: is given of each measurement as soon as it is there.
     policies: say what to measure, one after another. A recording answers with the nearest size that it has: what it
         answered so once is not asked again.
     """

@@ -1,4 +1,4 @@
-"""The switches beside precision and batch size: each tried at the chosen point, kept where it is worth it."""
+"""The switches next to precision and batch size: each tried at the chosen point, kept where it is worth it."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ def improve(
     It has failed where the best one found did not run a second time: another process may have taken memory since.
 
     deadline: of executor.now(); no further switch is tried after it.
-    observe: is told of each switch tried.
+    observe: is given of each switch tried.
     """
     best = chosen
     for name, changes in candidates(device):
@@ -87,7 +87,7 @@ def _trial(like: Measurement, settings: Settings) -> Trial:
 
 
 def _pay_off(measured: Measurement, reference: Measurement) -> str:
-    """Return after how many steps the time that the compilation took is won back; empty where nothing is compiled."""
+    """Return after how many steps the time that the compilation took is won back; empty if nothing is compiled."""
     saved = (reference.step_median_seconds or 0.0) - (measured.step_median_seconds or 0.0)
     if not measured.settings.compile or reference.settings.compile or saved <= 0:
         return ""
@@ -100,7 +100,7 @@ NEAR_BEST = 0.97
 
 
 def choose_transfer(transfers: Sequence[Transfer], *, pinned_in_background: bool = False) -> Transfer | None:
-    """Return the simplest way of copying that is nearly as fast as the fastest; None where none was measured.
+    """Return the simplest way of copying that is nearly as fast as the fastest; None if none was measured.
 
     Pageable memory is simpler than pinned, and waiting than not waiting.
     pinned_in_background: a thread of the DataLoader copies into pinned memory, while the device computes.
@@ -113,7 +113,7 @@ def choose_transfer(transfers: Sequence[Transfer], *, pinned_in_background: bool
 def choose_workers(loadings: Sequence[Loading]) -> int | None:
     """Return the smallest number of workers with which steps are nearly as fast as with any; None if none was measured.
 
-    A step that waits for a share `w` of its time runs at 1 - w of its speed. Where the time of a step is unknown, the
+    A step that waits for a share `w` of its time runs at 1 - w of its speed. If the time of a step is unknown, the
     samples a second count.
     """
     waits = [loading.wait_fraction for loading in loadings if loading.wait_fraction is not None]
@@ -125,7 +125,7 @@ def choose_workers(loadings: Sequence[Loading]) -> int | None:
 
 
 def fits_on_device(dataset_bytes: int | None, usable_bytes: int | None, peak_bytes: int | None) -> bool | None:
-    """Return whether the whole data set fits beside the step, and so should live on the device; None where unknown.
+    """Return whether the whole data set fits next to the step, and so should live on the device; None if unknown.
 
     usable_bytes: what the device has for this program; peak_bytes: what the recommended step takes of it.
     """
@@ -135,7 +135,7 @@ def fits_on_device(dataset_bytes: int | None, usable_bytes: int | None, peak_byt
 
 
 def wait_fraction(batch_seconds: float, step_seconds: float | None, workers: int) -> float | None:
-    """Return the share of a step's time that waits for its batch; None where the time of a step is unknown.
+    """Return the share of a step's time that waits for its batch; None if the time of a step is unknown.
 
     batch_seconds: in which one batch is loaded. Workers load while the device computes; without any, the step begins
     when the batch is there.

@@ -1,4 +1,4 @@
-"""Step time against the batch size, between and beside what was measured."""
+"""Step time against the batch size, between and next to what was measured."""
 
 import math
 import statistics
@@ -46,7 +46,7 @@ class StepTimes:
     """Step time against the batch size.
 
     A step costs a fixed time and a time per sample (t = alpha + beta*B: Hockney; AdaptDL fits the same), so that the
-    time, not the throughput, is near a line between two measured sizes. Where one line fits the larger sizes within
+    time, not the throughput, is near a line between two measured sizes. If one line fits the larger sizes within
     their noise, it replaces the piecewise one there: averaging over them is what makes two runs agree.
     """
 

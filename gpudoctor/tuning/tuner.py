@@ -39,7 +39,7 @@ TRIAL_SHARE, TRIAL_SECONDS = 0.03, (0.5, 3.0)
 """Of the budget, how long one trial may take, and the least and most seconds for it."""
 
 SWITCH_SHARE = 0.9
-"""Of the budget: after it no switch is tried any more; transfers and loading get what is left."""
+"""Of the budget: after it no switch is tried any longer; transfers and loading get what is left."""
 
 
 @record
@@ -61,7 +61,7 @@ class Request:
 
 
 class TuningRun:
-    """A run on an executor, and what is known of it so far. say: is told in a few words what is going on."""
+    """A run on an executor, and what is known of it so far. say: is given in a few words what is going on."""
 
     def __init__(self, executor: Executor, request: Request, say: Callable[[str], None]) -> None:
         self.executor, self.request, self.say = executor, request, say
@@ -189,7 +189,7 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
 def _recommend(run: TuningRun, deadline: float) -> None:
     """Choose the precision and the batch size, then see which switches are worth it there.
 
-    Where the choice does not run any more, as when another process has taken memory, choose again.
+    Where the choice does not run any longer, as when another process has taken memory, choose again.
     """
     limits = replace(run.limits, deadline=deadline)
     chosen = recommend(run.executor, tuple(run.results.values()), run.known.numerics, limits, run.add)

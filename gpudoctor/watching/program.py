@@ -70,7 +70,7 @@ class Program:
 
 
 def _is_in_foreground() -> bool:
-    """Tell whether our process group is the one that the keys of the terminal reach."""
+    """Return whether our process group is the one that the keys of the terminal reach."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except (OSError, AttributeError):  # no terminal, or no such thing on Windows

@@ -74,7 +74,7 @@ def _memory(gate: Gate, handle: Any) -> dict[str, int]:
 
 
 def _is_used(gate: Gate, handle: Any) -> bool | None:
-    """Tell whether the program is on the device; None where NVML gives no ids, or those of another namespace.
+    """Return whether the program is on the device; None if NVML gives no ids, or those of another namespace.
 
     In a container they are the host's, or the list is empty (https://github.com/NVIDIA/nvidia-docker/issues/1483).
     """
@@ -97,7 +97,7 @@ class CpuUse:
         self._before: tuple[float, float] | None = None
 
     def look(self) -> bool:
-        """Bring `cores` up to date; tell whether the program goes on, rather than being stopped by Ctrl-Z."""
+        """Bring `cores` up to date; return whether the program goes on, rather than being stopped by Ctrl-Z."""
         processes = _processes()
         if self._pid not in processes:
             self.cores = self._before = None

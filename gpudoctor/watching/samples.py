@@ -44,7 +44,7 @@ class Sample:
 
 @record
 class Watch:
-    """All that was seen. `problem` says why nothing was, empty where something was."""
+    """All that was seen. `problem` says why nothing was, empty if something was."""
 
     devices: tuple[WatchedDevice, ...] = ()
     samples: tuple[Sample, ...] = ()

@@ -185,7 +185,7 @@ def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "gpudoctor: the working directory does not exist any more: change to one that does\n"
+    assert done.stderr == "gpudoctor: the working directory no longer exists: change to one that does\n"
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])

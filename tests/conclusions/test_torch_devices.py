@@ -29,7 +29,7 @@ def test_a_device_with_a_wrong_product_is_not_usable() -> None:
         ({"hip_version": "6.4"}, "PyTorch is built for ROCm"),
         ({"precision_results": None}, "torch_runtime.precision_results is unknown"),
         ({"device_capabilities": None}, "torch_runtime.device_capabilities is unknown"),
-        ({"precision_results": ()}, "no float32 product of PyTorch came out right on a GPU"),
+        ({"precision_results": ()}, "PyTorch computed no correct float32 product on a GPU"),
     ],
 )
 def test_why_there_is_no_usable_device(changes: dict[str, object], reason: str) -> None:

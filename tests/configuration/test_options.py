@@ -184,7 +184,7 @@ def test_a_file_of_others_is_passed_over(tmp_path: Path, file: str, text: str) -
         ("gpudoctor.toml", "ignore = [{reason = 'x'}]", "gpudoctor.toml line 1: ignore: an entry names no check"),
         ("gpudoctor.toml", "ignore = [3]", "gpudoctor.toml line 1: ignore: an entry is an id"),
         ("gpudoctor.toml", "ignore = 'cupy'", "gpudoctor.toml line 1: ignore: expected a list"),
-        ("gpudoctor.toml", "select = 'cupy'", "gpudoctor.toml line 1: select: expected a list of texts"),
+        ("gpudoctor.toml", "select = 'cupy'", "gpudoctor.toml line 1: select: expected a list of strings"),
         ("gpudoctor.toml", "severity = 'info'", "gpudoctor.toml line 1: severity: expected a table"),
         ("gpudoctor.toml", "compose = 3", "gpudoctor.toml line 1: compose: expected the path of a file"),
         ("gpudoctor.toml", "compose = 'x.yaml'", "gpudoctor.toml line 1: compose: there is no file x.yaml"),

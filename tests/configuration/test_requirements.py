@@ -112,8 +112,8 @@ def test_what_is_understood(text: str, requirement: MachineRequirement) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gpus>=1", "--require: nothing called 'gpus' can be required: did you mean gpu?"),
-        ("xyzzy", "--require: nothing called 'xyzzy' can be required: known are gpu, vram, compute_capability, "),
+        ("gpus>=1", "--require: there is no requirement 'gpus': did you mean gpu?"),
+        ("xyzzy", "--require: there is no requirement 'xyzzy': known are gpu, vram, compute_capability, "),
         ("vram>=blue", "--require: vram>=blue: expected a size with its unit, such as 24GiB (2^30 bytes) or 24GB"),
         ("vram>=24", "--require: vram>=24: expected a size with its unit, such as 24GiB (2^30 bytes) or 24GB"),
         ("vram>=25769803776", "--require: vram>=25769803776: expected a size with its unit"),
@@ -125,8 +125,8 @@ def test_what_is_understood(text: str, requirement: MachineRequirement) -> None:
         ("gpu=>1", "--require: gpu=>1: the operator is one of >= <= == != > <"),
         ("torch>=two", "--require: torch>=two: expected a version such as 12.4, not 'two'"),
         ("torch>=2.4.*", "--require: torch>=2.4.*: expected a version"),
-        ("torch>=2.4,<3", "--require: torch>=2.4,<3: one comparison each"),
-        ("torch.cuda>=12", "--require: torch.cuda>=12: torch.cuda stands alone: it is there or not"),
+        ("torch>=2.4,<3", "--require: torch>=2.4,<3: only one comparison is allowed"),
+        ("torch.cuda>=12", "--require: torch.cuda>=12: torch.cuda takes no value: it is available or not"),
         ("", "--require: '' is not a requirement: write a name, or NAME OP VALUE: gpu>=1"),
         (">=1", "--require: '>=1' is not a requirement"),
     ],
@@ -328,7 +328,7 @@ def test_a_version_that_is_none_is_not_known() -> None:
 
 def test_what_is_there_instead_is_named() -> None:
     assert found(SOFTWARE, "driver>=550") == "the driver is 535.54.03"
-    assert found(SOFTWARE, "cuda>=12.4") == "the driver offers CUDA 12.2"
+    assert found(SOFTWARE, "cuda>=12.4") == "the driver supports CUDA 12.2"
     assert found(Snapshot(torch=Torch(installed=False)), "torch>=2.4") == "PyTorch is not installed"
     assert found(Snapshot(cupy=Cupy(distributions=())), "cupy") == "CuPy is not installed"
 
@@ -366,9 +366,18 @@ def test_torch_that_computes_on_a_gpu() -> None:
     ("snapshot", "why"),
     [
         (torch_runtime(available=False), "PyTorch can use no GPU: torch.cuda.is_available() is False"),
-        (torch_runtime(available=True, precision_results=product("cuda:0", None)), "no float32 product"),
-        (torch_runtime(available=True, precision_results=product("cuda:0", 0.5)), "no float32 product"),
-        (torch_runtime(available=True, precision_results=product("cpu", 1e-7)), "no float32 product"),
+        (
+            torch_runtime(available=True, precision_results=product("cuda:0", None)),
+            "PyTorch computed no correct float32 product",
+        ),
+        (
+            torch_runtime(available=True, precision_results=product("cuda:0", 0.5)),
+            "PyTorch computed no correct float32 product",
+        ),
+        (
+            torch_runtime(available=True, precision_results=product("cpu", 1e-7)),
+            "PyTorch computed no correct float32 product",
+        ),
         (torch_runtime(available=True), "whether PyTorch computes on the GPU is not known"),
         (Snapshot(torch=Torch(installed=False)), "PyTorch is not installed"),
     ],

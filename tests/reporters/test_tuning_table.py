@@ -219,4 +219,4 @@ def test_a_precision_that_was_only_compared_has_a_row() -> None:
     )
     text = table(only)
     assert "  tf32 unsupported: no tensor cores\n" in text
-    assert "  fp32 not run: it was compared, and never measured\n" in text
+    assert "  fp32 not run: it was compared but not measured\n" in text

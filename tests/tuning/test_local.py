@@ -479,7 +479,7 @@ Extension modules: torch._C, numpy (total: 27)"""
 @pytest.mark.parametrize(
     ("status", "stderr_tail", "outcome"),
     [
-        (-9, "", (OUT_OF_MEMORY, "killed by SIGKILL, as the kernel does when the machine runs out of memory")),
+        (-9, "", (OUT_OF_MEMORY, "killed by SIGKILL, probably because the machine ran out of memory")),
         (
             -6,
             "terminate called\n  what():  std::bad_alloc",

@@ -212,7 +212,7 @@ def _how_many(gpus: Gpus) -> str:
 
 
 def _not_told(gpus: Gpus) -> str:
-    return f"of the {gpus.count} GPUs that can be used, it is known of {max(len(gpus.listed) - gpus.hidden, 0)}"
+    return f"of the {gpus.count} GPUs that can be used, it is known for {max(len(gpus.listed) - gpus.hidden, 0)}"
 
 
 def _memory(requirement: MachineRequirement, gpu: Gpu) -> _Answer:
@@ -236,7 +236,7 @@ def _precision(requirement: MachineRequirement, gpu: Gpu) -> _Answer:
     if name in ("tf32", "fp8") and has_tensor_cores(gpu.device, table) is False:
         kind = "none"
     if kind is None:
-        return None, f"has compute capability {gpu.capability}, of which it is not verified that {name} is native"
+        return None, f"has compute capability {gpu.capability}, for which native {name} is not verified"
     words = {"none": f"has no {name}", "emulated": f"emulates {name}", "slow": f"has {name} far below the fp32 rate"}
     return kind == "native", f"{words.get(kind, f'has {name}')} (compute capability {gpu.capability})"
 

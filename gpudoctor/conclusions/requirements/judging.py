@@ -57,12 +57,12 @@ def _driver(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
 def _cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     driver = snapshot.driver or Driver()
     if driver.cuda_version is not None:
-        found = f"the driver offers CUDA {driver.cuda_version}"
+        found = f"the driver supports CUDA {driver.cuda_version}"
         return _version(requirement, found, str(driver.cuda_version), "driver.cuda_version")
     if driver.installed is False:
         return _lacking(requirement, "no NVIDIA driver is installed", "driver.installed", NO_GPU)
     why = why_unknown(snapshot, "driver", "cuda-driver")
-    return _unknown(requirement, "the CUDA version that the driver offers", why, NO_GPU)
+    return _unknown(requirement, "the CUDA version that the driver supports", why, NO_GPU)
 
 
 def _python(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
@@ -97,7 +97,7 @@ def _torch_cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgemen
     if runtime.precision_results is None and snapshot.contradictions is None:
         return _unknown(requirement, "whether PyTorch computes on the GPU", "no product was tried", NO_TORCH_CUDA)
     if runtime.precision_results is not None and not _computes(runtime):
-        found = "no float32 product of PyTorch came out right on a GPU"
+        found = "PyTorch computed no correct float32 product on a GPU"
         return _lacking(requirement, found, "torch_runtime.precision_results", NO_TORCH_CUDA)
     return Judgement(requirement=requirement, met=True)
 

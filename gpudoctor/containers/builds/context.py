@@ -30,7 +30,7 @@ class ContextFile:
 
     path: relative to the context, with "/".
     link_target: "" for a regular file.
-    content: of a here-document, which stands in the Dockerfile and not in the context.
+    content: of a here-document, which is in the Dockerfile and not in the context.
     digest: SHA-256 of the content of a member of an archive; `path` is that of the archive then.
     changed_at: when it was last changed, content or metadata: seconds since 1970, of its ctime and mtime the newer.
     modified_at: its mtime, seconds since 1970.
@@ -74,7 +74,7 @@ class BuildContext:
             return digest_of(stream)
 
     def entry(self, path: str) -> os.stat_result | None:
-        """Return what stands at `path`, links not followed; None where nothing does."""
+        """Return what is at `path`, links not followed; None if nothing does."""
         try:
             return (self.root / path).lstat()
         except (OSError, ValueError):

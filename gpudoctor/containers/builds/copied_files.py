@@ -203,9 +203,9 @@ def _inside(source: str) -> str:
 
 
 def unpacked(path: Path, file: ContextFile) -> tuple[tuple[str, ContextFile], ...] | None:
-    """Return the files and links of the archive with their paths in it; None where it is no archive.
+    """Return the files and links of the archive with their paths in it; None if it is no archive.
 
-    file: the archive as a file of the context. Whether it is one is told by its content, as the builders do.
+    file: the archive as a file of the context. Whether it is one is given by its content, as the builders do.
 
     Raises:
         NotRead: see there.

@@ -28,7 +28,7 @@ _MAYBE_JSON = ("ADD", "CMD", "COPY", "ENTRYPOINT", "HEALTHCHECK", "RUN", "SHELL"
 
 @record
 class Heredoc:
-    """A file that stands in the Dockerfile itself."""
+    """A file that is in the Dockerfile itself."""
 
     name: str
     content: str
@@ -59,7 +59,7 @@ class Instruction:
     onbuild: bool = False
 
     def flag(self, name: str) -> str | None:
-        """Return the last value of the flag, None where it is not given."""
+        """Return the last value of the flag, None if it is not given."""
         return dict(self.flags).get(name)
 
 

@@ -13,7 +13,7 @@ from gpudoctor.model.record import record
 
 MAXIMUM_PATTERNS = 10_000
 MAXIMUM_DEEP = 8
-"""How often `**` may stand in a pattern: each multiplies the time that a match may take by the depth of the path."""
+"""How often `**` may are in a pattern: each multiplies the time that a match may take by the depth of the path."""
 
 _STARS = re.compile(r"(?:\*\*/?)+|\*")
 _MEMBER = r"(?:\\.|[^\\\]-])"
@@ -53,7 +53,7 @@ class DockerIgnore:
         return self.decides(path) is not None
 
     def decides(self, path: str) -> str | None:
-        """Return the pattern that leaves `path` out; None where none does."""
+        """Return the pattern that leaves `path` out; None if none does."""
         names = path.split("/")
         paths = ["/".join(names[: end + 1]) for end in range(len(names))]
         if self.has_exceptions and not self._enters_all:
@@ -89,7 +89,7 @@ def parse_dockerignore(text: str) -> DockerIgnore:
 
 
 def _pattern(line: str, number: int) -> Pattern | None:
-    """Return the pattern of one line; None where it holds none. "." is ignored for historical reasons."""
+    """Return the pattern of one line; None if it holds none. "." is ignored for historical reasons."""
     text = line.strip()
     excepts = text.startswith("!")
     if excepts:

@@ -1,4 +1,4 @@
-"""What a build of the project would do: read once, and laid beside any number of images."""
+"""What a build of the project would do: read once, and compared with any number of images."""
 
 from collections.abc import Mapping
 from dataclasses import field, replace

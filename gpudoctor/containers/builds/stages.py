@@ -10,7 +10,7 @@ from gpudoctor.containers.builds.expansion import expand
 from gpudoctor.model.record import record
 
 EXPANDED = ("ENV", "EXPOSE", "LABEL", "STOPSIGNAL", "USER", "VOLUME")
-"""Instructions without a command in which variables are replaced, beside WORKDIR, COPY and ADD."""
+"""Instructions without a command in which variables are replaced, in addition to WORKDIR, COPY and ADD."""
 
 PREDEFINED = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 """Build arguments that need no ARG, in either case. Source: the Dockerfile reference, "Predefined ARGs"."""

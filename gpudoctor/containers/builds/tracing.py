@@ -32,7 +32,7 @@ class ResolvedCopy:
     So is a RUN that sees files of the context by --mount: it brings none, and they are its inputs.
 
     selection: what it takes from the context; for `--from` a stage, what that stage took of it, as far as it is known.
-    opaque: why its files cannot be traced; "" where they can.
+    opaque: why its files cannot be traced; "" if they can.
     inputs: files of the context that its files were made of; what was made of them cannot be seen.
     may_be_rewritten: a RUN of another stage may have changed the files before they were copied from there.
     whole: folders that it takes whole out of another stage, which runs nothing.

@@ -22,7 +22,7 @@ _COMPLAINT_BYTES = 500
 
 
 class NotRead(Exception):
-    """The command has not read the project. The text is what it says; "" where it says nothing."""
+    """The command has not read the project. The text is what it says; "" if it says nothing."""
 
 
 def commands(files: ComposeFiles) -> Iterator[tuple[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""Which files make a compose project, and the variables that stand in them.
+"""Which files make a compose project, and the variables that are in them.
 
 Source: https://docs.docker.com/compose/how-tos/environment-variables/envvars/ ; the orders are those of Compose v2.
 """

@@ -1,6 +1,6 @@
 """Variables in the values of a compose file: $NAME, ${NAME:-default}, ${NAME:+other}, ${NAME:?text}; `$$` is a dollar.
 
-And files of variables: `.env` beside a compose file, or what `env_file` names.
+And files of variables: `.env` next to a compose file, or what `env_file` names.
 Source: https://docs.docker.com/reference/compose-file/interpolation/ ; for the files
 https://docs.docker.com/compose/how-tos/environment-variables/variable-interpolation/#env-file-syntax
 """

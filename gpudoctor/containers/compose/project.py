@@ -12,7 +12,7 @@ class Build:
     """How the image of a service is built.
 
     context: absolute path of a folder; the address as it is written if it is remote (git, https).
-    dockerfile: absolute path; relative to the context if that is remote; "" if it stands in the compose file.
+    dockerfile: absolute path; relative to the context if that is remote; "" if it is in the compose file.
     dockerfile_inline: the Dockerfile's text in the compose file; None if it is a file.
     args: build arguments that have a value.
     additional_contexts: name → absolute path, or address ("docker-image://...", "service:NAME", "https://...").

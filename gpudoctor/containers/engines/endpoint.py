@@ -75,7 +75,7 @@ def _configuration_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _current_context(folder: Path) -> str:
-    """Return the context in use; "" where none is named, or the file cannot be read: so does the command line."""
+    """Return the context in use; "" if none is named, or the file cannot be read: so does the command line."""
     try:
         name = _read_object(folder / "config.json").get("currentContext")
     except (OSError, ValueError, RecursionError):

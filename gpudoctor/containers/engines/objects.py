@@ -24,7 +24,7 @@ class ServiceContainer:
 
 
 def inspect_image(api: APIClient, name: str) -> Inspected | None:
-    """Return the image; None where the engine has none of that name, or takes it for no name."""
+    """Return the image; None if the engine has none of that name, or takes it for no name."""
     from docker.errors import APIError, NullResource
 
     try:
@@ -39,7 +39,7 @@ def inspect_image(api: APIClient, name: str) -> Inspected | None:
 
 
 def inspect_container(api: APIClient, name: str) -> Inspected | None:
-    """Return the container; None where there is none of that name or id."""
+    """Return the container; None if there is none of that name or id."""
     from docker.errors import NotFound
 
     try:

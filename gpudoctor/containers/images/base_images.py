@@ -31,7 +31,7 @@ def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
 def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: HistoryMatch) -> dict[str, Base]:
     """Return what each base hands over to the build.
 
-    Where the one that the image goes on from is not there (any more), the image itself tells its working directory and
+    Where the one that the image goes on from no longer exists, the image itself tells its working directory and
     its variables, without those that the Dockerfile sets too.
     """
     found = {name: _handed_over(about) for name, about in bases.items()}
@@ -58,7 +58,7 @@ def has_base_moved(image: Inspected, base: Inspected | None) -> bool | None:
 
 
 def tag_built_on(api: APIClient, image: Inspected, fit: HistoryMatch) -> str | None:
-    """Return a tag of the local image that `image` was built on; None where none of those looked at is it."""
+    """Return a tag of the local image that `image` was built on; None if none of those looked at is it."""
     from docker.errors import NotFound
 
     tags = [str(tag) for item in api.images() for tag in (item.get("RepoTags") or ())[:1]]

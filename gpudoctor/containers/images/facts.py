@@ -1,4 +1,4 @@
-"""One image as the engine knows it, and how the plan of a build lies beside it."""
+"""One image as the engine knows it, and how the plan of a build compares with it."""
 
 import os
 import time
@@ -56,7 +56,7 @@ class ImageFacts:
             self.plan = self.plan.by_old_buildkit
 
     def _below(self, base: str) -> tuple[Entry, ...] | None:
-        """Return the history of the image that this one was built on; None where that is not known."""
+        """Return the history of the image that this one was built on; None if that is not known."""
         if base.lower() == "scratch":
             return ()
         about = self.bases.get(base)
@@ -82,7 +82,7 @@ class ImageFacts:
         return StoredFiles(self._api, of, AnswerStore(cache_folder(os.environ), of))
 
     def instructions(self, files: StoredFiles | None = None) -> tuple[CopiedFiles, ...]:
-        """Return how each COPY and ADD of the plan lies beside the image.
+        """Return how each COPY and ADD of the plan compares with the image.
 
         files: of the image, where they are at hand.
         """
@@ -141,7 +141,7 @@ class ImageFacts:
         return Moment(earliest=float(entry.created_at), latest=latest, built_at=self.built_at)
 
     def _layers(self, looks: Sequence[CopyComparison], files: StoredFiles) -> tuple[Layer, ...] | None:
-        """Return the layers with the doubtful files, the lowest first; None where none is doubtful or readable."""
+        """Return the layers with the doubtful files, the lowest first; None if none is doubtful or readable."""
         doubtful = {path: size for item in looks for path, size in item.doubtful.items()}
         is_small = int(self.about.get("Size") or 0) <= SOON_READ_BYTES
         if not doubtful or not (is_small or any(item.needs_layer for item in looks)):
@@ -156,7 +156,7 @@ class ImageFacts:
         return tuple(_as_copied(layer, real) for layer in layers)
 
     def _layer(self, layers: Sequence[Layer] | None, traced: ResolvedCopy) -> Mapping[str, ImageFile] | None:
-        """Return the files of the layer that the COPY made; None where it is not known."""
+        """Return the files of the layer that the COPY made; None if it is not known."""
         entry = self.fit.entry(traced.copy.instruction)
         if layers is None or entry is None:
             return None

@@ -27,7 +27,7 @@ class ImageFile:
     """One file, link or folder of an image.
 
     kind: "file", "link", "folder" or "other" (a device, a pipe).
-    digest: SHA-256 of the content, "" where it was not asked for.
+    digest: SHA-256 of the content, "" if it was not asked for.
     changed_at: its modification time, seconds since 1970.
     same_as: for a hard link, the path of the same file that stands before it in the archive.
     """
@@ -172,7 +172,7 @@ class _Saved:
             self._layers[member.name] = self._files(stream)
 
     def _files(self, stream: IO[bytes]) -> dict[str, ImageFile] | None:
-        """Return the wanted files of a layer; None where the stream is none."""
+        """Return the wanted files of a layer; None if the stream is none."""
         found: dict[str, ImageFile] = {}
         try:
             with tarfile.open(fileobj=stream, mode="r|*") as layer:

@@ -1,8 +1,8 @@
-"""The history of an image beside the Dockerfile: does it fit, and when was each instruction carried out?
+"""The history of an image compared with the Dockerfile: does it fit, and when was each instruction carried out?
 
 Each builder writes a line for each instruction, in its own way. What one writes is turned into a key, and so is
 the instruction; then the two lists are laid side by side. Buildah, which builds for Podman, writes as the classic
-builder does, but the instructions as they stand in the Dockerfile, and of an ARG the names of all that are declared.
+builder does, but the instructions as they are in the Dockerfile, and of an ARG the names of all that are declared.
 """
 
 import re
@@ -47,12 +47,12 @@ class Entry:
 
 @record
 class HistoryMatch:
-    """How the Dockerfile lies beside the history.
+    """How the Dockerfile compares with the history.
 
     entries: line and text of an instruction → its entry, for those that are found.
     differing: lines of instructions that are not in the history.
     additional: what the history has and the Dockerfile has not.
-    own: the entries that were laid beside the Dockerfile. before: those of the image that it goes on from.
+    own: the entries that were compared with the Dockerfile. before: those of the image that it goes on from.
     builder: "classic", "buildkit" or "buildah".
     """
 
@@ -64,7 +64,7 @@ class HistoryMatch:
     builder: str = "classic"
 
     def entry(self, instruction: Instruction) -> Entry | None:
-        """Return the entry of the instruction; None where it is not found."""
+        """Return the entry of the instruction; None if it is not found."""
         return self.entries.get((instruction.line, instruction.text))
 
     @property
@@ -88,9 +88,9 @@ def entries_of(history: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
 def match_history(
     entries: Sequence[Entry], stages: Sequence[Stage], target: Stage, below: Sequence[Entry] | None = None
 ) -> HistoryMatch:
-    """Return how the instructions of `target`, and of the stages that it goes on from, lie beside the history's end.
+    """Return how the instructions of `target`, and of the stages that it goes on from, compare with the history's end.
 
-    below: the history of the image that it goes on from; None where that is unknown.
+    below: the history of the image that it goes on from; None if that is unknown.
     """
     asked_for = [step for stage in lineage(tuple(stages), target) for step in stage.steps]
     builder = _builder_of(entries[max(0, len(entries) - len(asked_for)) :])
@@ -180,7 +180,7 @@ def _first_name(rest: str) -> str:
 
 
 def _has_value(step: Step, entry: Entry) -> bool:
-    """Return whether the entry has the value that an instruction without a file has now, as far as it is told.
+    """Return whether the entry has the value that an instruction without a file has now, as far as it is given.
 
     BuildKit writes the value that an ARG had, which the user may have given; Buildah writes what is not expanded.
     """

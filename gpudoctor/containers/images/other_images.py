@@ -1,4 +1,4 @@
-"""Other images beside the one that is looked at: newer builds of the same project, and those that COPY --from names."""
+"""Images other than the one that is looked at: newer builds of the same project, and those that COPY --from names."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -137,7 +137,7 @@ def _brings_others(theirs: ContainerFiles, mine: ContainerFiles, copy: Copy, sou
 
 
 def _content(files: ContainerFiles, path: str) -> tuple[bool, dict[str, tuple[object, ...]]]:
-    """Return whether a single file stands at `path`, and the identity of each file there, by its relative path."""
+    """Return whether a single file is at `path`, and the identity of each file there, by its relative path."""
     file = files.whole_file(path)
     if file is None:
         return False, {}

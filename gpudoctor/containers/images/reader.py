@@ -19,7 +19,7 @@ from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, read_
 LABEL = "gpudoctor.reading"
 NEVER_RUN = ["/gpudoctor-never-runs-this"]
 SPARE_BYTES = 16 << 20
-"""A folder of an image may hold so much beside twice what is looked for; if more, its files are read one by one."""
+"""A folder of an image may have this much more than twice what is looked for; otherwise files are read one by one."""
 
 WORTH_A_FOLDER = 4
 """Files that are looked for in a folder: for fewer of them, each is asked for by itself."""
@@ -48,13 +48,13 @@ class Files(Protocol):
         """Return the files below `folders` and at the paths of `sizes`, by absolute path."""
 
     def stat(self, path: str) -> Mapping[str, Any] | None:
-        """Return what the engine says of `path`; None where nothing stands there."""
+        """Return what the engine says of `path`; None if nothing is there."""
 
     def text(self, path: str, limit_bytes: int) -> str | None:
-        """Return the content of a file; None where there is none of at most `limit_bytes`."""
+        """Return the content of a file; None if there is none of at most `limit_bytes`."""
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
-        """Return the names in `folder`; None where there is none, or too much in it to know them all."""
+        """Return the names in `folder`; None if there is none, or too much in it to know them all."""
 
 
 def real_paths(files: Files, paths: Collection[str]) -> dict[str, str]:
@@ -134,7 +134,7 @@ class ContainerFiles:
         return True
 
     def file(self, path: str, size: int) -> ImageFile | None:
-        """Return the file or link at `path`, its content read where it has `size`; None where nothing stands there."""
+        """Return the file or link at `path`, its content read where it has `size`; None if nothing is there."""
         about = self.stat(path)
         if about is None:
             return None
@@ -148,12 +148,12 @@ class ContainerFiles:
         return read_archive(chunks, posixpath.dirname(path), {path: size}, size + SPARE_BYTES).get(path)
 
     def whole_file(self, path: str) -> ImageFile | None:
-        """Return the file or link at `path`, its content read whatever its size; None where nothing stands there."""
+        """Return the file or link at `path`, its content read whatever its size; None if nothing is there."""
         about = self.stat(path)
         return None if about is None else self.file(path, int(about["size"]))
 
     def stat(self, path: str) -> Mapping[str, Any] | None:
-        """Return what the engine says of `path`; None where nothing stands there. No content is transferred.
+        """Return what the engine says of `path`; None if nothing is there. No content is transferred.
 
         The fields are `name`, `size`, `mode` (as Go's io/fs.FileMode), `mtime`, `linkTarget`.
         """
@@ -167,7 +167,7 @@ class ContainerFiles:
         return about
 
     def text(self, path: str, limit_bytes: int) -> str | None:
-        """Return the content of a file, links to it followed; None where there is none of at most `limit_bytes`."""
+        """Return the content of a file, links to it followed; None if there is none of at most `limit_bytes`."""
         _, chunks, about = self._open(path)
         if about is None or about["mode"] & _GO_NOT_REGULAR or about["size"] > limit_bytes:
             return None
@@ -182,7 +182,7 @@ class ContainerFiles:
             return None
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
-        """Return the names in `folder`; None where there is no such folder, or too much in it to know them all."""
+        """Return the names in `folder`; None if there is no such folder, or too much in it to know them all."""
         real, chunks, about = self._open(folder)
         if about is None:
             return None
@@ -194,7 +194,7 @@ class ContainerFiles:
         return tuple({path[len(start) :].split("/")[0]: None for path in files if path.startswith(start)})
 
     def _open(self, folder: str) -> tuple[str, Iterable[bytes], Mapping[str, Any] | None]:
-        """Return the archive of `folder`, with its real path where links lead to another; empty where there is none."""
+        """Return the archive of `folder`, with its real path where links lead to another; empty if there is none."""
         real = folder
         for _ in range(_LINKS):
             chunks, about = self._archive(real)
@@ -204,7 +204,7 @@ class ContainerFiles:
         return folder, (), None
 
     def _archive(self, path: str) -> tuple[Iterable[bytes], Mapping[str, Any] | None]:
-        """Return the engine's archive of `path` and what the engine says about it; None where nothing stands there."""
+        """Return the engine's archive of `path` and what the engine says about it; None if nothing is there."""
         from docker.errors import APIError, NotFound
 
         try:

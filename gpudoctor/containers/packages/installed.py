@@ -39,7 +39,7 @@ _VERSION_FILES = ("version.py", "_version.py", "__version__.py", "__init__.py")
 
 @record
 class Distribution:
-    """A distribution that is installed. metadata: its folder of metadata; "" where it was not found by that."""
+    """A distribution that is installed. metadata: its folder of metadata; "" if it was not found by that."""
 
     version: str
     metadata: str = ""
@@ -54,7 +54,7 @@ class PackageFolder:
 
     @cached_property
     def distributions(self) -> Mapping[str, Distribution] | None:
-        """Return those in it by their normalised names; None where it is too large to be listed."""
+        """Return those in it by their normalised names; None if it is too large to be listed."""
         names = self._files.names(self.path, LISTED_BYTES)
         if names is None:
             return None
@@ -88,7 +88,7 @@ class Packages:
 
     @property
     def python_version(self) -> str:
-        """Return the version of the Python of the first folder that tells it, "3.11"; "" where none does."""
+        """Return the version of the Python of the first folder that tells it, "3.11"; "" if none does."""
         found = (re.search(r"/python(3\.\d{1,2})/", folder.path) for folder in self.folders)
         return next((match[1] for match in found if match is not None), "")
 
@@ -98,7 +98,7 @@ class Packages:
         return bool(self.folders) and all(folder.distributions is not None for folder in self.folders)
 
     def find(self, name: str, wanted: str = "") -> Distribution | None:
-        """Return the distribution `name`; None where it is not installed, or (see `is_whole`) was not found.
+        """Return the distribution `name`; None if it is not installed, or (see `is_whole`) was not found.
 
         wanted: a version to ask for first, "" for none, where a folder is too large to be listed.
         """
@@ -139,7 +139,7 @@ def package_paths(files: Files, config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _installed(files: Files, config: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield where packages may be installed: beside each Python, and for Debian's own in places of its own."""
+    """Yield where packages may be installed: next to each Python, and for Debian's own in places of its own."""
     home = f"{_home(files, config, environment)}/.local"
     has_home = files.stat(f"{home}/lib") is not None
     for prefix in _prefixes(config, environment):
@@ -191,7 +191,7 @@ def _home(files: Files, config: Mapping[str, Any], environment: Mapping[str, str
 
 
 def find_torch(files: Files, config: Mapping[str, Any]) -> Torch | None:
-    """Return the PyTorch that a program of the image or container would import; None where none is found.
+    """Return the PyTorch that a program of the image or container would import; None if none is found.
 
     config: of it, as the engine describes it.
 

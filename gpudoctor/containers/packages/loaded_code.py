@@ -1,6 +1,6 @@
 """Which mounted source files a process can have read: those that its script imports, and what they import.
 
-They are parsed, never run. Where the command names no script, or a file imports by a name that it makes, nobody knows.
+They are parsed, never run. If the command names no script, or a file imports by a name that it makes, nobody knows.
 """
 
 import ast
@@ -26,7 +26,7 @@ def loaded_code(
 ) -> frozenset[str] | None:
     """Return the mounted Python files, by their paths on this machine, that the process can have read.
 
-    None where that cannot be told.
+    None if that cannot be told.
     command, directory, environment: of the container. mounts: destination and source of each folder or file.
     """
     started = started_file(command, directory)
@@ -88,7 +88,7 @@ class _Imports:
                 yield from filter(self._here, (f"{place}/__init__.py", f"{place}.py"))
 
     def _here(self, path: str) -> str:
-        """Return where the file of the container stands on this machine; "" where no mount shows it."""
+        """Return where the file of the container stands on this machine; "" if no mount shows it."""
         for destination, source in self._mounts:
             if path == destination or path.startswith(f"{destination.rstrip('/')}/"):
                 here = source if path == destination else os.path.join(source, posixpath.relpath(path, destination))

@@ -1,4 +1,4 @@
-"""What the context asks for beside the packages in an image that was not built from it as it is now."""
+"""What the context asks for, compared with the packages in an image that was not built from it as it is now."""
 
 import posixpath
 import re
@@ -74,7 +74,7 @@ class RequirementFile:
 
 
 def platform_of(image: Mapping[str, Any], python: str) -> dict[str, str]:
-    """Return the values of the markers that the image decides. python: its version, "3.11"; "" where it is not known"""
+    """Return the values of the markers that the image decides. python: its version, "3.11"; "" if it is not known"""
     machine = MACHINES.get(str(image.get("Architecture") or ""), "")
     found = {**PLATFORM, "platform_machine": machine, "python_version": python}
     if python:
@@ -281,7 +281,7 @@ def read_requirement_file(
     """Return what the file at `path` of the context asks for.
 
     platform: values of the markers that the image decides, such as `sys_platform`.
-    parts: names of the extras and groups of a project that are installed, beside what it always needs.
+    parts: names of the extras and groups of a project that are installed, next to what it always needs.
 
     Raises:
         ValueError, OSError: the file itself cannot be read; one that it includes is passed over.

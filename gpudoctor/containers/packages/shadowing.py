@@ -20,7 +20,7 @@ MAXIMUM_PACKAGES = 20
 MAXIMUM_MODULE_BYTES = 1 << 20
 
 _GENERATED = ("_version.py", "version.py", "__version__.py")
-"""Files that an installation may write anew, of the project's name and version."""
+"""Files that an installation may write again, of the project's name and version."""
 
 
 @record

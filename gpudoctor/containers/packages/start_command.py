@@ -39,7 +39,7 @@ def command_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def first_folders(files: Files, config: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the folders that Python looks in before PYTHONPATH; None where the command tells of no Python.
+    """Return the folders that Python looks in before PYTHONPATH; None if the command tells of no Python.
 
     files: of the image, to look into the script or program that the command names.
     config: of the image or container, as the engine describes it.
@@ -60,7 +60,7 @@ class Started:
 
 
 def started_file(command: Sequence[str], directory: str) -> Started | None:
-    """Return what a command of Python or of one of its launchers runs; None where it names no file or module."""
+    """Return what a command of Python or of one of its launchers runs; None if it names no file or module."""
     words = _unwrapped(command)
     script = next((word for word in words[1:] if word.endswith(".py")), None)
     if script is not None and (posixpath.basename(words[0]) in _LAUNCHERS or _PYTHON.fullmatch(words[0])):
@@ -80,7 +80,7 @@ class _Reader:
         self._environment = environment_of(config)
 
     def folders(self, words: Sequence[str], directory: str, depth: int = 0) -> tuple[str, ...] | None:
-        """Return the folders for one command. depth: of scripts that it stands in; deeper ones are not read."""
+        """Return the folders for one command. depth: of scripts that it is in; deeper ones are not read."""
         words = _unwrapped(words)
         if not words:
             return None
@@ -165,7 +165,7 @@ def _by_python(words: Sequence[str], directory: str) -> tuple[str, ...]:
     script = next((item for item in rest[2:] if item.endswith(".py")), None)
     if script is None:
         return (directory,)
-    own = () if _LAUNCHER_MODULES.fullmatch(rest[1]) else (directory,)  # a profiler has both, a launcher starts anew
+    own = () if _LAUNCHER_MODULES.fullmatch(rest[1]) else (directory,)  # a profiler has both, a launcher starts again
     return (posixpath.dirname(_absolute(directory, script)), *own)
 
 

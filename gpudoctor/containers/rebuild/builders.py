@@ -27,7 +27,7 @@ class Builder(Protocol):
         """Return the build under `tag`. stages: where they can be named, only they go without the cache."""
 
     def forget_context(self) -> Step:
-        """Return the step after which BuildKit reads every file of the context anew."""
+        """Return the step after which BuildKit reads every file of the context again."""
 
 
 @record
@@ -100,7 +100,7 @@ class ComposeBuilder:
         return _prune(self.docker, "buildx" if is_chosen else "builder")
 
     def recreate(self, *, start: bool) -> Command:
-        """Return the step that makes the service's containers anew from its image; other services are left alone."""
+        """Return the step that recreates the service's containers from its image; other services are left alone."""
         how = "--detach" if start else "--no-start"
         return self._command("up", how, "--no-deps", "--no-build", "--force-recreate", self.service)
 
@@ -159,7 +159,7 @@ def attempts(
     Each ends in a plain build: what it gives is what the user's own next build gives too.
 
     stages: those that are stale. unseen_changes: files changed in a way that BuildKit does not see.
-    copy_again: for the classic builder, the step that renews the stale COPY in its cache; None where it cannot be done.
+    copy_again: for the classic builder, the step that renews the stale COPY in its cache; None if it cannot be done.
     """
     plain = builder.build(tag)
     anew = (builder.forget_context(), plain)

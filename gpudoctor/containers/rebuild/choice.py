@@ -19,7 +19,7 @@ from gpudoctor.model.record import record
 
 @record
 class Chosen:
-    """The builder, and `docker` for what is done beside it. note: what the user should know, or ""."""
+    """The builder, and `docker` for what is done next to it. note: what the user should know, or ""."""
 
     builder: Builder
     docker: DockerBuilder | None
@@ -32,7 +32,7 @@ def choose_builder(
 ) -> Chosen:
     """Return who rebuilds the image of `subject`.
 
-    by_buildkit: which builder made the image; None where there is no image.
+    by_buildkit: which builder made the image; None if there is no image.
     arguments: the fields of ImageRequest, and `directory`.
 
     Raises:

@@ -72,7 +72,7 @@ def _command_line(path: str, environ: Mapping[str, str]) -> CommandLine | None:
 
 
 def find_compose(docker: tuple[CommandLine, ...], environ: Mapping[str, str]) -> Compose | None:
-    """Return the compose command: the plugin of docker, else docker-compose; None where there is none."""
+    """Return the compose command: the plugin of docker, else docker-compose; None if there is none."""
     for item in docker:
         if _answer((item.path, "compose", "version"), environ) is not None:
             return Compose(words=(item.path, "compose"), environment=item.environment)
@@ -84,7 +84,7 @@ def find_compose(docker: tuple[CommandLine, ...], environ: Mapping[str, str]) ->
 
 
 def _answer(arguments: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """Return what the command writes; None where it fails."""
+    """Return what the command writes; None if it fails."""
     try:
         done = subprocess.run(
             arguments, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=ASK_SECONDS, check=False

@@ -1,4 +1,4 @@
-"""An image rebuilt under a temporary tag, and a container made anew: each takes the place of the old one at the end."""
+"""An image rebuilt under a temporary tag, and a recreated container: each takes the place of the old one at the end."""
 
 import time
 import uuid

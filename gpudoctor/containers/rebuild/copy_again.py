@@ -64,7 +64,7 @@ class CopyAgain:
             self.builder.copy_again(self.tag, parent, text).run(progress)
 
     def _parent(self, facts: ImageFacts, step: Step) -> str | None:
-        """Return the image before the COPY; None where the engine does not have it."""
+        """Return the image before the COPY; None if the engine does not have it."""
         entry = facts.fit.entry(step.instruction)
         place = next((number for number, item in enumerate(facts.entries) if item is entry), None)
         if place is None:
@@ -79,7 +79,7 @@ def _from_context(step: Step) -> bool:
 
 
 def _written(step: Step) -> str | None:
-    """Return the COPY with every variable replaced; None where a builder would read that in another way."""
+    """Return the COPY with every variable replaced; None if a builder would read that in another way."""
     flags = [f"--{name}={value}" if value else f"--{name}" for name, value in step.instruction.flags]
     if any(character in text for text in (*step.words, *flags) for character in "$\\"):
         return None

@@ -1,4 +1,4 @@
-"""Rebuild what is stale, give it its name, make its container anew, and look once more."""
+"""Rebuild what is stale, give it its name, recreate its container, and look once more."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -34,10 +34,10 @@ OF_THE_CONTAINER = (
     "bind-source-replaced",
     "process-older-than-mounted-source",
 )
-"""Causes that a new container mends, and no build."""
+"""Causes that a new container fixes, and no build."""
 
 OF_THE_MOUNTS = ("mount-shadows-copy",)
-"""Causes that neither mends: the new container has the same mounts."""
+"""Causes that neither fixes: the new container has the same mounts."""
 
 
 @record
@@ -55,12 +55,12 @@ class Verdict:
 
     @property
     def needs_container(self) -> bool:
-        """Return whether a cause is one that a new container mends."""
+        """Return whether a cause is one that a new container fixes."""
         return bool(set(self.causes) & {*OF_THE_CONTAINER})
 
     @property
     def is_hidden_by_mounts(self) -> bool:
-        """Return whether a cause is one that neither a build nor a new container mends."""
+        """Return whether a cause is one that neither a build nor a new container fixes."""
         return bool(set(self.causes) & {*OF_THE_MOUNTS})
 
     @classmethod
@@ -250,6 +250,6 @@ def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress, journa
 
 
 def _state(api: APIClient, container: str) -> tuple[str, bool]:
-    """Return the id of the container that has the name, "" where none has, and whether it runs."""
+    """Return the id of the container that has the name, "" if none has, and whether it runs."""
     about = inspect_container(api, container)
     return ("", False) if about is None else (str(about["Id"]), bool(about["State"].get("Running")))

@@ -118,7 +118,7 @@ def load(spec: str) -> WorkloadFactory:
 
 
 def is_spec(name: str) -> bool:
-    """Tell whether `name` can only mean the user's own code, right or wrong."""
+    """Return whether `name` can only mean the user's own code, right or wrong."""
     return ":" in name or _is_file(name)
 
 
@@ -132,7 +132,7 @@ def split(spec: str) -> tuple[str, str]:
     if place and attribute.isidentifier():
         return place, attribute
     if spec.endswith(".py"):
-        raise UsageError(f"{spec} does not say which workload of the file: write {spec}:ATTRIBUTE")
+        raise UsageError(f"{spec} names no workload in the file: write {spec}:ATTRIBUTE")
     raise UsageError(f"{spec!r} is not a workload: write {FORMS}")
 
 
@@ -191,7 +191,7 @@ def _run(execute: Callable[[], object], place: str) -> None:
 
 
 def _users_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Return the frames from the user's first on; None where there is none, as for an error of syntax."""
+    """Return the frames from the user's first on; None if there is none, as for an error of syntax."""
     own = (__file__, import_module.__code__.co_filename)
     while frames is not None:
         name = frames.tb_frame.f_code.co_filename
@@ -212,7 +212,7 @@ def _attribute(module: ModuleType, name: str, place: str) -> Any:
 
 
 def _looks_right(value: Any) -> bool:
-    """Tell whether this is a class with the methods, or a function of a device and a precision."""
+    """Return whether this is a class with the methods, or a function of a device and a precision."""
     if inspect.isclass(value):
         return all(callable(getattr(value, method, None)) for method in METHODS)
     return inspect.isfunction(value) and list(inspect.signature(value).parameters)[:2] == ["device", "precision"]

@@ -27,7 +27,7 @@ LIMIT_SECONDS = {"cuda": 1.0, "mps": 1.0, "cpu": 0.35}
 
 
 def product_tflops(device: Device, precision: Any, free_bytes: int | None, library: Library) -> float | None:
-    """Return the rate of the median product, in TFLOP/s; None where not even the smallest fits.
+    """Return the rate of the median product, in TFLOP/s; None if not even the smallest fits.
 
     precision: as `make_precision` returns it; its switches are set here.
     """

@@ -39,7 +39,7 @@ class Step:
     loss: float | None = None
     trained: bool = False
     stepped: bool = True
-    """False where the optimiser was to step and never did: no scale made the gradients finite."""
+    """False if the optimiser was to step and never did: no scale made the gradients finite."""
     outputs: list[Any] | None = None
     gradients: list[Any] | None = None
 
@@ -132,7 +132,7 @@ class _Comparison:
         raise failures[0]
 
     def _reference(self, tested: Run) -> tuple[Run, str]:
-        """Return the run to compare with, and why that is not the exact one: empty where it is."""
+        """Return the run to compare with, and why that is not the exact one: empty if it is."""
         if tested.precision == self.library.REFERENCE:
             return tested, ""
         try:
@@ -207,7 +207,7 @@ def _differences(library: Any, tested: Run, reference: Run, strict: Run | None) 
 def _not_finite_step(tested: Run, reference: Run) -> int | None:
     """Return the number, from 1, of the first step with values that are finite in the reference but not here.
 
-    Scores masked with minus infinity are so in both. Where there is no other reference, only a loss tells.
+    Scores masked with minus infinity are so in both. If there is no other reference, only a loss tells.
     """
     for number, step in enumerate(tested.steps, start=1):
         itself = tested is reference

@@ -47,7 +47,7 @@ def do_step(workload: Any, _precision: Watched, make_batch: Callable[[], Any], n
 def relative_error(values: Sequence[Any] | None, reference: Sequence[Any] | None) -> float | None:
     """Return the largest norm(value - expected) / norm(expected) of the arrays; infinity where only this is finite.
 
-    Each array by itself: a spectrum and its logarithm are of different sizes. None where there is nothing to compare.
+    Each array by itself: a spectrum and its logarithm are of different sizes. None if there is nothing to compare.
     """
     if not values or not reference or [value.shape for value in values] != [value.shape for value in reference]:
         return None

@@ -149,7 +149,7 @@ def relative_error(
 ) -> float | None:
     """Return norm(values - reference) / norm(reference); infinity where only the reference is finite.
 
-    None where there is nothing to compare: no values, or other shapes.
+    None if there is nothing to compare: no values, or other shapes.
     """
     if not values or not reference or len(values) != len(reference):
         return None

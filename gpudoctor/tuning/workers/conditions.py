@@ -59,9 +59,9 @@ class Monitor:
 
 
 def foreign_memory_bytes(used: dict[int, int | None], own: set[int]) -> int | None:
-    """Return the memory of the processes that are not our own; None where that cannot be told.
+    """Return the memory of the processes that are not our own; None if that cannot be told.
 
-    used: process id → bytes, None where NVML does not say. In a container NVML gives the ids of the host, so that our
+    used: process id → bytes, None if NVML does not say. In a container NVML gives the ids of the host, so that our
     own process is not among them: then one process alone is ours (https://github.com/NVIDIA/nvidia-docker/issues/1483).
     """
     if used and not own:
@@ -79,7 +79,7 @@ def own_pids(pids: Any) -> set[int]:
 
 
 def open_monitor(*, uuid: str | None, pci_bus_id: str | None, module_path: str | None = None) -> Monitor | None:
-    """Return a monitor of the device; None where NVML or its module is missing, or does not know the device.
+    """Return a monitor of the device; None if NVML or its module is missing, or does not know the device.
 
     uuid: with its prefix, "GPU-..." or "MIG-...". pci_bus_id: "0000:01:00.0".
     module_path: of pynvml, for an environment that has none of its own.

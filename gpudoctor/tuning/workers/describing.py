@@ -48,7 +48,7 @@ def choose_device(wanted: str, names: list[str]) -> str:
         return names[0]
     chosen = "cuda:0" if wanted == "cuda" else wanted
     if chosen not in names:
-        why = "; why: gpudoctor check" if chosen == "cuda:0" else ""
+        why = "; gpudoctor check shows why" if chosen == "cuda:0" else ""
         raise UsageError(f"--device {wanted}: no such device; this machine has {', '.join(names)}{why}")
     return chosen
 
@@ -118,7 +118,7 @@ def cuda_precisions(
     """Return the precisions that a device has itself, and the others with the reason.
 
     capability: None for a device of AMD, which has no TF32 and the other three.
-    bf16_native: what torch says, emulation left out; None where it says nothing.
+    bf16_native: what torch says, emulation left out; None if it says nothing.
     """
     if capability is None:
         return ("fp32", "bf16", "fp16"), ("tf32: only NVIDIA GPUs have this format",)
@@ -164,7 +164,7 @@ def _why_no_autocast(torch: Any, kind: str, dtype: Any) -> str:
 
 
 def _version_of(*packages: str) -> str | None:
-    """Return the version of the first package that is installed; None where none is."""
+    """Return the version of the first package that is installed; None if none is."""
     for name in packages:
         with suppress(PackageNotFoundError):
             return version(name)

@@ -25,7 +25,7 @@ NEARLY_FULL = 0.05
 
 @record
 class MemoryUse:
-    """What the trial used since `begin`, in bytes; None where that is not known."""
+    """What the trial used since `begin`, in bytes; None if that is not known."""
 
     peak_bytes: int | None = None
     resident_bytes: int | None = None
@@ -73,11 +73,11 @@ class Device:
         """Let the process have no more than that, from now on: beyond it, the library says that memory is full."""
 
     def is_full(self) -> bool:
-        """Tell whether next to nothing is left of what the process may use."""
+        """Return whether next to nothing is left of what the process may use."""
         return False
 
     def free_memory(self) -> None:
-        """Give back what nothing refers to any more."""
+        """Give back what nothing refers to any longer."""
         gc.collect()
 
 
@@ -216,13 +216,13 @@ def timed_one_by_one(
 
 
 def _status_bytes(field: str) -> int | None:
-    """Return a size of this process; None where the system does not tell. Source: /proc/self/status, in KiB."""
+    """Return a size of this process; None if the system does not tell. Source: /proc/self/status, in KiB."""
     match = re.search(rf"^{field}:\s*(\d+) kB", read_start("/proc/self/status"), re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 
 
 def _reset_peak() -> bool:
-    """Let the peak of the resident memory (VmHWM) begin anew; tell whether the kernel did so.
+    """Let the peak of the resident memory (VmHWM) begin again; return whether the kernel did so.
 
     Source: clear_refs in https://docs.kernel.org/filesystems/proc.html: writing 5 resets the peak.
     """
@@ -235,7 +235,7 @@ def _reset_peak() -> bool:
 
 
 def host_memory() -> tuple[int | None, int | None]:
-    """Return the bytes of memory that this process could have in all, and those that are free: None where unknown.
+    """Return the bytes of memory that this process could have in all, and those that are free: None if unknown.
 
     A control group's limit counts where it is lower than the machine's memory.
     """

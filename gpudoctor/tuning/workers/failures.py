@@ -77,7 +77,7 @@ class Failure:
     kind: OUT_OF_MEMORY, UNSUPPORTED or WORKLOAD; of a request, USAGE or LIBRARY too.
     detail: one line: the exception's type and the first line of its message.
     traceback: of the user's code, the tuner's own frames left out; empty unless `kind` is WORKLOAD.
-    poisons: the process cannot use the device any more.
+    poisons: the process cannot use the device any longer.
     """
 
     kind: str
@@ -117,7 +117,7 @@ def classify(types: Sequence[str], message: str, *, memory_full: bool = False) -
 
 
 def is_out_of_memory(types: Sequence[str], message: str, *, memory_full: bool = False) -> bool:
-    """Tell whether an exception says that memory is full, of the device or of the machine."""
+    """Return whether an exception says that memory is full, of the device or of the machine."""
     if any(name == "builtins.MemoryError" or name.endswith(".OutOfMemoryError") for name in types):
         return True
     return bool(_NO_MEMORY.search(message) or (memory_full and _NO_MEMORY_IF_FULL.search(message)))

@@ -40,7 +40,7 @@ class Library:
         return batch
 
     def flops(self, step: Callable[[], object]) -> float | None:  # noqa: ARG002
-        """Return the floating-point operations of a step; None where they cannot be counted."""
+        """Return the floating-point operations of a step; None if they cannot be counted."""
         return None
 
     def item_bytes(self, precision: str) -> int:

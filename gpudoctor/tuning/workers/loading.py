@@ -94,7 +94,7 @@ def _forks() -> bool:
 
 
 def _batch_seconds(loader: Any, workers: int, limit_seconds: float) -> float | None:
-    """Return the mean seconds of a batch once what the workers loaded ahead is used up; None where there is too little.
+    """Return the mean seconds of a batch once what the workers loaded ahead is used up; None if there is too little.
 
     limit_seconds: after which no further batch is waited for. Two batches are, whatever the limit.
     """
@@ -114,7 +114,7 @@ def _batch_seconds(loader: Any, workers: int, limit_seconds: float) -> float | N
 def _batches(loader: Any) -> Iterator[Iterator[Any]]:
     """Give the loader's iterator, and end its workers afterwards, also after an interruption."""
     with warnings.catch_warnings():
-        # Python 3.12 on warns of fork() beside threads; workers of torch only load, as on every Linux before 3.14.
+        # Python 3.12 on warns of fork() next to threads; workers of torch only load, as on every Linux before 3.14.
         warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
         iterator = iter(loader)
         try:
@@ -155,7 +155,7 @@ def transfers(device: str, batch_bytes: int, limit_seconds: float = 10.0) -> tup
 
 
 def _transfer(source: Any, device: str, pinned: bool, non_blocking: bool) -> Transfer | None:
-    """Return the rate; None where the host has no memory to pin."""
+    """Return the rate; None if the host has no memory to pin."""
     synchronize = partial(torch.cuda.synchronize, device)
     if not pinned:
         rate = copy_rate(lambda: source.to(device, non_blocking=non_blocking), synchronize, source)

@@ -79,7 +79,7 @@ class Bench:
             self.forget()
 
     def build(self, precision: str, settings: Settings | None = None, batch_size: int = 0) -> Workload:
-        """Return the workload, built anew unless it stands as it is asked for.
+        """Return the workload, built again unless it stands as it is asked for.
 
         Each batch size is compiled by itself: for a second one torch.compile would make slower kernels for all sizes.
         """
@@ -214,7 +214,7 @@ def unit_of(workload: Workload) -> str:
 
 
 def dataset_size(workload: Workload) -> int | None:
-    """Return the samples of the workload's data set; None where it has none, or one without a length."""
+    """Return the samples of the workload's data set; None if it has none, or one without a length."""
     try:
         return len(workload.dataset)  # type: ignore[attr-defined]
     except Exception:

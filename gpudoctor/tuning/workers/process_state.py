@@ -100,7 +100,7 @@ def _put_back(owner: Any, name: str, value: Any) -> None:
 
 
 def _read(owner: Any, name: str) -> Any:
-    """Return the value, None where this version has no such switch or it cannot be read now."""
+    """Return the value, None if this version has no such switch or it cannot be read now."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

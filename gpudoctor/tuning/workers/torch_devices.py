@@ -109,7 +109,7 @@ class Mps(Device):
             torch.mps.set_per_process_memory_fraction(min(limit_bytes / most, 1.0))
 
     def is_full(self) -> bool:
-        """Tell whether the memory that Metal recommends at most is nearly used."""
+        """Return whether the memory that Metal recommends at most is nearly used."""
         with suppress(Exception):
             most = int(torch.mps.recommended_max_memory())
             return int(torch.mps.driver_allocated_memory()) > (1 - NEARLY_FULL) * most

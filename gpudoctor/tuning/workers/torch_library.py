@@ -92,7 +92,7 @@ Shape = Sequence[int]
 
 
 def count(step: Callable[[], object]) -> float | None:
-    """Return the floating-point operations of one step, two for a multiply-add; None where nothing in it is counted.
+    """Return the floating-point operations of one step, two for a multiply-add; None if nothing in it is counted.
 
     torch's FlopCounterMode knows matrix products, convolutions, and attention on GPUs. What it takes for nothing is
     added here: the RNNs of cuDNN, MIOpen and oneDNN, and the attention of the CPU.

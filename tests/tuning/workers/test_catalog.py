@@ -219,8 +219,8 @@ def test_a_plain_word_is_the_name_of_a_built_in_workload(name: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "line"),
     [
-        ("train.py", "train.py does not say which workload of the file: write train.py:ATTRIBUTE"),
-        (r"C:\train.py", r"C:\train.py does not say which workload of the file: write C:\train.py:ATTRIBUTE"),
+        ("train.py", "train.py names no workload in the file: write train.py:ATTRIBUTE"),
+        (r"C:\train.py", r"C:\train.py names no workload in the file: write C:\train.py:ATTRIBUTE"),
         ("train:", "'train:' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
         (":Training", "':Training' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
         ("train:1st", "'train:1st' is not a workload: write MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"),
