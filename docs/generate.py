@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 
 from gpudoctor.commands.cli import cli
-from gpudoctor.configuration.requirement_names import NAMES
+from gpudoctor.configuration.requirement_names import names
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.probes.snapshot import take_snapshot
@@ -130,7 +130,7 @@ def filled_in() -> dict[Path, str]:
 def fill_in(page: str) -> str:
     """Return a page with the output of its commands, and the table of requirements if it has a place for one."""
     page = OUTPUT.sub(lambda block: block[1] + output(block["arguments"], block["lines"]), page)
-    rows = "".join(f"| `{EXAMPLES.get(name, name)}` | {cell(NAMES[name].meaning)} |\n" for name in NAMES)
+    rows = "".join(f"| `{EXAMPLES.get(name, name)}` | {cell(names()[name].meaning)} |\n" for name in names())
     return REQUIREMENTS.sub(lambda place: f"{place[1]}| requirement | meaning |\n| --- | --- |\n{rows}", page)
 
 

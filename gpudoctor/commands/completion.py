@@ -41,9 +41,9 @@ def complete_requirements(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the names of what can be required that begin so; without an operator, which a shell would take for its."""
-    from gpudoctor.configuration.requirement_names import NAMES
+    from gpudoctor.configuration.requirement_names import names
 
-    return _items([(name, known.meaning) for name, known in NAMES.items()], incomplete)
+    return _items([(name, known.meaning) for name, known in names().items()], incomplete)
 
 
 def _checks() -> tuple[Check, ...]:

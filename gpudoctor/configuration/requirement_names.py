@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Mapping
+from functools import cache
 
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.record import record
@@ -29,7 +31,10 @@ class Name:
         return frozenset((*(fact.partition(".")[0] for fact in self.facts), *self.advice))
 
 
-with open(os.path.join(os.path.dirname(__file__), "requirement_names.json"), encoding="utf-8") as _file:
+@cache
+def names() -> Mapping[str, Name]:
+    """Return what can be required, by its name."""
     # Which GPUs count: those that CUDA gives this process, under its CUDA_VISIBLE_DEVICES, else those that PyTorch sees
     # (ROCm), else, in a pasted report, those that nvidia-smi lists. See gpus.py.
-    NAMES = {name: from_json(Name, row, name) for name, row in json.load(_file).items()}
+    with open(os.path.join(os.path.dirname(__file__), "requirement_names.json"), encoding="utf-8") as file:
+        return {name: from_json(Name, row, name) for name, row in json.load(file).items()}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from gpudoctor.configuration.requirement_names import NAMES, Name
+from gpudoctor.configuration.requirement_names import Name, names
 from gpudoctor.errors import UsageError
 from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
@@ -22,7 +22,7 @@ _EXPECTED = {
 
 def sections_of(requirements: Sequence[MachineRequirement]) -> frozenset[str]:
     """Return the sections of the snapshot that must be asked for."""
-    return frozenset(section for requirement in requirements for section in NAMES[requirement.name].sections)
+    return frozenset(section for requirement in requirements for section in names()[requirement.name].sections)
 
 
 def parse_requirement(text: str, where: str = "--require") -> MachineRequirement:
@@ -38,20 +38,20 @@ def parse_requirement(text: str, where: str = "--require") -> MachineRequirement
         raise UsageError(f"{where}: {text[:_LONGEST]!r} is not a requirement: write a name, or NAME OP VALUE: gpu>=1")
     name, sign, value = _known_name(match[1], where), match[2], re.sub(r"\s+", "", match[3])
     shown = f"{name}{sign}{value}"
-    problem = _problem(NAMES[name], name, sign, value)
+    problem = _problem(names()[name], name, sign, value)
     if problem:
         raise UsageError(f"{where}: {shown}: {problem}")
-    return MachineRequirement(text=shown, name=name, operator=sign, value=_read(NAMES[name].value, value))
+    return MachineRequirement(text=shown, name=name, operator=sign, value=_read(names()[name].value, value))
 
 
 def _known_name(given: str, where: str) -> str:
     name = given.lower().replace("-", "_")
-    if name in NAMES:
+    if name in names():
         return name
     from difflib import get_close_matches
 
-    near = get_close_matches(name, NAMES, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(NAMES)}"
+    near = get_close_matches(name, names(), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names())}"
     raise UsageError(f"{where}: there is no requirement {given!r}: {hint}")
 
 

@@ -22,9 +22,7 @@ _PLAIN = rf"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w., -]*\])?\s*((?:{_CL
 
 def normalise(name: str) -> str:
     """Return the name of a distribution in lower case with hyphens (PEP 503)."""
-    from packaging.utils import canonicalize_name
-
-    return canonicalize_name(name)
+    return re.sub(r"[-_.]+", "-", name).lower()  # as the library packaging does, which takes 20 ms to import
 
 
 def parse_requirements_txt(text: str, source: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:

@@ -15,12 +15,11 @@ _NOT_IN_SINGLE = "[\"'%&|<>^\u2018-\u201e]"
 _HOME = r"^(?:\$HOME|%USERPROFILE%)(?=\\)"
 
 # Containers, images, services, devices and variables have no other characters; no option of a program fits.
-_NAME = re.compile(r"[\w/][\w./:@+-]*", re.ASCII)
+_NAME = r"(?a)[\w/][\w./:@+-]*"
 # What pip, uv and conda are given: an option without a value, a requirement, an address, or a folder.
-_OF_INSTALLER = re.compile(
-    r"-{1,2}[a-z][a-z-]*|\.|(?:git\+)?https://[\w./+-]+"
-    r"|(?!(?:user|host)\b(?![-_.]))[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?: ?[=<>!~][\w.,*+!=<>~ -]*[\w.*])?",
-    re.ASCII,
+_OF_INSTALLER = (
+    r"(?a)-{1,2}[a-z][a-z-]*|\.|(?:git\+)?https://[\w./+-]+"
+    r"|(?!(?:user|host)\b(?![-_.]))[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?: ?[=<>!~][\w.,*+!=<>~ -]*[\w.*])?"
 )
 # Options of pip that `uv add` and `poetry add` do not have.
 _NOT_OF_ADD = {"--no-deps", "--find-links", "--extra-index-url", "--force-reinstall"}
@@ -72,7 +71,7 @@ class Environment:
         return ["--name", self.conda_name] if self.conda_name else []
 
     def _join(self, arguments: Sequence[str]) -> str:
-        fit = (word if _OF_INSTALLER.fullmatch(word) else refused(word) for word in arguments)
+        fit = (word if re.fullmatch(_OF_INSTALLER, word) else refused(word) for word in arguments)
         return join(fit, self.windows)
 
     def _force(self, force: bool) -> list[str]:
@@ -198,7 +197,7 @@ def quote_value(value: str, windows: bool = False) -> str:
 
 def quote_name(name: str) -> str:
     """Return the name of a container, image, service, device or variable; what is no name is refused."""
-    return name if _NAME.fullmatch(name) else refused(name)
+    return name if re.fullmatch(_NAME, name) else refused(name)
 
 
 def module_name(name: str) -> str:

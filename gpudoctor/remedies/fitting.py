@@ -12,9 +12,9 @@ from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
 from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
 # Commands that change nothing: the last one of a remedy shows whether it helped.
-_VERIFIES = re.compile(r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run ")
+_VERIFIES = r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run "
 _LONGEST_SHOWN = 80  # characters of a value that is in no command
-_RELATIVE = re.compile(r"(?:\.[\\/])?([\w.-]+)[\\/]")
+_RELATIVE = r"(?:\.[\\/])?([\w.-]+)[\\/]"
 
 
 def fitted(
@@ -34,7 +34,7 @@ def fitted(
     remedies = list(map(_without_refused, remedies))
     found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
     lost = [_is_lost(old, new) for old, new in zip(remedies, found, strict=True)]
-    folder = _RELATIVE.match((python.executable if python is not None else None) or "")
+    folder = re.match(_RELATIVE, (python.executable if python is not None else None) or "")
     if folder and python is not None:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
     return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
@@ -55,14 +55,14 @@ def _without_refused(remedy: Remedy) -> Remedy:
 def _is_lost(old: Remedy, new: Remedy) -> bool:
     """Return whether nothing is left of what the commands change: they are for another system."""
     changing = [command for command in new.commands if not re.match(r"(?:sudo )?reboot$", command)]
-    return len(new.commands) < len(old.commands) and all(map(_VERIFIES.match, changing))
+    return len(new.commands) < len(old.commands) and all(re.match(_VERIFIES, command) for command in changing)
 
 
 def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remedy, ...]:
     """Return the remedies, those last that the person already tried, or cannot do."""
 
     def tried(remedy: Remedy) -> bool:
-        changing = [command for command in remedy.commands if not _VERIFIES.match(command)] or [remedy.summary]
+        changing = [command for command in remedy.commands if not re.match(_VERIFIES, command)] or [remedy.summary]
         needs = [f"needs {need}" for need in remedy.needs]
         return any(re.search(p, need) for p in attempts.commands for need in needs) or all(
             any(re.search(p, text) for p in attempts.commands) for text in changing

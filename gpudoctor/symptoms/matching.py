@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -39,8 +39,7 @@ def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[
     rows = [row for row in rows_in_question(text.lower()) if not row.facts or fact.startswith(tuple(row.facts))]
     rows = [row for row in rows if not (row.guess and fact) and row.id not in known]  # a library does not guess
     lowered = text.translate(LOWER)
-    has = words_of(lowered)
-    expressions = functools.cache(lambda pattern: _expression(pattern, has))
+    expressions = _expressions(lowered)
     found = ((row, _found(row, text, lowered, expressions, fact=fact, source=source)) for row in rows)
     return [Recognised(row, symptom) for row, symptoms in found for symptom in symptoms]
 
@@ -88,6 +87,16 @@ def _found(
             return
 
 
+def _expressions(lowered: str) -> Callable[[str], re.Pattern[str]]:
+    """Return what makes patterns for a text; a part of one of the latest texts has its own: facts are of a report."""
+    known = next((expressions for text, expressions in _LATEST if lowered in text), None)
+    if known is None:
+        has = words_of(lowered)
+        known = functools.cache(lambda pattern: _expression(pattern, has))
+        _LATEST.append((lowered, known))
+    return known
+
+
 def _expression(pattern: str, has: Callable[[str], bool]) -> re.Pattern[str]:
     """Return the pattern for a text that has these words: whole if it was asked for in several texts before."""
     _ASKED[pattern] += 1
@@ -97,6 +106,7 @@ def _expression(pattern: str, has: Callable[[str], bool]) -> re.Pattern[str]:
 
 
 _ASKED: Counter[str] = Counter()
+_LATEST: deque[tuple[str, Callable[[str], re.Pattern[str]]]] = deque(maxlen=4)
 
 
 @functools.cache

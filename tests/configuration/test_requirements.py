@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpudoctor.conclusions.requirements import judgement as judgements
 from gpudoctor.conclusions.requirements.judging import judge
-from gpudoctor.configuration.requirement_names import NAMES
+from gpudoctor.configuration.requirement_names import names
 from gpudoctor.configuration.requirements import UNITS, parse_requirement, sections_of
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.errors import UsageError
@@ -34,6 +34,8 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
+
+NAMES = names()
 
 MIB = 2**20
 GIB = 2**30

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from gpudoctor.model import Requirement
-from gpudoctor.parsers.requirements_files import parse_pyproject, parse_requirements_txt, parse_setup_cfg
+from gpudoctor.parsers.requirements_files import normalise, parse_pyproject, parse_requirements_txt, parse_setup_cfg
 
 LINUX = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
 
@@ -143,3 +144,10 @@ def test_setup_cfg() -> None:
     assert parse_setup_cfg("[metadata]\nname = x\n", LINUX) == ()
     with pytest.raises(ValueError, match=r"setup\.cfg"):
         parse_setup_cfg("torch\n", LINUX)
+
+
+@pytest.mark.parametrize(
+    "name", ["torch", "PyYAML", "typing_extensions", "ruamel.yaml", "a-_.B", "nvidia-nccl-cu12", ""]
+)
+def test_a_name_is_normalised_as_packaging_does_it(name: str) -> None:
+    assert normalise(name) == canonicalize_name(name)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _expression, _whole, recognise
+from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _expression, _expressions, _whole, recognise
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 
 ROWS = [pytest.param(row, id=row.id) for row in failure_messages()]
@@ -47,3 +47,9 @@ def test_a_pattern_that_several_texts_asked_for_is_compiled_whole() -> None:
     asked = [_expression(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
     assert [expression.pattern for expression in asked] == ["card is"] * MOST_PRUNED + [pattern]
     assert asked[-1] is _whole(pattern)
+
+
+def test_a_part_of_a_text_has_the_same_expressions() -> None:
+    whole = _expressions("my gpu is not used")
+    assert _expressions("gpu is") is whole
+    assert _expressions("gpu was") is not whole
