@@ -109,7 +109,7 @@ def test_on_a_terminal_the_output_of_the_build_is_one_line(project: Project) -> 
 
 def test_the_example_in_the_readme_says_that(project: Project) -> None:
     example = (ROOT / "README.md").read_text().partition("<!-- the rebuild example -->")[2].split("```")[1]
-    example = example.replace("train", project.image).replace("of project ", f"of {project.root.name} ")
+    example = example.replace("train", project.image).replace("with project", f"with {project.root.name}")
     command, *expected = example.removeprefix("console\n$ gpudoctor ").splitlines()
     project.build("buildkit")
     project.write("new\n")

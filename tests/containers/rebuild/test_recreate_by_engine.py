@@ -155,7 +155,7 @@ def test_a_rebuilt_image_alone_leaves_its_container_stale(changed: Project) -> N
     container = docker("run", "--detach", *STOPS_SOON, changed.image, *SLEEP).decode().strip()
     done = changed.rebuild("--container", container)
     assert done.returncode == 1
-    assert "uses the old image: add --recreate" in done.stderr
+    assert "uses the old image; add --recreate" in done.stderr
     assert changed.rebuild("--container", container, "--recreate").returncode == 0
 
 
