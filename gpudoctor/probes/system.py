@@ -150,7 +150,6 @@ def _name_of(device: linux.PciDevice) -> str:
 def _amd_gfx_targets(facts: Facts, gpus: tuple[PciGpu, ...] | None) -> tuple[str, ...] | None:
     """Return the targets by node; none without an AMD GPU on the bus, unknown where its driver is not loaded."""
     read = (attempt(linux.parse_gfx_target, text) for text in file_texts(facts, KFD_NODES).values())
-    targets = tuple(filter(None, read))
-    if targets:
+    if targets := tuple(filter(None, read)):
         return targets
     return () if gpus is not None and not any(gpu.vendor == "amd" for gpu in gpus) else None

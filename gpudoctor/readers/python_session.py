@@ -30,31 +30,27 @@ class _Expression(NamedTuple):
     answer: re.Pattern[str]
 
 
-def _expression(fact: str, written: str, value: str) -> _Expression:
+def _row(fact: str, written: str, value: str) -> _Expression:
     name = re.findall("[A-Za-z_]{3,}", written)[-1].lower()
     answer = regex(rf"^(?:Out\[\d+\]:\s?|\[\d+\]:\s?)?{value}$")
     return _Expression(fact, name, regex(written), value, answer)
 
 
 _EXPRESSIONS = (
-    _expression("version", r"\btorch\.__version__", _VERSION),
-    _expression("cuda_version", r"\btorch\.version\.cuda\b", r"'?(\d{1,2}\.\d{1,2}(?:\.\d{1,3})?|None)'?"),
-    _expression("hip_version", r"\btorch\.version\.hip\b", r"'?(\d\.\d{1,2}[\w.-]{0,30}|None)'?"),
-    _expression("available", r"\b(?:torch\.)?cuda\.is_available\(\)", r"([Tt]rue|[Ff]alse)"),
-    _expression("device_count", r"\btorch\.cuda\.device_count\(\)", r"(\d{1,3})"),
-    _expression(
-        "architectures", r"\btorch\.cuda\.get_arch_list\(\)", r"\[((?:'(?:sm|compute)_\d{2,3}[af]?'(?:, )?){0,30})\]"
-    ),
-    _expression("device_names", r"\btorch\.cuda\.get_device_name\([\w:.'\"()]{0,40}\)", _NAME),
-    _expression(
-        "device_capabilities", r"\btorch\.cuda\.get_device_capability\([\w:.'\"()]{0,40}\)", r"\((\d{1,2}, \d)\)"
-    ),
-    _expression("cudnn_version", r"\btorch\.backends\.cudnn\.version\(\)", r"(\d{4,6}|None)"),
-    _expression("nccl", r"\btorch\.cuda\.nccl\.version\(\)", r"(\(\d{1,2}, \d{1,2}, \d{1,2}\)|\d{4,5})"),
-    _expression("mps_available", r"\btorch\.backends\.mps\.is_available\(\)", r"(True|False)"),
-    _expression("cupy.version", r"\b(?:cupy|cp)\.__version__", _VERSION),
-    _expression("cupy.runtime_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.runtimeGetVersion\(\)", r"(\d{4,6})"),
-    _expression("cupy.driver_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.driverGetVersion\(\)", r"(\d{4,6})"),
+    _row("version", r"\btorch\.__version__", _VERSION),
+    _row("cuda_version", r"\btorch\.version\.cuda\b", r"'?(\d{1,2}\.\d{1,2}(?:\.\d{1,3})?|None)'?"),
+    _row("hip_version", r"\btorch\.version\.hip\b", r"'?(\d\.\d{1,2}[\w.-]{0,30}|None)'?"),
+    _row("available", r"\b(?:torch\.)?cuda\.is_available\(\)", r"([Tt]rue|[Ff]alse)"),
+    _row("device_count", r"\btorch\.cuda\.device_count\(\)", r"(\d{1,3})"),
+    _row("architectures", r"\btorch\.cuda\.get_arch_list\(\)", r"\[((?:'(?:sm|compute)_\d{2,3}[af]?'(?:, )?){0,30})\]"),
+    _row("device_names", r"\btorch\.cuda\.get_device_name\([\w:.'\"()]{0,40}\)", _NAME),
+    _row("device_capabilities", r"\btorch\.cuda\.get_device_capability\([\w:.'\"()]{0,40}\)", r"\((\d{1,2}, \d)\)"),
+    _row("cudnn_version", r"\btorch\.backends\.cudnn\.version\(\)", r"(\d{4,6}|None)"),
+    _row("nccl", r"\btorch\.cuda\.nccl\.version\(\)", r"(\(\d{1,2}, \d{1,2}, \d{1,2}\)|\d{4,5})"),
+    _row("mps_available", r"\btorch\.backends\.mps\.is_available\(\)", r"(True|False)"),
+    _row("cupy.version", r"\b(?:cupy|cp)\.__version__", _VERSION),
+    _row("cupy.runtime_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.runtimeGetVersion\(\)", r"(\d{4,6})"),
+    _row("cupy.driver_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.driverGetVersion\(\)", r"(\d{4,6})"),
 )
 # Between an expression and its value in one line: "is_available() -> False", "is_available() always returns 'false'"
 _WORDS = (

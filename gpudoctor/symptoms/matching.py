@@ -89,12 +89,10 @@ def _found(
 
 def _expressions(lowered: str) -> Callable[[str], re.Pattern[str]]:
     """Return what makes patterns for a text; a part of one of the latest texts has its own: facts are of a report."""
-    known = next((expressions for text, expressions in _LATEST if lowered in text), None)
-    if known is None:
+    if not any(lowered in text for text, _ in _LATEST):
         has = words_of(lowered)
-        known = functools.cache(lambda pattern: _expression(pattern, has))
-        _LATEST.append((lowered, known))
-    return known
+        _LATEST.append((lowered, functools.cache(lambda pattern: _expression(pattern, has))))
+    return next(expressions for text, expressions in _LATEST if lowered in text)
 
 
 def _expression(pattern: str, has: Callable[[str], bool]) -> re.Pattern[str]:
