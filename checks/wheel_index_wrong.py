@@ -29,7 +29,7 @@ def _where(request: TorchRequest) -> str:
     if request.tool == "conda":
         return "in the channels that conda searched"
     if request.index is None:
-        return "on the default index"
+        return "on the default index" if request.available != () else "on the index that was searched"
     return f"on PyTorch's index {request.index}" if request.index else "on PyTorch's index"
 
 

@@ -80,6 +80,8 @@ def _is_about_python(
     # 0.1.2 is a placeholder on the default index, which every Python can install.
     available = [PackageVersion(text) for text in request.available or () if not text.startswith("0.1.2")]
     if not available:
+        if request.platform and python is not None and python.version is not None:
+            return False  # the tables have a wheel: the index has none
         if request.available is None and request.index is None:
             return not request.variant
         return _index_has_all(request) or was_built(request.version, request.variant)

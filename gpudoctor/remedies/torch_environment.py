@@ -94,7 +94,7 @@ def use_python_with_torch_wheel(
     release = release_of(request.version)
     tags = newest_pythons((release or torch_releases()[-1],), request.wheel_platform)
     tags = [tag for tag in tags if tag != own]
-    if not tags or request.tag:
+    if not tags or request.tag or (system is not None and system.glibc == ""):
         return (_other_platform(request, system),)
     # The newest Python of a release often has wheels for Linux alone; the one before it has them everywhere.
     wanted = _nearest(tags, python) if own else tags[-2:][0]

@@ -330,3 +330,36 @@ LOOP = (
 def test_the_cause_that_code_and_places_show(text: str, check: str) -> None:
     finding = first(text)
     assert (finding.check_id if finding is not None else "") == check
+
+
+NO_WHEEL = "\nCould not find a version that satisfies the requirement torch==2.5.1 (from versions: none)"
+
+
+@pytest.mark.parametrize(
+    ("text", "check", "summary"),
+    [
+        pytest.param(
+            "Python 3.11.9, Ubuntu 22.04 x86_64\npip install torch==2.5.1 --index-url https://pypi.corp.example/simple",
+            "wheel-index-wrong",
+            "Install PyTorch 2.5.1",
+            id="a wheel exists: the index has none",
+        ),
+        pytest.param(
+            "FROM python:3.12-alpine\nRUN pip install torch==2.5.1",
+            "python-version-no-wheel",
+            "Use a system",
+            id="musl",
+        ),
+        pytest.param(
+            "Windows 11 ARM, Python 3.12\npip install torch==2.5.1",
+            "python-version-no-wheel",
+            "Use a platform",
+            id="ARM",
+        ),
+    ],
+)
+def test_why_an_installer_finds_no_wheel(text: str, check: str, summary: str) -> None:
+    finding = first(text + NO_WHEEL)
+    assert finding is not None
+    assert finding.check_id == check
+    assert finding.remedies[0].summary.startswith(summary)
