@@ -66,7 +66,7 @@ def cpu_use(
     program = "tensorflow" if found is unused else _program(found, said)
     if program == "torch" and pytorch.available:
         return CpuUse()  # PyTorch sees the GPU: it is the program's own choice
-    amd = bool(amd_gpu.product or amd_gpu.said or amd_gpu.targets) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))
+    amd = bool(amd_gpu.targets or of_kind(said, "amd-gpu-*")) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))
     intel = () if gpu.name else ("intel-gpu-named",)
     use = CpuUse(
         fact=found.fact,

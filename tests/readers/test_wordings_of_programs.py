@@ -229,6 +229,7 @@ TF_DEVICES = (
 NOT_GIVEN = (
     'docker run --rm --gpus all ubuntu nvidia-smi\nexec: "nvidia-smi": executable file not found in $PATH: unknown'
 )
+DLL = 'Error loading "onnxruntime_providers_cuda.dll" which depends on "cublasLt64_12.dll" which is missing.'
 FLASH = "undefined symbol: _ZN3c104cuda9SetDeviceEi since I updated flash attention"
 
 
@@ -250,11 +251,25 @@ FLASH = "undefined symbol: _ZN3c104cuda9SetDeviceEi since I updated flash attent
             "driver-library-mismatch",
             "--no-kernel",
         ),
+        (DLL, "cuda-libs-conflict", "nvidia-cublas-cu12"),
+        ("With half precision enabled every output image is black", "fp16-nan", "bf16"),
+        ("fp16=true gives me only black frames", "fp16-nan", "bf16"),
+        ("When I switch to float16 the generated pictures come out completely black", "fp16-nan", "bf16"),
+        ("Radeon RX 5700x. It is very slow, my graphics card is not being used at all", "runs-on-cpu", "directml"),
+        (
+            "GPU missing after a Windows update. I shut down the PC for it",
+            "driver-missing",
+            "driver",
+        ),
     ],
 )
 def test_what_a_message_shows_leads_to_its_fix(text: str, check: str, remedy: str) -> None:
     finding = causes(text)[0]
     assert (finding.check_id, remedy in json.dumps(to_json(finding.remedies))) == (check, True)
+
+
+def test_fp16_that_gives_pictures_is_no_fault() -> None:
+    assert causes("With fp16 the images are not black any more, and my black cat looks good") == []
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Outcome, Report, Snapshot
 from gpudoctor.readers.report import read_texts
 from gpudoctor.symptoms.matching import recognise
-from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages, row_of
 from gpudoctor.symptoms.validity import why_invalid
 
 PARSER: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
@@ -43,6 +43,7 @@ TABLE = """\
 """What nvidia-smi prints on a machine on which nothing is wrong."""
 FILE = Path(__file__).parent / "every_row.json"
 EXAMPLES = {
+    "fp16-nan-told": "with fp16 the loss is NaN",
     "layers-on-gpu": "load_tensors: offloaded 33/33 layers to GPU",
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
     "guess-driver-after-windows-update": "the GPU is missing after the windows update",
@@ -55,9 +56,15 @@ OTHERS = "\u2019\u201c\u201d\u00b7\u2014\u2026\u2502\u0430"
 """Characters apart from ASCII that patterns name."""
 
 
-@cache
 def text_of(row: FailureMessage) -> str:
     """Return a text in which the row recognises its message."""
+    return _text_of(row.id)
+
+
+@cache
+def _text_of(kind: str) -> str:
+    row = row_of(kind)
+    assert row is not None
     if row.id in EXAMPLES:
         return EXAMPLES[row.id]
     tried: list[str] = []
