@@ -124,7 +124,7 @@ def test_a_mistake_is_a_usage_error() -> None:
         gpudoctor.check("torch-cpu-bild")
     with pytest.raises(UsageError, match="/nowhere/python is not a program"):
         gpudoctor.take_snapshot(python="/nowhere/python")
-    with pytest.raises(UsageError, match="memory_fraction 2"):
+    with pytest.raises(UsageError, match=r"memory_fraction \(2\)"):
         gpudoctor.tune(memory_fraction=2)
     with pytest.raises(UsageError, match="GPU BATCH"):
         gpudoctor.tune(variables={"GPU BATCH": "{batch_size}"})

@@ -22,7 +22,7 @@ def test_an_older_library_is_named_with_what_replaces_it(message: tuple[Symptom,
     (finding,) = run_check("jax-cuda-libs-mismatch", symptoms=message).findings
     names = message[0].names
     assert finding.severity is Severity.ERROR
-    assert finding.summary == f"JAX was built with {names['name']} {names['built_with']} and finds {names['loaded']}"
+    assert finding.summary == f"JAX was built with {names['name']} {names['built_with']}, but finds {names['loaded']}"
     assert wheel in " ".join(finding.remedies[0].commands)
     assert "LD_LIBRARY_PATH" in finding.remedies[1].summary
 

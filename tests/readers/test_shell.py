@@ -80,6 +80,7 @@ def test_what_sets_no_variable(text: str) -> None:
                 image_cuda_version=CudaVersion(11, 4),
                 gpus_requested=True,
                 shm_size_bytes=8 * 2**30,
+                arguments=tuple("--gpus all --rm -it --shm-size=8g nvidia/cuda:11.4.2-base-ubuntu18.04 bash".split()),
             ),
         ),
         (
@@ -88,13 +89,23 @@ def test_what_sets_no_variable(text: str) -> None:
         ),
         (
             "docker run --runtime=nvidia\n",
-            Container(docker_installed=True, engine="docker", gpus_requested=True),
+            Container(docker_installed=True, engine="docker", gpus_requested=True, arguments=("--runtime=nvidia",)),
         ),
-        ("docker run --rm -it\n", Container(docker_installed=True, engine="docker")),
+        ("docker run --rm -it\n", Container(docker_installed=True, engine="docker", arguments=("--rm", "-it"))),
+        (
+            "docker run --rm -e KEY=x a/b\n",
+            Container(docker_installed=True, engine="docker", image="a/b", gpus_requested=False),
+        ),
         ("docker run <image_name>\n", Container(docker_installed=True, engine="docker", gpus_requested=False)),
         (
             "podman run --device nvidia.com/gpu=all a/b\n",
-            Container(podman_installed=True, engine="podman", image="a/b", gpus_requested=True),
+            Container(
+                podman_installed=True,
+                engine="podman",
+                image="a/b",
+                gpus_requested=True,
+                arguments=("--device", "nvidia.com/gpu=all", "a/b"),
+            ),
         ),
         ("singularity exec x.sif python t.py\n", Container(engine="singularity", gpus_requested=False)),
         ("docker compose -f a.yml up --build\n", Container(engine="docker", compose=True, docker_installed=True)),
