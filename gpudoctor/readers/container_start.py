@@ -12,6 +12,7 @@ from gpudoctor.untrusted import shown_value
 
 _PART = r"[a-z0-9][\w.-]{0,80}"
 _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sha256:[0-9a-f]{{6,64}})?"
+_PERSONAL = tuple(name_table("docker_run_personal"))  # beginnings of options
 _RUN = regex(
     r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+(\S.*)$"
 )
@@ -89,7 +90,11 @@ def _starts(line: str) -> Iterator[Start]:
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
         alone = run[2] == "run" and not line[: run.start()].strip() and not re.search(r"[:,.](?:\s|$)", run[3])
-        plain = alone and re.fullmatch(r"[\w./:=+\s-]{1,600}", run[3])
+        plain = (
+            alone
+            and not any(name.startswith(_PERSONAL) for name in options)
+            and re.fullmatch(r"(?!.*/home/)[\w./:=+\s-]{1,600}", run[3])
+        )
         yield Start(engine, options, image, program, tuple(run[3].split()) if plain else ())
     singularity = _SINGULARITY.search(line)
     if singularity:

@@ -80,7 +80,9 @@ def test_what_sets_no_variable(text: str) -> None:
                 image_cuda_version=CudaVersion(11, 4),
                 gpus_requested=True,
                 shm_size_bytes=8 * 2**30,
-                arguments=tuple("--gpus all --rm -it --shm-size=8g nvidia/cuda:11.4.2-base-ubuntu18.04 bash".split()),
+                arguments=(
+                    *("--gpus", "all", "--rm", "-it", "--shm-size=8g", "nvidia/cuda:11.4.2-base-ubuntu18.04", "bash"),
+                ),
             ),
         ),
         (
@@ -113,6 +115,22 @@ def test_what_sets_no_variable(text: str) -> None:
 )
 def test_how_a_container_was_started(text: str, expected: Container) -> None:
     assert facts(text)["container"] == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-e LOGIN=hunter2",
+        "--env=LOGIN=hunter2",
+        "-eLOGIN=hunter2",
+        "-u alice",
+        "--hostname corp",
+        "-v /home/alice:/x",
+        "-w /alice",
+    ],
+)
+def test_what_is_personal_in_a_command_keeps_all_of_it_out(options: str) -> None:
+    assert facts(f"docker run --rm {options} a/b\n")["container"].arguments is None
 
 
 def test_the_prompt_of_a_container() -> None:
