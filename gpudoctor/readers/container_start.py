@@ -90,11 +90,8 @@ def _starts(line: str) -> Iterator[Start]:
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
         alone = run[2] == "run" and not line[: run.start()].strip() and not re.search(r"[:,.](?:\s|$)", run[3])
-        plain = (
-            alone
-            and not any(name.startswith(_PERSONAL) for name in options)
-            and re.fullmatch(r"(?!.*/home/)[\w./:=+\s-]{1,600}", run[3])
-        )
+        personal = "/home/" in run[3] or any(name.startswith(_PERSONAL) for name in options)
+        plain = alone and not personal and re.fullmatch(r"[\w./:=+\s-]{1,600}", run[3])
         yield Start(engine, options, image, program, tuple(run[3].split()) if plain else ())
     singularity = _SINGULARITY.search(line)
     if singularity:
