@@ -1,4 +1,4 @@
-"""The fuzzing and fault scripts run; what they measure in minutes stands in RESULTS.md."""
+"""The fuzzing and fault scripts run; RESULTS.md has what they measure in minutes."""
 
 from __future__ import annotations
 
