@@ -12,7 +12,7 @@ from gpudoctor.untrusted import shown_value
 
 _PART = r"[a-z0-9][\w.-]{0,80}"
 _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sha256:[0-9a-f]{{6,64}})?"
-_PERSONAL = tuple(name_table("docker_run_personal"))  # beginnings of options
+_PERSONAL = regex("-[a-z]*[ehluw]|" + "|".join(name_table("docker_run_personal")))  # "-e", and in "-ite" too
 _RUN = regex(
     r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+(\S.*)$"
 )
@@ -90,7 +90,7 @@ def _starts(line: str) -> Iterator[Start]:
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
         alone = run[2] == "run" and not line[: run.start()].strip() and not re.search(r"[:,.](?:\s|$)", run[3])
-        personal = "/home/" in run[3] or any(name.startswith(_PERSONAL) for name in options)
+        personal = "/home/" in run[3] or any(map(_PERSONAL.match, options))
         plain = alone and not personal and re.fullmatch(r"[\w./:=+\s-]{1,600}", run[3])
         yield Start(engine, options, image, program, tuple(run[3].split()) if plain else ())
     singularity = _SINGULARITY.search(line)

@@ -19,7 +19,7 @@ OTHER_ENGINES = {
 }
 # Words of a command that are advised as a report has them: what a shell passes on as it is, and harmless options.
 _PLAIN = re.compile(
-    r"[\w./][\w./:=+-]*|-[ditpvew]{1,3}|--(?:rm|name|publish|volume|env|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
+    r"[\w./][\w./:=+-]*|-[ditpv]{1,3}|--(?:rm|name|publish|volume|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
     re.ASCII,
 )
 

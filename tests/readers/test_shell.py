@@ -123,6 +123,7 @@ def test_how_a_container_was_started(text: str, expected: Container) -> None:
         "-e LOGIN=hunter2",
         "--env=LOGIN=hunter2",
         "-eLOGIN=hunter2",
+        "-ite LOGIN=hunter2",
         "-u alice",
         "--hostname corp",
         "-v /home/alice:/x",

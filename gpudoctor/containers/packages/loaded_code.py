@@ -26,7 +26,7 @@ def loaded_code(
 ) -> frozenset[str] | None:
     """Return the mounted Python files, by their paths on this machine, that the process can have read.
 
-    None if that cannot be told.
+    None if that is unknown.
     command, directory, environment: of the container. mounts: destination and source of each folder or file.
     """
     started = started_file(command, directory)

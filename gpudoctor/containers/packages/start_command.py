@@ -39,7 +39,7 @@ def command_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def first_folders(files: Files, config: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the folders that Python looks in before PYTHONPATH; None if the command tells of no Python.
+    """Return the folders that Python looks in before PYTHONPATH; None if the command starts no Python.
 
     files: of the image, to look into the script or program that the command names.
     config: of the image or container, as the engine describes it.

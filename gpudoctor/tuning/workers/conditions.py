@@ -59,7 +59,7 @@ class Monitor:
 
 
 def foreign_memory_bytes(used: dict[int, int | None], own: set[int]) -> int | None:
-    """Return the memory of the processes that are not our own; None if that cannot be told.
+    """Return the memory of the processes that are not our own; None if that is unknown.
 
     used: process id → bytes, None if NVML does not say. In a container NVML gives the ids of the host, so that our
     own process is not among them: then one process alone is ours (https://github.com/NVIDIA/nvidia-docker/issues/1483).
