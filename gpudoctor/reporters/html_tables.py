@@ -66,7 +66,7 @@ def precision_table(tuning: Tuning) -> Element | None:
     shares = numbers("% of ceiling", "% of datasheet", "error")
     caption = (
         "Step: median ± half of the interquartile range. Ceiling: a large matrix product measured on this device. "
-        "Error: of outputs and gradients, relative to the reference."
+        "Error: of outputs and gradients against the reference."
     )
     return table(caption, (words("precision"), words("verdict"), *reached, *shares), _precision_rows(tuning))
 

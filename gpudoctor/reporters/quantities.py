@@ -2,10 +2,10 @@
 
 import math
 
+_SMALLEST_ERROR = 1e-5  # more decimals tell nobody anything: fp32 has 0.00001 % by itself
+
 UNKNOWN = "\u2013"
 """An en dash, in the cell of a table; a legend says what it means."""
-
-_SMALLEST = 1e-4  # below it decimals are zeros: an exponent is shorter
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -16,8 +16,6 @@ def significant(value: float | None, digits: int = 3) -> str:
         return "not finite"
     if value == 0:
         return "0"
-    if abs(value) < _SMALLEST:
-        return f"{value:.{digits - 1}e}"
     return f"{value:,.{_decimals(value, digits)}f}"
 
 
@@ -56,13 +54,9 @@ def percent(share: float | None) -> str:
 
 
 def relative_error(error: float | None) -> str:
-    """Return a relative error: "2.1e-3"."""
-    if error is None:
-        return UNKNOWN
-    if not math.isfinite(error):
-        return "not finite"
-    mantissa, _, exponent = f"{error:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if error else "0"
+    """Return a relative error: "0.21 %"."""
+    shown = "< 0.001" if error is not None and 0 < error < _SMALLEST_ERROR else percent(error)
+    return shown if shown in (UNKNOWN, "not finite") else f"{shown} %"
 
 
 def duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from gpudoctor.tuning import figures
 from gpudoctor.untrusted import clean
 
 _NAME_LIMIT = 24
+_FEWEST_POINTS = 3  # a line through fewer shows no shape
 _LIMIT_SHOWN = 0.4  # curves that reach less of the limit would lie flat at the bottom of a picture that shows it
 
 
@@ -96,10 +97,10 @@ class BatchAxis:
 
 
 def picture(tuning: Tuning) -> Picture | None:
-    """Return what to draw; None where nothing ran."""
+    """Return what to draw; None where no precision has enough points."""
     curves = tuple(_curves(tuning))
     sizes = [point.batch_size for curve in curves for point in curve.points if point.status in (OK, OUT_OF_MEMORY)]
-    panels = tuple(panel for panel in _panels(tuning) if any(panel.points(curve) for curve in curves))
+    panels = tuple(p for p in _panels(tuning) if any(len(p.points(curve)) >= _FEWEST_POINTS for curve in curves))
     if not panels:
         return None
     advice = tuning.recommendation

@@ -1,17 +1,16 @@
-"""The tuning as a person reads it in a terminal: what to run with and why, then what was measured."""
+"""The tuning as a person reads it in a terminal: what was measured, and last what to run with and why."""
 
 from collections.abc import Iterable, Sequence
 
-from gpudoctor.model.tuning import RunnerUp, Tuning
+from gpudoctor.model.tuning import Tuning
 from gpudoctor.reporters import chart, tuning_words
-from gpudoctor.reporters.quantities import UNKNOWN, duration, percent, rate, relative_error
+from gpudoctor.reporters.quantities import UNKNOWN, duration, percent, relative_error
 from gpudoctor.reporters.terminal import NARROWEST, encodable, paint
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
 from gpudoctor.reporters.tuning_words import PrecisionRow, name
 from gpudoctor.tuning import figures
 from gpudoctor.untrusted import clean
 
-_RUNNERS_UP_SHOWN = 6
 _HEADERS = ("", "batch\n", "step\nms", "{unit}\n", "memory\nGiB", "% of\npeak", "error\n", "")
 _ALIGNMENT = ("left", "right", "right", "right", "right", "right", "right", "left")
 _VERDICT_KINDS = {"best": "healthy", "unsafe": "error", "too large": "error", "unsupported": "warning"}
@@ -24,16 +23,14 @@ def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "u
     """
     width = max(width, NARROWEST)
     blocks = [
-        _headline(tuning, color, width),
-        _facts(tuning, width),
-        _warnings(tuning, color, width),
+        wrap_parts([*tuning_words.device(tuning), duration(tuning.elapsed_seconds)], " · ", width),
+        chart.render(tuning, color=color, width=width, encoding=encoding),
         _precisions(tuning, color, width),
-        _runners_up(tuning, width),
         _switches(tuning, width),
         _listed("data", tuning_words.transfers(tuning), width),
         _profile(tuning, width),
-        chart.render(tuning, color=color, width=width, encoding=encoding),
-        wrap_parts([*tuning_words.device(tuning), duration(tuning.elapsed_seconds)], " · ", width),
+        _warnings(tuning, color, width),
+        _headline(tuning, color, width),
     ]
     return encodable("\n\n".join("\n".join(block) for block in blocks if block) + "\n", encoding)
 
@@ -41,8 +38,15 @@ def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "u
 def _headline(tuning: Tuning, color: bool, width: int) -> list[str]:
     advice = tuning.recommendation
     what, result = tuning_words.headline(tuning)
-    lines = wrap_painted(what, f": {result}", "warning" if advice is None else "healthy", color, width)
-    return [*lines, *_items((clean(reason) for reason in advice.why) if advice else (), width)]
+    if advice is None:
+        return wrap_painted(what, f": {result}", "warning", color, width)
+    lines = wrap_painted(f"recommended: {what}", f": {result}", "healthy", color, width)
+    switches = ", ".join(tuning_words.settings(advice.settings))
+    facts = (
+        f"memory: {tuning_words.memory(tuning)}",
+        f"switch on: {switches}" if switches else "switches: the defaults",
+    )
+    return [*lines, *_items((*map(clean, advice.why), *facts), width)]
 
 
 def _items(sentences: Iterable[str], width: int) -> list[str]:
@@ -51,17 +55,6 @@ def _items(sentences: Iterable[str], width: int) -> list[str]:
 
 def _listed(title: str, sentences: Sequence[str], width: int) -> list[str]:
     return [*wrap(title, width), *_items(sentences, width)] if sentences else []
-
-
-def _facts(tuning: Tuning, width: int) -> list[str]:
-    advice = tuning.recommendation
-    if advice is None:
-        return []
-    switches = tuning_words.settings(advice.settings)
-    return [
-        *wrap(f"memory: {tuning_words.memory(tuning)}", width, "", "  "),
-        *wrap(f"switch on: {', '.join(switches)}" if switches else "switches: the defaults", width, "", "  "),
-    ]
 
 
 def _warnings(tuning: Tuning, color: bool, width: int) -> list[str]:
@@ -80,7 +73,10 @@ def _precisions(tuning: Tuning, color: bool, width: int) -> list[str]:
         lines = [line for row in cells for line in _line(row, name(tuning.workload.unit), width)]
     else:
         lines = [*lines[:2], *_painted(lines[2:], rows, color)]
-    return [*lines, *_items(tuning_words.notes(tuning, rows), width), *_legend(cells, width)]
+    ran = {row.name for row in rows if row.verdict == "ok"}
+    others = tuning.recommendation.runners_up if tuning.recommendation else ()
+    lost = [f"{name(other.precision)}: {clean(other.why)}" for other in others if name(other.precision) in ran]
+    return [*lines, *_items([*lost, *tuning_words.notes(tuning, rows)], width), *_legend(cells, width)]
 
 
 def _cells(tuning: Tuning, row: PrecisionRow) -> tuple[str, ...]:
@@ -118,26 +114,10 @@ def _legend(cells: Sequence[tuple[str, ...]], width: int) -> list[str]:
     meanings = [
         ("±", "±: half of the interquartile range"),
         (" / ", "% of peak: of a large matrix product measured here / of the datasheet"),
-        ("e-", "error: of outputs and gradients, relative to the reference"),
+        (" %", "error: of outputs and gradients against the reference"),
         (UNKNOWN, f"{UNKNOWN}: not measured"),
     ]
     return _items((text for sign, text in meanings if any(sign in cell for cell in flat)), width)
-
-
-def _runners_up(tuning: Tuning, width: int) -> list[str]:
-    advice = tuning.recommendation
-    if advice is None or not advice.runners_up:
-        return []
-    shown = advice.runners_up[:_RUNNERS_UP_SHOWN]
-    gain = "" if advice.margin is None else f" (the recommendation gains {percent(advice.margin)}% over the best)"
-    lines = _listed(f"runners-up{gain}", [_runner_up(runner_up, name(advice.unit)) for runner_up in shown], width)
-    left_out = len(advice.runners_up) - len(shown)
-    return [*lines, f"  and {left_out} more (--format json has all)"] if left_out else lines
-
-
-def _runner_up(runner_up: RunnerUp, unit: str) -> str:
-    throughput = "" if runner_up.throughput is None else f", {rate(runner_up.throughput)} {unit}"
-    return f"{name(runner_up.precision)}, batch {runner_up.batch_size:,}{throughput}: {clean(runner_up.why)}"
 
 
 def _switches(tuning: Tuning, width: int) -> list[str]:

@@ -78,10 +78,11 @@ def test_each_precision_has_a_marker_and_a_colour_of_its_own() -> None:
     assert [COLOR.sub("", line) for line in colored] == lines(tunings.GPU)
 
 
-def test_one_point_is_a_picture() -> None:
-    drawn = lines(tunings.INTERRUPTED)
-    assert sum(line.count("●") for line in drawn) == 3  # throughput, memory, legend
-    assert drawn[-1] == "● fp32"
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_only_three_points_are_a_picture(count: int) -> None:
+    points = tuple(tunings.measured("fp32", 2**n, 8.4, 1.3) for n in range(count))
+    drawn = lines(replace(tunings.INTERRUPTED, measurements=points))
+    assert sum(line.count("●") for line in drawn) == (7 if count == 3 else 0)  # throughput, memory, legend
 
 
 @pytest.mark.parametrize("tuning", [tunings.OUT_OF_MEMORY_ALL, tunings.NOTHING])
@@ -107,7 +108,10 @@ def test_text_from_outside_cannot_act_on_the_terminal() -> None:
 def test_values_that_are_not_finite_or_zero_do_not_end_the_report() -> None:
     odd = (
         Measurement(precision="fp32", batch_size=1, step_seconds=(float("nan"),), samples_per_step=1),
-        Measurement(precision="fp32", batch_size=2, step_seconds=(float("inf"),), samples_per_step=2),
+        *(
+            Measurement(precision="fp32", batch_size=n, step_seconds=(float("inf"),), samples_per_step=2)
+            for n in (2, 3, 4)
+        ),
         Measurement(precision="fp32", batch_size=0, step_seconds=(0.1,)),
         Measurement(precision="fp32", batch_size=-4, step_seconds=(0.1,), samples_per_step=1),
     )

@@ -14,7 +14,7 @@ from gpudoctor.reporters import quantities
         (142_412.0, "142,412"),
         (87.256, "87.3"),
         (0.04213, "0.0421"),
-        (3e-7, "3.00e-07"),
+        (3e-7, "0.000000300"),
         (-12.0, "-12.0"),
         (math.inf, "not finite"),
         (math.nan, "not finite"),
@@ -41,7 +41,14 @@ def test_a_step_has_as_many_decimals_as_its_spread(median: float | None, spread:
 
 @pytest.mark.parametrize(
     ("error", "shown"),
-    [(None, "\u2013"), (0.0, "0"), (2.13e-3, "2.1e-3"), (4.4e-17, "4.4e-17"), (math.inf, "not finite")],
+    [
+        (None, "\u2013"),
+        (0.0, "0 %"),
+        (2.13e-3, "0.21 %"),
+        (4.4e-17, "< 0.001 %"),
+        (1e-5, "0.0010 %"),
+        (math.inf, "not finite"),
+    ],
 )
 def test_errors(error: float | None, shown: str) -> None:
     assert quantities.relative_error(error) == shown

@@ -126,7 +126,8 @@ def test_points_lie_inside_the_picture_and_precisions_have_shapes_of_their_own()
 def test_a_point_has_a_bar_of_its_spread() -> None:
     (throughput,) = pictures(tunings.CPU)
     assert len([path for path in throughput.iter("path") if path.get("class") == "bar"]) == 10
-    two_steps, _ = pictures(tunings.INTERRUPTED)
+    points = tuple(replace(tunings.INTERRUPTED.measurements[0], batch_size=n) for n in (4, 8, 16))
+    two_steps, _ = pictures(replace(tunings.INTERRUPTED, measurements=points))
     assert not [path for path in two_steps.iter("path") if path.get("class") == "bar"]
 
 
