@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -96,10 +96,10 @@ def _locked(name: str) -> Iterator[None]:
 
 
 def _make(name: str, recipe: Recipe) -> str:
-    reason = _run([sys.executable, "-m", "venv", str(CACHE / name)])
+    reason = _run([sys.executable, "-m", "venv", "--without-pip", str(CACHE / name)])
     if recipe.copy_of and not reason:
         source, target = site_packages_of(recipe.copy_of), site_packages_of(name)
-        shutil.copytree(source, target, copy_function=os.link, dirs_exist_ok=True, ignore=_already_in(source, target))
+        shutil.copytree(source, target, copy_function=os.link, dirs_exist_ok=True)
     for step in recipe.steps:
         reason = reason or _install(name, step, recipe.fallback)
     for file in () if reason else recipe.remove:
@@ -107,13 +107,9 @@ def _make(name: str, recipe: Recipe) -> str:
     return f"the environment {name} cannot be built: {reason}" if reason else ""
 
 
-def _already_in(source: Path, target: Path) -> Callable[[str, list[str]], list[str]]:
-    """Return what `copytree` leaves out: what every new environment has, pip and setuptools."""
-    return lambda folder, names: [n for n in names if Path(folder) == source and (target / n).exists()]
-
-
 def _install(name: str, step: tuple[str, ...], fallback: tuple[str, ...]) -> str:
-    install = [str(_python(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = [sys.executable, "-m", "pip", "--python", str(_python(name)), "--quiet", "--disable-pip-version-check"]
+    install = [*pip, "install", "--no-compile"]
     reason = _run([*install, *step])
     return _run([*install, *fallback, *step]) if reason and fallback else reason
 
