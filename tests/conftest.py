@@ -43,8 +43,8 @@ def pytest_configure() -> None:
     """Prepare what the programs that tests start inherit.
 
     They must hear an interrupt: what a shell starts in the background ignores SIGINT. And they keep compiled modules:
-    without those, each of some hundred imports of torch takes four seconds more. They compute in one thread: tests run side by
-    side, and threads that wait for each other would take the processors from the rest.
+    without those, each of some hundred imports of torch takes four seconds more. They compute in one thread: threads
+    that wait for each other would take the processors from the tests beside.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -75,8 +76,13 @@ def help_texts(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
             yield from help_texts(below, f"{path} {name}")
 
 
-def shown() -> Iterator[tuple[str, str]]:
-    """Yield where each text is, and the text."""
+@cache
+def shown() -> list[tuple[str, str]]:
+    """Return where each text is, and the text."""
+    return list(_shown())
+
+
+def _shown() -> Iterator[tuple[str, str]]:
     for check in load_checks():
         yield f"explain {check.id}", check.page
     yield from help_texts(cli, "gpudoctor")
@@ -91,19 +97,16 @@ def shown() -> Iterator[tuple[str, str]]:
         yield path.name, path.read_text(encoding="utf-8")
 
 
-TEXTS = list(shown())
-
-
 def offences() -> list[str]:
-    return [f"{place}: ...{text[max(match.start() - 30, 0) : match.end() + 40]!r}" for place, text in TEXTS
+    return [f"{place}: ...{text[max(match.start() - 30, 0) : match.end() + 40]!r}" for place, text in shown()
             for match in WORST.finditer(text)]  # fmt: skip
 
 
 def test_there_is_much_to_read() -> None:
-    places = {place for place, _ in TEXTS}
+    places = {place for place, _ in shown()}
     assert {"explain driver-too-old", "gpudoctor tune", "advice.json", "README.md"} <= places
     assert {"checks/driver_too_old.py", "program.json", "gpudoctor/tuning/gates.py"} <= places
-    assert len(TEXTS) > 3000
+    assert len(shown()) > 3000
 
 
 def test_nothing_that_users_read_has_the_worst_patterns() -> None:

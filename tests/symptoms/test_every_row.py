@@ -203,7 +203,7 @@ def snapshot_with(*symptoms: dict[str, Any], **sections: Any) -> Snapshot:
     return read_texts([("machine.json", json.dumps(document).encode())])
 
 
-@pytest.mark.parametrize("row", [row for row in failure_messages() if row.expression().groupindex], ids=lambda r: r.id)
+@pytest.mark.parametrize("row", [row for row in failure_messages() if "(?P<" in row.pattern], ids=lambda r: r.id)
 @pytest.mark.parametrize("value", [None, "", "x"], ids=["names nothing", "names blanks", "names nonsense"])
 def test_a_snapshot_file_in_which_names_are_wrong_is_no_crash(row: FailureMessage, value: str | None) -> None:
     groups = {group.rstrip("0123456789") for group in row.expression().groupindex}
