@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from gpudoctor.data.packages import SharedModule, shared_modules
 from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Torch
 from gpudoctor.registry import check, known
-from gpudoctor.symptoms import Symptoms, of_kind
 
 
 @check(family="python", explains=("runs-on-cpu",))
-def package_twins(
-    gpu: Gpu, python: Python = Python(), torch: Torch = Torch(), symptoms: Symptoms = None
-) -> Iterator[Finding]:
+def package_twins(gpu: Gpu, python: Python = Python(), torch: Torch = Torch()) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
     Why: one package overwrites files of the other, so the order of installation decides which one works, and removing
@@ -20,22 +17,10 @@ def package_twins(
     cupy-multiple-packages, pynvml has pynvml-deprecated.
     Reference: https://packaging.python.org/en/latest/discussions/distribution-package-vs-import-package/
     """
-    without_cuda = of_kind(symptoms, "onnxruntime-without-cuda")[:1]
-    both = of_kind(symptoms, "onnxruntime-twins-told")[:1]
-    for symptom in without_cuda if both else ():
-        yield Finding.warning(
-            "onnxruntime",
-            "onnxruntime and onnxruntime-gpu both install the module onnxruntime, and the one that is imported "
-            f"has no CUDA: {symptom.text}",
-            (symptom.fact, both[0].fact),
-            Fix("keep-one-distribution", names=("onnxruntime", "onnxruntime-gpu"), keep="onnxruntime-gpu"),
-        )
-    if without_cuda and both and (python.packages is None):
-        return
     packages = known(python.packages, "python.packages")
     for module in shared_modules():
         twins = _in_one_folder([package for package in packages if package.name in module.distributions])
-        if len({package.name for package in twins}) > 1 and not (without_cuda and both):
+        if len({package.name for package in twins}) > 1:
             yield _finding(module, twins, packages, gpu)
     yield from _torch_twice(packages, torch)
 

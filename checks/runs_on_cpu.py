@@ -17,6 +17,8 @@ NAMES = {
     "paddle": "PaddlePaddle",
     "opencv": "OpenCV",
     "xgboost": "The boosting library",
+    "mxnet": "MXNet",
+    "lightgbm": "LightGBM",
 }
 # These have a way of their own to GPUs of AMD and Apple.
 WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")

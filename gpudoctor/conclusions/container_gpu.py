@@ -13,7 +13,7 @@ WITHOUT_DRIVER = (
 # And what people and programs say of one, if it is known to have been started without a GPU of NVIDIA.
 UNUSED = (
     *("cpu-told", "gpu-unused-told", "asks-gpu-unused", "cpu-ollama", "cpu-llama", "cpu-device", "cpu-ultralytics"),
-    *("cpu-lightning", "cpu-fallback", "onnxruntime-no-provider", "cpu-boosting", "cpu-paddle"),
+    *("cpu-lightning", "cpu-fallback", "onnxruntime-no-provider", "cpu-boosting", "cpu-paddle", "cpu-vllm"),
 )
 # Those of them that a container with the GPU does not print: its runtime adds nvidia-smi.
 ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")

@@ -12,7 +12,7 @@ SAID = (
     *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
     *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
     *("torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-opencv", "cpu-device"),
-    *("torch-on-cpu", "cpu-fallback"),
+    *("cpu-lightgbm", "cpu-mxnet", "torch-on-cpu", "cpu-fallback"),
 )
 # Of these, what is no fault where the CPU was chosen.
 AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
@@ -28,7 +28,7 @@ TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llam
 # What people say of a GPU that they want used.
 WANTED = (
     *("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected"),
-    *("gpu-wanted-told", "gpu-asked-for"),
+    *("gpu-wanted-told", "gpu-asked-for", "gpu-layers-named"),
 )
 # Without one of these, a person who mentions the CPU complains of nothing.
 COMPLAINTS = (

@@ -8,7 +8,7 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 # A program asks for CUDA and does not get it.
 PROGRAM = (
     *("torch-not-compiled-with-cuda", "torch-gpu-wanted", "cuda-not-available"),
-    *("gpu-expected", "cuda-build-asked-told"),
+    *("gpu-expected", "cuda-build-asked-told", "torch-cuda-replaced"),
 )
 # Packages that bring CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")

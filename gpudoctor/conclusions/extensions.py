@@ -12,7 +12,7 @@ KINDS = (
     *("extension-undefined-symbol", "extension-symbol-not-found-macos"),
     *("extension-dll-load-failed", "extension-cuda-differs", "xformers-built-for"),
     *("extension-libtorch-missing", "extension-part-missing", "extension-import-name"),
-    *("extension-cache-broken", "extension-mmcv-ops-missing", "extension-dll-not-loaded"),
+    *("extension-cache-broken", "extension-mmcv-ops-missing", "extension-dll-not-loaded", "extension-without-gpu*"),
 )
 
 
@@ -61,7 +61,7 @@ def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
 
 def _distribution(path: str, symptom: Symptom, python: Python) -> str:
     """Return the distribution that the compiled file belongs to, "" if it is unknown."""
-    if symptom.library in ("xformers", "mmcv"):
+    if symptom.library in ("xformers", "mmcv", "detectron2"):
         return symptom.library
     folder = re.search(r"(?:site|dist)-packages[/\\]([A-Za-z]\w{0,60})[/\\.]", path)
     found = (packages.distribution_of(folder[1]) if folder else "") or packages.distribution_of(path)

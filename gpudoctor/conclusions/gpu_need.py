@@ -11,8 +11,8 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 # Symptoms of a place that has no GPU, whatever GPU the report names; of those that may have one, and of others' words.
-PLACES = ("no-gpu-in-vm", "no-gpu-in-docker-build")
-NOTEBOOK = "no-gpu-on-colab"
+PLACES = ("no-gpu-in-vm",)
+NOTEBOOK = ("no-gpu-on-colab", "no-gpu-in-slurm-*")
 MACHINE = "no-gpu-on-machine"
 # Packages that do nothing without an NVIDIA GPU.
 GPU_PACKAGES = ("cupy", "cupy-cuda*", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn", "tensorrt*", "cudf-*")
@@ -90,7 +90,7 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
     # A driver that is too old is there.
     hidden = hidden or tuple(symptom for symptom in with_code(symptoms, "cuda-35") if symptom.names.get("cuda"))
-    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, NOTEBOOK) if missed and not hidden else ())
+    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if missed and not hidden else ())
     if elsewhere:
         return elsewhere[0]
     said = of_kind(symptoms, "no-nvidia-gpu-told")

@@ -40,10 +40,13 @@ def pytorch(
         if of_rocm or (read.version is not None and read.version.local):
             return read
         return _probably_cpu(read, without_version[0].fact, "it has no CUDA version")
+    replaced = of_kind(said, "torch-cuda-replaced") if place.is_windows else ()
+    if replaced:
+        return _probably_cpu(read, replaced[0].fact, "the wheels of PyPI for Windows have no CUDA")
     if read.available is not False or _another_reason(read, runtime, driver, devices, environment):
         return read
     silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
-    if silent and not place.about_container and _default_has_no_cuda(read, system):
+    if silent and not (place.about_container or of_kind(said, "no-gpu-in-*")) and _default_has_no_cuda(read, system):
         return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA without an error message")
     listed = python.package("torch") if python is not None else None
     if place.is_windows and cuda_intent.program and listed is not None and not listed[1].local:

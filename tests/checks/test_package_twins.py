@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import Device, Outcome, Package, PackageVersion, Python, Severity, Symptom, System, Torch
+from gpudoctor.model import Device, Outcome, Package, PackageVersion, Python, Severity, System, Torch
 from gpudoctor.testing import run_check
 
 INDEX = "https://download.pytorch.org/whl"
@@ -83,19 +83,3 @@ def test_pip_over_conda() -> None:
 def test_unknown() -> None:
     result = run_check("package-twins", python=Python())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python.packages is unknown")
-
-
-WITHOUT_CUDA = Symptom(kind="onnxruntime-without-cuda", text="Specified provider 'CUDAExecutionProvider' is not")
-BOTH = Symptom(kind="onnxruntime-twins-told", text="onnxruntime and onnxruntime-gpu")
-
-
-def test_a_report_that_names_both_packages_and_an_onnxruntime_without_cuda() -> None:
-    (finding,) = run_check("package-twins", symptoms=(WITHOUT_CUDA, BOTH)).findings
-    assert finding.severity is Severity.WARNING
-    assert "uninstall" in finding.remedies[0].commands[0]
-    assert finding.remedies[0].commands[1].endswith("onnxruntime-gpu")
-
-
-@pytest.mark.parametrize("symptoms", [(WITHOUT_CUDA,), (BOTH,)])
-def test_one_of_the_two_is_not_enough(symptoms: tuple[Symptom, ...]) -> None:
-    assert run_check("package-twins", symptoms=symptoms).outcome is Outcome.SKIPPED
