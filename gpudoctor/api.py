@@ -4,6 +4,7 @@ Every function works in scripts, threads and notebooks: it prints nothing, and e
 process of its own, so that a library that hangs or crashes takes nothing with it.
 """
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -140,7 +141,7 @@ def tune(
     executor = LocalExecutor(
         (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python)),
         Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction),
-        patience=Timeouts(comparison=budget * COMPARISON_SHARE),
+        patience=Timeouts(comparison=budget * COMPARISON_SHARE, budget=math.inf if exhaustive else budget),
     )
     request = tuner.Request(
         precisions=tuple(precisions),

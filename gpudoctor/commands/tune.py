@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -41,25 +41,9 @@ FORMATS = ("table", "json", "html")
               help="Add this variable to the profile, such as GPU_BATCH_SIZE={batch_size}; repeatable.")  # fmt: skip
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
-@click.option("--python", "interpreter", metavar="PATH", help="Measure with this Python instead of gpudoctor's own.")
+@click.option("--python", metavar="PATH", help="Measure with this Python instead of gpudoctor's own.")
 @debug_option
-def tune(
-    workload: str,
-    mode: str,
-    device: str,
-    precisions: tuple[str, ...],
-    budget: float,
-    memory_fraction: float,
-    dataset_size: int | None,
-    min_batch: int | None,
-    max_batch: int | None,
-    exhaustive: bool,
-    profile: str,
-    assignments: tuple[str, ...],
-    format_name: str,
-    output: str | None,
-    interpreter: str | None,
-) -> NoReturn:
+def tune(assignments: tuple[str, ...], format_name: str, output: str | None, **options: Any) -> NoReturn:
     """Measure precisions and batch sizes on a device, recommend the best, and write the env profile."""
     from gpudoctor import api
     from gpudoctor.profiles.from_tuning import check_assignments
@@ -70,22 +54,7 @@ def tune(
 
         check_writable(Path(output))
     with terminal.progress("Starting ...", sys.stderr) as show:
-        tuning = api.tune(
-            workload,
-            mode=mode,
-            device=device,
-            precisions=precisions,
-            budget=budget,
-            memory_fraction=memory_fraction,
-            dataset_size=dataset_size,
-            min_batch=min_batch,
-            max_batch=max_batch,
-            exhaustive=exhaustive,
-            profile=profile,
-            variables=variables,
-            python=interpreter,
-            say=show,
-        )
+        tuning = api.tune(**options, variables=variables, say=show)
     write(_render(tuning, format_name, output), output)
     sys.exit(_exit_status(tuning))
 

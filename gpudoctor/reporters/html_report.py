@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 from gpudoctor.model import Evidence, Finding, Remedy, Severity
 from gpudoctor.model.report import Report
 from gpudoctor.reporters import report_words
-from gpudoctor.reporters.html_tables import table, words
+from gpudoctor.reporters.html_tables import table
 from gpudoctor.reporters.html_tree import Content, element, page
 from gpudoctor.reporters.machine import HEADERS, device_row, machine_parts
 from gpudoctor.reporters.quantities import duration
@@ -109,7 +109,7 @@ def _link(address: str) -> Element:
 
 def _devices(report: Report) -> Element | None:
     devices = report.snapshot.devices or ()
-    columns = [words(header.replace("\n", " ") or "state") for header in HEADERS]
+    columns = [(header.replace("\n", " ") or "state", "") for header in HEADERS]
     rows = [(*device_row(device)[:-1], clean(device.error or "") or device_row(device)[-1]) for device in devices]
     shown = table("As reported by the driver.", columns, rows)
     return None if shown is None else element("section", element("h2", "GPUs"), shown)

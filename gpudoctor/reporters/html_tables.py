@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement, Numerics, Tuning
 from gpudoctor.reporters import quantities, tuning_words
 from gpudoctor.reporters.html_tree import element
@@ -15,27 +14,13 @@ _MEASUREMENTS_SHOWN = 400
 _VERDICT_CLASSES = {"best": "good", "ok": "", "not run": ""}
 
 
-@record
-class Column:
-    """A column: its header, and the class of its cells ("number" to the right, "wide" for sentences)."""
-
-    title: str
-    kind: str
+Column = tuple[str, str]
+"""Its header, and the class of its cells: "number" to the right, "wide" for sentences."""
 
 
 def numbers(*titles: str) -> tuple[Column, ...]:
     """Return columns of numbers."""
-    return tuple(Column(title=title, kind="number") for title in titles)
-
-
-def words(title: str) -> Column:
-    """Return a column of names."""
-    return Column(title=title, kind="")
-
-
-def sentences(title: str) -> Column:
-    """Return a column that takes the room that is left."""
-    return Column(title=title, kind="wide")
+    return tuple((title, "number") for title in titles)
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Element]]) -> Element | None:
@@ -43,7 +28,7 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str |
     lines = [_line(columns, row) for row in rows]
     if not lines:
         return None
-    head = element("tr", [element("th", column.title, scope="col", class_=column.kind) for column in columns])
+    head = element("tr", [element("th", title, scope="col", class_=kind) for title, kind in columns])
     return element(
         "div",
         element("table", element("caption", element("span", caption)), element("thead", head), element("tbody", lines)),
@@ -56,8 +41,8 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str |
 
 def _line(columns: Sequence[Column], row: Sequence[str | Element]) -> Element:
     first, *others = row
-    cells = [element("td", cell, class_=c.kind) for c, cell in zip(columns[1:], others, strict=True)]
-    return element("tr", element("th", first, scope="row", class_=columns[0].kind), cells)
+    cells = [element("td", cell, class_=kind) for (_, kind), cell in zip(columns[1:], others, strict=True)]
+    return element("tr", element("th", first, scope="row", class_=columns[0][1]), cells)
 
 
 def precision_table(tuning: Tuning) -> Element | None:
@@ -68,7 +53,7 @@ def precision_table(tuning: Tuning) -> Element | None:
         "Step: median ± half of the interquartile range. Ceiling: a large matrix product measured on this device. "
         "Error: of outputs and gradients against the reference."
     )
-    return table(caption, (words("precision"), words("verdict"), *reached, *shares), _precision_rows(tuning))
+    return table(caption, (("precision", ""), ("verdict", ""), *reached, *shares), _precision_rows(tuning))
 
 
 def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
@@ -90,7 +75,7 @@ def runner_up_table(tuning: Tuning) -> Element | None:
     advice = tuning.recommendation
     if advice is None:
         return None
-    columns = (words("precision"), *numbers("batch size", name(advice.unit)), sentences("why it lost"))
+    columns = (("precision", ""), *numbers("batch size", name(advice.unit)), ("why it lost", "wide"))
     rows = (
         (name(r.precision), f"{r.batch_size:,}", quantities.rate(r.throughput), clean(r.why)) for r in advice.runners_up
     )
@@ -99,7 +84,7 @@ def runner_up_table(tuning: Tuning) -> Element | None:
 
 def switch_table(tuning: Tuning) -> Element | None:
     """Return the settings that were tried at the chosen point."""
-    columns = (words("switch"), *numbers("step, ms", "gain, %"), words("verdict"), sentences("why"))
+    columns = (("switch", ""), *numbers("step, ms", "gain, %"), ("verdict", ""), ("why", "wide"))
     rows = (
         (
             name(switch.name),
@@ -116,7 +101,7 @@ def switch_table(tuning: Tuning) -> Element | None:
 def numerics_table(tuning: Tuning) -> Element | None:
     """Return how far each precision is from its reference."""
     errors = numbers("outputs", "gradients", "loss", "steps compared", "matrix product")
-    columns = (words("precision"), words("reference"), *errors, sentences("verdict"))
+    columns = (("precision", ""), ("reference", ""), *errors, ("verdict", "wide"))
     rows = (
         (
             name(found.precision),
@@ -146,8 +131,8 @@ def transfer_tables(tuning: Tuning) -> Iterator[Element]:
         for load in tuning.loading
     )
     found = (
-        table("Host to device.", (words("memory of the host"), *numbers("GB/s")), ways),
-        table("DataLoader.", (words("workers"), *numbers("samples/s", "% of a step waiting")), loads),
+        table("Host to device.", (("memory of the host", ""), *numbers("GB/s")), ways),
+        table("DataLoader.", (("workers", ""), *numbers("samples/s", "% of a step waiting")), loads),
     )
     yield from (one for one in found if one is not None)
 
@@ -156,7 +141,7 @@ def measurement_table(tuning: Tuning) -> Element | None:
     """Return every measurement, in the order in which it was made."""
     timed = numbers("batch size", "step, ms", "steps timed", "per second")
     used = numbers("peak memory, GiB", "predicted, GiB", "clock, MHz")
-    columns = (words("precision"), *timed, *used, sentences("remarks"))
+    columns = (("precision", ""), *timed, *used, ("remarks", "wide"))
     shown = tuning.measurements[:_MEASUREMENTS_SHOWN]
     left_out = len(tuning.measurements) - len(shown)
     more = f" {left_out:,} more are in the JSON." if left_out else ""

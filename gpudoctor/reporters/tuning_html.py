@@ -7,9 +7,8 @@ from gpudoctor import __version__
 from gpudoctor.model.tuning import Tuning
 from gpudoctor.reporters import html_tables, tuning_svg, tuning_words
 from gpudoctor.reporters.html_tree import element, page
-from gpudoctor.reporters.quantities import UNKNOWN, duration, gibibytes, percent
+from gpudoctor.reporters.quantities import UNKNOWN, duration
 from gpudoctor.reporters.tuning_picture import Picture, picture
-from gpudoctor.tuning import figures
 from gpudoctor.untrusted import clean
 
 
@@ -30,7 +29,7 @@ def _body(tuning: Tuning, what: str, result: str) -> Iterator[Element | None]:
 
 
 def _sections(tuning: Tuning) -> Iterator[Element | None]:
-    yield _facts(tuning)
+    yield _list([f"Memory: {tuning_words.memory(tuning)}."] if tuning.recommendation else [])
     yield _switches(tuning)
     yield _list(tuning_words.warnings(tuning), class_="warnings")
     yield _section("Why", _list([] if tuning.recommendation is None else tuning.recommendation.why))
@@ -57,27 +56,6 @@ def _section(title: str, *content: Element | Iterable[Element] | None) -> Elemen
 def _list(sentences: Iterable[str], class_: str = "") -> Element | None:
     items = [element("li", clean(sentence)) for sentence in sentences]
     return element("ul", items, class_=class_) if items else None
-
-
-def _facts(tuning: Tuning) -> Element | None:
-    advice, limit, headroom = tuning.recommendation, figures.memory_limit_bytes(tuning), figures.headroom_bytes(tuning)
-    if advice is None:
-        return None
-    facts = {
-        "over the best runner-up": "" if advice.margin is None else f"+{percent(advice.margin)}%",
-        "memory at the peak": "unknown"
-        if advice.peak_memory_bytes is None
-        else f"{gibibytes(advice.peak_memory_bytes)} GiB",
-        "memory left free": ""
-        if not limit or headroom is None
-        else f"{gibibytes(headroom)} of {gibibytes(limit)} GiB, {percent(headroom / limit)}%",
-        "largest safe batch": "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}",
-    }
-    return element(
-        "dl",
-        [element("div", element("dt", what), element("dd", value)) for what, value in facts.items() if value],
-        class_="facts",
-    )
 
 
 def _switches(tuning: Tuning) -> Element | None:

@@ -39,9 +39,12 @@ def headline(tuning: Tuning) -> tuple[str, str]:
     if baseline is not None and advice.speedup is not None:
         batch = f" at batch {baseline.batch_size:,}" if baseline.precision == advice.precision else ""
         speedup = f", {significant(advice.speedup, 2)}x {name(baseline.precision)}{batch}"
+    doubts = (", search cut short" if tuning.interrupted else "") + (
+        ", low confidence" if advice.confidence == "low" else ""
+    )
     return (
         f"{name(advice.precision)}, batch {advice.batch_size:,}",
-        f"{rate(advice.throughput)} {name(advice.unit)}{speedup}{', search cut short' if tuning.interrupted else ''}",
+        f"{rate(advice.throughput)} {name(advice.unit)}{speedup}{doubts}",
     )
 
 
@@ -54,11 +57,12 @@ def _why_none(tuning: Tuning) -> str:
 
 def memory(tuning: Tuning) -> str:
     """Return how much memory the recommendation takes and leaves, and how large a batch may become."""
-    advice, limit, headroom = tuning.recommendation, figures.memory_limit_bytes(tuning), figures.headroom_bytes(tuning)
+    advice, limit = tuning.recommendation, figures.memory_limit_bytes(tuning)
     if advice is None:
         return ""
     peak = "unknown" if advice.peak_memory_bytes is None else f"{gibibytes(advice.peak_memory_bytes)} GiB at the peak"
-    if limit and headroom is not None:
+    if limit and advice.peak_memory_bytes is not None:
+        headroom = limit - advice.peak_memory_bytes
         peak += f", {gibibytes(headroom)} of {gibibytes(limit)} GiB left free ({percent(headroom / limit)}%)"
     largest = "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}"
     return f"{peak}; the largest safe batch is {largest}"

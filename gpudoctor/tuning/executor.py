@@ -15,6 +15,9 @@ from gpudoctor.model.tuning import (
     TunedWorkload,
 )
 
+BUDGET_ENDED = "the budget ended before an answer came"
+"""Detail of a trial that is no result: it was ended because the time was over."""
+
 
 @record
 class Effort:

@@ -128,14 +128,6 @@ def memory_limit_bytes(tuning: Tuning) -> int | None:
     return tuning.device.memory_total_bytes if usable is None else usable
 
 
-def headroom_bytes(tuning: Tuning) -> int | None:
-    """Return the memory that the recommendation leaves free."""
-    limit, advice = memory_limit_bytes(tuning), tuning.recommendation
-    if limit is None or advice is None or advice.peak_memory_bytes is None:
-        return None
-    return limit - advice.peak_memory_bytes
-
-
 def recommended_transfer(tuning: Tuning) -> Transfer | None:
     """Return the measured way from host to device that is recommended; None if there is none."""
     settings = tuning.recommendation.settings if tuning.recommendation else Settings()

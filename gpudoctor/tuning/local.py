@@ -1,6 +1,7 @@
 """Trials on a device of this machine: worker processes, one for each precision, killed and started again as needed."""
 
 import importlib.util
+import math
 import os
 import signal
 import time
@@ -28,7 +29,7 @@ from gpudoctor.model.tuning import (
     TunedWorkload,
 )
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
-from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.workers import catalog
 from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, is_out_of_memory
 from gpudoctor.untrusted import clean, cleaned
@@ -41,6 +42,9 @@ MOST_WORKERS = 2
 
 COMPILE_SECONDS = 600.0
 
+OVERTIME, LEAST_SECONDS = 0.1, 20.0
+"""Share of the budget after whose end an answer is waited for, and the time for all answers after a slow start."""
+
 
 @record
 class Timeouts:
@@ -48,10 +52,12 @@ class Timeouts:
 
     start: for what comes before the first timed step: import of the library, building, warming up.
     comparison: for the steps of one comparison of numerics.
+    budget: for everything; no answer is waited for once a tenth more of it is over.
     """
 
     start: float = 120.0
     comparison: float = 10.0
+    budget: float = math.inf
 
 
 class _Refused(Exception):
@@ -116,6 +122,7 @@ class LocalExecutor:
         """The one used last comes last."""
         self._seen: set[Key] = set()
         self._last: Measurement | None = None
+        self._end_of_budget = self.now() + (1 + OVERTIME) * self._patience.budget
 
     def __enter__(self) -> "LocalExecutor":
         return self
@@ -144,6 +151,7 @@ class LocalExecutor:
         except WorkerEnded as ended:
             raise GpudoctorError(f"{self._interpreter}: {ended}: {last_line(ended.stderr_tail)}") from None
         device = read(TunedDevice, answer)
+        self._end_of_budget = max(self._end_of_budget, self.now() + LEAST_SECONDS)
         self._order["usable_bytes"] = device.memory_usable_bytes
         self._order["device"] = f"{device.kind}:{device.index}" if device.kind == "cuda" else device.kind
         return device
@@ -188,7 +196,7 @@ class LocalExecutor:
         except _Refused as refused:
             status, detail = refused.status, refused.detail
         except WorkerSilent as silent:
-            status, detail = UNSUPPORTED, str(silent)
+            status, detail = UNSUPPORTED, BUDGET_ENDED if self.now() >= self._end_of_budget else str(silent)
         except WorkerEnded as ended:
             status, detail = meaning_of(ended)
         return Measurement(
@@ -244,6 +252,7 @@ class LocalExecutor:
     def _ask_of(self, precision: str | None, request: Mapping[str, Any], seconds: float, allocator: str = "") -> Any:
         """Ask the worker of a precision; the one at hand where None."""
         self.describe()  # first of all: it says what trials may use
+        seconds = min(seconds, max(self._end_of_budget - self.now(), 0.1))
         if precision is None:
             return self._ask(next(reversed(self._workers), (None, "")), request, seconds)
         return self._ask((precision, allocator), request, seconds)

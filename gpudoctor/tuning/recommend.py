@@ -17,7 +17,7 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Executor
-from gpudoctor.tuning.figures import spoilt_by
+from gpudoctor.tuning.figures import FEW_STEPS, spoilt_by
 from gpudoctor.tuning.gates import reference_name
 from gpudoctor.tuning.search import Limits, SearchResult, result_of
 from gpudoctor.tuning.throughput import relative_error
@@ -69,6 +69,7 @@ def recommend(
     chosen = choose(allowed)
     others = [measurement for measurement in allowed if measurement is not chosen]
     result, verdict, baseline = searched[chosen.precision], verdicts.get(chosen.precision), _baseline(chosen, ran)
+    confidence, grounds = _confidence(chosen, result, limits)
     return Recommendation(
         precision=chosen.precision,
         batch_size=chosen.batch_size,
@@ -80,7 +81,9 @@ def recommend(
             _why_this_precision(chosen, baseline),
             _why_this_size(chosen, result.measurements),
             *_further_reasons(chosen, others, verdict, limits),
+            f"Confidence: {confidence}. {grounds}",
         ),
+        confidence=confidence,
         peak_memory_bytes=chosen.peak_memory_bytes,
         baseline=baseline,
         margin=_rate(chosen) / max(map(_rate, others)) - 1 if others else None,
@@ -194,7 +197,28 @@ def _why_this_size(chosen: Measurement, measured: Iterable[Measurement]) -> str:
     if fastest.batch_size == chosen.batch_size:
         return f"It is the fastest of the {len({m.batch_size for m in ran})} batch sizes measured."
     gain = _rate(fastest) / _rate(chosen) - 1
-    return f"Batch size {fastest.batch_size} is {gain:.1%} faster, which does not justify a larger batch."
+    return f"Batch size {fastest.batch_size} is {_not_worth(gain, fastest, chosen)} a larger batch."
+
+
+def _not_worth(gain: float, *pair: Measurement) -> str:
+    noise = ERRORS_APART * _error(*pair)
+    if gain <= noise:
+        return f"{gain:.1%} faster, which is equal within the noise of {noise:.1%} and does not justify"
+    return f"{gain:.1%} faster, which does not justify"
+
+
+def _confidence(chosen: Measurement, result: SearchResult, limits: Limits) -> tuple[str, str]:
+    """Return how sure the choice is, and why: from the spread of its steps, and from what it was compared with."""
+    steps, error = len(chosen.step_seconds), ERRORS_APART * _error(chosen)
+    known = f"{steps} timed steps give the throughput to within {error:.1%}"
+    if steps < FEW_STEPS:
+        return "low", f"Only {steps} steps were timed."
+    if limits.smallest_batch != limits.largest_batch and len({m.batch_size for m in result.measurements}) < 2:
+        return "low", f"No other batch size was measured; {known}."
+    if result.cut_short or error > WORTH_IT:
+        level = "low" if error > CLOSE else "medium"
+        return level, f"The budget ended the search; {known}." if result.cut_short else f"{known.capitalize()}."
+    return "high", f"{known.capitalize()}."
 
 
 def _further_reasons(
@@ -204,7 +228,7 @@ def _further_reasons(
     fastest = max((chosen, *others), key=_rate)
     if fastest is not chosen:
         gain = _rate(fastest) / _rate(chosen) - 1
-        yield f"{fastest.precision} is {gain:.1%} faster, which does not justify leaving the safer {chosen.precision}."
+        yield f"{fastest.precision} is {_not_worth(gain, fastest, chosen)} leaving the safer {chosen.precision}."
     if verdict is not None and verdict.relative_error is not None:
         error, reference = percent(verdict.relative_error), reference_name(verdict.reference)
         yield f"Numerical error against {reference}: {error} (acceptable)."
@@ -241,7 +265,7 @@ def _why_not(measurement: Measurement, chosen: Measurement, verdict: Numerics | 
     if not verdict.passed:
         return f"numerical error: {verdict.reason or 'too large'}"
     gain = _rate(measurement) / _rate(chosen) - 1
-    return f"{-gain:.1%} slower" if gain <= 0 else f"{gain:.1%} faster, which does not justify a less safe precision"
+    return f"{-gain:.1%} slower" if gain <= 0 else f"{_not_worth(gain, measurement, chosen)} a less safe precision"
 
 
 def _warnings(chosen: Measurement, verdict: Numerics | None) -> Iterator[str]:

@@ -17,12 +17,9 @@ from gpudoctor.model.record import record
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
 from gpudoctor.tuning.executor import Effort, Executor
 from gpudoctor.tuning.memory import MemoryModel, model_of
-from gpudoctor.tuning.throughput import StepTimes, gain_per_doubling, times_of
+from gpudoctor.tuning.throughput import WORTH_IT, StepTimes, gain_per_doubling, times_of
 
 EFFORT = Effort(warmup_steps=2, steps=40, limit_seconds=3.0)
-
-WORTH_IT = 0.015
-"""Share of the throughput that a larger batch must gain: less is the noise of a few dozen steps."""
 
 COLLAPSE = 2.0
 """A throughput this many times lower than that of a smaller batch: the memory has spilt over to the host."""
@@ -133,7 +130,7 @@ class Known:
     def enough(self) -> float:
         """Return the throughput that is as good as the best, measured or promised, in batch sizes per second."""
         best = max(self.times.rate(size) for size in (*self.times.sizes, self.reachable))
-        return best * (1 - WORTH_IT)
+        return best * (1 - self.times.tolerance)
 
     def gain(self, size: int) -> float:
         """Return what a batch size promises to gain over the largest that ran, as a share."""
@@ -165,8 +162,8 @@ FAILURES, CORRECTIONS, CONFIRMATIONS = 4, 3, 3
 class SearchResult:
     """What one precision came to.
 
-    best: the smallest power of two within 1.5 % of the best throughput, or what was fastest; its steps are those of all
-        measurements of that batch size. None if nothing ran or could be ranked.
+    best: the smallest power of two as fast as the best throughput within 1.5 %, or the noise, or what was fastest; its
+        steps are those of all measurements of that batch size. None if nothing ran or could be ranked.
     max_batch_size: the largest that is safe in memory, by proof if it is larger than any that ran; None if unknown.
     cut_short: the deadline came before the search was done.
     """
@@ -315,14 +312,16 @@ def search(
     limits: Limits,
     observe: Callable[[Measurement], None],
     policies: Iterable[tuple[Policy, float]] = SEARCH,
+    before: tuple[Measurement, ...] = (),
 ) -> SearchResult:
     """Return the best batch size of a precision, and everything that was measured on the way.
 
     observe: is given of each measurement as soon as it is there.
     policies: say what to measure, one after another. A recording answers with the nearest size that it has: what it
         answered so once is not asked again.
+    before: what an earlier search measured before its deadline.
     """
-    known = Known((), limits)
+    known = Known(before, limits)
     answered: dict[int, int] = {}
     cut_short = False
     for policy, trials in policies:

@@ -53,20 +53,22 @@ def improve(
     """
     best = chosen
     for name, changes in candidates(device):
-        if executor.now() >= deadline:
+        left = (deadline - executor.now()) / 2
+        if left <= FEWEST_STEPS * (chosen.step_median_seconds or 0.0):
             break
-        reference = executor.measure(_trial(best, best.settings), EFFORT)
+        effort = replace(EFFORT, limit_seconds=min(EFFORT.limit_seconds, left))
+        reference = executor.measure(_trial(best, best.settings), effort)
         if reference.status != OK:
             return reference
-        switch = _try(executor, name, reference, replace(best.settings, **changes))
+        switch = _try(executor, name, reference, replace(best.settings, **changes), effort)
         observe(switch)
         best = switch.measurement if switch.kept else best
     return best
 
 
-def _try(executor: Executor, name: str, reference: Measurement, settings: Settings) -> SettingTrial:
+def _try(executor: Executor, name: str, reference: Measurement, settings: Settings, effort: Effort) -> SettingTrial:
     """Measure the switch right after what it is compared with: so little time leaves the clocks little to drift."""
-    measured = executor.measure(_trial(reference, settings), EFFORT)
+    measured = executor.measure(_trial(reference, settings), effort)
     if measured.throughput is None or reference.throughput is None:
         return SettingTrial(
             name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status

@@ -12,6 +12,12 @@ from gpudoctor.tuning.figures import noise, quartiles
 RANK_NOISE = 0.25
 """Interquartile range over median above which a timing ranks nothing. Source: torch.utils.benchmark, which warns."""
 
+WORTH_IT, MOST_TOLERANCE = 0.015, 0.05
+"""Share of the throughput that a larger batch must gain: less is the noise of a few dozen steps. At most so much."""
+
+NOISES = 2.0 * math.sqrt(2.0)
+"""Two standard errors of the difference of two medians."""
+
 ERRORS_APART = 2.5
 """Points that lie this many standard errors off a line are not on it."""
 
@@ -73,17 +79,23 @@ class StepTimes:
         """Return the throughput, in batch sizes per second."""
         return batch_size / self.seconds(batch_size)
 
+    @property
+    def tolerance(self) -> float:
+        """Return the share by which two throughputs count as equal: what is worth it, or the noise of the fastest."""
+        fastest = max(self.points, key=lambda point: point.rate)
+        return min(max(WORTH_IT, NOISES * fastest.error_seconds / fastest.seconds), MOST_TOLERANCE)
+
 
 def times_of(measurements: Iterable[Measurement]) -> StepTimes:
-    """Return the step times that were measured; what is too noisy to rank is left out.
+    """Return the step times that were measured; a single step is no measurement.
 
+    What is too noisy to rank is left out, unless all is: on a noisy machine some answer is better than none.
     The steps of a batch size that was measured several times are taken together.
     """
     steps: dict[int, list[float]] = {}
-    for measurement in measurements:
-        is_steady = (noise(measurement) or 0.0) <= RANK_NOISE
-        if measurement.status == OK and measurement.step_seconds and is_steady:
-            steps.setdefault(measurement.batch_size, []).extend(measurement.step_seconds)
+    ran = [m for m in measurements if m.status == OK and len(m.step_seconds) > 1]
+    for measurement in [m for m in ran if (noise(m) or 0.0) <= RANK_NOISE] or ran:
+        steps.setdefault(measurement.batch_size, []).extend(measurement.step_seconds)
     medians = {batch_size: statistics.median(seconds) for batch_size, seconds in steps.items()}
     return StepTimes(
         TimePoint(batch_size=size, seconds=median, error_seconds=median * relative_error(steps[size]))

@@ -21,10 +21,10 @@ from gpudoctor.model.tuning import (
     TunedWorkload,
     Tuning,
 )
-from gpudoctor.tuning.executor import Executor
+from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.search import EFFORT, Limits, SearchResult, exhaustive, result_of, search
-from gpudoctor.tuning.settings import choose_transfer, choose_workers, fits_on_device, improve
+from gpudoctor.tuning.settings import candidates, choose_transfer, choose_workers, fits_on_device, improve
 
 LIKELY_FASTEST_FIRST = ("bf16", "fp16", "tf32", "fp32", "complex64", "complex128")
 """So that a small budget is spent on what is likely to win. On the CPU that is fp32: few have arithmetic for bf16."""
@@ -61,10 +61,10 @@ class Request:
 
 
 class TuningRun:
-    """A run on an executor, and what is known of it so far. say: is given in a few words what is going on."""
+    """A run on an executor, and what is known of it so far. say: is given what is going on, and the time left."""
 
     def __init__(self, executor: Executor, request: Request, say: Callable[[str], None]) -> None:
-        self.executor, self.request, self.say = executor, request, say
+        self.executor, self.request, self._say = executor, request, say
         self.start = executor.now()
         self.known = Tuning(
             device=TunedDevice(kind=""), workload=TunedWorkload(name=""), elapsed_seconds=0.0, measurements=()
@@ -72,12 +72,19 @@ class TuningRun:
         self.results: dict[str, SearchResult] = {}
         self.limits = Limits()
 
+    def say(self, text: str) -> None:
+        """Tell what is going on, after the seconds that are left of the budget."""
+        left = max(self.request.budget_seconds - (self.executor.now() - self.start), 0.0)
+        self._say(text if self.request.exhaustive else f"{left:.0f} s left: {text}")
+
     def learn(self, **fields: Any) -> None:
         """Take in what is known now, by the fields of Tuning."""
         self.known = replace(self.known, **fields)
 
     def add(self, measurement: Measurement) -> None:
         """Take in a measurement, and report it."""
+        if measurement.detail == BUDGET_ENDED:
+            return
         errors = {verdict.precision: verdict.relative_error for verdict in self.known.numerics}
         measured = replace(measurement, relative_error=errors.get(measurement.precision))
         self.learn(measurements=(*self.known.measurements, measured))
@@ -85,7 +92,7 @@ class TuningRun:
         told = measurement.status if throughput is None else f"{throughput:,.0f} {measurement.unit}"
         self.say(f"{measurement.precision}, batch {measurement.batch_size:,}: {told}")
         if measurement.traceback:
-            self.say(measurement.traceback)
+            self._say(measurement.traceback)
 
     def add_switch(self, switch: SettingTrial) -> None:
         """Take in a switch that was tried, and report it."""
@@ -144,12 +151,33 @@ def _run(run: TuningRun) -> None:
     for number, precision in enumerate(precisions):
         left = run.limits.deadline - executor.now()
         if left <= 0 and run.results and not request.exhaustive:
-            run.learn(interrupted=BUDGET)
             break
         _search(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
-    _recommend(run, run.start + SWITCH_SHARE * budget)
-    if executor.now() < run.start + budget and run.known.recommendation is not None:
+    late = run.start + SWITCH_SHARE * budget
+    for precision, found in tuple(run.results.items()):
+        if found.cut_short:  # the time of switches is better spent on batch sizes
+            limits = replace(run.limits, deadline=late)
+            run.results[precision] = search(executor, precision, limits, run.add, before=found.measurements)
+    _recommend(run, late)
+    advised = executor.now() < run.start + budget and run.known.recommendation is not None
+    if advised and run.known.recommendation is not None:
         _advise(run, run.known.recommendation)
+    _list_missing(run, precisions, advised)
+
+
+def _list_missing(run: TuningRun, precisions: list[str], advised: bool) -> None:
+    """Say what the budget left no time for."""
+    measured = {m.precision for m in run.known.measurements}
+    missing = [precision for precision in precisions if precision not in measured]
+    if missing or any(found.cut_short for found in run.results.values()):
+        run.learn(interrupted=BUDGET)
+    if run.known.recommendation is not None:
+        tried = {switch.name for switch in run.known.switches}
+        missing += [name for name, _ in candidates(run.known.device) if name not in tried]
+        missing += [] if advised else ["transfers and data loading"]
+    if missing:
+        text = f"not measured, because the budget ended first: {', '.join(missing)}"
+        run.learn(warnings=(*run.known.warnings, text))
 
 
 def _precisions(run: TuningRun) -> list[str]:
@@ -177,13 +205,11 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
     if not compared.passed:
         run.leave_out(precision, NUMERICS, compared.reason)
         return
-    run.learn(ceilings=(*run.known.ceilings, executor.ceiling(precision)))
     find = exhaustive if request.exhaustive else search
     enough = max(deadline, executor.now() + LEAST_SHARE * request.budget_seconds)
-    found = find(executor, precision, replace(run.limits, deadline=enough), run.add)
-    run.results[precision] = found
-    if found.cut_short:
-        run.learn(interrupted=BUDGET)
+    run.results[precision] = found = find(executor, precision, replace(run.limits, deadline=enough), run.add)
+    if not found.cut_short:
+        run.learn(ceilings=(*run.known.ceilings, executor.ceiling(precision)))
 
 
 def _recommend(run: TuningRun, deadline: float) -> None:

@@ -78,10 +78,6 @@ def test_the_best_of_a_precision_is_what_the_recommendation_names_else_the_faste
     assert figures.best(tuning(FAST, SLOW, recommendation=named), "bf16") == SLOW
 
 
-def test_headroom_is_what_the_recommendation_leaves_free() -> None:
-    assert figures.headroom_bytes(tuning(recommendation=ADVICE)) == 300
-
-
 def test_the_recommended_ways_are_those_of_the_settings() -> None:
     advice = replace(ADVICE, settings=Settings(pin_memory=True, non_blocking=False, loader_workers=2))
     slow, fast = (Transfer(pinned=pinned, non_blocking=False, gb_s=8.0) for pinned in (False, True))
@@ -92,9 +88,6 @@ def test_the_recommended_ways_are_those_of_the_settings() -> None:
 
 
 def test_what_is_unknown_stays_unknown() -> None:
-    assert figures.headroom_bytes(tuning()) is None
-    assert figures.headroom_bytes(tuning(recommendation=replace(ADVICE, peak_memory_bytes=None))) is None
-    assert figures.headroom_bytes(tuning(recommendation=ADVICE, device=TunedDevice(kind="cpu"))) is None
     assert (figures.recommended_transfer(tuning()), figures.recommended_loading(tuning())) == (None, None)
     assert figures.fraction_of_ceiling(tuning(FAST), FAST) is None
 

@@ -22,7 +22,8 @@ import pytest
 from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Settings, Trial
 from gpudoctor.processes import WorkerEnded
-from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning import local
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts, allocator_variables, meaning_of, read
 from gpudoctor.tuning.workers.failures import Failure
 
@@ -300,6 +301,15 @@ def test_a_hang_is_killed_with_everything_that_it_started(start: Start, tmp_path
     assert measurement.detail == "no answer in 2.5 s, so the process was killed"
     assert gone(int(note.read_text()))
     assert measure(executor, 2).status == OK
+
+
+def test_nothing_is_waited_for_beyond_the_budget(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LEAST_SECONDS", 0.5)
+    executor = start("time.sleep(60)", Timeouts(budget=0.1))
+    executor.describe()
+    started = time.monotonic()
+    assert measure(executor).detail == BUDGET_ENDED
+    assert time.monotonic() - started < 5
 
 
 def test_a_second_try_without_the_other_worker(start: Start, tmp_path: Path) -> None:

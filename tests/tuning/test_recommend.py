@@ -1,6 +1,7 @@
 """The choice among precisions, and what is said of it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -145,13 +146,34 @@ def test_alone_it_is_its_own_baseline_and_has_no_margin() -> None:
 def test_the_headroom_is_told() -> None:
     found = advice(FP32, limits=Limits(memory_bytes=8 * GIB))
     assert found.peak_memory_bytes == 6 * GIB
-    assert found.why[-1] == "Its peak memory is 6.00 GiB of 8.0 GiB available; 25% is free."
+    assert found.why[-2] == "Its peak memory is 6.00 GiB of 8.0 GiB available; 25% is free."
 
 
-def test_the_reason_for_the_batch_size_names_the_fastest_one() -> None:
-    chosen = measurement("fp32", 1000.0, batch_size=64)
-    found = advice(result(measurement("fp32", 1008.0, batch_size=256), chosen))
-    assert found.why[1] == "Batch size 256 is 0.8% faster, which does not justify a larger batch."
+@pytest.mark.parametrize(("noise", "equal"), [(0.002, False), (0.1, True)])
+def test_the_reason_for_the_batch_size_names_the_fastest_one_and_the_noise(noise: float, equal: bool) -> None:
+    chosen = measurement("fp32", 1000.0, batch_size=64, noise=noise)
+    found = advice(result(measurement("fp32", 1008.0, batch_size=256, noise=noise), chosen))
+    assert found.why[1].startswith("Batch size 256 is 0.8% faster")
+    assert ("equal" in found.why[1]) is equal
+
+
+@pytest.mark.parametrize(
+    ("steps", "noise", "others", "confidence"),
+    [
+        pytest.param(20, 0.002, 1, "high", id="many steady steps"),
+        pytest.param(20, 0.2, 1, "medium", id="noisy"),
+        pytest.param(20, 1.0, 1, "low", id="very noisy"),
+        pytest.param(3, 0.002, 1, "low", id="three steps"),
+        pytest.param(20, 0.002, 0, "low", id="a single batch size"),
+    ],
+)
+def test_the_confidence_follows_the_steps(steps: int, noise: float, others: int, confidence: str) -> None:
+    chosen = measurement("fp32", 1000.0, noise=noise)
+    chosen = replace(chosen, step_seconds=chosen.step_seconds[:steps])
+    other = measurement("fp32", 500.0, batch_size=8)
+    found = advice(result(*[other] * others, chosen), limits=Limits(largest_batch=1000))
+    assert found.confidence == confidence
+    assert found.why[-1].startswith(f"Confidence: {confidence}. ")
 
 
 def test_what_did_not_run_is_among_the_runners_up() -> None:

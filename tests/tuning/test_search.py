@@ -174,9 +174,25 @@ def test_every_measurement_is_told_as_soon_as_it_is_there() -> None:
     assert tuple(seen) == result.measurements
 
 
-def test_noise_is_refused() -> None:
+def test_noise_everywhere_still_gets_an_answer() -> None:
     result, _ = run(PLAIN, noise=0.5)
-    assert result.best is None
+    assert result.best is not None
+
+
+def test_a_single_step_ranks_nothing() -> None:
+    once = Measurement(precision="fp32", batch_size=2, step_seconds=(1.0,), samples_per_step=2)
+    assert result_of("fp32", (once,), Limits()).best is None
+    assert result_of("fp32", (replace(once, step_seconds=(1.0, 1.1)),), Limits()).best is not None
+
+
+def test_batch_sizes_closer_than_the_noise_are_equal_and_the_smaller_is_chosen() -> None:
+    def timed(size: int, throughput: float, noise: float) -> Measurement:
+        steps = tuple(size / throughput * (1 + noise * (n - 9.5) / 10) for n in range(20))
+        return Measurement(precision="fp32", batch_size=size, step_seconds=steps, samples_per_step=size)
+
+    for noise, size in ((0.002, 64), (0.1, 32)):
+        measured = (timed(16, 500, noise), timed(32, 970, noise), timed(64, 1000, noise), timed(128, 1000, noise))
+        assert chosen(result_of("fp32", measured, Limits(largest_batch=128))) == size
 
 
 def test_a_single_sample_is_never_tried_before_two_failed() -> None:
@@ -233,7 +249,7 @@ def test_the_largest_safe_batch_is_unknown_until_two_sizes_show_a_slope(
         Measurement(
             precision="fp32",
             batch_size=size,
-            step_seconds=(1.0,),
+            step_seconds=(1.0, 1.0),
             samples_per_step=size,
             peak_memory_bytes=peak,
             resident_memory_bytes=100 * MIB,

@@ -58,7 +58,7 @@ def test_a_run_recommends_and_closes() -> None:
     assert tuning.recommendation is not None
     assert tuning.interrupted is None
     assert device.closed
-    assert told[0] == "Reading the device"
+    assert told[0] == "1000 s left: Reading the device"
 
 
 def test_every_measurement_carries_the_error_of_its_precision() -> None:
@@ -118,8 +118,12 @@ def test_a_bug_of_the_users_ends_the_run() -> None:
 
 
 def test_a_search_that_the_budget_ends_says_so() -> None:
-    assert tune(Device(), Request(budget_seconds=2.0)).interrupted == "budget"
-    assert tune(Device(), Request(budget_seconds=1000)).interrupted is None
+    short = tune(Device(), Request(budget_seconds=2.0))
+    assert short.interrupted == "budget"
+    (missing,) = (text for text in short.warnings if text.startswith("not measured"))
+    assert set(missing.partition("first: ")[2].split(", ")) >= {"fp32", "compile"}
+    unhurried = tune(Device(), Request(budget_seconds=1000))
+    assert (unhurried.interrupted, unhurried.warnings) == (None, ())
 
 
 def test_no_batch_is_smaller_or_larger_than_asked_for() -> None:

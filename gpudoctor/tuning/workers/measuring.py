@@ -15,7 +15,7 @@ from gpudoctor.tuning.figures import spoilt_by
 from gpudoctor.tuning.workers.devices import Device, timed_one_by_one
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure, failure_of
 from gpudoctor.tuning.workers.library import Library, Unsupported, leaves
-from gpudoctor.tuning.workers.process_state import seed
+from gpudoctor.tuning.workers.process_state import modes, seed, set_modes
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 SEED = 2026
@@ -52,6 +52,7 @@ class Bench:
         self._built_for: tuple[object, ...] | None = None
         self._flops_per_sample: float | None = None
         self._counted = False
+        self._plain, self._own = modes(), dict[str, Any]()
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement | Failure:
         """Return how the trial went, or what failed."""
@@ -82,14 +83,20 @@ class Bench:
         """Return the workload, built again unless it stands as it is asked for.
 
         Each batch size is compiled by itself: for a second one torch.compile would make slower kernels for all sizes.
+        Modes that its steps have changed are put back; those that its `__init__` sets hold in every trial.
         """
         chosen = settings or Settings()
         wanted = (precision, chosen.channels_last, chosen.compile, batch_size if chosen.compile else None)
-        made = self._library.prepare(precision, chosen)
         if self._built_for != wanted:
             self.forget()
+        set_modes(self._plain)
+        made = self._library.prepare(precision, chosen)
+        set_modes(self._own)
+        if self._built_for != wanted:
             seed(SEED)
+            before = modes()
             self._workload = self._factory(self._device.name, made)
+            self._own = {name: value for name, value in modes().items() if value != before.get(name)}
             self._count_flops()
             self._library.arrange(self._workload, chosen)
             self._built_for = wanted
@@ -97,7 +104,8 @@ class Bench:
 
     def forget(self) -> None:
         """Let go of the workload and its memory."""
-        self._workload, self._built_for = None, None
+        self._workload, self._built_for, self._own = None, None, {}
+        set_modes(self._plain)
         with suppress(Exception):  # after an error of the device nothing is given back
             self._device.free_memory()
 
@@ -126,7 +134,8 @@ class Bench:
             flops_per_step=None if flops is None else flops * samples,
             conditions=timed.after,
         )
-        return replace(measurement, warnings=spoilt_by(measurement, timed.before))
+        own = tuple(f"the workload itself sets {name} to {value}" for name, value in self._own.items())
+        return replace(measurement, warnings=(*spoilt_by(measurement, timed.before), *own))
 
     def _count_flops(self) -> None:
         """Count the operations of one small step, once: they grow with the samples.
@@ -155,7 +164,7 @@ class Timed:
 def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Timed:
     """Warm up and time. The limit counts from the end of the first step, which compiles, loads and tunes kernels.
 
-    A slow step gets more time, for one step alone is no measurement; if there is none, the last warm-up step counts.
+    A slow step gets more time, for one step alone is no measurement; without any, the last warm-up step counts too.
     """
     warmup = timed_one_by_one(step, 1, math.inf, device.synchronize)
     start = time.perf_counter()
@@ -168,7 +177,8 @@ def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Ti
     if left < LEAST_STEPS * warmup[-1]:
         extended = start + max(effort.limit_seconds, min(effort.most_seconds, SLOW_SECONDS))
         if time.perf_counter() >= extended:
-            return Timed(warmup[:-1], warmup[-1:], before, device.conditions())
+            last = [warmup.pop(), *timed_one_by_one(step, 1, extended, device.synchronize)]
+            return Timed(warmup, last, before, device.conditions())
         slow = timed_one_by_one(step, LEAST_STEPS, extended, device.synchronize)
         return Timed(warmup, slow, before, device.conditions())
     wanted = max(effort.steps, _times(warmup[-1], TIMED_SECONDS))

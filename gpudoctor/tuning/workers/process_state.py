@@ -6,9 +6,10 @@ Only what is loaded has a state: nothing is imported here.
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 
@@ -28,7 +29,7 @@ def unchanged() -> Iterator[None]:
     torch = sys.modules.get("torch")
     restore = [*_random_states()]
     if torch is not None:
-        restore += [*_torch_random_states(torch), *_modes(torch), *_switches(torch.backends)]
+        restore += [*_torch_random_states(torch), partial(set_modes, modes())]
     try:
         yield
     finally:
@@ -61,49 +62,53 @@ def _torch_random_states(torch: Any) -> Iterator[Callable[[], Any]]:
         yield lambda: torch.mps.set_rng_state(mps_state)
 
 
-def _modes(torch: Any) -> Iterator[Callable[[], Any]]:
-    default, gradients = torch.get_default_dtype(), torch.is_grad_enabled()
-    yield lambda: torch.set_default_dtype(default)
-    yield lambda: torch.set_grad_enabled(gradients)
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    yield lambda: torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+_SWITCHES = (
+    *("cudnn.benchmark", "cudnn.deterministic", "cuda.matmul.allow_tf32", "cudnn.allow_tf32", "fp32_precision"),
+    *("cuda.matmul.fp32_precision", "cudnn.conv.fp32_precision", "cudnn.rnn.fp32_precision"),
+)
+"""Of torch.backends. The older switch of TF32 comes first: to set it sets the newer ones along with it. It cannot be
+read once the newer ones say what it cannot express: RuntimeError, "mix of the legacy and new APIs" (pytorch#173731)."""
+
+_FUNCTIONS = {
+    "default dtype": ("get_default_dtype", "set_default_dtype"),
+    "default device": ("get_default_device", "set_default_device"),
+    "gradients": ("is_grad_enabled", "set_grad_enabled"),
+    "threads": ("get_num_threads", "set_num_threads"),
+    "deterministic algorithms": ("get_deterministic_debug_mode", "set_deterministic_debug_mode"),
+}
 
 
-def _switches(backends: Any) -> Iterator[Callable[[], Any]]:
-    """Yield for each switch that can be read a function that puts it back.
-
-    The older switch of TF32 comes first: to set it sets the newer ones along with it. It cannot be read once the newer
-    ones say what it cannot express: RuntimeError, "mix of the legacy and new APIs" (pytorch/pytorch#173731).
-    """
-    cudnn = backends.cudnn
-    places = [
-        (cudnn, "benchmark"),
-        (cudnn, "deterministic"),
-        (backends.cuda.matmul, "allow_tf32"),
-        (cudnn, "allow_tf32"),
-        (backends, "fp32_precision"),
-        (backends.cuda.matmul, "fp32_precision"),
-        *((getattr(cudnn, part), "fp32_precision") for part in ("conv", "rnn") if hasattr(cudnn, part)),
-    ]
-    for owner, name in places:
-        value = _read(owner, name)
-        if value is not None:
-            yield partial(_put_back, owner, name, value)
-
-
-def _put_back(owner: Any, name: str, value: Any) -> None:
-    if _read(owner, name) != value:
-        with warnings.catch_warnings():
+def modes() -> dict[str, Any]:
+    """Return the modes and switches of torch in this process that can be read, by name; none without torch."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    read = {name: partial(_call, torch, getter) for name, (getter, _) in _FUNCTIONS.items()}
+    read |= {name: partial(attrgetter(name), torch.backends) for name in _SWITCHES}
+    found: dict[str, Any] = {}
+    for name, function in read.items():
+        with suppress(Exception), warnings.catch_warnings():  # this version has no such switch, or it is mixed now
             warnings.simplefilter("ignore")  # of the older switch
-            setattr(owner, name, value)
+            found[name] = function()
+    return found
 
 
-def _read(owner: Any, name: str) -> Any:
-    """Return the value, None if this version has no such switch or it cannot be read now."""
-    try:
+def set_modes(wanted: Mapping[str, Any]) -> None:
+    """Set what differs from `wanted`, as `modes` returned it."""
+    torch: Any = sys.modules.get("torch")
+    current = modes()
+    for name, value in wanted.items():
+        if current.get(name) == value:
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return getattr(owner, name)
-    except Exception:
-        return None
+            if name in _FUNCTIONS:
+                _call(torch, _FUNCTIONS[name][1], None if str(value) == "cpu" else value)
+            else:
+                owner, _, attribute = f"backends.{name}".rpartition(".")
+                setattr(attrgetter(owner)(torch), attribute, value)
+        current = modes()  # the older switch of TF32 sets the newer ones
+
+
+def _call(torch: Any, function: str, *arguments: Any) -> Any:
+    return getattr(torch, function)(*arguments)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -136,7 +139,7 @@ def test_the_first_step_is_outside_the_limit() -> None:
     assert len(timed.steps) >= 5
 
 
-@pytest.mark.parametrize(("most_seconds", "steps"), [(10.0, 3), (0.01, 1)])
+@pytest.mark.parametrize(("most_seconds", "steps"), [(10.0, 3), (0.01, 2)])
 def test_a_slow_step_gets_time_for_three_while_the_budget_lasts(most_seconds: float, steps: int) -> None:
     effort = Effort(warmup_steps=2, steps=5, limit_seconds=0.01, most_seconds=most_seconds)
     timed = time_trial(lambda: time.sleep(0.05), StillDevice(), effort)
@@ -164,6 +167,45 @@ def test_the_workload_is_kept_until_its_settings_change() -> None:
 
 
 OUT = "CUDA out of memory. Tried to allocate 2.00 GiB"
+
+
+class FakeTorch:
+    """The gradient mode, the default type and cudnn.benchmark of a process."""
+
+    def __init__(self) -> None:
+        self.gradients, self.dtype = True, "float32"
+        self.backends = SimpleNamespace(cudnn=SimpleNamespace(benchmark=False))
+        self.is_grad_enabled = lambda: self.gradients
+        self.set_grad_enabled = lambda value: setattr(self, "gradients", value)
+        self.get_default_dtype = lambda: self.dtype
+        self.set_default_dtype = lambda value: setattr(self, "dtype", value)
+        self.manual_seed = lambda number: None
+
+
+def test_what_a_workload_switches_holds_in_each_of_its_trials_and_in_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch: Any = FakeTorch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    seen: list[tuple[bool, str, bool]] = []
+
+    class Switching(Work):
+        def __init__(self, device: str, precision: Any) -> None:
+            super().__init__(device, precision)
+            torch.set_default_dtype("float64")
+
+        def step(self, batch: Batch) -> Any:
+            seen.append((torch.gradients, torch.dtype, torch.backends.cudnn.benchmark))
+            return super().step(batch)
+
+    tuned = bench(Switching)
+    first = measured(tuned.measure(TRIAL, EFFORT))
+    torch.set_grad_enabled(False)  # as a forward pass may
+    torch.set_default_dtype("float16")
+    torch.backends.cudnn.benchmark = True
+    second = measured(tuned.measure(replace(TRIAL, batch_size=16), EFFORT))
+    assert set(seen) == {(True, "float64", False)}
+    assert first.warnings[1:] == second.warnings[1:] == ("the workload itself sets default dtype to float64",)
+    tuned.forget()
+    assert (torch.gradients, torch.dtype) == (True, "float32")
 
 
 class InBuild(Work):
