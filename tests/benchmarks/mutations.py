@@ -421,7 +421,7 @@ class Traced:
         lines = self._data.contexts_by_lineno(measured) if measured else {}
         last = mutation.line + mutation.before.count("\n")
         found = {test for line in range(mutation.line, last + 1) for test in lines.get(line, ()) if "::" in test}
-        tests = sorted({test.partition("|")[0] for test in found})
+        tests = sorted({test.rpartition("|")[0] for test in found})
         near = [test for test in tests if test.partition("::")[0] in own]
         far = [test for test in tests if test.partition("::")[0] not in own]
         return near + far[:: max(1, len(far) // MOST_TRACED)]
@@ -433,6 +433,7 @@ class Judge:
     def __init__(self, root: Path, copy: Path, timeout: float) -> None:
         self._copy = copy
         self._timeout = timeout
+        self._broken: set[str] = set()
         listed = subprocess.run(
             ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=root, capture_output=True, check=True
         )
@@ -442,27 +443,42 @@ class Judge:
                 shutil.copyfile(root / name, copy / name)
 
     def verdict(self, mutation: Mutation, groups: Iterable[Sequence[str]]) -> str:
-        """Return "killed", "survived", "timed out", or "no answer" if the tests fail without the mutation too."""
+        """Return "killed", "survived", "timed out", or "no answer" if its tests fail anyway."""
         target = self._copy / mutation.path
         source = target.read_text(encoding="utf-8")
         end = time.monotonic() + self._timeout
         try:
             for tests in groups:
-                target.write_text(mutation.of(source), encoding="utf-8")
-                status = self._pytest(tests, end)
-                target.write_text(source, encoding="utf-8")
-                if status is None:
-                    return "timed out"
-                if status not in (0, 5):  # 5: no test was selected
-                    again = self._pytest([*tests, "--last-failed"], time.monotonic() + self._timeout)
-                    return "killed" if again in (0, 5) else "no answer"
+                answer = self._answer(target, mutation.of(source), source, tests, end)
+                if answer != "survived":
+                    return answer
             return "survived"
         finally:
             target.write_text(source, encoding="utf-8")
 
+    def _answer(self, target: Path, changed: str, source: str, tests: Sequence[str], end: float) -> str:
+        """Return the verdict of a group. A test that fails without the mutation too is left out from then on."""
+        recorded = self._copy / ".pytest_cache/v/cache/lastfailed"
+        while True:
+            recorded.unlink(missing_ok=True)
+            target.write_text(changed, encoding="utf-8")
+            status = self._pytest(tests, end)
+            target.write_text(source, encoding="utf-8")
+            if status is None:
+                return "timed out"
+            if status in (0, 5):  # 5: no test was selected
+                return "no answer" if status and self._broken else "survived"
+            failed = set(json.loads(recorded.read_text(encoding="utf-8")) if recorded.is_file() else ())
+            if self._pytest(sorted(failed) or tests, time.monotonic() + self._timeout) in (0, 5):
+                return "killed"
+            if not failed - self._broken:
+                return "no answer"
+            self._broken |= failed
+
     def _pytest(self, arguments: Sequence[str], end: float) -> int | None:
         """Return the exit status; None if the time is up."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not gpu and not environments", *arguments]
+        command += [f"--deselect={test}" for test in sorted(self._broken)]
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self._copy)}
         process = subprocess.Popen(
             command,

@@ -103,6 +103,13 @@ def test_a_test_that_fails_anyway_kills_nothing(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().out.endswith("0 mutations, 0 survived\n")
 
 
+def test_a_test_that_fails_anyway_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mutations.main(
+        ["2", "--timeout", "60"], tree(tmp_path, f"import gpudoctor.age\ndef test_broken(): assert False\n{STRONG}")
+    )
+    assert capsys.readouterr().out == "2 mutations, 0 survived\n"
+
+
 def test_nothing_to_mutate(tmp_path: Path) -> None:
     assert mutations.main(["--only", "gpudoctor/other"], tree(tmp_path, WEAK)) == 2
 
