@@ -102,7 +102,7 @@ def test_a_real_run_on_the_cpu(tmp_path: Path) -> None:
     """Of the built-in perceptron: a report with every raw value, and a profile that a shell reads."""
     python = str(python_of("torch-cpu"))
     status, output, errors = run(
-        tmp_path, "--workload", "mlp", "--precision", "fp32", "--budget", "20", "--format", "json", "--python", python,
+        tmp_path, "--workload", "mlp", "--precision", "fp32", "--budget", "8", "--format", "json", "--python", python,
         "--set", "BATCH={batch_size}",
     )  # fmt: skip
     assert (status, errors) == (0, "")
