@@ -34,9 +34,8 @@ def _called() -> Iterator[str]:
         yield from (fix["fix"] for answer in row.answers for fix in answer.get("fixes", ()))
 
 
-@pytest.mark.parametrize("name", sorted(set(_called())))
-def test_every_fix_that_is_called_exists(name: str) -> None:
-    assert callable(builder_of(name))
+def test_every_fix_that_is_called_exists() -> None:
+    assert [name for name in sorted(set(_called())) if not callable(builder_of(name))] == []
 
 
 def test_no_row_is_idle() -> None:
@@ -76,13 +75,12 @@ def test_a_row(name: str, row: dict[str, Any]) -> None:
             )
 
 
-@pytest.mark.parametrize(("name", "row"), _advice().items())
-def test_a_value_is_one_word_of_a_command(name: str, row: dict[str, Any]) -> None:
+def test_a_value_is_one_word_of_a_command() -> None:
     """A value is quoted itself: within other quotes it would not be."""
-    for command in row.get("commands", ()):
-        if isinstance(command, str):
-            plain = re.sub(r"\{(?!sudo|prefix|python)\w+\}", "SLOT", command)
-            assert not re.findall(r"'[^']*SLOT[^']*'|\"[^\"]*SLOT[^\"]*\"", plain)
+    commands = [command for row in _advice().values() for command in row.get("commands", ())]
+    for command in (command for command in commands if isinstance(command, str)):
+        plain = re.sub(r"\{(?!sudo|prefix|python)\w+\}", "SLOT", command)
+        assert not re.findall(r"'[^']*SLOT[^']*'|\"[^\"]*SLOT[^\"]*\"", plain), command
 
 
 def test_what_a_report_says_runs_nothing() -> None:

@@ -39,13 +39,12 @@ def test_there_are_facts() -> None:
     assert len(FACTS) > 200
 
 
-@pytest.mark.parametrize("fact", FACTS)
-def test_every_fact_has_a_label_without_internal_names(fact: str) -> None:
-    shown = label(fact.replace("[]", "[0]"))
-    assert not re.search(
-        r"_|\[|\]|\{", shown.replace("LD_LIBRARY_PATH", "").replace("is_available", "").replace("nvidia_uvm", "")
-    )
-    assert shown != fact.replace("_", " ")
+def test_every_fact_has_a_label_without_internal_names() -> None:
+    for fact in FACTS:
+        shown = label(fact.replace("[]", "[0]"))
+        known = re.sub("LD_LIBRARY_PATH|is_available|nvidia_uvm", "", shown)
+        assert not re.search(r"_|\[|\]|\{", known), fact
+        assert shown != fact.replace("_", " ")
 
 
 def test_every_label_is_of_a_fact() -> None:
