@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _expression, _expressions, _whole, recognise
-from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+from gpudoctor.symptoms.tables import failure_messages
 
 
 def test_names_of_groups_and_classes_of_characters_stay() -> None:
