@@ -10,6 +10,7 @@ RECORDED = (
     "tests.test_changed_machines",
     "tests.symptoms.test_every_row",
     "tests.conclusions.test_every_symptom",
+    "tests.checks.test_every_pair",
     "tests.remedies.test_every_fix",
     "tests.reporters.test_pictures",
 )
