@@ -95,6 +95,7 @@ def tune(
     dataset_size: int | None = None,
     min_batch: int | None = None,
     max_batch: int | None = None,
+    effective_batch: int | None = None,
     exhaustive: bool = False,
     profile: str | os.PathLike[str] | None = None,
     variables: Mapping[str, str] | None = None,
@@ -111,6 +112,7 @@ def tune(
     memory_fraction: share of the free memory that trials may use.
     dataset_size: samples of the data set; no batch is larger.
     min_batch, max_batch: no batch is smaller or larger.
+    effective_batch: samples between two steps of the optimiser, by gradient accumulation.
     exhaustive: measure every precision at every power of two that fits.
     profile: file to write the env profile into, where something is recommended and the run was not interrupted.
     variables: of your own for the profile, as {"GPU_BATCH_SIZE": "{batch_size}"}.
@@ -131,7 +133,7 @@ def tune(
         raise UsageError(
             f"budget ({budget}) must be above 0, memory_fraction ({memory_fraction}) above 0 and at most 1"
         )
-    largest = min(filter(None, (dataset_size, max_batch)), default=None)
+    largest = min(filter(None, (dataset_size, max_batch, effective_batch)), default=None)
     if largest is not None and largest < (min_batch or 1):
         raise UsageError(f"no batch size is at least {min_batch or 1} and at most {largest}")
     assignments = tuple(f"{name}={text}" for name, text in (variables or {}).items())
@@ -148,6 +150,7 @@ def tune(
         budget_seconds=budget,
         largest_batch=largest,
         smallest_batch=min_batch,
+        effective_batch=effective_batch,
         exhaustive=exhaustive,
     )
     tuning = tuner.tune(executor, request, say)

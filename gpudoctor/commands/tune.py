@@ -17,8 +17,6 @@ from gpudoctor.reporters import terminal
 if TYPE_CHECKING:
     from gpudoctor.model.tuning import Tuning
 
-FORMATS = ("table", "json", "html")
-
 
 @click.command(cls=ManualCommand, short_help="Find the fastest precision and batch size, and write the env profile.")
 @click.option("--workload", default="mlp", show_default=True, metavar="NAME|MODULE:ATTRIBUTE|FILE.py:ATTRIBUTE",
@@ -35,11 +33,14 @@ FORMATS = ("table", "json", "html")
 @click.option("--dataset-size", type=click.IntRange(min=1), help="Samples in your data set; no batch is larger.")
 @click.option("--min-batch", type=click.IntRange(min=1), help="Smallest batch size to measure.")
 @click.option("--max-batch", type=click.IntRange(min=1), help="Largest batch size to measure.")
+@click.option("--effective-batch", type=click.IntRange(min=1), help="Samples per optimiser step, by accumulation.")
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
 @click.option("--profile", default=FILE_NAME, show_default=True, metavar="FILE", help="Write the env profile here.")
 @click.option("--set", "assignments", multiple=True, metavar="NAME={FIELD}",
               help="Add this variable to the profile, such as GPU_BATCH_SIZE={batch_size}; repeatable.")  # fmt: skip
-@click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json", "html"]), default="table", show_default=True
+)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--python", metavar="PATH", help="Measure with this Python instead of gpudoctor's own.")
 @debug_option
@@ -56,7 +57,9 @@ def tune(assignments: tuple[str, ...], format_name: str, output: str | None, **o
     with terminal.progress("Starting ...", sys.stderr) as show:
         tuning = api.tune(**options, variables=variables, say=show)
     write(_render(tuning, format_name, output), output)
-    sys.exit(_exit_status(tuning))
+    if tuning.interrupted == SIGNAL:
+        sys.exit(EXIT_NO_VERDICT)
+    sys.exit(EXIT_FINDINGS if tuning.recommendation is None else EXIT_HEALTHY)
 
 
 def _render(tuning: "Tuning", format_name: str, output: str | None) -> str:
@@ -69,9 +72,3 @@ def _render(tuning: "Tuning", format_name: str, output: str | None) -> str:
     color = output is None and terminal.use_color(sys.stdout, os.environ)
     encoding = "utf-8" if output is not None else sys.stdout.encoding or "ascii"
     return tuning_table.render(tuning, color=color, width=terminal.width(os.environ, sys.stdout), encoding=encoding)
-
-
-def _exit_status(tuning: "Tuning") -> int:
-    if tuning.interrupted == SIGNAL:
-        return EXIT_NO_VERDICT
-    return EXIT_FINDINGS if tuning.recommendation is None else EXIT_HEALTHY

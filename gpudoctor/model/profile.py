@@ -28,6 +28,7 @@ class Profile:
     created_at: Annotated[str, Fact("UTC time in ISO 8601")] = ""
     throughput: Annotated[float | None, Fact("samples per second that were measured")] = None
     unit: Annotated[str, Fact('unit of the throughput: "samples/s"')] = ""
+    accumulation_steps: Annotated[int | None, Fact("batches between two steps of the optimiser")] = None
     search: Annotated[str, Fact('"cut-short" if the budget ended the search, empty if it was complete')] = ""
     channels_last: bool = False
     cudnn_benchmark: bool = False

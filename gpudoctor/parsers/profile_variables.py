@@ -80,6 +80,7 @@ _FIELDS: Mapping[str, Callable[[str], Any]] = {
     "created_at": str,
     "throughput": _matching(r"[0-9]{1,15}(\.[0-9]{1,9})?", "a decimal number", float),
     "unit": str,
+    "accumulation_steps": _number,
     "search": _matching("cut-short|", "cut-short or nothing"),
     "channels_last": _flag,
     "cudnn_benchmark": _flag,

@@ -57,6 +57,7 @@ def _recommended(tuning: Tuning, advice: Recommendation, created_at: str | None)
         created_at=created_at or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         throughput=round(advice.throughput, 3),
         unit=profile_variables.allowed(advice.unit),
+        accumulation_steps=advice.accumulation_steps,
         search="cut-short" if tuning.interrupted else "",
         channels_last=settings.channels_last,
         cudnn_benchmark=settings.cudnn_benchmark,

@@ -4,7 +4,7 @@ Drawn here and not by a library: plotext takes 97 ms to import (6.1.0, November 
 itself, and the picture needs an axis of base 2, a marker for each curve and ASCII besides braille.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -112,13 +112,9 @@ def _panel(panel: Panel, shown: Picture, pen: Pen, color: bool, width: int) -> I
     labels = {round(grid.place(0.0, tick)[0]): text for tick, text in zip(ticks, tick_labels(ticks), strict=True)}
     for row in range(grid.rows):
         label = labels.get(row, "")
-        cells = [grid.character(row, column, pen) for column in range(grid.columns)]
-        yield f"{label:>{_LABEL}}{pen.tick if label else pen.axis}{_row(cells, color)}".rstrip()
+        cells = "".join(paint(*grid.character(row, column, pen), color=color) for column in range(grid.columns))
+        yield f"{label:>{_LABEL}}{pen.tick if label else pen.axis}{cells}".rstrip()
     yield from _batch_axis(grid, shown, pen)
-
-
-def _row(cells: Sequence[tuple[str, str]], color: bool) -> str:
-    return "".join(paint(character, kind, color=color) for character, kind in cells)
 
 
 def _draw_line(grid: _Grid, panel: Panel, curve: Curve, shown: Picture) -> None:

@@ -1,22 +1,6 @@
 """Whether a precision is safe for a workload, from the errors measured; pure, without any library.
 
-Calibration: torch 2.13.0 on the CPU, 2026-11-21; depth 2 to 50, AdamW and SGD, batches of 8, autocast against float64.
-The largest errors of 83 comparisons:
-
-                                outputs           gradients         loss of step 1    loss of 20 steps
-                                bf16     fp16     bf16     fp16     bf16     fp16     bf16     fp16     fp32
-    perceptrons, 2..50 layers   3.6e-3   5.3e-4   4.4e-2   5.3e-2   5.8e-5   1.1e-5   7.3e-4   4.3e-4   1.5e-7
-    residual CNN, 2..50         4.3e-3   5.3e-4   2.8e-1   1.0e-1   5.9e-4   6.2e-5   8.5e-2   8.2e-2   1.8e-2
-    plain CNN, 5..20            1.2e-2   1.9e-3   7.8e-1   3.1e-1   3.3e-4   3.2e-5   3.8e-2   2.3e-2   2.9e-2
-    LSTM, 1..4 layers           3.2e-3   -        4.2e-3   -        3.8e-6   -        1.5e-5   -        1.2e-7
-    transformers, 2..24 layers  4.4e-3   5.5e-4   9.3e-3   3.4e-3   8.9e-4   1.1e-4   1.5e-3   3.1e-4   1.9e-5
-    plain CNN, 50               3.9e-1   1.8e-1   1.3      1.3      4.7e-3   6.7e-3   8.0e-2   7.2e-2   3.9e-2
-
-    plain CNN, 20, bf16, gradients: 0.71 to 0.82 for batches of 4, 8, 32, 64 and three seeds each
-    workload cnn (residual, 8 blocks), training: outputs 9.7e-3, gradients 3.5e-1 in bf16; 1.2e-3, 1.2e-1 in fp16
-
-Gradients differ more than outputs, for a ReLU near zero switches a whole path on or off; batch normalisation makes it
-worse. The last row is a network that no precision below fp32 computes: fp32's own gradients are wrong by 8.9e-2 there.
+Limits come from the largest errors of networks that train as they should: "Numerics" in tests/benchmarks/RESULTS.md.
 """
 
 import math

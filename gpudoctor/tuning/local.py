@@ -199,22 +199,15 @@ class LocalExecutor:
             status, detail = UNSUPPORTED, BUDGET_ENDED if self.now() >= self._end_of_budget else str(silent)
         except WorkerEnded as ended:
             status, detail = meaning_of(ended)
-        return Measurement(
-            precision=trial.precision,
-            batch_size=trial.batch_size,
-            settings=trial.settings,
-            status=status,
-            detail=detail,
-            predicted_memory_bytes=trial.predicted_memory_bytes,
-        )
+        return Measurement(**vars(trial), status=status, detail=detail)
 
     def ceiling(self, precision: str) -> Ceiling:
-        rate = self._rate({"ask": "ceiling", "precision": precision}, precision)
+        rate = self._unless_refused(precision, {"ask": "ceiling", "precision": precision})
         return Ceiling(precision=precision, measured_tflops=rate)
 
     def bandwidth(self) -> Bandwidth:
         datasheet = self._peak.bandwidth_gb_s if self._peak else None
-        return Bandwidth(measured_gb_s=self._rate({"ask": "bandwidth"}), datasheet_gb_s=datasheet)
+        return Bandwidth(measured_gb_s=self._unless_refused(None, {"ask": "bandwidth"}), datasheet_gb_s=datasheet)
 
     def transfers(self) -> tuple[Transfer, ...]:
         """Return the rates from host to device for batches as the last that ran; empty if the device is the host."""
@@ -237,10 +230,6 @@ class LocalExecutor:
         while self._workers:
             _, worker = self._workers.popitem()
             worker.end()
-
-    def _rate(self, request: Mapping[str, Any], precision: str | None = None) -> float | None:
-        value = self._unless_refused(precision, request)
-        return float(value) if isinstance(value, (int, float)) else None
 
     def _unless_refused(self, precision: str | None, request: Mapping[str, Any]) -> Any:
         """Return the answer; None if the device could not do it, which spoils nothing else."""
@@ -310,9 +299,7 @@ class LocalExecutor:
                 continue
             try:
                 self._workers[other].ask({"ask": "release"}, self._patience.start)
-            except (
-                BaseException
-            ) as error:  # an interruption too: its answer would be taken for that to the next request
+            except BaseException as error:  # an interruption too: its answer would be taken for the next one
                 self._end(other)
                 if not isinstance(error, (WorkerEnded, WorkerSilent)):
                     raise

@@ -14,12 +14,12 @@ from gpudoctor.model.tuning import (
     Numerics,
     Recommendation,
     RunnerUp,
-    Trial,
 )
 from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.figures import FEW_STEPS, spoilt_by
 from gpudoctor.tuning.gates import reference_name
 from gpudoctor.tuning.search import Limits, SearchResult, result_of
+from gpudoctor.tuning.settings import trial_like
 from gpudoctor.tuning.throughput import relative_error
 from gpudoctor.tuning.workers.precision import BASELINES
 
@@ -84,6 +84,7 @@ def recommend(
             f"Confidence: {confidence}. {grounds}",
         ),
         confidence=confidence,
+        accumulation_steps=_accumulation(chosen, limits),
         peak_memory_bytes=chosen.peak_memory_bytes,
         baseline=baseline,
         margin=_rate(chosen) / max(map(_rate, others)) - 1 if others else None,
@@ -159,12 +160,7 @@ def _together(taken: Sequence[Measurement]) -> Measurement:
 
 
 def _again(executor: Executor, best: Measurement, limits: Limits) -> Measurement:
-    trial = Trial(
-        precision=best.precision,
-        batch_size=best.batch_size,
-        settings=best.settings,
-        predicted_memory_bytes=best.peak_memory_bytes,
-    )
+    trial = trial_like(best, best.settings)
     left = max(limits.deadline - executor.now(), 0.0)
     return executor.measure(trial, replace(limits.effort, limit_seconds=min(limits.effort.limit_seconds, left)))
 
@@ -200,6 +196,11 @@ def _why_this_size(chosen: Measurement, measured: Iterable[Measurement]) -> str:
     return f"Batch size {fastest.batch_size} is {_not_worth(gain, fastest, chosen)} a larger batch."
 
 
+def _accumulation(chosen: Measurement, limits: Limits) -> int | None:
+    steps, rest = divmod(limits.effective_batch or 0, chosen.batch_size)
+    return steps if steps and not rest else None
+
+
 def _not_worth(gain: float, *pair: Measurement) -> str:
     noise = ERRORS_APART * _error(*pair)
     if gain <= noise:
@@ -225,7 +226,12 @@ def _further_reasons(
     chosen: Measurement, others: Sequence[Measurement], verdict: Numerics | None, limits: Limits
 ) -> Iterator[str]:
     """Yield what speaks for the choice besides speed, in whole sentences with numbers."""
-    fastest = max((chosen, *others), key=_rate)
+    fastest, effective = max((chosen, *others), key=_rate), limits.effective_batch
+    steps = _accumulation(chosen, limits)
+    if steps:
+        yield f"Step the optimiser after every {steps} batches: {steps} x {chosen.batch_size} = {effective} samples."
+    elif effective:
+        yield f"No batch size that was measured divides the effective batch of {effective}."
     if fastest is not chosen:
         gain = _rate(fastest) / _rate(chosen) - 1
         yield f"{fastest.precision} is {_not_worth(gain, fastest, chosen)} leaving the safer {chosen.precision}."

@@ -38,6 +38,7 @@ class Limits:
     memory_bytes: that trials may use; None if it is not known.
     largest_batch: that the user or the data set allows; None if there is no limit.
     smallest_batch: that the user allows; None for any.
+    effective_batch: samples between two steps of the optimiser: the batch recommended divides them; None for any.
     deadline: of executor.now(); no trial starts after it.
     effort: how long one trial may take.
     """
@@ -45,8 +46,15 @@ class Limits:
     memory_bytes: int | None = None
     largest_batch: int | None = None
     smallest_batch: int | None = None
+    effective_batch: int | None = None
     deadline: float = math.inf
     effort: Effort = EFFORT
+
+    def sizes(self, largest: int) -> list[int]:
+        """Return the batch sizes to choose from up to `largest`: what divides the effective batch, or powers of two."""
+        if self.effective_batch is None:
+            return [1 << exponent for exponent in range(largest.bit_length())]
+        return [size for size in range(1, min(largest, self.effective_batch) + 1) if self.effective_batch % size == 0]
 
 
 class Known:
@@ -256,12 +264,15 @@ def hold(known: Known) -> int | None:
 
 def chosen(known: Known) -> int | None:
     """Return the knee, or the fastest batch size where the knee was not measured or failed; None if nothing ran."""
-    size = knee(known)
-    return size if size is None or size in known.times.sizes else max(known.times.sizes, key=known.times.rate)
+    size, ran = knee(known), known.times.sizes
+    if size is None or size in ran:
+        return size
+    allowed = set(known.limits.sizes(max(ran))) if known.limits.effective_batch else set(ran)
+    return max(allowed.intersection(ran) or ran, key=known.times.rate)
 
 
 def knee(known: Known) -> int | None:
-    """Return the smallest power of two that is fast enough, else the fastest batch size; None if nothing ran.
+    """Return the smallest size to choose from that is fast enough, else the fastest; None if nothing ran.
 
     With rungs at 1.5*2^k as well, two runs would differ more often, for a batch that is a third smaller at most.
     """
@@ -269,8 +280,10 @@ def knee(known: Known) -> int | None:
     if not times:
         return None
     fastest = max(times.sizes, key=times.rate)
-    powers = (1 << exponent for exponent in range(fastest.bit_length()))
-    return next((size for size in powers if size >= times.sizes[0] and times.rate(size) >= known.enough), fastest)
+    largest = known.reachable if known.limits.effective_batch else fastest
+    enough, sizes = known.enough, [size for size in known.limits.sizes(largest) if size >= times.sizes[0]]
+    otherwise = sizes[-1] if sizes and known.limits.effective_batch else fastest
+    return next((size for size in sizes if times.rate(size) >= enough), otherwise)
 
 
 def rungs(low: int, high: int) -> list[int]:

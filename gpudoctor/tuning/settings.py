@@ -15,8 +15,8 @@ WORTH_IT = 0.02
 NOISES = 2.0
 """A gain must also be this many times the standard error of the two medians' ratio."""
 
-FEWEST_STEPS = 2
-"""A single step has no known noise."""
+FEWEST_STEPS = 3
+"""No switch is tried in a time that holds fewer: they tell no noise."""
 
 EFFORT = Effort(warmup_steps=3, steps=15)
 
@@ -57,7 +57,7 @@ def improve(
         if left <= FEWEST_STEPS * (chosen.step_median_seconds or 0.0):
             break
         effort = replace(EFFORT, limit_seconds=min(EFFORT.limit_seconds, left))
-        reference = executor.measure(_trial(best, best.settings), effort)
+        reference = executor.measure(trial_like(best, best.settings), effort)
         if reference.status != OK:
             return reference
         switch = _try(executor, name, reference, replace(best.settings, **changes), effort)
@@ -68,13 +68,11 @@ def improve(
 
 def _try(executor: Executor, name: str, reference: Measurement, settings: Settings, effort: Effort) -> SettingTrial:
     """Measure the switch right after what it is compared with: so little time leaves the clocks little to drift."""
-    measured = executor.measure(_trial(reference, settings), effort)
+    measured = executor.measure(trial_like(reference, settings), effort)
     if measured.throughput is None or reference.throughput is None:
         return SettingTrial(
             name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status
         )
-    if min(len(measured.step_seconds), len(reference.step_seconds)) < FEWEST_STEPS:
-        return SettingTrial(name=name, measurement=measured, gain=None, kept=False, why="too few steps to compare")
     gain = measured.throughput / reference.throughput - 1
     needed = max(WORTH_IT, NOISES * math.hypot(*(relative_error(m.step_seconds) for m in (measured, reference))))
     kept = gain > needed
@@ -84,8 +82,10 @@ def _try(executor: Executor, name: str, reference: Measurement, settings: Settin
     )
 
 
-def _trial(like: Measurement, settings: Settings) -> Trial:
-    return Trial(precision=like.precision, batch_size=like.batch_size, settings=settings)
+def trial_like(like: Measurement, settings: Settings) -> Trial:
+    """Return a trial of the same precision and batch size under other settings."""
+    peak = like.peak_memory_bytes
+    return Trial(precision=like.precision, batch_size=like.batch_size, settings=settings, predicted_memory_bytes=peak)
 
 
 def _pay_off(measured: Measurement, reference: Measurement) -> str:

@@ -50,6 +50,7 @@ class Request:
     budget_seconds: after which nothing new is started.
     largest_batch: samples of the data set, or what the user allows; None for no limit.
     smallest_batch: that the user allows; None for any.
+    effective_batch: samples between two steps of the optimiser; None for any.
     exhaustive: measure every power of two that fits in every precision, whatever the budget.
     """
 
@@ -57,6 +58,7 @@ class Request:
     budget_seconds: float = 60.0
     largest_batch: int | None = None
     smallest_batch: int | None = None
+    effective_batch: int | None = None
     exhaustive: bool = False
 
 
@@ -145,6 +147,7 @@ def _run(run: TuningRun) -> None:
         memory_bytes=run.known.device.memory_usable_bytes,
         largest_batch=min(filter(None, (request.largest_batch, run.known.workload.dataset_size)), default=None),
         smallest_batch=request.smallest_batch,
+        effective_batch=request.effective_batch,
         deadline=run.start + SEARCH_SHARE * budget,
         effort=replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget, least), most)),
     )
@@ -231,15 +234,9 @@ def _recommend(run: TuningRun, deadline: float) -> None:
             continue
         kept = tuple(f"{switch.name}: {switch.why}" for switch in run.known.switches[before:] if switch.kept)
         if kept and improved.throughput is not None:
-            run.learn(
-                recommendation=replace(
-                    chosen,
-                    settings=improved.settings,
-                    throughput=improved.throughput,
-                    peak_memory_bytes=improved.peak_memory_bytes,
-                    why=(*chosen.why, *kept),
-                )
-            )
+            better = replace(chosen, settings=improved.settings, why=(*chosen.why, *kept))
+            rate, peak = improved.throughput, improved.peak_memory_bytes
+            run.learn(recommendation=replace(better, throughput=rate, peak_memory_bytes=peak))
         return
 
 

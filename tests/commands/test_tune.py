@@ -64,6 +64,7 @@ def test_the_default_question(asked: dict[str, Any]) -> None:
         "dataset_size": None,
         "min_batch": None,
         "max_batch": None,
+        "effective_batch": None,
         "exhaustive": False,
         "profile": "gpudoctor.env",
         "variables": {},

@@ -157,6 +157,11 @@ def test_the_reason_for_the_batch_size_names_the_fastest_one_and_the_noise(noise
     assert ("equal" in found.why[1]) is equal
 
 
+@pytest.mark.parametrize(("effective", "steps"), [(None, None), (300, 3), (100, 1), (250, None)])
+def test_how_many_batches_make_the_effective_one(effective: int | None, steps: int | None) -> None:
+    assert advice(FP32, limits=Limits(effective_batch=effective)).accumulation_steps == steps
+
+
 @pytest.mark.parametrize(
     ("steps", "noise", "others", "confidence"),
     [

@@ -179,6 +179,15 @@ def test_noise_everywhere_still_gets_an_answer() -> None:
     assert result.best is not None
 
 
+@pytest.mark.parametrize(("effective", "batch"), [(100, 50), (96, 48), (80, 40), (97, 97)])
+def test_the_batch_divides_the_effective_one(effective: int, batch: int) -> None:
+    """A step costs as much as one sample; 97 is a prime number."""
+    limits = Limits(memory_bytes=PLAIN.memory_bytes, largest_batch=effective, effective_batch=effective)
+    result, device = run(replace(PLAIN, fixed_seconds=0.001), limits=limits)
+    assert chosen(result) == batch
+    assert max(m.batch_size for m in device.trials) <= effective
+
+
 def test_a_single_step_ranks_nothing() -> None:
     once = Measurement(precision="fp32", batch_size=2, step_seconds=(1.0,), samples_per_step=2)
     assert result_of("fp32", (once,), Limits()).best is None

@@ -18,6 +18,7 @@ from gpudoctor.model.record import record
 from gpudoctor.model.tuning import Conditions
 from gpudoctor.nvml import read_start
 from gpudoctor.tuning.workers.conditions import open_monitor
+from gpudoctor.worker import descendants
 
 NEARLY_FULL = 0.05
 """Of the memory that the process may use: with less left, a library that fails has most likely got no workspace."""
@@ -36,11 +37,8 @@ class MemoryUse:
 class Device:
     """A device as one worker uses it. By itself it is one without a queue, without sensors and without a limit."""
 
-    kind = "cpu"
-    """"cuda", "cpu" or "mps"."""
-
-    name = "cpu"
-    """As torch writes it: "cuda:0"."""
+    kind = name = "cpu"
+    """"cuda", "cpu" or "mps"; the name is as torch writes it: "cuda:0"."""
 
     def begin(self) -> None:
         """Free what earlier trials left, and begin to watch the peak of the memory."""
@@ -175,11 +173,17 @@ class Host(Device):
         self._watched = _reset_peak()
 
     def memory_use(self) -> MemoryUse:
-        """Return the resident memory above what the libraries themselves take."""
-        if not self._watched:
+        """Return the resident memory above what the libraries themselves take, that of started processes included.
+
+        Of those it is what they hold alone at the end: what a fork shares is not counted twice.
+        """
+        peak, resident = self._above_base("VmHWM"), self._above_base("VmRSS")
+        if not self._watched or peak is None or resident is None:
             return MemoryUse()
         gc.collect()
-        return MemoryUse(peak_bytes=self._above_base("VmHWM"), resident_bytes=self._above_base("VmRSS"))
+        texts = (read_start(f"/proc/{pid}/smaps_rollup") for pid in descendants(os.getpid()))
+        held = 1024 * sum(int(size) for text in texts for size in re.findall(r"^Private_\w+: *(\d+) kB", text, re.M))
+        return MemoryUse(peak_bytes=peak + held, resident_bytes=resident + held)
 
     def limit_memory(self, limit_bytes: int) -> None:
         """Let an allocation fail before the kernel ends the process; on Linux only."""
@@ -190,8 +194,9 @@ class Host(Device):
 
         self._limit_bytes = limit_bytes
         with suppress(OSError, ValueError):  # a lower limit is in force already
-            _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-            resource.setrlimit(resource.RLIMIT_DATA, (data_bytes + limit_bytes, hard))
+            soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            if soft == resource.RLIM_INFINITY or data_bytes + limit_bytes < soft:
+                resource.setrlimit(resource.RLIMIT_DATA, (data_bytes + limit_bytes, hard))
 
     def is_full(self) -> bool:
         used = self._above_base("VmRSS")
@@ -237,7 +242,7 @@ def _reset_peak() -> bool:
 def host_memory() -> tuple[int | None, int | None]:
     """Return the bytes of memory that this process could have in all, and those that are free: None if unknown.
 
-    A control group's limit counts where it is lower than the machine's memory.
+    The limit of a control group or of the process (`ulimit -v`) counts if it is lower than the machine's memory.
     """
     found = re.findall(r"^(MemTotal|MemAvailable):\s*(\d+) kB", read_start("/proc/meminfo"), re.MULTILINE)
     sizes = {name: int(size) * 1024 for name, size in found}
@@ -245,10 +250,21 @@ def host_memory() -> tuple[int | None, int | None]:
     if total is None:
         with suppress(ValueError, OSError, AttributeError):
             total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for limit, used in _group_limits():
+    for limit, used in (*_group_limits(), *_process_limits()):
         total = limit if total is None else min(total, limit)
         free = max(limit - used, 0) if free is None else min(free, max(limit - used, 0))
     return total, free
+
+
+def _process_limits() -> Iterator[tuple[int, int]]:
+    """Yield limit and use, in bytes, of the address space and the data of this process, if they are limited."""
+    with suppress(ImportError):  # Windows
+        import resource
+
+        for kind, field in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+            soft, used = resource.getrlimit(kind)[0], _status_bytes(field)
+            if soft != resource.RLIM_INFINITY and used is not None:
+                yield soft, used
 
 
 def _group_limits() -> Iterator[tuple[int, int]]:

@@ -119,9 +119,7 @@ class Bench:
         self._library.require_effect(trial.settings)
         use = self._device.memory_use()
         measurement = Measurement(
-            precision=trial.precision,
-            batch_size=trial.batch_size,
-            settings=trial.settings,
+            **vars(trial),
             step_seconds=tuple(timed.steps),
             warmup_seconds=tuple(timed.warmup),
             samples_per_step=samples,
@@ -129,7 +127,6 @@ class Bench:
             peak_memory_bytes=use.peak_bytes,
             resident_memory_bytes=use.resident_bytes,
             reserved_memory_bytes=use.reserved_bytes,
-            predicted_memory_bytes=trial.predicted_memory_bytes,
             allocation_retries=use.allocation_retries,
             flops_per_step=None if flops is None else flops * samples,
             conditions=timed.after,

@@ -40,6 +40,29 @@ def test_the_peak_is_that_of_this_trial() -> None:
 
 
 @LINUX
+def test_started_processes_count_and_a_limit_of_the_process_too() -> None:
+    program = (
+        "import resource, subprocess, sys\n"
+        "from gpudoctor.tuning.workers.devices import Host, host_memory\n"
+        "host = Host()\n"
+        "host.begin()\n"
+        "hold = \"b = bytearray(b'x') * (64 * 2**20); print(1, flush=True); input()\"\n"
+        "child = subprocess.Popen([sys.executable, '-c', hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "child.stdout.readline()\n"
+        "print(host.memory_use().peak_bytes)\n"
+        "child.communicate(b'x')\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+        "print(*host_memory())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    used, limits = done.stdout.splitlines()
+    total, free = map(int, limits.split())
+    assert total <= 2**30 > free
+    if used != "None":  # this kernel resets the peak
+        assert 60 * MIB < int(used) < 120 * MIB
+
+
+@LINUX
 def test_beyond_the_limit_an_allocation_fails_and_the_process_lives() -> None:
     program = (
         "from gpudoctor.tuning.workers.devices import Host\n"
