@@ -62,12 +62,13 @@ def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Reme
 
 def builder_of(name: str) -> Callable[..., Made]:
     """Return what makes the fix of this name. Raises KeyError: there is none."""
-    if name not in _builders and name in _advice():
+    if name in _builders:
+        return _builders[name]
+    if name in _advice():
         return _from_table(_advice()[name])
     for module in _likely_modules(name):
-        if name in _builders:
-            break
-        import_module(f"gpudoctor.remedies.{module}")
+        if name not in _builders:
+            import_module(f"gpudoctor.remedies.{module}")
     return _builders[name]
 
 

@@ -49,11 +49,12 @@ def hostile_lines(machine: str, value: str) -> Iterator[str]:
 def chosen(machine: str, windows: bool = False) -> list[tuple[str, str]]:
     """Return values and commands: of each place that a value has, those of the first three that are not refused there.
 
-    What stands around a quoted value is the same for every value. Each value is somewhere, on two of the machines.
+    What stands around a quoted value is the same for every value. Each value is on one of the machines with Linux.
     """
     found: list[tuple[str, str]] = []
     times: Counter[str] = Counter()
-    for value in MARKED[list(DISCRIMINATORS).index(machine) % 3 :: 3]:
+    machines = WINDOWS if windows else LINUX
+    for value in MARKED[machines.index(machine) :: max(len(machines), 3)]:
         for number, command in enumerate(hostile_lines(machine, value)):
             place = command.replace(quote(value, windows), "VALUE")
             times[place] += 1
