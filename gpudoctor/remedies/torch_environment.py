@@ -23,7 +23,7 @@ def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
 
 @fix
 def make_environment_for_torch(
-    *, machine: Machine, python: Python | None, platform: str | None = None, specifier: str = ""
+    *, machine: Machine, python: Python | None, system: System | None, platform: str | None = None, specifier: str = ""
 ) -> Remedy:
     """Return how to make an environment with a Python that has a wheel of PyTorch, and how to install it there.
 
@@ -38,7 +38,7 @@ def make_environment_for_torch(
             reference=REFERENCE,
         )
     wanted = _nearest(tags, python)
-    windows, uv = platform == "windows_amd64", python.installer == "uv"
+    windows, uv = platform == "windows_amd64" or is_windows(python, system), python.installer == "uv"
     create, new = _new_environment(wanted, windows, uv=uv)
     inside = Python(version=PackageVersion(wanted), executable=new, environment="venv", installer=python.installer)
     if specifier:
