@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import difflib
 import itertools
 import json
 import os
@@ -50,6 +51,8 @@ RECORDED = [
     "tests/test_changed_machines.py",
     "tests/test_recorded_reports.py",
     "tests/symptoms/test_every_row.py",
+    "tests/checks/test_every_pair.py",
+    "tests/conclusions/test_every_symptom.py",
 ]
 TYPED = {"watching": "run", "tuning": "tune", "profiles": "profile", "containers/rebuild": "rebuild"}
 """The command that a person types to reach a room."""
@@ -64,6 +67,21 @@ _COMMAND = re.compile(
     r"(?:sudo |python3? -|\S*pip3? |docker |podman |conda |mamba |uv |apt|dnf |zypper |pacman |nvidia-|ln |export "
     r"|unset |systemctl |modprobe |rmmod |dkms |mokutil |usermod |mount |wsl |snap |kubectl |echo |ls |lsmod |cat )"
 )
+
+LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
+CHOSEN = """
+import json
+
+def pytest_collection_modifyitems(config, items):
+    with open("chosen.json", encoding="utf-8") as file:
+        names, broken = json.load(file)
+    place = {name: number for number, name in enumerate(names)}
+    found = [item for item in items if item.nodeid not in broken]
+    files = {name for name in names if "::" not in name}
+    found = [item for item in found if item.nodeid in place or item.nodeid.partition("::")[0] in files]
+    items[:] = sorted(found, key=lambda item: place.get(item.nodeid, place.get(item.nodeid.partition("::")[0], 0)))
+"""
+"""A plugin of pytest: it runs the tests that are named and still there, in the order of their names."""
 
 
 @dataclass(frozen=True)
@@ -408,23 +426,46 @@ def _imported(path: Path) -> set[str]:
 
 
 class Traced:
-    """Which tests ran a line, as `coverage` recorded it for the same tree."""
+    """Which tests ran a line, as `coverage` recorded it: for the same tree, or for an older one that is still there."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, root: Path = ROOT) -> None:
         self._data = import_module("coverage").CoverageData(str(file))
         self._data.read()
         self._measured = sorted(self._data.measured_files())
+        self._root = root
 
-    def tests(self, mutation: Mutation, own: Sequence[str]) -> list[str]:
-        """Return the tests that ran the mutated line, those of the test files in `own` first."""
+    def tests(self, mutation: Mutation, own: Sequence[str], others: Iterable[str] = ()) -> list[str]:
+        """Return the tests that ran the mutated line, those of the test files in `own` first.
+
+        others: test files that are added whole if they are newer than what was recorded.
+        """
         measured = next((name for name in self._measured if name.endswith(f"/{mutation.path}")), "")
-        lines = self._data.contexts_by_lineno(measured) if measured else {}
+        if not measured:
+            return []
+        lines, places = self._data.contexts_by_lineno(measured), self._lines(measured, mutation.path)
         last = mutation.line + mutation.before.count("\n")
-        found = {test for line in range(mutation.line, last + 1) for test in lines.get(line, ()) if "::" in test}
+        recorded = [places.get(line, 0) for line in range(mutation.line, last + 1)]
+        found = {test for line in recorded for test in lines.get(line, ()) if "::" in test}
+        if not found:
+            return []
+        old = Path(measured.removesuffix(mutation.path))
+        newer = [test for test in (*own, *others) if _text(old / test) != _text(self._root / test)]
         tests = sorted({test.rpartition("|")[0] for test in found})
-        near = [test for test in tests if test.partition("::")[0] in own]
-        far = [test for test in tests if test.partition("::")[0] not in own]
-        return near + far[:: max(1, len(far) // MOST_TRACED)]
+        near = [test for test in tests if test.partition("::")[0] in own and test.partition("::")[0] not in newer]
+        far = [test for test in tests if test.partition("::")[0] not in (*own, *newer)]
+        return [*near, *dict.fromkeys(newer), *far[:: max(1, len(far) // MOST_TRACED)]]
+
+    def _lines(self, measured: str, path: str) -> dict[int, int]:
+        """Return the number that each line had when it was recorded."""
+        old, new = _text(Path(measured)).splitlines(), _text(self._root / path).splitlines()
+        if not old:
+            return {number: number for number in range(1, len(new) + 100)}
+        blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+        return {block.b + number: block.a + number for block in blocks for number in range(1, block.size + 1)}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 class Judge:
@@ -441,6 +482,7 @@ class Judge:
             if (root / name).is_file():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(root / name, copy / name)
+        (copy / "chosen.py").write_text(CHOSEN, encoding="utf-8")
 
     def verdict(self, mutation: Mutation, groups: Iterable[Sequence[str]]) -> str:
         """Return "killed", "survived", "timed out", or "no answer" if its tests fail anyway."""
@@ -458,9 +500,8 @@ class Judge:
 
     def _answer(self, target: Path, changed: str, source: str, tests: Sequence[str], end: float) -> str:
         """Return the verdict of a group. A test that fails without the mutation too is left out from then on."""
-        recorded = self._copy / ".pytest_cache/v/cache/lastfailed"
         while True:
-            recorded.unlink(missing_ok=True)
+            (self._copy / LAST_FAILED).unlink(missing_ok=True)
             target.write_text(changed, encoding="utf-8")
             status = self._pytest(tests, end)
             target.write_text(source, encoding="utf-8")
@@ -468,17 +509,22 @@ class Judge:
                 return "timed out"
             if status in (0, 5):  # 5: no test was selected
                 return "no answer" if status and self._broken else "survived"
-            failed = set(json.loads(recorded.read_text(encoding="utf-8")) if recorded.is_file() else ())
-            if self._pytest(sorted(failed) or tests, time.monotonic() + self._timeout) in (0, 5):
+            if self._pytest(self._failed() or tests, time.monotonic() + self._timeout) in (0, 5):
                 return "killed"
-            if not failed - self._broken:
+            broken = {test for test in self._failed() if "::" in test}
+            if broken <= self._broken:
                 return "no answer"
-            self._broken |= failed
+            self._broken |= broken
+
+    def _failed(self) -> list[str]:
+        recorded = self._copy / LAST_FAILED
+        return sorted(json.loads(recorded.read_text(encoding="utf-8"))) if recorded.is_file() else []
 
     def _pytest(self, arguments: Sequence[str], end: float) -> int | None:
         """Return the exit status; None if the time is up."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not gpu and not environments", *arguments]
-        command += [f"--deselect={test}" for test in sorted(self._broken)]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not gpu and not environments", "-p", "chosen"]
+        command += dict.fromkeys(name.partition("::")[0] for name in arguments)
+        (self._copy / "chosen.json").write_text(json.dumps([arguments, sorted(self._broken)]), encoding="utf-8")
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self._copy)}
         process = subprocess.Popen(
             command,
@@ -517,12 +563,13 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     print(f"{len(chosen)} of {len(possible)} possible mutations", file=sys.stderr)
     verdicts: dict[Mutation, str] = {}
     tests = Tests(root)
-    traced = Traced(options.traced) if options.traced else None
+    traced = Traced(options.traced, root) if options.traced else None
     with tempfile.TemporaryDirectory(prefix="gpudoctor-mutations-") as folder, contextlib.suppress(KeyboardInterrupt):
         judge = Judge(root, Path(folder), options.timeout)
         for number, mutation in enumerate(chosen, start=1):
             groups = tests.groups(mutation.path)
-            running = traced.tests(mutation, groups[0] if groups else ()) if traced else []
+            own, *others = groups or [[]]
+            running = traced.tests(mutation, own, itertools.chain(*others)) if traced else []
             verdicts[mutation] = judge.verdict(mutation, [running] if running else groups)
             print(f"{number}/{len(chosen)} {verdicts[mutation]}: {mutation}", file=sys.stderr, flush=True)
     return report(verdicts)
