@@ -136,7 +136,7 @@ def _bears(name: str) -> bool:
 
 def _package(record: CondaRecord) -> Package:
     """Return it with the name of the distribution that it installs; pip's own are listed by conda too."""
-    by_pip = record.build in ("pypi_0", "<pip>") or record.build.startswith("pypi_")
+    by_pip = record.build == "<pip>" or record.build.startswith("pypi_")
     name = {"pytorch": "torch", "cupy-core": "cupy"}.get(record.name, record.name)
     return package(name, record.version, "pip" if by_pip else "conda")
 

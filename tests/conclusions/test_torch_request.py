@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.conclusions.torch_request import torch_request
+from gpudoctor.conclusions.torch_request import _is_left_out, torch_request
 from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
 
 LINUX = System(os="linux", machine="x86_64")
@@ -90,3 +90,23 @@ def test_a_mac_that_is_offered_old_releases_has_an_intel_processor() -> None:
     message = said("pip-no-version", package="torch", specifier="==2.9.1", versions="2.1.0, 2.2.2")
     assert asked(message, system=System(os="darwin")).platform == "macos_x86_64"
     assert asked(message, system=System(os="darwin", machine="arm64")).platform == "macos_arm64"
+
+
+@pytest.mark.parametrize(
+    ("version", "listed", "newest", "left_out"),
+    [
+        pytest.param("2.2.0", "2.0.0, 2.1.0", ("2.3.0", "2.4.0"), True, id="in the middle"),
+        pytest.param("2.0.0", "2.0.0, 2.1.0", ("2.3.0", "2.4.0"), True, id="from the last but one on"),
+        pytest.param("2.3.0", "2.0.0, 2.1.0", ("2.3.0", "2.4.0"), True, id="up to the first of the newest"),
+        pytest.param("2.3.1", "2.0.0, 2.1.0", ("2.3.0", "2.4.0"), False, id="after it"),
+        pytest.param("1.9.0", "2.0.0, 2.1.0", ("2.3.0", "2.4.0"), False, id="before the list"),
+        pytest.param("2.2.0", "2.0.0", ("2.3.0", "2.4.0"), False, id="one only"),
+        pytest.param("2.2.0", "2.0.0, 2.4.0", ("2.3.0", "2.4.0"), False, id="the list reaches the newest"),
+        pytest.param("2.2.0", "2.0.0, 2.1.0", (), False, id="nothing newest"),
+    ],
+)
+def test_whether_a_release_stands_in_the_middle_that_pip_leaves_out(
+    version: str, listed: str, newest: tuple[str, ...], left_out: bool
+) -> None:
+    message = said("pip-no-version", package="torch", versions=listed)
+    assert _is_left_out(PackageVersion(version), message, newest) is left_out

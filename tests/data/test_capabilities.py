@@ -3,6 +3,7 @@
 import pytest
 
 from gpudoctor.data.capabilities import (
+    bf16_support,
     features,
     first_toolkit,
     is_minor_turing,
@@ -144,3 +145,11 @@ def test_what_is_not_verified_is_unknown() -> None:
 )
 def test_turing_chips_without_tensor_cores(name: str, minor: bool) -> None:
     assert is_minor_turing(name) is minor
+
+
+@pytest.mark.parametrize(
+    ("device", "support"),
+    [("6.1", "emulated"), ("7.5", "emulated"), ("8.0", "native"), ("8.9", "native"), ("99.0", "native"), ("3.5", None)],
+)
+def test_bf16_is_native_from_8_0_on(device: str, support: str | None) -> None:
+    assert bf16_support(capability(device)) == support

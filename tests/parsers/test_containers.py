@@ -254,6 +254,7 @@ def test_podman() -> None:
     ("about", "expected"),
     [
         pytest.param({"address": "tcp://host:2376"}, False, id="over the network"),
+        pytest.param({"address": "npipe:////./pipe/docker_engine"}, True, id="of Windows"),
         pytest.param({"OperatingSystem": "Docker Desktop"}, False, id="a virtual machine"),
         pytest.param(
             {"OperatingSystem": "Docker Desktop", "KernelVersion": "6.6.87.2-microsoft-standard-WSL2"},

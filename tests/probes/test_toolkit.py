@@ -208,3 +208,19 @@ def test_system_libraries() -> None:
 def test_nothing_answered() -> None:
     toolkit = parse_toolkit({})
     assert (toolkit.nvcc_path, toolkit.library_path_libraries, toolkit.system_libraries) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "roots"),
+    [
+        pytest.param("/opt/cuda/bin:/usr/bin/:/sbin", "", ["/opt/cuda", "/usr"], id="folders named bin"),
+        pytest.param("C:\\cuda\\bin\\", "D:\\cuda", ["D:\\cuda", "C:\\cuda"], id="of Windows"),
+        pytest.param("/opt/cuda/bin", "/opt/cuda", ["/opt/cuda"], id="the same twice"),
+        pytest.param("/bin:/cabin", "", [], id="the root is no toolkit"),
+    ],
+)
+def test_the_toolkits_that_the_environment_names(
+    path: str, home: str, roots: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe.os, "pathsep", ";" if "\\" in path else ":")
+    assert probe._named_roots({"PATH": path}, home) == roots

@@ -143,3 +143,17 @@ def test_what_may_have_spoilt_a_measurement(
     measurement: Measurement, before: Conditions, warnings: tuple[str, ...]
 ) -> None:
     assert figures.spoilt_by(measurement, before) == warnings
+
+
+@pytest.mark.parametrize(
+    ("steps", "noise"),
+    [
+        pytest.param((1.0, 1.0, 1.0), None, id="three steps"),
+        pytest.param((0.0, 0.0, 0.0, 0.0), None, id="a median of zero"),
+        pytest.param((0.0, 0.0, 2.0, 2.0), 2.0, id="a lower quartile of zero"),
+        pytest.param((1.0, 2.0, 3.0, 4.0), 0.6, id="quartiles 1.75, 2.5 and 3.25"),
+    ],
+)
+def test_noise_is_the_spread_of_the_median(steps: tuple[float, ...], noise: float | None) -> None:
+    measurement = Measurement(precision="bf16", batch_size=8, step_seconds=steps)
+    assert figures.noise(measurement) == noise

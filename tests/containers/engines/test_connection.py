@@ -16,6 +16,7 @@ import pytest
 
 from gpudoctor.containers.engines import connection as engine
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, is_podman
+from gpudoctor.containers.engines.endpoint import Endpoint
 from gpudoctor.containers.requested import look_at
 from gpudoctor.containers.setups import look_at_setups
 from tests.containers.engine_stand_ins import DOCKER, PODMAN, make_authority, on_socket, on_tcp, ping, server_tls
@@ -213,3 +214,22 @@ def test_a_certificate_that_is_refused_to_this_user(
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != refused and access(path, mode))
     assert f"{refused} cannot be read by this user" in reason(with_tls("tcp://127.0.0.1:1", authorities["own"]))
+
+
+@pytest.mark.parametrize("address", ["unix:///run/docker.sock", "npipe:////./pipe/docker_engine"])
+def test_a_local_address_needs_no_certificate(address: str, tmp_path: Path) -> None:
+    assert engine._tls(Endpoint(address=address, origin="DOCKER_HOST", certificates=str(tmp_path))) is None
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "cert.pem", "key.pem"])
+def test_a_certificate_that_this_user_cannot_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in ("ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / each).touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: os.path.basename(path) != name)
+    with pytest.raises(ValueError, match=f"{name} cannot be read by this user"):
+        engine._tls(Endpoint(address="tcp://host:2376", origin="DOCKER_HOST", certificates=str(tmp_path)))
+
+
+def test_without_its_ca_no_engine_is_verified(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no .*ca.pem"):
+        engine._tls(Endpoint(address="tcp://host:2376", origin="DOCKER_HOST", certificates=str(tmp_path)))

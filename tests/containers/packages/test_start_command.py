@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.containers.images.files import ImageFile
-from gpudoctor.containers.packages.start_command import first_folders
+from gpudoctor.containers.packages.start_command import first_folders, started_file
 
 SCRIPTS = {
     "/usr/local/bin/train": "#!/usr/bin/python3\nfrom app.main import run\n",
@@ -90,6 +90,63 @@ def test_first_folders(command: str, folders: tuple[str, ...] | None) -> None:
 )
 def test_the_shell_form(text: str, folders: tuple[str, ...] | None) -> None:
     assert first("/bin/sh", "-c", text) == folders
+
+
+WRAPPERS = ("exec", "env", "tini", "dumb-init", "nohup", "time", "nice", "--", "then", "else", "do")
+LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "streamlit", "coverage", "ipython")
+
+
+@pytest.mark.parametrize(
+    "word", ["exec", "env", "tini", "dumb-init", "nohup", "time", "nice", "--", "then", "else", "do"]
+)
+def test_words_before_a_command(word: str) -> None:
+    assert first(word, "python", "src/train.py") == ("/app/src",)
+    started = started_file((word, "python", "src/train.py"), "/app")
+    assert started is not None
+    assert started.files == ("/app/src/train.py",)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "ash", "dash", "/bin/bash"])
+def test_each_shell(shell: str) -> None:
+    assert first(shell, "-lc", "python src/train.py") == ("/app/src",)
+    assert first(shell, "-e", "start.sh") == ("/srv",)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_each_launcher(launcher: str) -> None:
+    assert first(launcher, "run", "src/train.py") == ("/app/src",)
+    assert first(launcher, "run", "-m", "app") == ("/app",)
+    assert first(launcher, "--module", "app") == ("/app",)
+    started = started_file((launcher, "run", "src/train.py"), "/app")
+    assert started is not None
+    assert (started.files, started.folders) == (("/app/src/train.py",), ("/app/src",))
+
+
+@pytest.mark.parametrize("server", ["gunicorn", "uvicorn", "hypercorn", "celery", "flask"])
+@pytest.mark.parametrize("option", ["--chdir", "--app-dir", "--workdir"])
+def test_each_server(server: str, option: str) -> None:
+    assert first(server, "app:app") == ("/app",)
+    assert first(server, option, "src", "app:app") == ("/app/src",)
+
+
+@pytest.mark.parametrize("separator", ["&&", "||", ";", "|", "&"])
+def test_each_separator(separator: str) -> None:
+    assert first("sh", "-c", f"sleep 1 {separator} python src/train.py") == ("/app/src",)
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "folders"),
+    [
+        pytest.param("python -m a.train", ("/app/a/train/__main__.py", "/app/a/train.py"), ("/app",), id="module"),
+        pytest.param("python -u -m accelerate.run src/t.py", ("/app/src/t.py",), ("/app/src", "/app"), id="both"),
+        pytest.param("python -m", None, None, id="no module"),
+        pytest.param("python", None, None, id="nothing"),
+        pytest.param("sleep train.py", None, None, id="no Python"),
+    ],
+)
+def test_the_file_started(command: str, files: tuple[str, ...] | None, folders: tuple[str, ...] | None) -> None:
+    started = started_file(command.split(), "/app")
+    assert ((started.files, started.folders) if started else (None, None)) == (files, folders)
 
 
 @pytest.mark.parametrize("script", ["/app/entrypoint.sh", "/app/outer.sh"])
