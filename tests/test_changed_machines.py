@@ -1,8 +1,9 @@
 """The facts of the recorded machines, and the decisions with one thing changed, compared with `changed_machines.json`.
 
 A section or a fact is unknown, a yes is a no, or a section is that of another machine: combinations that nobody would
-write down, each of them diagnosed. What is expected is what the program decided when somebody last looked:
-`python -m tests.test_changed_machines` writes the file again; its difference is what to look at. No sentence is in it.
+write down, each of them diagnosed. `changed_evidence.json` has what the findings rest on. What is expected is what the
+program decided when somebody last looked: `python -m tests.test_changed_machines` writes both files again; their
+difference is what to look at. No sentence is in them.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import pytest
 
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import SECTIONS, Snapshot
+from gpudoctor.model import SECTIONS, Report, Snapshot
 from gpudoctor.model.codec import to_json
 from gpudoctor.probes.snapshot import take_snapshot
 from gpudoctor.snapshots.recording import RecordedHost
+from tests.test_recorded_reports import evidence
 
 FILE = Path(__file__).parent / "changed_machines.json"
+EVIDENCE = FILE.with_name("changed_evidence.json")
 MACHINES = sorted(path.parent.name for path in (FILE.parent / "machines").glob("*/recording.json"))
 CHECKS = load_checks()
 PARTS = 8
@@ -85,8 +88,14 @@ def _is_chosen(change: str) -> bool:
     return zlib.crc32(change.encode()) % PARTS == 0
 
 
-def decisions(snapshot: Snapshot) -> Decisions:
-    report = run_checks(CHECKS, snapshot)
+@cache
+def reports_on(name: str) -> dict[str, Report]:
+    """Return the diagnosis of the machine, and of each change of it."""
+    snapshots = {"as recorded": snapshot_of(name), **dict(changed(name))}
+    return {change: run_checks(CHECKS, snapshot) for change, snapshot in snapshots.items()}
+
+
+def decisions(report: Report) -> Decisions:
     found = [
         [f.check_id, str(f.severity), f.caused_by or "", [list(remedy.commands) for remedy in f.remedies]]
         for f in report.findings
@@ -113,12 +122,20 @@ def _known(value: Any) -> Any:
 
 def changed_decisions(name: str) -> dict[str, Decisions]:
     """Return what is decided of the machine, and after each change that bears on it."""
-    whole = decisions(snapshot_of(name))
-    found = {change: decisions(snapshot) for change, snapshot in changed(name)}
+    found = {change: decisions(report) for change, report in reports_on(name).items()}
+    whole = found.pop("as recorded")
     return {
         "as recorded": whole,
         **{change: _difference(whole, after) for change, after in found.items() if after != whole},
     }
+
+
+def changed_evidence(name: str) -> dict[str, Any]:
+    """Return the evidence of the findings, and after each change that of the findings that are new or others."""
+    found = {change: evidence(report) for change, report in reports_on(name).items()}
+    whole = found.pop("as recorded")
+    others = {change: [line for line in after if line not in whole] for change, after in found.items()}
+    return {"as recorded": whole, **{change: lines for change, lines in others.items() if lines}}
 
 
 def _difference(before: Decisions, after: Decisions) -> Decisions:
@@ -131,6 +148,7 @@ def _difference(before: Decisions, after: Decisions) -> Decisions:
 def test_the_decisions_on_a_changed_machine(name: str) -> None:
     expected = json.loads(FILE.read_text(encoding="utf-8"))[name]
     assert {"facts": expected["facts"], **changed_decisions(name)} == expected
+    assert json.loads(json.dumps(changed_evidence(name))) == json.loads(EVIDENCE.read_text(encoding="utf-8"))[name]
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -147,3 +165,10 @@ if __name__ == "__main__":
         )
         machines.append(f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}")
     FILE.write_text("{\n" + ",\n".join(machines) + "\n}\n", encoding="utf-8")
+    shown = (
+        f"{json.dumps(name)}: {{\n"
+        + ",\n".join(f"{json.dumps(change)}: {json.dumps(lines)}" for change, lines in changed_evidence(name).items())
+        + "\n}"
+        for name in MACHINES
+    )
+    EVIDENCE.write_text("{\n" + ",\n".join(shown) + "\n}\n", encoding="utf-8")

@@ -222,5 +222,5 @@ def test_nothing_answered() -> None:
 def test_the_toolkits_that_the_environment_names(
     path: str, home: str, roots: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe.os, "pathsep", ";" if "\\" in path else ":")
+    monkeypatch.setattr(os, "pathsep", ";" if "\\" in path else ":")
     assert probe._named_roots({"PATH": path}, home) == roots
