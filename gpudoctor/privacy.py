@@ -15,11 +15,13 @@ _OTHER_HOME = (
 _UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _MASKED_UUID = "00000000-0000-0000-0000-"
 
-_NAME_OF_KEY = (
-    r"[\w-]{0,60}?(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
+_KEY = (
+    r"(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
     r"|(?:api|access|account|private|secret|shared|storage)[_-]?key(?:[_-]?id)?)"
 )
+_NAME_OF_KEY = rf"[\w-]{{0,60}}?{_KEY}"
 _ASSIGNS = r"[\"']?\s?[=:](?!=)\s?[\"']?"
+_END_OF_NAME = rf"(?i){_KEY}[\"'\s=:]"  # few texts have one
 _VALUE = r"(?:(?:bearer|basic|token)\s)?(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}"
 _ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS}){_VALUE}"
 _OPTION = rf"(?i)(?<![\w-])(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
@@ -158,8 +160,9 @@ def mask_secrets(text: str) -> str:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(mark)}{row['rest']}", _STARS, text)
     for mark in _within(text, tuple(_table()["parts"])):
         text = re.sub(_table()["parts"][mark], _STARS, text)
-    text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
-    text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text
+    if re.search(_END_OF_NAME, text):
+        text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
+        text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
 
 

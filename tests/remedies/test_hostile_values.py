@@ -49,12 +49,13 @@ def hostile_lines(machine: str, value: str) -> Iterator[str]:
 def chosen(machine: str, windows: bool = False) -> list[tuple[str, str]]:
     """Return values and commands: of each place that a value has, those of the first three that are not refused there.
 
-    What stands around a quoted value is the same for every value. Each value is on one of the machines with Linux.
+    What stands around a quoted value is the same for every value. Each value is on one machine with Linux and on one
+    with Windows.
     """
     found: list[tuple[str, str]] = []
     times: Counter[str] = Counter()
     machines = WINDOWS if windows else LINUX
-    for value in MARKED[machines.index(machine) :: max(len(machines), 3)]:
+    for value in MARKED[machines.index(machine) :: len(machines)]:
         for number, command in enumerate(hostile_lines(machine, value)):
             place = command.replace(quote(value, windows), "VALUE")
             times[place] += 1
