@@ -214,7 +214,7 @@ def _confidence(chosen: Measurement, result: SearchResult, limits: Limits) -> tu
     known = f"{steps} timed steps give the throughput to within {error:.1%}"
     if steps < FEW_STEPS:
         return "low", f"Only {steps} steps were timed."
-    if limits.smallest_batch != limits.largest_batch and len({m.batch_size for m in result.measurements}) < 2:
+    if limits.largest_batch != (limits.smallest_batch or 1) and len({m.batch_size for m in result.measurements}) < 2:
         return "low", f"No other batch size was measured; {known}."
     if result.cut_short or error > WORTH_IT:
         level = "low" if error > CLOSE else "medium"
@@ -255,7 +255,7 @@ def _runners_up(
         elif result.best is None and result.measurements:
             first = result.measurements[0]
             failed = next((m for m in result.measurements if m.status != OK), None)
-            why = "its step times vary too much to rank it" if failed is None else failed.detail or failed.status
+            why = "too few of its steps were timed to rank it" if failed is None else failed.detail or failed.status
             yield RunnerUp(precision=result.precision, batch_size=first.batch_size, throughput=None, why=why)
 
 

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement
-from gpudoctor.tuning.figures import noise, quartiles
-
-RANK_NOISE = 0.25
-"""Interquartile range over median above which a timing ranks nothing. Source: torch.utils.benchmark, which warns."""
+from gpudoctor.tuning.figures import quartiles
 
 WORTH_IT, MOST_TOLERANCE = 0.015, 0.05
 """Share of the throughput that a larger batch must gain: less is the noise of a few dozen steps. At most so much."""
@@ -87,15 +84,14 @@ class StepTimes:
 
 
 def times_of(measurements: Iterable[Measurement]) -> StepTimes:
-    """Return the step times that were measured; a single step is no measurement.
+    """Return the step times that were measured; a single step is no measurement. Noise is in their errors.
 
-    What is too noisy to rank is left out, unless all is: on a noisy machine some answer is better than none.
     The steps of a batch size that was measured several times are taken together.
     """
     steps: dict[int, list[float]] = {}
-    ran = [m for m in measurements if m.status == OK and len(m.step_seconds) > 1]
-    for measurement in [m for m in ran if (noise(m) or 0.0) <= RANK_NOISE] or ran:
-        steps.setdefault(measurement.batch_size, []).extend(measurement.step_seconds)
+    for measurement in measurements:
+        if measurement.status == OK and len(measurement.step_seconds) > 1:
+            steps.setdefault(measurement.batch_size, []).extend(measurement.step_seconds)
     medians = {batch_size: statistics.median(seconds) for batch_size, seconds in steps.items()}
     return StepTimes(
         TimePoint(batch_size=size, seconds=median, error_seconds=median * relative_error(steps[size]))

@@ -142,6 +142,7 @@ def _run(run: TuningRun) -> None:
     run.learn(device=executor.describe())
     precisions = _precisions(run)
     run.learn(workload=executor.describe_workload(precisions[0] if precisions else ""))
+    start_seconds = executor.now() - run.start  # another worker takes as long
     least, most = TRIAL_SECONDS
     run.limits = Limits(
         memory_bytes=run.known.device.memory_usable_bytes,
@@ -153,22 +154,22 @@ def _run(run: TuningRun) -> None:
     )
     for number, precision in enumerate(precisions):
         left = run.limits.deadline - executor.now()
-        if left <= 0 and run.results and not request.exhaustive:
+        if left <= start_seconds and run.results and not request.exhaustive:
             break
         _search(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
     late = run.start + SWITCH_SHARE * budget
-    for precision, found in tuple(run.results.items()):
-        if found.cut_short:  # the time of switches is better spent on batch sizes
+    for number, (precision, found) in enumerate(reversed(run.results.items())):  # the worker at hand first
+        needs = start_seconds if number else 0.0
+        if found.cut_short and executor.now() + needs < late:  # better spent on batch sizes than on switches
             limits = replace(run.limits, deadline=late)
             run.results[precision] = search(executor, precision, limits, run.add, before=found.measurements)
     _recommend(run, late)
-    advised = executor.now() < run.start + budget and run.known.recommendation is not None
-    if advised and run.known.recommendation is not None:
+    if executor.now() + start_seconds < run.start + budget and run.known.recommendation is not None:
         _advise(run, run.known.recommendation)
-    _list_missing(run, precisions, advised)
+    _list_missing(run, precisions)
 
 
-def _list_missing(run: TuningRun, precisions: list[str], advised: bool) -> None:
+def _list_missing(run: TuningRun, precisions: list[str]) -> None:
     """Say what the budget left no time for."""
     measured = {m.precision for m in run.known.measurements}
     missing = [precision for precision in precisions if precision not in measured]
@@ -177,7 +178,7 @@ def _list_missing(run: TuningRun, precisions: list[str], advised: bool) -> None:
     if run.known.recommendation is not None:
         tried = {switch.name for switch in run.known.switches}
         missing += [name for name, _ in candidates(run.known.device) if name not in tried]
-        missing += [] if advised else ["transfers and data loading"]
+        missing += [] if run.known.bandwidth else ["transfers and data loading"]
     if missing:
         text = f"not measured, because the budget ended first: {', '.join(missing)}"
         run.learn(warnings=(*run.known.warnings, text))

@@ -62,10 +62,12 @@ def test_steps_of_the_same_batch_size_are_taken_together() -> None:
     assert [p.seconds for p in times.points] == [3.0]
 
 
-def test_noise_is_not_ranked_and_failures_have_no_time() -> None:
+def test_noise_is_an_error_and_failures_have_no_time() -> None:
     wild = measurement(8, 1.0, 2.0, 3.0, 4.0, 5.0)
     failed = Measurement(precision="fp32", batch_size=16, status=OUT_OF_MEMORY)
-    assert times_of([wild, failed, measurement(4, 1.0, 1.0, 1.0, 1.0)]).sizes == [4]
+    steady, noisy = times_of([wild, failed, measurement(4, 1.0, 1.0, 1.0, 1.0)]).points
+    assert (steady.batch_size, noisy.batch_size) == (4, 8)
+    assert steady.error_seconds < noisy.error_seconds
 
 
 def test_the_error_of_a_median_falls_with_the_root_of_the_steps() -> None:
