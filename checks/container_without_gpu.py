@@ -33,14 +33,11 @@ def container_without_gpu(
     container-setup-without-gpu checks containers from outside.
     Reference: https://docs.docker.com/engine/containers/gpu/
     """
-    answered = answers(symptoms, "container-without-gpu")
-    yield from answered[:1]
-    if answered:
+    if answered := answers(symptoms, "container-without-gpu"):
+        yield answered[0]
         return
-    if container_gpu.without:
-        yield Finding.error(
-            "container", container_gpu.without, container_gpu.without_facts, Fix("start-container-in-its-way-with-gpu")
-        )
+    if how := container_gpu.without:
+        yield Finding.error("container", how, container_gpu.without_facts, Fix("start-container-in-its-way-with-gpu"))
         return
     skip_unless(known(system.container, "system.container"), "this is not a container")
     gpus = system.nvidia_gpus

@@ -6,6 +6,7 @@ from gpudoctor.data.rocm import rocm_builds
 from gpudoctor.model import AmdGpu, CudaIntent, Devices, Finding, Fix, Pytorch, Severity, System
 from gpudoctor.registry import DRIVER_FAILS, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
+from gpudoctor.symptoms.answers import answers
 
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
@@ -17,10 +18,8 @@ ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cu
     family="vendor",
     explains=(
         *(*DRIVER_FAILS, "torch-cuda-unavailable", "no-nvidia-gpu", "torch-cpu-build", "wsl-driver-problem"),
-        *(
-            *("windows-pypi-cpu-wheel", "container-without-gpu", "container-setup-without-gpu"),
-            *("container-torch-cpu-build", "runs-on-cpu"),
-        ),
+        *("windows-pypi-cpu-wheel", "container-without-gpu", "container-setup-without-gpu"),
+        *("container-torch-cpu-build", "runs-on-cpu"),
     ),
 )
 def cuda_build_on_amd(
@@ -38,6 +37,9 @@ def cuda_build_on_amd(
     as most integrated GPUs. If the gfx target of the GPU is unknown, this is a warning.
     Reference: https://pytorch.org/get-started/locally/
     """
+    if answered := answers(symptoms, "cuda-build-on-amd"):
+        yield answered[0]
+        return
     for_cpu = pytorch.build_read == "cpu"
     skip_unless(not (for_cpu and cuda_intent.rocm_index), "a CPU build was installed instead of ROCm")
     said = pasted(symptoms)

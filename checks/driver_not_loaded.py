@@ -13,7 +13,7 @@ from gpudoctor.symptoms.answers import answers
 REFUSED = (
     *("kernel-module-key-rejected", "kernel-module-not-inserted", "kernel-module-not-found", "dkms-build-failed"),
     *("installer-finds-nouveau", "installer-module-not-built", "nvrm-probe-not-called", "nvrm-legacy-gpu"),
-    *("nvrm-gpu-not-in-release", "nvidia-device-node-missing"),
+    *("nvrm-gpu-not-in-release", "nvidia-device-node-missing", "kernel-module-other-kernel"),
 )
 # Those that say why, the most informative first.
 PRINTED = ("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-rejected", "nvidia-device-node-missing")

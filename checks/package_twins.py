@@ -34,7 +34,6 @@ def _finding(module: SharedModule, twins: list[Package], packages: tuple[Package
     names = tuple(dict.fromkeys(package.name for package in twins))
     keep = module.with_gpu if gpu.name else module.without_gpu
     kept = next((package for package in twins if package.name == keep), twins[-1])
-    kept = next(package for package in twins if package.name == kept.name)
     return Finding.warning(
         module.name,
         f"{' and '.join(f'{package.name} {package.version}' for package in twins)} both install the module "

@@ -9,6 +9,8 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # torch.version.cuda is None in every build that is not for CUDA.
 NO_CUDA_VERSION = "torch-version-cuda-none"
+# What shows why PyTorch finds no GPU, whatever its build is: a place that has none, or the driver.
+ELSEWHERE = ("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told", "cuda-lost-after-suspend")
 
 
 def pytorch(
@@ -34,19 +36,17 @@ def pytorch(
     if read.build is not None:
         return read
     said = pasted(symptoms)
-    without_version = of_kind(said, NO_CUDA_VERSION)
-    if without_version:
+    if without_version := of_kind(said, NO_CUDA_VERSION):
         of_rocm = of_kind(said, "rocm-*", "hip-*", "amd-gpu-*")
         if of_rocm or (read.version is not None and read.version.local):
             return read
         return _probably_cpu(read, without_version[0].fact, "it has no CUDA version")
-    replaced = of_kind(said, "torch-cuda-replaced") if place.is_windows else ()
-    if replaced:
+    if place.is_windows and (replaced := of_kind(said, "torch-cuda-replaced")):
         return _probably_cpu(read, replaced[0].fact, "the wheels of PyPI for Windows have no CUDA")
     if read.available is not False or _another_reason(read, runtime, driver, devices, environment):
         return read
     silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
-    if silent and not (place.about_container or of_kind(said, "no-gpu-in-*")) and _default_has_no_cuda(read, system):
+    if silent and not (place.about_container or of_kind(said, *ELSEWHERE)) and _default_has_no_cuda(read, system):
         return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA without an error message")
     listed = python.package("torch") if python is not None else None
     if place.is_windows and cuda_intent.program and listed is not None and not listed[1].local:

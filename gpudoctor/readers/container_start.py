@@ -14,7 +14,8 @@ _PART = r"[a-z0-9][\w.-]{0,80}"
 _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sha256:[0-9a-f]{{6,64}})?"
 _PERSONAL = regex("-[a-z]*[ehluw]|" + "|".join(name_table("docker_run_personal")))  # "-e", and in "-ite" too
 _RUN = regex(
-    r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+(\S.*)$"
+    r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+"
+    r"(?!(?:and|or|with|to|the|it|but|in|is|was|then|works?|commands?|both|also)\b[\s,;])(\S.*)$"
 )
 _VALUED = frozenset(name_table("docker_run_valued"))  # options with a value; of every other the next word is the image
 _SINGULARITY = regex(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")

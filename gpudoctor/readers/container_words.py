@@ -13,7 +13,7 @@ _KUBERNETES = regex(
     rf"(?i){_IN}{_ARTICLE} (?:k8s |kubernetes )?pods?\b"
     r"|\b(?:on|in|to|using|via|with) (?:a |an |my |our |the )?(?:\w{1,20} )?(?:kubernetes|k8s|k3s|k0s|microk8s"
     r"|minikube|openshift)\b|\bkubernetes(?: k0s| k3s|:| version)|\bruntimeClassName\b"
-    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b"
+    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b|\bpods? (?:cannot|can't|do(?:es)? not|don't)\b"
 )
 _PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b")
 _SINGULARITY = regex(

@@ -36,7 +36,7 @@ def findings(text: str) -> list[Finding]:
         ),
         pytest.param(
             "docker build fails at `RUN python setup.py install`: no CUDA-capable device is detected",
-            "no-nvidia-gpu",
+            "container-without-gpu",
             id="an image that is built",
         ),
         pytest.param(NO_DRIVER + "My laptop has an Intel graphics card", "no-nvidia-gpu", id="Intel"),

@@ -43,6 +43,7 @@ TABLE = """\
 """What nvidia-smi prints on a machine on which nothing is wrong."""
 FILE = Path(__file__).parent / "every_row.json"
 EXAMPLES = {
+    "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
     "fp16-nan-told": "with fp16 the loss is NaN",
     "layers-on-gpu": "load_tensors: offloaded 33/33 layers to GPU",
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
