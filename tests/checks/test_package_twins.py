@@ -83,3 +83,38 @@ def test_pip_over_conda() -> None:
 def test_unknown() -> None:
     result = run_check("package-twins", python=Python())
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "python.packages is unknown")
+
+
+@pytest.mark.parametrize(
+    ("names", "devices", "kept"),
+    [
+        pytest.param(("faiss-cpu", "faiss-gpu-cu12"), (L4,), "faiss-gpu-cu12==1.0.1", id="that for a GPU"),
+        pytest.param(("faiss-cpu", "faiss-gpu-cu12"), (), "faiss-cpu==1.0.0", id="that for the CPU"),
+        pytest.param(("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11"), (L4,), "faiss-gpu-cu11==1.0.2", id="else the last"),
+        pytest.param(("tensorflow", "tf-nightly"), (L4,), "tensorflow==1.0.0", id="tensorflow"),
+        pytest.param(("triton", "pytorch-triton"), (), "triton==1.0.0", id="triton"),
+    ],
+)
+def test_the_distribution_that_is_kept(names: tuple[str, ...], devices: tuple[Device, ...], kept: str) -> None:
+    python = Python(packages=tuple(package(name, f"1.0.{number}") for number, name in enumerate(names)))
+    (finding,) = run_check("package-twins", python=python, devices=devices, system=System(pci_gpus=())).findings
+    (fix,) = finding.fixes
+    assert (fix.arguments["names"], fix.arguments["requirement"]) == (names, kept)
+    assert finding.facts == tuple(f"python.packages[{number}].version" for number in range(len(names)))
+
+
+@pytest.mark.parametrize(
+    ("installers", "conda_build", "facts"),
+    [
+        pytest.param(("pip",), "py312_cuda", ("python.packages[1].version", "torch.conda_build"), id="pip over conda"),
+        pytest.param(("uv",), "py312_cuda", ("python.packages[1].version", "torch.conda_build"), id="uv over conda"),
+        pytest.param(("conda",), "py312_cuda", (), id="conda alone"),
+        pytest.param(("pip",), "", (), id="pip alone"),
+        pytest.param(("pip", "pip"), "", ("python.packages[1].version", "python.packages[2].version"), id="twice"),
+    ],
+)
+def test_torch_over_torch(installers: tuple[str, ...], conda_build: str, facts: tuple[str, ...]) -> None:
+    packages = (package("numpy", "2.0"), *(package("torch", "2.9.1", installer) for installer in installers))
+    torch = Torch(installed=True, conda_build=conda_build)
+    found = run_check("package-twins", python=Python(packages=packages), torch=torch).findings
+    assert tuple(fact for finding in found for fact in finding.facts) == facts

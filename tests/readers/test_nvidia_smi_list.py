@@ -114,3 +114,22 @@ def test_another_text_tells_nothing(text: str) -> None:
 def test_a_column(column: str, cell: str, field: str, value: object) -> None:
     (device,) = read(f"index, driver_version, {column}\n0, 535.54.03, {cell}\n")["devices"]
     assert getattr(device, field) == value
+
+
+@pytest.mark.parametrize(
+    "cell", ["", "[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]", "[Not Found]"]
+)
+def test_a_cell_without_an_answer_is_unknown(cell: str) -> None:
+    columns = "index, driver_version, name, power.draw [W], clocks_event_reasons.sw_power_cap"
+    rows = f"{columns}\n0, 535.54.03{f', {cell}' * 3}\n"
+    assert read(rows)["devices"] == (Device(nvml_index=0),)
+
+
+@pytest.mark.parametrize("bit", range(9))
+def test_each_reason_has_its_bit(bit: int) -> None:
+    names = (
+        *("gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost"),
+        *("sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "display_clock_setting"),
+    )
+    rows = f"index, name, driver_version, clocks_event_reasons.active\n0, NVIDIA A10, 535.54.03, 0x{1 << bit:016x}\n"
+    assert read(rows)["devices"][0].throttle_reasons == (names[bit],)

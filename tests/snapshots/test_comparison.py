@@ -1,5 +1,7 @@
 """Two snapshots: which facts differ, and which findings come and go."""
 
+import pytest
+
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
@@ -16,7 +18,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
-from gpudoctor.snapshots.comparison import Change, compare
+from gpudoctor.snapshots.comparison import Change, _member_names, compare
 
 OLD = Driver(version=DriverVersion.parse("470.57.02"), cuda_version=CudaVersion(11, 4))
 NEW = Driver(version=DriverVersion.parse("580.65.06"), cuda_version=CudaVersion(13, 0))
@@ -70,3 +72,11 @@ def test_readings_of_the_moment_are_no_difference() -> None:
         for t in (40, 80)
     )
     assert not compare(report(cool), report(hot)).differs
+
+
+@pytest.mark.parametrize(
+    "key", ["nvml_index", "kind", "name", "path", "soname", "number", "precision", "library", "address"]
+)
+def test_members_of_a_list_are_named_by_what_tells_them_apart(key: str) -> None:
+    assert _member_names([{key: "a", "other": 1}, {key: "b", "other": 1}]) == ["a", "b"]
+    assert _member_names([{key: "a"}, {key: "a"}]) == ["0", "1"]
