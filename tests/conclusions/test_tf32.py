@@ -38,6 +38,13 @@ def test_tf32_is_possible_unless_every_gpu_is_older(
     assert concluded(*gpus, symptoms=symptoms).possible is possible
 
 
+@pytest.mark.parametrize("name", ["TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])
+def test_each_variable_allows_it(name: str) -> None:
+    for value, expected in (("0", ()), ("1", (name,)), ("2", ())):
+        found = tf32(None, Pytorch(), (), Environment(variables={name: value}), ())
+        assert found.variables == expected
+
+
 def test_variables() -> None:
     assert concluded(CUPY_TF32="1", TORCH_ALLOW_TF32_CUBLAS_OVERRIDE="0").variables == ("CUPY_TF32",)
     assert [concluded(NVIDIA_TF32_OVERRIDE=value).forbidden for value in ("0", "1")] == [True, False]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudoctor.containers.rebuild import command_line
 from gpudoctor.containers.rebuild.choice import choose, wants_buildkit
 from gpudoctor.containers.rebuild.command_line import CommandLine, Compose, find_compose, find_docker
 
@@ -74,3 +75,51 @@ def test_docker_compose_is_a_program_of_its_own(version: str, is_version_1: bool
     program.write_text(f"#!/bin/sh\necho {version}\n")
     environ = {"PATH": f"{tmp_path}/bin:/bin"}
     assert find_compose((), environ) == Compose(words=(str(program),), is_version_1=is_version_1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "docker", "compose"),
+    [
+        pytest.param({}, None, None, id="no answer"),
+        pytest.param({"docker --version": "podman version 5.4.0"}, None, None, id="podman under docker's name"),
+        pytest.param(
+            {"docker --version": "Docker version 20.10.24+dfsg1, build 297e128"}, (20, 10, False), None, id="old"
+        ),
+        pytest.param(
+            {
+                "docker --version": "Docker version 28.2.2",
+                "docker buildx version": "v0.24",
+                "docker compose version": "2",
+            },
+            (28, 2, True),
+            ("/bin/docker", "compose"),
+            id="with both plugins",
+        ),
+        pytest.param(
+            {"docker --version": "Docker version 28.2.2", "docker-compose version --short": "1.29.2"},
+            (28, 2, False),
+            ("/bin/docker-compose", "1"),
+            id="compose of version 1",
+        ),
+        pytest.param(
+            {"docker-compose version --short": "2.1.0"}, None, ("/bin/docker-compose",), id="compose of version 2 alone"
+        ),
+    ],
+)
+def test_what_is_asked(
+    answers: dict[str, str],
+    docker: tuple[int, int, bool] | None,
+    compose: tuple[str, ...] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(arguments: tuple[str, ...], _: object) -> str | None:
+        return answers.get(" ".join((arguments[0].removeprefix("/bin/"), *arguments[1:])))
+
+    monkeypatch.setattr(command_line, "_answer", answer)
+    monkeypatch.setattr(
+        "shutil.which", lambda name, path=None: f"/bin/{name}" if any(name in asked for asked in answers) else None
+    )
+    found = find_docker({"PATH": "/bin"})
+    assert [(*item.version, item.has_buildx) for item in found] == ([docker] if docker else [])
+    taken = find_compose(found, {"PATH": "/bin"})
+    assert (taken and (*taken.words, *(["1"] if taken.is_version_1 else []))) == compose
