@@ -83,6 +83,8 @@ def pytest_collection_modifyitems(config, items):
 """
 """A plugin of pytest: it runs the tests that are named and still there, in the order of their names."""
 
+_SENTENCE = re.compile(r" (?:is|are|was|has|does|sees|chose|cannot|the|not|probably) ")
+
 
 @dataclass(frozen=True)
 class Mutation:
@@ -211,9 +213,9 @@ class PythonFile:
         """Yield a command to paste without one of its words."""
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
         first = parts[0]
-        if not (isinstance(first, ast.Constant) and _COMMAND.match(str(first.value))):
-            return
         text = self._source[start:end]
+        if not (isinstance(first, ast.Constant) and _COMMAND.match(str(first.value))) or _SENTENCE.search(text):
+            return
         inside = (
             [(m.start(), m.end()) for m in re.finditer(r"\{[^{}]*\}", text)] if isinstance(node, ast.JoinedStr) else []
         )

@@ -61,6 +61,8 @@ def test_what_is_mutated() -> None:
         ("if a is None: pass", {("is", "is not")}),
         ("x: Annotated[int, 3] = y[:300]", set()),
         ("raise ValueError(3)", set()),
+        ("x = 'conda packages are installed'", set()),
+        ("x = 'conda install torch'", {(" install", ""), (" torch", "")}),
         ("MAXIMUM_NAMED = 30", set()),
     ],
 )

@@ -36,6 +36,14 @@ def test_the_variable(value: str, severity: Severity) -> None:
     assert "-e NVIDIA_DRIVER_CAPABILITIES=compute,utility" in lines(finding)
 
 
+def test_the_runtime_reads_the_variable_too() -> None:
+    environment = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "utility"}
+    setup = replace(CUDA, runtime="nvidia", environment=environment)
+    finding = only("container-setup-driver-capabilities-missing", setup)
+    assert finding.severity is Severity.ERROR
+    assert finding.fixes[0].arguments["by_request"] is False
+
+
 def test_the_request_goes_before_the_variable() -> None:
     request = GpuRequest(count=-1, capabilities=("gpu", "utility"))
     assert (

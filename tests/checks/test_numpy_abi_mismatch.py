@@ -1,5 +1,7 @@
 """numpy-abi-mismatch."""
 
+import pytest
+
 from gpudoctor.model import Outcome, PackageVersion, Severity, Symptom, Torch
 from gpudoctor.testing import run_check
 
@@ -22,6 +24,20 @@ def test_pytorch_without_numpy_is_an_error_and_names_an_old_pytorch() -> None:
     assert finding.severity is Severity.ERROR
     assert [evidence.value for evidence in finding.evidence] == ["Numpy is not available", "2.1.0"]
     assert "Update PyTorch to 2.3" in finding.remedies[1].summary
+
+
+@pytest.mark.parametrize(
+    ("version", "facts"),
+    [
+        ("2.2.2", ("symptoms[0].text", "torch.version")),
+        ("2.3.0", ("symptoms[0].text",)),
+        ("2.4.0", ("symptoms[0].text",)),
+    ],
+)
+def test_pytorch_before_2_3_is_evidence(version: str, facts: tuple[str, ...]) -> None:
+    torch = Torch(installed=True, version=PackageVersion(version))
+    (finding,) = run_check(CHECK, symptoms=(UNAVAILABLE,), torch=torch).findings
+    assert finding.facts == facts
 
 
 def test_cupy_has_a_check_of_its_own() -> None:

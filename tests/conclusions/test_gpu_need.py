@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Device, Driver, GpuNeed, Snapshot, Symptom, Torch, TorchRuntime
+from gpudoctor.model import Device, Driver, GpuNeed, Project, Requirement, Snapshot, Symptom, Torch, TorchRuntime
 from gpudoctor.symptoms.facts import with_symptoms
 
 REPORT: dict[str, Any] = {"contradictions": ()}
@@ -91,3 +91,16 @@ def test_what_requires_a_gpu(names: tuple[str, ...], meant: str) -> None:
     required = tuple(SimpleNamespace(name=name, text=name) for name in names)
     found: GpuNeed = Facts(Snapshot(), requirements=required).get("gpu_need")
     assert (found.meant, found.meant_fact) == (meant, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        *((name, True) for name in ("cupy", "cupy-cuda12x", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn")),
+        *((name, True) for name in ("tensorrt", "tensorrt-cu12", "cudf-cu12")),
+        *((name, False) for name in ("onnxruntime", "tensorflow", "numpy")),
+    ],
+)
+def test_each_package_that_does_nothing_without_a_gpu(name: str, asked: bool) -> None:
+    project = Project(requirements=(Requirement(name=name, source="requirements.txt line 1"),))
+    assert (need_of(project=project).meant_fact == "project.requirements") is asked

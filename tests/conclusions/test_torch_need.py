@@ -36,3 +36,20 @@ def test_a_requirement_of_a_companion_is_none_of_torch_itself() -> None:
 def test_a_program_imports_it_but_not_the_build_of_a_package(names: dict[str, str], imported: str) -> None:
     said = Symptom(kind="torch-module-missing", text="No module named 'torch'", names=names, fact="symptoms[0].text")
     assert torch_need(None, Gpu(), None, None, (said,)).imported == imported
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tensorflow", "tensorflow-cpu", "tf-nightly", "jax", "jaxlib", "onnxruntime", "onnxruntime-gpu", "numba"),
+        *("cudf", "cudf-cu12", "cuml", "cuml-cu12"),
+    ],
+)
+def test_each_other_framework_uses_the_gpu(name: str) -> None:
+    python = Python(packages=(Package(name=name, version=PackageVersion("1.0")),))
+    assert torch_need(None, Gpu(name="NVIDIA L4"), NO_CUPY, python, None).severity is Severity.INFO
+
+
+def test_another_package_uses_no_gpu() -> None:
+    python = Python(packages=(Package(name="jax-tools", version=PackageVersion("1.0")),))
+    assert torch_need(None, Gpu(name="NVIDIA L4"), NO_CUPY, python, None).severity is Severity.WARNING

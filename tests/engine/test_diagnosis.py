@@ -1,5 +1,7 @@
 """The root cause comes first, and what it explains after it."""
 
+from dataclasses import replace
+
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.model import Finding, Severity
 from gpudoctor.registry import Check
@@ -133,3 +135,11 @@ def test_an_unmet_demand_is_explained_by_its_fault_and_by_what_explains_that() -
         assert second.severity is Severity.ERROR
     (alone, _) = diagnose([demand, finding("cupy-blind")], CHECKS)[::-1]
     assert alone.caused_by is None
+
+
+def test_advice_that_names_the_same_fault_explains_it_only_if_nothing_worse_does() -> None:
+    checks = catalog(("a", "driver", ()), ("b", "driver", ("z",)), ("z", "torch", ()))
+    missing = replace(finding("z"), same_fault_as=("a",))
+    for severity, cause in ((Severity.INFO, "b"), (Severity.ERROR, "a")):
+        found = diagnose([finding("a", severity), finding("b"), missing], checks)
+        assert {item.check_id: item.caused_by for item in found}["z"] == cause
