@@ -176,7 +176,7 @@ def _list_missing(run: TuningRun, precisions: list[str]) -> None:
     if missing or any(found.cut_short for found in run.results.values()):
         run.learn(interrupted=BUDGET)
     if run.known.recommendation is not None:
-        tried = {switch.name for switch in run.known.switches}
+        tried = {switch.name for switch in run.known.switches if switch.why != BUDGET_ENDED}
         missing += [name for name, _ in candidates(run.known.device) if name not in tried]
         missing += [] if run.known.bandwidth else ["transfers and data loading"]
     if missing:

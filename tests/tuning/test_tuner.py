@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, UNSUPPORTED, Loading, Measurement, Numerics, Transfer, Trial, Tuning
-from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.tuner import Request, tune
 from tests.tuning.simulated_device import TUNED_ON, SimulatedDevice, draw
 
@@ -124,6 +126,17 @@ def test_a_search_that_the_budget_ends_says_so() -> None:
     assert set(missing.partition("first: ")[2].split(", ")) >= {"fp32", "compile"}
     unhurried = tune(Device(), Request(budget_seconds=1000))
     assert (unhurried.interrupted, unhurried.warnings) == (None, ())
+
+
+def test_a_switch_that_the_budget_ended_was_not_measured() -> None:
+    class Compiling(Device):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            measured = super().measure(trial, effort)
+            ended = replace(measured, status=UNSUPPORTED, step_seconds=(), detail=BUDGET_ENDED)
+            return ended if trial.settings.compile else measured
+
+    (missing,) = tune(Compiling(), Request(budget_seconds=1000)).warnings
+    assert missing.endswith(": compile")
 
 
 def test_no_batch_is_smaller_or_larger_than_asked_for() -> None:
