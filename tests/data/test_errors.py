@@ -50,3 +50,46 @@ def test_a_channel_that_ended_names_its_cause() -> None:
     ended = Xid(number=45, pci_address="0000:01:00.0", text="Ch 00000001 caused by previous Xid 149")
     assert xid_cause(ended).number == 149
     assert xid_cause(Xid(number=43, pci_address="", text=ended.text)).number == 43
+
+
+EFFECTS = {
+    "reset": [
+        46,
+        48,
+        62,
+        64,
+        74,
+        95,
+        109,
+        110,
+        119,
+        120,
+        136,
+        140,
+        143,
+        144,
+        145,
+        146,
+        147,
+        148,
+        149,
+        150,
+        151,
+        155,
+        156,
+        158,
+        167,
+        171,
+        172,
+    ],
+    "lasting": [54, 63, 92, 94, 121, 157, 168],
+    "lost": [79],
+    "test": [106, 107],
+}
+"""Every Xid after which the device is lost, reset, faulty, or was tested; all others are of programs."""
+
+
+def test_what_every_xid_means_for_its_device() -> None:
+    effects = {number: xid_effect(Xid(number=number, pci_address="", text="")) for number in range(1, 200)}
+    expected = {number: effect for effect, numbers in EFFECTS.items() for number in numbers}
+    assert effects == {number: expected.get(number, "program") for number in effects}

@@ -112,3 +112,14 @@ def test_rocm_releases_of_a_target() -> None:
     assert later is not None
     assert "gfx90a" in later
     assert rocm_targets_after((99, 0)) is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "answer"),
+    [
+        *((tag, True) for tag in ("win32", "linux_i686", "manylinux2014_i686", "linux_i386", "linux_armv7l")),
+        *((tag, False) for tag in ("win_amd64", "linux_x86_64", "linux_aarch64", "macosx_14_0_arm64", None)),
+    ],
+)
+def test_interpreters_without_any_wheel(tag: str | None, answer: bool) -> None:
+    assert is_32_bit(tag) is answer

@@ -138,8 +138,8 @@ def test_an_unmet_demand_is_explained_by_its_fault_and_by_what_explains_that() -
 
 
 def test_advice_that_names_the_same_fault_explains_it_only_if_nothing_worse_does() -> None:
-    checks = catalog(("a", "driver", ()), ("b", "driver", ("z",)), ("z", "torch", ()))
+    checks = catalog(("a", "driver", ()), ("b", "driver", ("z",)), ("c", "driver", ("b",)), ("z", "torch", ()))
     missing = replace(finding("z"), same_fault_as=("a",))
     for severity, cause in ((Severity.INFO, "b"), (Severity.ERROR, "a")):
-        found = diagnose([finding("a", severity), finding("b"), missing], checks)
+        found = diagnose([finding("a", severity), finding("b"), finding("c"), missing], checks)
         assert {item.check_id: item.caused_by for item in found}["z"] == cause
