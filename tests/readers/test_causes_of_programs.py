@@ -95,6 +95,9 @@ def test_the_cause_in_the_words_of_a_program(text: str, check: str, remedy: str)
         pytest.param("RTX 3060 and the CUDA version of it: all on the CPU", "cuda-build-on-amd", id="a GPU of NVIDIA"),
         pytest.param("is_available() is False; nouveau is blacklisted", "driver-not-loaded", id="no nouveau"),
         pytest.param("g5.xlarge, nvidia-smi fails", "no-nvidia-gpu", id="an instance with a GPU"),
+        pytest.param("Batch 8 needs more VRAM than batch 4 on my RTX 3090, but it fits", "out-of-memory", id="it fits"),
+        pytest.param("No GPU is used while building the image, by design", "container-without-gpu", id="on purpose"),
+        pytest.param("I replaced the CPU build of torch, and now CUDA works", "torch-cpu-build", id="it is replaced"),
         pytest.param("The server has not enough memory on the disk", "out-of-memory", id="no memory of a GPU"),
     ],
 )
