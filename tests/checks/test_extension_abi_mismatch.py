@@ -48,6 +48,9 @@ def torch(version: str, cuda: tuple[int, int] | None = (12, 1), abi: bool | None
             torch("2.6.0", (12, 4)), {"flash_attn": "2.8.1+cu12torch2.6cxx11abitrue"}, Outcome.PASSED, id="cu12"
         ),
         pytest.param(torch("2.0.1", (11, 8)), {"torch_scatter": "2.1.2+pt20cu118"}, Outcome.PASSED, id="pt20"),
+        pytest.param(
+            torch("2.0.1", (11, 8), abi=True), {"torch_scatter": "2.1.2+pt20cu118"}, Outcome.PASSED, id="ABI not named"
+        ),
         pytest.param(torch("2.1.0", (11, 8)), {"torch_scatter": "2.1.2+pt20cu118"}, Outcome.FOUND, id="pt20 on 2.1"),
         pytest.param(torch("1.13.1", (11, 7)), {"torch_sparse": "0.6.16+pt113cu117"}, Outcome.PASSED, id="pt113"),
         pytest.param(torch("2.6.0", (12, 4)), {"natten": "0.17.5+torch260cu124"}, Outcome.PASSED, id="torch260"),
