@@ -39,9 +39,7 @@ def headline(tuning: Tuning) -> tuple[str, str]:
     if baseline is not None and advice.speedup is not None:
         batch = f" at batch {baseline.batch_size:,}" if baseline.precision == advice.precision else ""
         speedup = f", {significant(advice.speedup, 2)}x {name(baseline.precision)}{batch}"
-    doubts = (", search cut short" if tuning.interrupted else "") + (
-        ", low confidence" if advice.confidence == "low" else ""
-    )
+    doubts = ", search cut short" * bool(tuning.interrupted) + ", low confidence" * (advice.confidence == "low")
     return (
         f"{name(advice.precision)}, batch {advice.batch_size:,}",
         f"{rate(advice.throughput)} {name(advice.unit)}{speedup}{doubts}",

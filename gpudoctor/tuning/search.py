@@ -17,7 +17,7 @@ from gpudoctor.model.record import record
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
 from gpudoctor.tuning.executor import Effort, Executor
 from gpudoctor.tuning.memory import MemoryModel, model_of
-from gpudoctor.tuning.throughput import WORTH_IT, StepTimes, gain_per_doubling, times_of
+from gpudoctor.tuning.throughput import MOST_TOLERANCE, WORTH_IT, StepTimes, gain_per_doubling, times_of
 
 EFFORT = Effort(warmup_steps=2, steps=40, limit_seconds=3.0)
 
@@ -263,12 +263,18 @@ def hold(known: Known) -> int | None:
 
 
 def chosen(known: Known) -> int | None:
-    """Return the knee, or the fastest batch size where the knee was not measured or failed; None if nothing ran."""
-    size, ran = knee(known), known.times.sizes
-    if size is None or size in ran:
-        return size
-    allowed = set(known.limits.sizes(max(ran))) if known.limits.effective_batch else set(ran)
-    return max(allowed.intersection(ran) or ran, key=known.times.rate)
+    """Return the knee, or the fastest batch size where it was not measured or failed; None if nothing ran.
+
+    The line that smooths the times must not prefer the knee to a smaller batch that was clearly faster.
+    """
+    size, rates = knee(known), {point.batch_size: point.rate for point in known.times.points}
+    if known.limits.effective_batch and size is not None:
+        divisors = set(known.limits.sizes(max(rates))).intersection(rates)
+        rates = {one: rates[one] for one in divisors} or rates
+    if size is None or size not in rates:
+        return max(rates, key=rates.__getitem__, default=None)
+    least = rates[size] / (1 - MOST_TOLERANCE)
+    return max((one for one in rates if one < size and rates[one] > least), key=rates.__getitem__, default=size)
 
 
 def knee(known: Known) -> int | None:

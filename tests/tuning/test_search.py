@@ -188,6 +188,16 @@ def test_the_batch_divides_the_effective_one(effective: int, batch: int) -> None
     assert max(m.batch_size for m in device.trials) <= effective
 
 
+def test_a_smaller_batch_that_was_clearly_faster_is_chosen() -> None:
+    """Three steps have an error of 10 %: one line through all of them smooths the difference away."""
+    rates = {8192: 60_000.0, 32768: 89_000.0, 131072: 75_700.0}
+    measured = tuple(
+        Measurement(precision="fp32", batch_size=size, step_seconds=(size / rate,) * 3, samples_per_step=size)
+        for size, rate in rates.items()
+    )
+    assert chosen(result_of("fp32", measured, Limits(largest_batch=131072))) == 32768
+
+
 def test_a_single_step_ranks_nothing() -> None:
     once = Measurement(precision="fp32", batch_size=2, step_seconds=(1.0,), samples_per_step=2)
     assert result_of("fp32", (once,), Limits()).best is None

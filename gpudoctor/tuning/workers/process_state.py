@@ -83,7 +83,7 @@ def modes() -> dict[str, Any]:
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return {}
-    read = {name: partial(_call, torch, getter) for name, (getter, _) in _FUNCTIONS.items()}
+    read: dict[str, Any] = {name: getattr(torch, getter, None) for name, (getter, _) in _FUNCTIONS.items()}
     read |= {name: partial(attrgetter(name), torch.backends) for name in _SWITCHES}
     found: dict[str, Any] = {}
     for name, function in read.items():
@@ -103,12 +103,8 @@ def set_modes(wanted: Mapping[str, Any]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if name in _FUNCTIONS:
-                _call(torch, _FUNCTIONS[name][1], None if str(value) == "cpu" else value)
+                getattr(torch, _FUNCTIONS[name][1])(None if str(value) == "cpu" else value)
             else:
                 owner, _, attribute = f"backends.{name}".rpartition(".")
                 setattr(attrgetter(owner)(torch), attribute, value)
         current = modes()  # the older switch of TF32 sets the newer ones
-
-
-def _call(torch: Any, function: str, *arguments: Any) -> Any:
-    return getattr(torch, function)(*arguments)
