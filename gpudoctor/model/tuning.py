@@ -224,7 +224,6 @@ class Recommendation:
     why: tuple[str, ...]
     peak_memory_bytes: int | None = None
     baseline: Annotated[RunnerUp | None, Fact("what it is compared with: fp32 at its best batch size")] = None
-    margin: Annotated[float | None, Fact("gain over the best runner-up, as a share")] = None
     accumulation_steps: Annotated[int | None, Fact("batches between two steps of the optimiser")] = None
     confidence: Annotated[str, Fact('"high", "medium" or "low": from the spread and number of the timed steps')] = ""
     runners_up: tuple[RunnerUp, ...] = ()

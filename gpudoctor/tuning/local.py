@@ -199,7 +199,14 @@ class LocalExecutor:
             status, detail = UNSUPPORTED, BUDGET_ENDED if self.now() >= self._end_of_budget else str(silent)
         except WorkerEnded as ended:
             status, detail = meaning_of(ended)
-        return Measurement(**vars(trial), status=status, detail=detail)
+        return Measurement(
+            precision=trial.precision,
+            batch_size=trial.batch_size,
+            settings=trial.settings,
+            status=status,
+            detail=detail,
+            predicted_memory_bytes=trial.predicted_memory_bytes,
+        )
 
     def ceiling(self, precision: str) -> Ceiling:
         rate = self._unless_refused(precision, {"ask": "ceiling", "precision": precision})

@@ -87,7 +87,6 @@ def recommend(
         accumulation_steps=_accumulation(chosen, limits),
         peak_memory_bytes=chosen.peak_memory_bytes,
         baseline=baseline,
-        margin=_rate(chosen) / max(map(_rate, others)) - 1 if others else None,
         runners_up=tuple(_runners_up(chosen, searched.values(), verdicts)),
         warnings=tuple(_warnings(chosen, verdict)),
     )

@@ -119,7 +119,6 @@ GPU = Tuning(
         ),
         peak_memory_bytes=int(14.3 * GIB),
         baseline=RunnerUp(precision="fp32", batch_size=96, throughput=1634.6, why="the baseline"),
-        margin=0.048,
         runners_up=(
             RunnerUp(precision="bf16", batch_size=256, throughput=4965.0, why="gains 0.8%, less than the noise allows"),
             RunnerUp(precision="tf32", batch_size=128, throughput=2842.0, why="bf16 is 1.8 times as fast"),

@@ -42,15 +42,16 @@ def compared(factory: Any, precision: str, make: Any = make_precision) -> dict[s
     return compare(factory, "cpu", precision, make, LIMIT_SECONDS)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
-    "factory",
+    ("factory", "precision"),
     [
-        pytest.param(trained(perceptron), id="mlp"),
-        pytest.param(trained(lambda: perceptron(depth=20)), id="mlp of 20 layers"),
-        pytest.param(trained(lambda: convolutional(12), images), id="cnn of 24 layers"),
-        pytest.param(trained(Recurrent, texts), id="lstm"),
-        pytest.param(trained(lambda: Attentive(6), texts), id="transformer of 6 layers"),
+        pytest.param(trained(perceptron), "fp32", id="mlp-fp32"),
+        pytest.param(trained(perceptron), "bf16", id="mlp-bf16"),
+        pytest.param(trained(lambda: perceptron(depth=20)), "bf16", id="mlp of 20 layers-bf16"),
+        pytest.param(trained(lambda: convolutional(12), images), "bf16", id="cnn of 24 layers-bf16"),
+        pytest.param(trained(Recurrent, texts), "fp32", id="lstm-fp32"),
+        pytest.param(trained(Recurrent, texts), "bf16", id="lstm-bf16"),
+        pytest.param(trained(lambda: Attentive(3), texts), "bf16", id="transformer of 3 layers-bf16"),
     ],
 )
 def test_healthy_networks_pass(
