@@ -58,7 +58,7 @@ def every_scenario() -> Iterator[Any]:
             yield pytest.param(scenario, builder, id=f"{name}, {builder}")
 
 
-@pytest.mark.parametrize(("scenario", "builder"), every_scenario())
+@pytest.mark.parametrize(("scenario", "builder"), list(every_scenario()))
 def test_scenario(scenario: Scenario, builder: str, make_place: Maker) -> None:
     place = make_place(builder)
     place.arguments = {name: value.replace("TAG", place.tag) for name, value in scenario.arguments.items()}
