@@ -203,7 +203,7 @@ def _accumulation(chosen: Measurement, limits: Limits) -> int | None:
 def _not_worth(gain: float, *pair: Measurement) -> str:
     noise = ERRORS_APART * _error(*pair)
     if gain <= noise:
-        return f"{gain:.1%} faster, which is equal within the noise of {noise:.1%} and does not justify"
+        return f"{gain:.1%} faster, which is within the noise of {noise:.1%} and does not justify"
     return f"{gain:.1%} faster, which does not justify"
 
 
@@ -212,13 +212,13 @@ def _confidence(chosen: Measurement, result: SearchResult, limits: Limits) -> tu
     steps, error = len(chosen.step_seconds), ERRORS_APART * _error(chosen)
     known = f"{steps} timed steps give the throughput to within {error:.1%}"
     if steps < FEW_STEPS:
-        return "low", f"Only {steps} steps were timed."
+        return "low", "Only one step was timed." if steps == 1 else f"Only {steps} steps were timed."
     if limits.largest_batch != (limits.smallest_batch or 1) and len({m.batch_size for m in result.measurements}) < 2:
         return "low", f"No other batch size was measured; {known}."
     if result.cut_short or error > WORTH_IT:
         level = "low" if error > CLOSE else "medium"
-        return level, f"The budget ended the search; {known}." if result.cut_short else f"{known.capitalize()}."
-    return "high", f"{known.capitalize()}."
+        return level, f"The budget ended the search; {known}." if result.cut_short else f"{known}."
+    return "high", f"{known}."
 
 
 def _further_reasons(

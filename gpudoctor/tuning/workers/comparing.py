@@ -151,7 +151,7 @@ class _Comparison:
             seed(SEED)
             workload = self.factory(self.device, precision)
             if until != TESTED_UNTIL:
-                precision.apply_switches()  # what the workload allows itself is not strict
+                precision.apply_switches()  # strict again, whatever the workload allows itself
             if name == self.library.REFERENCE:
                 self.library.promote(workload)
             self._do_steps(run, workload, precision, self.started + until * self.limit_seconds)

@@ -16,7 +16,7 @@ transformer: scaled dot-product attention, and no dropout, so that two precision
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -38,18 +38,30 @@ TOKENS, TOKENS_LENGTH = 8192, 256
 LAYERS, WIDTH, HEADS = 6, 512, 8
 
 
+class Task(NamedTuple):
+    """What is learnt.
+
+    build_model: returns a new model, float32, on the CPU; its outputs have shape (size, ..., classes).
+    build_optimizer: returns the optimiser of these parameters.
+    make_batch: of a size and a device: returns inputs, and labels of shape (size, ...), int64.
+    """
+
+    build_model: Callable[[], Any]
+    build_optimizer: Callable[[Any], Any]
+    make_batch: Callable[[int, str], tuple[Any, Any]]
+
+
 class Inference:
     """Forward pass of the model as it is used after training: batch norm by its running statistics, no gradients."""
 
     def __init__(self, name: str, device: str, precision: Precision) -> None:
         self.unit = UNITS[name]
-        build_model, self._build_optimizer, self._make_batch = TASKS[name]
-        self._device, self._precision = device, precision
-        self.model = build_model().to(device).eval()
+        self._task, self._device, self._precision = TASKS[name], device, precision
+        self.model = self._task.build_model().to(device).eval()
 
     def make_batch(self, size: int) -> Any:
         """Return `size` random inputs, made on the device."""
-        inputs, _ = self._make_batch(size, self._device)
+        inputs, _ = self._task.make_batch(size, self._device)
         return inputs
 
     def step(self, batch: Any) -> Any:
@@ -63,11 +75,11 @@ class Training(Inference):
 
     def __init__(self, name: str, device: str, precision: Precision) -> None:
         super().__init__(name, device, precision)
-        self._optimizer = self._build_optimizer(self.model.train().parameters())
+        self._optimizer = self._task.build_optimizer(self.model.train().parameters())
 
     def make_batch(self, size: int) -> tuple[Any, Any]:
         """Return `size` random inputs and labels, made on the device."""
-        return self._make_batch(size, self._device)
+        return self._task.make_batch(size, self._device)
 
     def step(self, batch: tuple[Any, Any]) -> Any:
         """Learn one batch. Return the loss, still on the device."""
@@ -198,15 +210,13 @@ def _text(kinds: int, length: int, size: int, device: str) -> tuple[Any, Any]:
     return text[:, :-1].contiguous(), text[:, 1:].contiguous()
 
 
-TASKS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[int, str], tuple[Any, Any]]]] = {
-    "mlp": (build_perceptron, partial(torch.optim.AdamW, lr=1e-3), partial(_labelled, (FEATURES,))),
-    "cnn": (
+TASKS = {
+    "mlp": Task(build_perceptron, partial(torch.optim.AdamW, lr=1e-3), partial(_labelled, (FEATURES,))),
+    "cnn": Task(
         build_residual_network,
         partial(torch.optim.SGD, lr=0.01, momentum=0.9, weight_decay=1e-4),
         partial(_labelled, (3, PIXELS, PIXELS)),
     ),
-    "lstm": (CharacterModel, partial(torch.optim.Adam, lr=1e-3), partial(_text, CHARACTERS, CHARACTERS_LENGTH)),
-    "transformer": (Decoder, partial(torch.optim.AdamW, lr=3e-4), partial(_text, TOKENS, TOKENS_LENGTH)),
+    "lstm": Task(CharacterModel, partial(torch.optim.Adam, lr=1e-3), partial(_text, CHARACTERS, CHARACTERS_LENGTH)),
+    "transformer": Task(Decoder, partial(torch.optim.AdamW, lr=3e-4), partial(_text, TOKENS, TOKENS_LENGTH)),
 }
-"""Of each workload: what returns a new model, float32, on the CPU, whose outputs have shape (size, ..., classes); the
-optimiser of parameters; and of a size and a device the inputs, and labels of shape (size, ...), int64."""

@@ -103,6 +103,7 @@ def set_modes(wanted: Mapping[str, Any]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if name in _FUNCTIONS:
+                # None is the CPU: torch.device("cpu") would put a mode around each call that makes a tensor.
                 getattr(torch, _FUNCTIONS[name][1])(None if str(value) == "cpu" else value)
             else:
                 owner, _, attribute = f"backends.{name}".rpartition(".")
