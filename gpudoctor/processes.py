@@ -158,6 +158,8 @@ class Worker:
     def end(self) -> bool:
         """Kill the process and wait for it. Return False if it ignores that; it is then left behind."""
         self.kill()
+        for reader in self._readers:  # they end when it does: to poll for its end takes a few milliseconds more
+            reader.join(POLL_SECONDS)
         try:
             self._process.wait(max(0.0, self._killed + GRACE_SECONDS - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -165,8 +167,6 @@ class Worker:
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # a request that nobody read
             self._process.stdin.close()
-        for reader in self._readers:
-            reader.join(POLL_SECONDS)
         return True
 
     # Each stream is closed by the thread that reads it: to close it for a thread that waits in it would wait too.
