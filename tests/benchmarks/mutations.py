@@ -8,7 +8,8 @@ reports and messages for what reads and decides, those of the command by which a
 the command line with a container engine. These take 10 minutes, need `--timeout 1200` and skip without DOCKER_HOST.
 Which tests run a line can also be recorded before, which finds more of them and takes a tenth of the time
 (`pip install pytest-cov`; `python -m pytest --cov=gpudoctor --cov=checks --cov-context=test --cov-report=` writes
-`.coverage`; give it as FILE). Lines that run when a module is imported, or in another process, keep the tests above.
+`.coverage`; give it as FILE). Test files that are newer than the recording run whole. Lines that run when a module is
+imported, or in another process, keep the tests above.
 The mutations that survive are printed with their place; at most 10 % may. What no test can see is not changed:
 docstrings, annotations, words for people, and the limits on hostile input.
 """
@@ -448,15 +449,21 @@ class Traced:
         last = mutation.line + mutation.before.count("\n")
         recorded = [places.get(line, 0) for line in range(mutation.line, last + 1)]
         found = {test for line in recorded for test in lines.get(line, ()) if "::" in test}
-        if not found:
-            return []
+        if not found or not _in_function(_text(self._root / mutation.path), mutation.line):
+            return []  # what runs on import is credited to the one test that happened to import it first
         old = Path(measured.removesuffix(mutation.path))
         by_worker = own if "/workers/" in mutation.path else ()  # most of its tests run it in another process
-        newer = [test for test in (*own, *others) if _text(old / test) != _text(self._root / test) or test in by_worker]
+        newer = [test for test in (*own, *others) if test in by_worker or self._is_newer(old, test)]
         tests = sorted({test.rpartition("|")[0] for test in found})
         near = [test for test in tests if test.partition("::")[0] in own and test.partition("::")[0] not in newer]
         far = [test for test in tests if test.partition("::")[0] not in (*own, *newer)]
         return [*near, *dict.fromkeys(newer), *far[:: max(1, len(far) // MOST_TRACED)]]
+
+    def _is_newer(self, old: Path, test: str) -> bool:
+        """Return whether a test file differs from what was recorded, or one of the JSON files whose rows it tests."""
+        names = re.findall(r'"(\w+\.jsonl?)"', _text(self._root / test))
+        places = (Path(test), *(Path(test).with_name(name) for name in names))
+        return any(_text(old / place) != _text(self._root / place) for place in places)
 
     def _lines(self, measured: str, path: str) -> dict[int, int]:
         """Return the number that each line had when it was recorded."""
@@ -465,6 +472,15 @@ class Traced:
             return {number: number for number in range(1, len(new) + 100)}
         blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
         return {block.b + number: block.a + number for block in blocks for number in range(1, block.size + 1)}
+
+
+def _in_function(source: str, line: int) -> bool:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            body = node.body[0] if isinstance(node, ast.FunctionDef) else node.body
+            if body.lineno <= line <= (node.end_lineno or 0):
+                return True
+    return False
 
 
 def _text(path: Path) -> str:

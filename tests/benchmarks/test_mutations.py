@@ -149,34 +149,86 @@ def test_a_room_is_judged_by_the_command_that_reaches_it(tmp_path: Path) -> None
 
 
 class Recording:
-    """Stands for `coverage.CoverageData`."""
+    """Stands for `coverage.CoverageData`: what the tests ran of `age.py`, at `root`."""
+
+    root = Path("/elsewhere")
 
     def __init__(self, _file: str) -> None:
-        self.lines = {3: ["tests/test_b.py::test|run", "tests/test_a.py::test|run", "tests/test_b.py::test|setup", ""]}
+        two = ["tests/test_b.py::test|run", "tests/test_a.py::test|run", "tests/test_b.py::test|setup", ""]
+        self.lines = {2: ["tests/test_z.py::test|run"], 6: two, 10: ["tests/test_c.py::test|run"]}
 
     def read(self) -> None:
         """Have everything already."""
 
     def measured_files(self) -> set[str]:
-        return {"/elsewhere/gpudoctor/age.py", "/elsewhere/gpudoctor/page.py"}
+        return {f"{self.root}/gpudoctor/age.py", f"{self.root}/gpudoctor/page.py"}
 
     def contexts_by_lineno(self, file: str) -> dict[int, list[str]]:
-        return self.lines if file == "/elsewhere/gpudoctor/age.py" else {}
+        return self.lines if file.endswith("/age.py") else {}
+
+
+def recorded(root: Path, monkeypatch: pytest.MonkeyPatch, module: str = MODULE) -> mutations.Traced:
+    """Return the recording of an older tree, `root/old`, for that in `root/new`, with another module."""
+    for name, text in (("old", MODULE), ("new", module)):
+        for place in ("gpudoctor/workers", "tests"):
+            (root / name / place).mkdir(parents=True)
+        (root / name / "gpudoctor/age.py").write_text(text)
+        (root / name / "gpudoctor/workers/age.py").write_text(text)
+    monkeypatch.setattr(Recording, "root", root / "old")
+    monkeypatch.setitem(sys.modules, "coverage", SimpleNamespace(CoverageData=Recording))
+    return mutations.Traced(Path(".coverage"), root / "new")
+
+
+def at(line: int, before: str = "<", path: str = "gpudoctor/age.py") -> mutations.Mutation:
+    return mutations.Mutation(path, 0, 1, "", line, before)
 
 
 @pytest.mark.parametrize(
-    ("path", "line", "before", "tests"),
+    ("mutation", "tests"),
     [
-        ("gpudoctor/age.py", 3, "<", ["tests/test_b.py::test", "tests/test_a.py::test"]),
-        ("gpudoctor/age.py", 2, "a\nb", ["tests/test_b.py::test", "tests/test_a.py::test"]),
-        ("gpudoctor/age.py", 4, "<", []),
-        ("gpudoctor/page.py", 3, "<", []),
-        ("gpudoctor/other.py", 3, "<", []),
+        pytest.param(at(6), ["tests/test_b.py::test", "tests/test_a.py::test"], id="its own tests first"),
+        pytest.param(at(5, "a\nb"), ["tests/test_b.py::test", "tests/test_a.py::test"], id="two lines"),
+        pytest.param(at(5), [], id="a line that no test runs"),
+        pytest.param(at(2), [], id="run on import, by the first test that imports it"),
+        pytest.param(at(6, path="gpudoctor/page.py"), [], id="another file with such a name"),
+        pytest.param(at(6, path="gpudoctor/other.py"), [], id="a file that was not measured"),
     ],
 )
-def test_the_tests_that_ran_the_line_its_own_first(
-    monkeypatch: pytest.MonkeyPatch, path: str, line: int, before: str, tests: list[str]
+def test_the_tests_that_ran_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutation: mutations.Mutation, tests: list[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "coverage", SimpleNamespace(CoverageData=Recording))
-    mutation = mutations.Mutation(path, 0, 1, "", line, before)
-    assert mutations.Traced(Path(".coverage")).tests(mutation, ["tests/test_b.py"]) == tests
+    assert recorded(tmp_path, monkeypatch).tests(mutation, ["tests/test_b.py"]) == tests
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "tests"),
+    [
+        pytest.param(MODULE.replace("def link", "ADDED = 1\n\n\ndef link"), 13, ["tests/test_c.py::test"], id="moved"),
+        pytest.param(MODULE.replace("sudo ln", "ln"), 10, [], id="changed since"),
+    ],
+)
+def test_a_line_of_an_older_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, line: int, tests: list[str]
+) -> None:
+    assert recorded(tmp_path, monkeypatch, module).tests(at(line), []) == tests
+
+
+def test_what_is_newer_than_the_recording_runs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = recorded(tmp_path, monkeypatch)
+    for name in ("test_a.py", "test_c.py"):
+        for place in ("old", "new"):
+            (tmp_path / place / "tests" / name).write_text('FILE = "rows.json"' if name == "test_c.py" else "")
+    (tmp_path / "new/tests/test_b.py").write_text("# changed")
+    assert traced.tests(at(6), ["tests/test_b.py"], ["tests/test_c.py"]) == ["tests/test_b.py", "tests/test_a.py::test"]
+    (tmp_path / "new/tests/rows.json").write_text("[]")
+    assert traced.tests(at(6), [], ["tests/test_a.py", "tests/test_c.py"])[0] == "tests/test_c.py"
+
+
+def test_the_own_tests_of_a_worker_run_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recorded(tmp_path, monkeypatch).tests(at(6, path="gpudoctor/workers/age.py"), ["tests/test_b.py"])
+    assert found == []
+    monkeypatch.setattr(Recording, "measured_files", lambda self: {f"{self.root}/gpudoctor/workers/age.py"})
+    found = mutations.Traced(Path(".coverage"), tmp_path / "new").tests(
+        at(6, path="gpudoctor/workers/age.py"), ["tests/test_b.py"]
+    )
+    assert found == ["tests/test_b.py", "tests/test_a.py::test"]
