@@ -1,14 +1,18 @@
 """The worker that imports CuPy: stand-ins, the real CuPy without a GPU, and the section read from its answer."""
 
+import io
+import os
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from gpudoctor.model import CudaVersion, CupyRuntime, LibraryCall, PackageVersion
+from gpudoctor.model import CupyRuntime, LibraryCall, PackageVersion
 from gpudoctor.probes.cupy_build import parse_cupy_runtime
 from gpudoctor.probes.host import ProbeContext
+from gpudoctor.probes.workers import cupy_runtime as worker
 from tests.environments import python_of
 from tests.probes.asked import asked
 from tests.stand_ins import facts_of
@@ -17,8 +21,10 @@ from tests.stand_ins import facts_of
 NUMPY_AS_CUPY = """
 import types, numpy
 __version__ = '14.2.0'
+shapes = set()
 class Array(numpy.ndarray):
     def get(self):
+        shapes.add(self.shape)
         return numpy.asarray(self)
 def answering(function):
     return lambda *arguments: numpy.asarray(function(*arguments)).view(Array)
@@ -31,29 +37,35 @@ def ElementwiseKernel(*description):
     def kernel(x, y):
         if Device.current == BROKEN_DEVICE:
             raise RuntimeError('CUDA_ERROR_NO_BINARY_FOR_GPU')
-        return answering(lambda x, y: x * y + 1)(x, y)
+        return answering(lambda x, y: (x * y + 1) * (1 + INEXACT[Device.current]))(x, y)
     return kernel
 asarray = answering(numpy.asarray)
 matmul = answering(lambda x, y: MATMUL)
 fft = types.SimpleNamespace(fft=answering(numpy.fft.fft))
 linalg = types.SimpleNamespace(solve=answering(numpy.linalg.solve))
 arange, full = numpy.arange, numpy.full
+def csr_matrix(parts, shape):
+    values, columns, rows = parts
+    assert (len(values), len(columns), len(rows)) == (shape[0], shape[0], shape[0] + 1)
+    dense = numpy.zeros(shape)
+    for row in range(shape[0]):
+        dense[row, columns[rows[row]:rows[row + 1]]] = values[rows[row]:rows[row + 1]]
+    return types.SimpleNamespace(dot=answering(dense.dot))
 random = types.SimpleNamespace(
-    RandomState=lambda seed: types.SimpleNamespace(random_sample=lambda size: answering(numpy.full)(size, RANDOM))
+    RandomState=lambda seed: types.SimpleNamespace(random_sample=lambda size: answering(numpy.resize)(RANDOM, size))
 )
 def no_nvrtc(): raise ImportError('libnvrtc.so.12: cannot open shared object file')
 cuda = types.SimpleNamespace(
     Device=Device,
-    get_cuda_path=lambda: None,
-    cufft=types.SimpleNamespace(getVersion=lambda: 11400),
-    cusolver=types.SimpleNamespace(_getVersion=lambda: (11, 7, 1)),
     nvrtc=types.SimpleNamespace(getVersion=NVRTC, getSupportedArchs=lambda: [75, 90]),
     driver=types.SimpleNamespace(get_build_version=lambda: 12090),
     runtime=types.SimpleNamespace(
-        is_hip=False, getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 12090, driverGetVersion=lambda: 12020
+        is_hip=HIP, getDeviceCount=lambda: COUNT, runtimeGetVersion=lambda: 13010, driverGetVersion=lambda: DRIVER
     ),
 )
 """
+SLOTS = {"BROKEN_DEVICE": "None", "INEXACT": "[0, 0]", "MATMUL": "x @ y", "RANDOM": "[0, 0, 1, 1]", "HIP": "False"}
+SLOTS |= {"NVRTC": "lambda: (12, 9)", "COUNT": "2", "DRIVER": "12020"}
 
 
 def ask(python: str | Path, path: Path, **environ: str) -> CupyRuntime:
@@ -67,14 +79,23 @@ def ask_stub(folder: Path, cupy: str) -> CupyRuntime:
     return ask(sys.executable, folder)
 
 
-def ask_numpy(folder: Path, **slots: str) -> CupyRuntime:
-    """Return the section where NumPy stands in for CuPy."""
-    text = NUMPY_AS_CUPY
-    defaults = {"BROKEN_DEVICE": "None", "MATMUL": "x @ y", "RANDOM": "0.5", "NVRTC": "lambda: (12, 9)"}
-    for slot, value in {**defaults, **slots}.items():
-        text = text.replace(slot, value)
-    (folder / "cupy.py").write_text(text)
-    return ask(python_of("torch-cpu"), folder)
+@pytest.fixture
+def numpy_as_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that puts NumPy in CuPy's place in this process, and returns the module."""
+    pytest.importorskip("numpy")
+    monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", "0")
+
+    def replace(**slots: str) -> Any:
+        text = NUMPY_AS_CUPY
+        for slot, value in {**SLOTS, **slots}.items():
+            text = text.replace(slot, value)
+        module = ModuleType("cupy")
+        exec(text, module.__dict__)
+        monkeypatch.setitem(sys.modules, "cupy", module)
+        monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", module)
+        return module
+
+    return replace
 
 
 def call_of(runtime: CupyRuntime, library: str) -> LibraryCall:
@@ -120,45 +141,111 @@ def test_a_module_that_is_hardly_cupy_leaves_the_rest_unknown(tmp_path: Path) ->
     assert runtime.device_error == "AttributeError: module 'cupy' has no attribute 'cuda'"
 
 
-@pytest.mark.environments
-def test_every_library_is_called_and_compared(tmp_path: Path) -> None:
-    runtime = ask_numpy(tmp_path)
-    assert (runtime.device_count, runtime.device_error) == (2, "")
-    assert (runtime.build_cuda_version, runtime.driver_cuda_version) == (CudaVersion(12, 9), CudaVersion(12, 2))
-    assert (runtime.nvrtc_version, runtime.nvrtc_architectures) == (CudaVersion(12, 9), ("sm_75", "sm_90"))
-    libraries = ["nvrtc", "elementwise", "cublas", "cufft", "curand", "cusolver", "cusparse"]
-    assert [call.library for call in runtime.calls or ()] == libraries
-    assert [call.relative_error for call in runtime.calls or ()] == [None, 0.0, 0.0, 0.0, None, 0.0, None]
-    assert call_of(runtime, "cusparse").error.startswith("ModuleNotFoundError: No module named 'cupyx'")
+NAMES = ["elementwise", "cublas", "cufft", "curand", "cusolver", "cusparse"]
+EXACT = [{"library": name} if name == "curand" else {"library": name, "relative_error": 0.0} for name in NAMES]
+VERSIONS = {"build_cuda_version": "12.9", "runtime_cuda_version": "13.1", "driver_cuda_version": "12.2"}
+NVRTC = {"nvrtc_version": "12.9", "nvrtc_architectures": ["sm_75", "sm_90"]}
+FACTS = {"import_error": "", "version": "14.2.0", "device_count": 2, "device_error": "", "warnings": []}
 
 
-@pytest.mark.environments
 @pytest.mark.parametrize(
-    ("slots", "library", "error"),
+    ("slots", "calls", "expected"),
     [
-        pytest.param({"NVRTC": "no_nvrtc"}, "nvrtc", "ImportError: libnvrtc.so.12: cannot open", id="no NVRTC"),
-        pytest.param(
-            {"BROKEN_DEVICE": "1"},
-            "elementwise",
-            "device 1: RuntimeError: CUDA_ERROR_NO_BINARY_FOR_GPU",
-            id="one device of two has no code",
-        ),
-        pytest.param({"MATMUL": "x @ y * float('nan')"}, "cublas", "not finite", id="NaN"),
-        pytest.param({"RANDOM": "0.9"}, "curand", "not uniform: mean 0.9, from 0.9 to 0.9", id="random"),
+        ({}, True, {**FACTS, **VERSIONS, **NVRTC, "calls": [{"library": "nvrtc"}, *EXACT]}),
+        ({}, False, {**FACTS, **VERSIONS, **NVRTC, "calls": [{"library": "nvrtc"}]}),
+        ({"COUNT": "0"}, True, {**FACTS, **VERSIONS, **NVRTC, "device_count": 0, "calls": [{"library": "nvrtc"}]}),
+        ({"HIP": "True"}, True, {**FACTS, "calls": [{"library": "nvrtc"}, *EXACT]}),
+    ],
+    ids=["all", "no calls", "no device", "ROCm has no version of CUDA"],
+)
+def test_every_library_is_called_and_compared(
+    numpy_as_cupy: Any, slots: dict[str, str], calls: bool, expected: dict[str, Any]
+) -> None:
+    shapes = numpy_as_cupy(**slots).shapes
+    assert worker.collect({} if calls else {"calls": False}) == expected
+    called = len(expected["calls"]) > 1
+    assert shapes == ({(64, 64), (64,), (4096,)} if called else set())
+    assert os.environ["CUPY_CACHE_IN_MEMORY"] == str(int(called)), "a kernel of the cache tells nothing of the compiler"
+
+
+def test_without_a_driver_its_version_is_unknown(numpy_as_cupy: Any) -> None:
+    assert "driver_cuda_version" not in worker._versions(numpy_as_cupy(DRIVER="0"))
+
+
+@pytest.mark.parametrize(
+    ("slots", "call"),
+    [
+        ({"NVRTC": "no_nvrtc"}, {"error": "ImportError: libnvrtc.so.12: cannot open shared object file"}),
+        ({"BROKEN_DEVICE": "1"}, {"error": "device 1: RuntimeError: CUDA_ERROR_NO_BINARY_FOR_GPU"}),
+        ({"INEXACT": "[0, 0.25]"}, {"relative_error": 0.25}),
+        ({"INEXACT": "[0.5, 0.25]"}, {"relative_error": 0.5}),
+        ({"MATMUL": "x @ y * float('nan')"}, {"error": "not finite"}),
+        ({"MATMUL": "x @ y * 1.5"}, {"relative_error": 0.5}),
+        ({"RANDOM": "[0.9]"}, {"error": "not uniform: mean 0.9, from 0.9 to 0.9"}),
+        ({"RANDOM": "[-0.5, 1, 1, 0.5]"}, {"error": "not uniform: mean 0.5, from -0.5 to 1"}),
+        ({"RANDOM": "[1.5, 0, 0, 0.5]"}, {"error": "not uniform: mean 0.5, from 0 to 1.5"}),
+        ({"RANDOM": "lost"}, {"error": "NameError: name 'lost' is not defined"}),
     ],
 )
 def test_a_failing_library_is_named_and_the_others_are_called(
-    tmp_path: Path, slots: dict[str, str], library: str, error: str
+    numpy_as_cupy: Any, slots: dict[str, str], call: dict[str, Any]
 ) -> None:
-    runtime = ask_numpy(tmp_path, **slots)
-    failed = {call.library for call in runtime.calls or () if call.error} - {"cusparse"}
-    assert failed == {library}
-    assert call_of(runtime, library).error.startswith(error)
+    library = {"NVRTC": "nvrtc", "MATMUL": "cublas", "RANDOM": "curand"}.get(next(iter(slots)), "elementwise")
+    numpy_as_cupy(**slots)
+    expected = [{"library": "nvrtc"}, *EXACT]
+    assert worker.collect({})["calls"] == [
+        {"library": library, **call} if other["library"] == library else other for other in expected
+    ]
 
 
-@pytest.mark.environments
-def test_a_wrong_result_is_measured(tmp_path: Path) -> None:
-    assert call_of(ask_numpy(tmp_path, MATMUL="x @ y * 1.5"), "cublas").relative_error == 0.5
+class Nvrtc:
+    """libnvrtc: how many architectures it counts, and the codes of its two functions."""
+
+    def __init__(self, count: int, codes: tuple[int, int] = (0, 0)) -> None:
+        self.count = count
+        self.codes = codes
+
+    def nvrtcGetNumSupportedArchs(self, count: Any) -> int:  # noqa: N802 - the library's name
+        count._obj.value = self.count
+        return self.codes[0]
+
+    def nvrtcGetSupportedArchs(self, numbers: Any) -> int:  # noqa: N802
+        numbers[:] = range(50, 50 + len(numbers))
+        return self.codes[1]
+
+
+@pytest.mark.parametrize(
+    ("nvrtc", "architectures"),
+    [
+        (Nvrtc(1), ["sm_50"]),
+        (Nvrtc(999), [f"sm_{number}" for number in range(50, 1049)]),
+        (Nvrtc(0), None),
+        (Nvrtc(1000), None),
+        (Nvrtc(2, (1, 0)), None),
+        (Nvrtc(2, (0, 1)), None),
+    ],
+    ids=["one", "most", "none", "too many", "cannot count", "cannot tell"],
+)
+def test_an_older_cupy_leaves_the_question_to_the_nvrtc_that_is_loaded(
+    numpy_as_cupy: Any, monkeypatch: pytest.MonkeyPatch, nvrtc: Nvrtc, architectures: list[str] | None
+) -> None:
+    cupy = numpy_as_cupy()
+    del cupy.cuda.nvrtc.getSupportedArchs
+    maps = "7f00-7f01 r-xp 0 08:01 1 /lib/libc.so.6\n7f02-7f03 r-xp 0 08:01 2 /my cuda/libnvrtc.so.12\n"
+    monkeypatch.setattr(worker, "open", lambda *_, **__: io.StringIO(maps), raising=False)
+    monkeypatch.setattr("ctypes.CDLL", {"/my cuda/libnvrtc.so.12": nvrtc}.get)
+    facts: dict[str, Any] = {}
+    assert worker._nvrtc(cupy, facts) == {"library": "nvrtc"}
+    assert facts.get("nvrtc_architectures") == architectures
+
+
+def test_the_first_cause_of_an_error_is_named() -> None:
+    first, second, third = (ValueError(number) for number in range(3))
+    assert worker._cause(first) is first
+    first.__cause__, second.__cause__ = second, third
+    assert worker._cause(first) is third
+    third.__cause__ = second
+    assert worker._cause(first) is third
 
 
 @pytest.mark.environments

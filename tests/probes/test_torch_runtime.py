@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
+from types import SimpleNamespace as S
 from typing import Any, Protocol
 
 import pytest
@@ -282,6 +284,215 @@ def test_a_failure_on_the_cpu_takes_no_other_fact_with_it() -> None:
         "print(json.dumps(worker._products(torch, {'cpu': ['fp32'], 'cuda:0': ['fp32']})))"
     )
     assert [result["error"][:17] for result in run_real(python_of("torch-cpu"), script)] == ["ZeroDivisionError"] * 2
+
+
+ERRORS = {"float64": 0.0, "float32": 1e-7, "tf32": 5e-4, "float16": 2e-3, "bfloat16": 3e-2}
+
+
+class Value:
+    """A tensor of one number."""
+
+    def __init__(self, number: float, dtype: str = "float32", device: str = "cpu") -> None:
+        self.number = number
+        self.dtype = dtype
+        self.device = device
+
+    def to(self, target: str) -> "Value":
+        if target in ERRORS:
+            return Value(self.number, target, self.device)
+        return Value(self.number, self.dtype, target)
+
+    def double(self) -> "Value":
+        return self.to("float64")
+
+    def mul(self, factor: float) -> "Value":
+        return Value(self.number * factor, self.dtype, self.device)
+
+    def cpu(self) -> "Value":
+        return self
+
+    abs = max = sum = cpu
+
+    def numel(self) -> int:
+        return 1
+
+    def __sub__(self, other: "Value") -> "Value":
+        return Value(self.number - other.number)
+
+    def __truediv__(self, other: "Value") -> "Value":
+        return Value(self.number / other.number)
+
+    def __invert__(self) -> "Value":
+        return Value(1 - self.number)
+
+    def __float__(self) -> float:
+        return self.number
+
+    def __int__(self) -> int:
+        return int(self.number)
+
+    float = cpu
+
+
+class Newer:
+    """The switch for TF32 once the newer one was set: the older one raises."""
+
+    fp32_precision = "none"
+
+    @property
+    def allow_tf32(self) -> bool:
+        raise RuntimeError("mix of the legacy and new APIs")
+
+
+def torch_stub(matmul: Any = None, wrong: float = 1.0, **changes: Any) -> Any:
+    """Return a module torch with two devices, one with TF32, whose products are off by ERRORS."""
+    matmul = matmul or S(allow_tf32=True)
+
+    def mm(left: Value, right: Value) -> Value:
+        precision = left.dtype
+        allowed = isinstance(matmul, S) and matmul.allow_tf32
+        if (
+            precision == "float32"
+            and left.device != "mps"
+            and (allowed or getattr(matmul, "fp32_precision", "") == "tf32")
+        ):
+            precision = "tf32"
+        return Value(left.number * right.number * (1 + ERRORS[precision]) * (1 if precision == "float64" else wrong))
+
+    module: Any = ModuleType("torch")
+    vars(module).update({name: name for name in ERRORS}, mm=mm, threads=[], __version__="2.13.0+cu130")
+    module.set_num_threads = module.threads.append
+    module.Generator = lambda: S(manual_seed=lambda seed: None)
+    module.randn = lambda *_, **__: Value(1.0)
+    module.isfinite = lambda value: Value(int(value.number * 0 == 0))
+    module.version = S(cuda="13.0", hip=None)
+    module._C = S(_cuda_getArchFlags=lambda: "sm_80 compute_90")
+    module.cuda = S(
+        is_available=lambda: True,
+        init=lambda: None,
+        device_count=lambda: 2,
+        get_device_name=lambda index: f"GPU {index}",
+        get_device_capability=lambda index: ((8, 0), (7, 5))[index],
+        get_arch_list=lambda: ["gfx90a"],
+    )
+    module.backends = S(
+        cuda=S(matmul=matmul),
+        cudnn=S(version=lambda: 91002, benchmark=True),
+        mps=S(is_built=lambda: True, is_available=lambda: False),
+    )
+    vars(module).update(changes)
+    return module
+
+
+def product(device: str, precision: str) -> dict[str, Any]:
+    error = ERRORS[{"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}.get(precision, precision)]
+    return {"device": device, "precision": precision, "relative_error": error}
+
+
+PRODUCTS = [product("cuda:0", name) for name in ("fp32", "tf32", "fp16", "bf16")]
+PRODUCTS += [product("cuda:1", name) for name in ("fp32", "fp16", "bf16")]
+ON_MPS = [product("mps", name) for name in ("fp32", "fp16", "bf16")]
+CUDA_FACTS = {
+    "import_error": "",
+    "version": "2.13.0+cu130",
+    "cuda_version": "13.0",
+    "hip_version": "",
+    "available": True,
+    "availability_error": "",
+    "device_count": 2,
+    "device_names": ["GPU 0", "GPU 1"],
+    "device_capabilities": ["8.0", "7.5"],
+    "architectures": ["sm_80", "compute_90"],
+    "cudnn_version": 91002,
+    "cudnn_error": "",
+    "matmul_tf32": True,
+    "cudnn_benchmark": True,
+    "mps_built": True,
+    "mps_available": False,
+    "warnings": [],
+    "precision_results": PRODUCTS,
+}
+WITHOUT_DEVICE = {name: CUDA_FACTS[name] for name in CUDA_FACTS if not name.startswith("device_")}
+OF_ROCM = {**CUDA_FACTS, "hip_version": "6.4", "architectures": ["gfx90a"]}
+OF_ROCM["precision_results"] = [product(f"cuda:{n}", name) for n in range(2) for name in ("fp32", "fp16", "bf16")]
+NO_GPU = {"available": False, "architectures": [], "hip_version": "", "device_count": 0, "precision_results": []}
+NONE = S(is_available=lambda: False, device_count=lambda: 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, CUDA_FACTS, id="CUDA"),
+        pytest.param(
+            {"version": S(cuda=None, hip="6.4"), "_C": None},
+            {name: OF_ROCM[name] for name in OF_ROCM if name not in ("cuda_version", "device_capabilities")},
+            id="ROCm",
+        ),
+        pytest.param(
+            {"version": S(cuda=None, hip=None), "cuda": NONE},
+            {name: value for name, value in {**WITHOUT_DEVICE, **NO_GPU}.items() if name != "cuda_version"},
+            id="CPU",
+        ),
+        pytest.param(
+            {"version": S(cuda=None, hip=None), "cuda": NONE, "backends": S(mps=S(is_available=lambda: True))},
+            {
+                **{name: CUDA_FACTS[name] for name in ("import_error", "version", "availability_error", "warnings")},
+                **NO_GPU,
+                "cudnn_error": "AttributeError: 'types.SimpleNamespace' object has no attribute 'cudnn'",
+                "mps_available": True,
+                "precision_results": ON_MPS,
+            },
+            id="MPS",
+        ),
+        pytest.param(
+            {"cuda": S(is_available=lambda: False, init=lambda: int("no"), device_count=lambda: 2)},
+            {
+                **WITHOUT_DEVICE,
+                "available": False,
+                "availability_error": "ValueError: invalid literal for int() with base 10: 'no'",
+                "device_count": 2,
+                "precision_results": [],
+            },
+            id="CUDA that does not start",
+        ),
+    ],
+)
+def test_the_whole_answer(changes: dict[str, Any], expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = torch_stub(**changes)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert worker.collect({"products": False}) == {
+        name: value for name, value in expected.items() if name != "precision_results"
+    }
+    assert torch.threads == []
+    assert worker.collect({}) == expected
+    assert torch.threads == [1][: len(expected["precision_results"])]
+
+
+@pytest.mark.parametrize(
+    ("torch", "device", "precision", "expected"),
+    [
+        pytest.param(torch_stub(Newer()), "cuda:0", "tf32", product("cuda:0", "tf32"), id="newer switch on"),
+        pytest.param(torch_stub(Newer()), "cuda:0", "fp32", product("cuda:0", "fp32"), id="newer switch off"),
+        pytest.param(torch_stub(object()), "cuda:0", "fp32", product("cuda:0", "fp32"), id="no switch, off"),
+        pytest.param(torch_stub(wrong=float("nan")), "mps", "fp16", {"error": "not finite: 1 of 1 values"}, id="NaN"),
+        pytest.param(torch_stub(wrong=1.5), "mps", "fp16", {"relative_error": 0.503}, id="wrong"),
+    ],
+)
+def test_a_product(torch: Any, device: str, precision: str, expected: dict[str, Any]) -> None:
+    place = {"device": device, "precision": precision}
+    assert worker._product(torch, device, precision, (Value(1.0), Value(1.0))) == {**place, **expected}
+
+
+def test_before_there_was_a_switch_tf32_is_an_error() -> None:
+    answer = worker._product(torch_stub(object()), "cuda:0", "tf32", (Value(1.0), Value(1.0)))
+    assert answer["error"].startswith("AttributeError: 'object' object has no attribute 'allow_tf32'")
+
+
+def test_the_switch_is_left_alone_where_it_decides_nothing() -> None:
+    torch = torch_stub()
+    for device, precision in (("mps", "fp32"), ("cuda:0", "fp16")):
+        worker._product(torch, device, precision, (Value(1.0), Value(1.0)))
+    assert torch.backends.cuda.matmul.allow_tf32 is True
 
 
 AVAILABLE = {"available": True, "availability_error": "", "device_count": 1}
