@@ -182,6 +182,40 @@ def first_of(report: Report) -> str:
                 "программа не видит видеокарту",
             )
         ),
+        *(
+            (text, ("cuda-libs-conflict",))
+            for text in (
+                "After exporting LD_LIBRARY_PATH=/opt/conda/lib nvidia-smi no longer works",
+                "torch stopped seeing the GPU since I added my own folder to LD_LIBRARY_PATH",
+                "if I unset LD_LIBRARY_PATH the gpu is found, otherwise jax fails",
+            )
+        ),
+        *(
+            (text, ("driver-too-old",))
+            for text in (
+                "win7 with a 1060, the app fails with a cuda error",
+                "On Windows 8.1 my GTX 1650 is not detected by Topaz",
+                "Windows 7 64 bit, GTX 970: no CUDA device found",
+                "vLLM tells me my drivers are outdated, and I can't change them",
+                "it says that our NVIDIA driver is not new enough for CUDA 12.4",
+            )
+        ),
+        *(
+            (text, ("container-without-gpu",))
+            for text in (
+                "My mac mini M2 in docker compose: the server does not find a GPU",
+                "How can I use the Metal GPU of my MacBook inside a Docker container?",
+                "podman on macOS: whisper uses CPU only",
+                'docker compose up on macOS: could not select device driver "" with capabilities: [[gpu]]',
+            )
+        ),
+        ("5070 Ti: kernel error in every render, comfy portable", ("torch-no-kernel-for-device",)),
+        ("any pytorch for a GPU with 3.0 compute capability? it does not run", ("torch-no-kernel-for-device",)),
+        ("Only one MIG instance is used by vllm, the A100 has 4 slices", ("mig-misconfigured",)),
+        (
+            "After hibernation the jellyfin container uses the CPU until I reboot the host",
+            ("cuda-init-unknown-error-999",),
+        ),
     ],
 )
 def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
@@ -216,6 +250,10 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "RX 6700 XT with HSA_OVERRIDE_GFX_VERSION=10.3.0 on rocm works now, no crash any more",
         "Which tensorflow-gpu did you use for the paper? 2.9 works for me",
         "I have no GPU. Will the app run without CUDA?",
+        "LD_LIBRARY_PATH=/usr/local/cuda/lib64 is set and everything runs fine on the 4090",
+        "Windows 7 works great with my GTX 1080, thank you",
+        "The docker image builds fine on my macOS laptop. How large is it?",
+        "I suspend the container with docker pause, is the GPU memory freed?",
         "A docker image that is CPU-only would be nice for our CI; my GPU is not used there",
     ],
 )
