@@ -28,7 +28,7 @@ from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.probes.snapshot import take_snapshot
 from gpudoctor.registry import Check
-from gpudoctor.reporters import table
+from gpudoctor.reporters import catalog, table
 from gpudoctor.reporters.terminal import Screen
 from gpudoctor.snapshots.recording import RecordedHost
 
@@ -109,16 +109,16 @@ def list_of_checks(checks: tuple[Check, ...]) -> str:
 def check_page(check: Check) -> str:
     """Return the page of one check."""
     explains = ", ".join(f"[{name}]({name}.md)" for name in check.explains)
-    lines = [f"{NOTE}# {check.id}\n", f"{markdown(check.page)}\n", f"Family: `{check.family}`\n"]
+    lines = [f"{NOTE}# {check.id}\n", f"{markdown(catalog.page(check))}\n", f"Family: `{check.family}`\n"]
     if explains:
         lines.append(f"If found, it is the cause of: {explains}\n")
     return "\n".join([*lines, "[All checks](README.md)\n"])
 
 
 def markdown(page: str) -> str:
-    """Return a docstring as Markdown: its headings in bold, each in a paragraph of its own."""
+    """Return the text of a page as Markdown: its headings in bold, each in a paragraph of its own."""
     text = re.sub(r"(\*|__)", r"\\\1", page.strip()).replace("<", "&lt;")
-    return re.sub(r"\n+([A-Z][a-z]+): ", r"\n\n**\1:** ", text)
+    return re.sub(r"\n+(See it|[A-Z][a-z]+): ", r"\n\n**\1:** ", text)
 
 
 def filled_in() -> dict[Path, str]:

@@ -50,7 +50,7 @@ ALLOWED = {
         *("triage", "trust"),
     },
     "reporters": {
-        *("conclusions", "engine", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),
+        *("conclusions", "data", "engine", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),
         "watching",
     },
     "testing": {"engine", "model", "symptoms"},

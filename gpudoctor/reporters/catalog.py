@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from gpudoctor.data.tables import load_table
 from gpudoctor.registry import Check
 from gpudoctor.reporters.terminal import NARROWEST
 from gpudoctor.reporters.text import wrap
@@ -28,19 +29,25 @@ def render_list(checks: Sequence[Check], *, width: int | None) -> str:
     if width < _TABLE_WIDTH:
         entries = ([f"{c.id} ({c.family})", *wrap(c.title, max(width, NARROWEST), "  ")] for c in checks)
         return "\n".join(line for entry in entries for line in entry) + "\n"
-    widths = [max(len(check.id) for check in checks), max(len(check.family) for check in checks)] if checks else [0, 0]
-    rest = max(width - sum(widths) - 4, NARROWEST)
+    taken = max(len(check.id) for check in checks) + max(len(check.family) for check in checks) if checks else 0
+    rest = max(width - taken - 4, NARROWEST)
     rows = [(check.id, check.family, "\n".join(wrap(check.title, rest))) for check in checks]
     return tabulate(rows, headers=("id", "family", "problem"), tablefmt="plain", disable_numparse=True) + "\n"
 
 
+def page(check: Check) -> str:
+    """Return the docstring of a check, with how to see the problem and how to fix it if the table has it."""
+    row = next((row for row in load_table("check_pages")["pages"] if row["check"] == check.id), None)
+    added = "\nSee it: " + row["see"] + "\nFix: " + row["fix"] if row else ""
+    return check.page.replace("\nException: ", f"{added}\nException: ", 1)
+
+
 def render_page(check: Check, *, width: int) -> str:
-    """Return the page of one check: its docstring, which begins with the problem, then its id and family."""
+    """Return the page of one check, which begins with the problem, then its id and family."""
     width = max(width, NARROWEST)
     lines: list[str] = []
-    for paragraph in _paragraphs(check.page):
-        hanging = "  " if _NEW_PARAGRAPH.match(paragraph) else ""
-        lines += wrap(paragraph, width, "", hanging) if paragraph else [""]
+    for paragraph in _paragraphs(page(check)):
+        lines += wrap(paragraph, width, "", "  " if _NEW_PARAGRAPH.match(paragraph) else "")
     lines += ["", *wrap(f"Check: {check.id} (family {check.family})", width, "", "  ")]
     if check.explains:
         lines += wrap(f"Also causes: {', '.join(check.explains)}", width, "", "  ")

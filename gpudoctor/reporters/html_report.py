@@ -91,13 +91,9 @@ def _remedies(finding: Finding) -> Iterator[Element]:
 def _remedy(remedy: Remedy) -> Iterator[Element]:
     if remedy.commands:
         yield element("pre", (element("code", command) for command in remedy.commands), tabindex="0")
-    told: list[Content] = []
-    if remedy.needs:
-        told.append(f"Needs {report_words.needs(remedy)}. ")
-    if remedy.reference:
-        told.append(["See ", _link(clean(remedy.reference))])
-    if told:
-        yield element("p", told, class_="note")
+    needs = f"Needs {report_words.needs(remedy)}. " if remedy.needs else ""
+    if remedy.reference or needs:
+        yield element("p", needs, ["See ", _link(clean(remedy.reference))] if remedy.reference else "", class_="note")
 
 
 def _link(address: str) -> Element:

@@ -1,5 +1,6 @@
 """Lines and values as a person reads them."""
 
+import re
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -8,19 +9,16 @@ from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 
 _NO_BREAK = "\u00a0"
+_COMMAND = re.compile("`[^`]+`")
 _UNITS = {"_watts": "W", "_mhz": "MHz", "_percent": "%", "_celsius": "°C"}
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
-    """Return `text` in lines of `width` columns. A word is never broken: it may be a path, an address or an id."""
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent if hanging is None else hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [indent.rstrip()]
+    """Return `text` in lines of `width` columns. A word and a `command` are never broken: a user may copy them."""
+    following = indent if hanging is None else hanging
+    whole = _COMMAND.sub(lambda command: command[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.TextWrapper(width, indent, following, break_long_words=False, break_on_hyphens=False).wrap(whole)
+    return [line.replace(_NO_BREAK, " ") for line in lines] or [indent.rstrip()]
 
 
 def wrap_painted(word: str, rest: str, kind: str, color: bool, width: int) -> list[str]:
@@ -31,8 +29,7 @@ def wrap_painted(word: str, rest: str, kind: str, color: bool, width: int) -> li
 
 def wrap_parts(parts: Iterable[str], separator: str, width: int) -> list[str]:
     """Return the parts in lines of `width` columns, broken only between two of them."""
-    joined = separator.join(part.replace(" ", _NO_BREAK) for part in parts)
-    return [line.replace(_NO_BREAK, " ") for line in wrap(joined, width, "", "  ")]
+    return wrap(separator.join(part.replace(" ", _NO_BREAK) for part in parts), width, "", "  ")
 
 
 def readable(fact: str, value: Any) -> list[str]:

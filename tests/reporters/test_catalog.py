@@ -4,6 +4,7 @@ from dataclasses import replace
 from gpudoctor.model import Finding
 from gpudoctor.registry import Check
 from gpudoctor.reporters.catalog import render_list, render_page
+from gpudoctor.reporters.text import wrap
 
 
 def driver_too_old() -> Iterator[Finding]:
@@ -62,6 +63,11 @@ def test_page() -> None:
         "Check: driver-too-old (family driver)\n"
         "Also causes: torch-cuda-unavailable\n"
     )
+
+
+def test_a_command_is_not_broken() -> None:
+    command = "`python -c 'import torch; print(torch.version.cuda)'`"
+    assert wrap(f"See it: {command} prints None.", 30) == ["See it:", command, "prints None."]
 
 
 def test_no_checks() -> None:
