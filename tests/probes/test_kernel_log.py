@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from gpudoctor.model import Driver, Xid
 from gpudoctor.probes.driver import MESSAGES, XIDS, parse_kernel_log
 from gpudoctor.probes.host import ProbeContext
-from gpudoctor.probes.workers.read_kernel_log import LINES, read_kernel_log
+from gpudoctor.probes.workers.read_kernel_log import MOST_LINES, collect, read_kernel_log
 from tests.probes.asked import asked
 
 XID_79 = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
@@ -54,9 +55,39 @@ def test_nobody_may_read_it() -> None:
 
 
 def test_the_newest_lines_are_kept() -> None:
-    log = "\n".join(f"NVRM: {number}" for number in range(LINES + 1))
+    log = "\n".join(f"NVRM: {number}" for number in range(MOST_LINES + 1))
     lines = read_kernel_log("/none", [command(log)])["lines"]
-    assert (len(lines), lines[-1]) == (LINES, f"NVRM: {LINES}")
+    assert (len(lines), lines[-1]) == (MOST_LINES, f"NVRM: {MOST_LINES}")
+
+
+def test_dmesg_is_asked_and_then_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(argv: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        asked.append(" ".join(argv))
+        return subprocess.CompletedProcess(argv, 0, b"", b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert collect({"device": "/none"}) == {"kernel_log": {"error": "/none: ENOENT No such file or directory"}}
+    journal = "journalctl --dmesg --boot --quiet --no-pager --output=cat --lines=20000"
+    assert asked == ["dmesg", journal]
+
+
+@pytest.mark.parametrize(
+    ("record", "lines"),
+    [
+        ("4,1,8000000,-;NVRM: x", ["[    8.000000] NVRM: x"]),
+        ("4,1,8000000,-;gpu: Xid 79", ["[    8.000000] gpu: Xid 79"]),
+        ("4,1,8000000,-;module Nvidia_uvm: x", ["[    8.000000] module Nvidia_uvm: x"]),
+        ("4,1,8000000;NVRM: x", ["[    8.000000] NVRM: x"]),
+        ("4,1;NVRM: x", ["NVRM: x"]),
+        ("4,1,now,-;NVRM: x", ["NVRM: x"]),
+        ("4,1,5,-;usb 1-1: new device\n DRIVER=nvidia", []),
+    ],
+)
+def test_a_line_of_the_driver(record: str, lines: list[str], tmp_path: Path) -> None:
+    (tmp_path / "kmsg").write_text(record, encoding="utf-8")
+    assert read_kernel_log(str(tmp_path / "kmsg"), [])["lines"] == lines
 
 
 def test_question() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,8 +88,9 @@ def test_a_long_file_is_cut(tree: Path) -> None:
     assert "truncated" not in files[f"{tree}/b.txt"]
 
 
-def test_all_files_together_are_bounded(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_host, "ALL_FILES_BYTES", 5)
+@pytest.mark.parametrize("limit", [5, len("text of a.txt")])
+def test_all_files_together_are_bounded(tree: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(read_host, "ALL_FILES_BYTES", limit)
     files = collect(files=[f"{tree}/a.txt", f"{tree}/b.txt"])["files"]
     assert "text" in files[f"{tree}/a.txt"]
     assert files[f"{tree}/b.txt"]["error"].startswith("not read")
@@ -133,10 +137,14 @@ def test_listings(tree: Path) -> None:
     assert listings[f"{tree}/a.txt"] == {"paths": [f"{tree}/a.txt"]}
     assert listings[f"{tree}/none"] == {"paths": []}
     assert listings[f"{tree}/none/*"] == {"paths": []}
+    assert collect(listings=[f"{tree}/a.txt/x", f"{tree}/a.txt/*"])["listings"] == {
+        f"{tree}/a.txt/x": {"paths": []},
+        f"{tree}/a.txt/*": {"paths": []},
+    }
 
 
 def test_matches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_host, "MATCHES", 10)
+    monkeypatch.setattr(read_host, "MOST_MATCHES", 10)
     for number in range(30):
         (tmp_path / f"{number}.txt").touch()
     assert len(collect(listings=[f"{tmp_path}/*"])["listings"][f"{tmp_path}/*"]["paths"]) == 10
@@ -238,6 +246,16 @@ def test_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert which == {"tool": {"path": str(tmp_path / "tool"), "target": str(tool.resolve())}, "none": None}
 
 
+@linux_only
+def test_which_takes_programs_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("folder/tool", "text", "bin"):
+        (tmp_path / name).mkdir(parents=True)
+    for name, mode in (("text/tool", 0o644), ("bin/tool", 0o755)):
+        (tmp_path / name).touch(mode)
+    monkeypatch.setenv("PATH", ":".join(str(tmp_path / name) for name in ("none", "folder", "text", "bin")))
+    assert collect(which=["tool"])["which"]["tool"]["path"] == str(tmp_path / "bin" / "tool")
+
+
 def test_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", "/opt/cuda")
     monkeypatch.delenv("CUDA_PATH", raising=False)
@@ -271,6 +289,109 @@ def test_values_of_linux() -> None:
     assert values["filesystem:/proc"] == {"value": "proc"}
     assert values[f"running:{me}"] == {"value": True}
     assert values["running:no-such-process"] == {"value": False}
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("mode", "access"), [(0o20444, os.O_RDONLY), (0o20400, os.O_RDONLY), (0o20200, os.O_RDWR), (0o20666, os.O_RDWR)]
+)
+def test_a_device_that_nobody_may_write_is_opened_for_reading(
+    mode: int, access: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    monkeypatch.setattr(os, "stat", lambda path: SimpleNamespace(st_mode=mode))
+
+    def open_node(path: str, flags: int) -> int:
+        opened.append(flags)
+        return 99
+
+    monkeypatch.setattr(os, "open", open_node)
+    monkeypatch.setattr(os, "close", lambda descriptor: None)
+    assert read_host._try_node("/dev/x") == {"mode": f"{mode & 0o777:o}", "accessible": True, "error": ""}
+    assert opened == [access | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC]
+
+
+MOUNTS = (
+    "none / overlay rw 0 0\nbroken /data\nnone /data ext4 rw 0 0\nnone /data/x nfs rw 0 0\nnone /data tmpfs rw 0 0\n"
+)
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("filesystem:/data", "tmpfs"),
+        ("filesystem:/data/x", "nfs"),
+        ("filesystem:/none", None),
+        ("running:nvidia-persistenced", True),
+        ("running:nvidia-persist", False),
+        ("running:Xorg", True),
+        ("cpu_affinity", 3),
+        ("libc", "glibc 2.35"),
+        ("memlock", 65536),
+        ("statvfs:/data", {"total_bytes": 8192}),
+    ],
+)
+def test_what_the_system_answers(name: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"/proc/self/mounts": MOUNTS, "/proc/7/comm": "nvidia-persiste\n", "/proc/8/comm": "Xorg\n"}
+
+    def open_text(path: str, mode: str = "r", **_: Any) -> Any:
+        if path not in files:
+            raise OSError
+        return io.StringIO(files[path]) if mode == "r" else io.BytesIO(files[path].encode())
+
+    entries = [SimpleNamespace(name=name, path=f"/proc/{name}") for name in ("6", "7", "8")]
+    monkeypatch.setattr(read_host, "open", open_text, raising=False)
+    monkeypatch.setattr(os, "scandir", lambda path: nullcontext(entries))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4, 5, 6} if pid == 0 else {1}, raising=False)
+    monkeypatch.setattr(os, "confstr", lambda name: "glibc 2.35")
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_frsize=4096, f_bsize=512, f_blocks=2, f_bfree=1))
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (65536, -1))
+    assert read_host._value(name) == {"value": value}
+
+
+@linux_only
+def test_systems_that_answer_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "confstr_names", {})
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (-1, 5))
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert read_host._value("libc") == {"value": None}
+    assert read_host._value("memlock") == {"value": -1}
+    assert read_host._value("cpu_affinity") == {"value": os.cpu_count()}
+    monkeypatch.delattr(os, "uname")
+    assert read_host._value("uname")["value"]["system"] == "Linux"
+
+
+def test_the_lines_of_a_profile_are_only_gpudoctor_s(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text("\ufeffGPUDOCTOR_A=1\nSECRET=2\n GPUDOCTOR_B=3\nGPUDOCTOR_C=4\n", encoding="utf-8")
+    assert read_host._value(f"profile:{tmp_path}/env") == {"value": ["GPUDOCTOR_A=1", "GPUDOCTOR_C=4"]}
+    assert read_host._value(f"profile:{tmp_path}") == {"error": "ValueError not a regular file"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("/a/b", "/a/b"), ("/a[[]b", "/a[b"), ("/[*]/[?]", "/*/?"), ("/a[[]*", None), ("/[ab]", None), ("/a]", "/a]")],
+)
+def test_a_pattern_without_a_wildcard_is_a_path(pattern: str, path: str | None) -> None:
+    assert read_host._unescape(pattern) == path
+
+
+@pytest.mark.parametrize("folds_case", [False, True])
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [
+        ("a*", ["a", "ab", "ab.c"]),
+        ("*", ["[x", "a", "ab", "ab.c", "b"]),
+        (".*", [".a", ".b"]),
+        ("ab?c", ["ab.c"]),
+        ("[[]*", ["[x"]),
+        ("c*", []),
+    ],
+)
+def test_names_that_match(folds_case: bool, part: str, found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_host.FOLDS_CASE is (sys.platform == "win32")
+    monkeypatch.setattr(read_host, "FOLDS_CASE", folds_case)
+    assert read_host._matching(sorted([".a", ".b", "a", "ab", "ab.c", "b", "[x"]), part) == found
 
 
 def test_in_a_process_of_its_own(tree: Path) -> None:

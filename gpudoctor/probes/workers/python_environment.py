@@ -315,7 +315,7 @@ def _unresolved(starts: Sequence[str], places: Sequence[str]) -> Set[str]:
                 waiting.append(path)
             else:
                 missing.add(name)
-    cache = _read("/etc/ld.so.cache", 8 * 2**20) if missing else ""
+    cache = _read("/etc/ld.so.cache", MOST_SECTION_BYTES) if missing else ""
     return {name for name in missing if "\0" + name + "\0" not in (cache or "")}
 
 

@@ -47,9 +47,9 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
 FILE_BYTES = 256 * 1024
 ALL_FILES_BYTES = 16 * 2**20
 OUTPUT_BYTES = 1024 * 1024
-MATCHES = 4096
-FOLDER_ENTRIES = 20_000
-FOLDER_DEPTH = 6
+MOST_MATCHES = 4096
+MOST_ENTRIES = 20_000
+DEEPEST_FOLDERS = 6
 COMMAND_SECONDS = 5.0
 PLAIN_FOLDERS = re.compile(r"(?:[^*?[/]*/)*")  # at the beginning of a glob
 FOLDS_CASE = os.path.normcase("A") == "a"
@@ -111,7 +111,7 @@ def _expand(pattern: str) -> tuple[List[str], Optional[str]]:
     assert beginning is not None  # it matches nothing too
     paths = [drive + beginning[0]]
     for part in filter(None, rest[beginning.end() :].split("/")):
-        paths = list(islice(_step(paths, part, errors), MATCHES))
+        paths = list(islice(_step(paths, part, errors), MOST_MATCHES))
     return sorted({path for path in paths if os.path.lexists(path)}), errors[0] if errors else None
 
 
@@ -129,7 +129,7 @@ def _step(folders: Iterable[str], part: str, errors: List[str]) -> Iterator[str]
         if plain is not None:
             yield os.path.join(folder, plain)
         elif part == "**":
-            yield from _folders_below(folder, FOLDER_DEPTH, errors)
+            yield from _folders_below(folder, DEEPEST_FOLDERS, errors)
         else:
             names = list(_entries(folder, errors))
             yield from (os.path.join(folder, name) for name in _matching(names, part))
@@ -171,7 +171,7 @@ def _entries(folder: str, errors: List[str]) -> Mapping[str, os.DirEntry[str]]:
 def _scan(folder: str) -> tuple[Dict[str, os.DirEntry[str]], str]:
     try:
         with os.scandir(folder or ".") as entries:
-            found = sorted(islice(entries, FOLDER_ENTRIES), key=attrgetter("name"))
+            found = sorted(islice(entries, MOST_ENTRIES), key=attrgetter("name"))
             return {entry.name: entry for entry in found}, ""
     except OSError as error:
         return {}, "" if error.errno in (errno.ENOENT, errno.ENOTDIR) else _error(error)
@@ -391,11 +391,11 @@ def _filesystem(path: str) -> Optional[str]:
 def _running(name: str) -> bool:
     """Tell whether a process of this name runs. The kernel keeps the first 15 bytes of a name."""
     with os.scandir("/proc") as entries:
-        folders = [entry.path for entry in islice(entries, FOLDER_ENTRIES) if entry.name.isdigit()]
+        folders = [entry.path for entry in islice(entries, MOST_ENTRIES) if entry.name.isdigit()]
     for folder in folders:
         try:
             with open(folder + "/comm", "rb") as file:
-                if file.read(64).rstrip(b"\n") == name.encode()[:15]:
+                if file.read().rstrip(b"\n") == name.encode()[:15]:
                     return True
         except OSError:  # it has ended
             pass

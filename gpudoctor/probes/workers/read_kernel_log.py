@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
 
 DEVICE = "/dev/kmsg"
 READ_BYTES = 16 * 2**20
-LINES = 400
-LINE_LENGTH = 1000
+MOST_LINES = 400
+LONGEST_LINE = 1000
 COMMAND_SECONDS = 5.0
 WORDS = (b"nvrm", b"xid", b"nvidia")
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
@@ -116,4 +116,4 @@ def _names_driver(text: bytes) -> bool:
 
 
 def _newest(lines: Iterable[str]) -> List[str]:
-    return list(deque((line[:LINE_LENGTH] for line in lines), LINES))
+    return list(deque((line[:LONGEST_LINE] for line in lines), MOST_LINES))
