@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gpudoctor.nvml import is_own
+from gpudoctor import nvml as module
+from gpudoctor.nvml import Gate, is_own
 from tests.conftest import Install
 from tests.stand_ins import RTX_4090, Broken, Nvml
 
@@ -60,3 +65,82 @@ def test_a_process_is_own_by_itself_or_by_who_started_it() -> None:
             assert not is_own(child.pid, {1_000_000_000})
         finally:
             child.kill()
+
+
+class NVMLError(Exception):
+    value = 13
+
+
+class Missing(NVMLError):
+    """What pynvml raises where the library has no such function."""
+
+    value = 13
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def function(*_: Any) -> Any:
+        raise error
+
+    return function
+
+
+def undecodable(*_: Any) -> Any:
+    return b"Tesla \xff".decode()
+
+
+def gate(library: Any = None, **functions: Any) -> Gate:
+    text = {12: b"Invalid Argument"}
+    return Gate(SimpleNamespace(NVMLError=NVMLError, nvmlErrorString=lambda code: text[code], **functions), library)
+
+
+OTHER = NVMLError("in use")
+OTHER.value = 12
+ODD = NVMLError("in its own words")
+ODD.value = 99
+
+
+@pytest.mark.parametrize(
+    ("functions", "answer"),
+    [
+        pytest.param({"a": lambda: b"GPU \xff"}, {"value": "GPU \ufffd"}, id="bytes"),
+        pytest.param({"a": undecodable}, {"value": "Tesla \ufffd"}, id="a name that pynvml cannot decode"),
+        pytest.param({"a": lambda: ((1, None), [2.5])}, {"value": [[1, None], [2.5]]}, id="lists"),
+        pytest.param({"a": lambda: SimpleNamespace(used=b"1")}, {"value": {"used": "1"}}, id="an object"),
+        pytest.param({"b": lambda: 2}, {"value": 2}, id="the second, where the first is missing"),
+        pytest.param({"a": raising(Missing()), "b": lambda: 2}, {"value": 2}, id="missing in the library"),
+        pytest.param({}, {"error": 13, "text": "Function Not Found"}, id="neither"),
+        pytest.param({"a": raising(OTHER), "b": lambda: 2}, {"error": 12, "text": "Invalid Argument"}, id="an error"),
+        pytest.param({"a": raising(ODD)}, {"error": 99, "text": "in its own words"}, id="an error without text"),
+        pytest.param({"a": raising(ValueError("x"))}, {"error": None, "text": "ValueError: x"}, id="another exception"),
+    ],
+)
+def test_an_answer_or_the_code_of_its_error(functions: dict[str, Any], answer: dict[str, Any]) -> None:
+    assert gate(**functions).ask("a b") == answer
+
+
+@pytest.mark.parametrize(
+    ("count", "answer"),
+    [
+        (module.MOST_ENTRIES, {"value": [7]}),
+        (module.MOST_ENTRIES + 1, {"error": None, "text": f"b counts {module.MOST_ENTRIES + 1} entries"}),
+    ],
+)
+def test_a_list_is_asked_for_only_if_its_length_is_no_garbage(count: int, answer: dict[str, Any]) -> None:
+    def counting(device: str, pointer: Any, none: None) -> None:
+        ctypes.cast(pointer, ctypes.POINTER(ctypes.c_uint))[0] = count
+
+    assert gate(SimpleNamespace(b=counting), b=lambda device: [7]).ask_list("a b", "0") == answer
+    assert gate(SimpleNamespace()).ask_list("a b", "0") == {"error": 13, "text": "Function Not Found"}
+
+
+@pytest.mark.parametrize("path", [None, "notes.txt"])
+def test_without_a_module_to_load_its_own_error_counts(monkeypatch: pytest.MonkeyPatch, path: str | None) -> None:
+    monkeypatch.setattr(module, "import_module", raising(SyntaxError("broken")))
+    with pytest.raises(SyntaxError, match="broken"):
+        module._load_module(path)
+
+
+def test_a_broken_module_is_replaced_by_the_one_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text("x = 1")
+    monkeypatch.setattr(module, "import_module", raising(SyntaxError("broken")))
+    assert module._load_module(str(tmp_path / "pynvml.py")).x == 1

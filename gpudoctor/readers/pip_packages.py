@@ -23,7 +23,7 @@ _KNOWN = regex(
     rf"\s+({VERSION})$"
 )
 _PINNED = regex(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$")
-_DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/({NAME})-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
+_DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/{NAME}-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
 # What an installed environment's list never holds, and a file of wishes does.
 _WISH = regex(
     rf"^\s*(?:-r\s|-c\s|-i\s|--(?:extra-)?index-url|--find-links|{NAME}(?:\[[\w,.-]{{1,80}}\])?\s*(?:[<>]=?|~=|!=)\s*\d"
@@ -132,7 +132,7 @@ def _loose(block: Sequence[str]) -> Iterator[Package]:
         direct = _DIRECT.match(line)
         row = _COLUMNS.match(line) or _KNOWN.match(line)
         if direct and bears_on_gpus(direct[1]):
-            yield package(direct[1], direct[3].replace("%2B", "+"))
+            yield package(direct[1], direct[2].replace("%2B", "+"))
         elif row and bears_on_gpus(row[1]) and _is_version(row[2]):
             yield package(row[1], row[2])
 

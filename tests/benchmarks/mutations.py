@@ -11,7 +11,7 @@ Which tests run a line can also be recorded before, which finds more of them and
 `.coverage`; give it as FILE). Test files that are newer than the recording run whole. Lines that run when a module is
 imported, or in another process, keep the tests above.
 The mutations that survive are printed with their place; at most 10 % may. What no test can see is not changed:
-docstrings, annotations, words for people, and the limits on hostile input.
+docstrings, annotations, words for people, and the limits on hostile input and on how long a call waits.
 """
 
 from __future__ import annotations
@@ -152,6 +152,8 @@ class PythonFile:
                 yield node
             if isinstance(node, ast.Slice):
                 yield from (part for part in (node.lower, node.upper) if part is not None and _is_large(part))
+            if isinstance(node, ast.Call):
+                yield from _waits(node)
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
                 yield node
             if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -264,7 +266,16 @@ class PythonFile:
 
 def _is_large(node: ast.expr) -> bool:
     """Return whether a slice ends at a round length, which only cuts off what is too long."""
+    if isinstance(node, ast.BinOp):  # start + 400
+        return _is_large(node.left) or _is_large(node.right)
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= 20
+
+
+def _waits(node: ast.Call) -> Iterator[ast.expr]:
+    """Yield how long a call waits, at most: half a second more is seen by a test only that waits as long."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("wait", "join", "sleep", "settimeout"):
+        yield from (argument for argument in node.args if isinstance(argument, ast.Constant))
+    yield from (keyword.value for keyword in node.keywords if keyword.arg in ("timeout", "limit_seconds"))
 
 
 def table_mutations(path: str, source: str) -> Iterator[Mutation]:

@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -283,3 +283,59 @@ def test_the_real_cupy_without_a_device_and_without_cuda_libraries(tmp_path: Pat
 def test_a_value_that_is_none_is_refused(fact: str, value: Any) -> None:
     with pytest.raises(ValueError, match=fact):
         parse_cupy_runtime({"import_error": "", fact: value})
+
+
+def cupy_of(*, is_hip: bool, **more: Any) -> Any:
+    numbers = {"runtimeGetVersion": lambda: 12_080, "driverGetVersion": lambda: 0}
+    runtime = SimpleNamespace(is_hip=is_hip, **numbers)
+    driver = SimpleNamespace(get_build_version=lambda: 11_020)
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime, driver=driver, **more))
+
+
+@pytest.mark.parametrize(
+    ("is_hip", "facts"), [(False, {"build_cuda_version": "11.2", "runtime_cuda_version": "12.8"}), (True, {})]
+)
+def test_a_hip_version_is_none_of_cuda(is_hip: bool, facts: dict[str, str]) -> None:
+    assert worker._versions(cupy_of(is_hip=is_hip)) == facts
+
+
+@pytest.mark.parametrize(
+    ("is_hip", "asked_of_cupy", "loaded", "facts"),
+    [
+        (False, [75, 90], [80], {"nvrtc_version": "12.9", "nvrtc_architectures": ["sm_75", "sm_90"]}),
+        (False, [], [80], {"nvrtc_version": "12.9", "nvrtc_architectures": ["sm_80"]}),
+        (False, [], [], {"nvrtc_version": "12.9"}),
+        (True, [75], [80], {}),
+    ],
+)
+def test_what_the_compiler_compiles_for(
+    monkeypatch: pytest.MonkeyPatch,
+    is_hip: bool,
+    asked_of_cupy: list[int],
+    loaded: list[int],
+    facts: dict[str, Any],
+) -> None:
+    nvrtc = SimpleNamespace(getVersion=lambda: (12, 9), getSupportedArchs=lambda: asked_of_cupy)
+    monkeypatch.setattr(worker, "_loaded_nvrtc_architectures", lambda: loaded)
+    found: dict[str, Any] = {}
+    assert worker._nvrtc(cupy_of(is_hip=is_hip, nvrtc=nvrtc), found) == {"library": "nvrtc"}
+    assert found == facts
+
+
+@pytest.mark.parametrize(
+    ("low", "mean", "high", "error"),
+    [
+        (0.0, 0.5, 1.0, None),
+        (0.0, 0.5 - 0.049, 1.0, None),
+        (0.0, 0.5 + 0.049, 1.0, None),
+        (-0.5, 0.5, 1.0, "not uniform: mean 0.5, from -0.5 to 1"),
+        (0.0, 0.5, 1.5, "not uniform: mean 0.5, from 0 to 1.5"),
+        (0.0, 0.4, 1.0, "not uniform: mean 0.4, from 0 to 1"),
+        (0.0, 0.6, 1.0, "not uniform: mean 0.6, from 0 to 1"),
+    ],
+)
+def test_which_random_numbers_are_uniform(low: float, mean: float, high: float, error: str | None) -> None:
+    numbers = SimpleNamespace(min=lambda: low, mean=lambda: mean, max=lambda: high)
+    state = SimpleNamespace(random_sample=lambda size: SimpleNamespace(get=lambda: numbers))
+    cupy = SimpleNamespace(random=SimpleNamespace(RandomState=lambda seed: state))
+    assert worker._random_numbers(cupy) == {"library": "curand", **({"error": error} if error else {})}

@@ -342,8 +342,9 @@ def test_what_a_shared_library_needs(header_size: int, load: tuple[int, int, int
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", b"MZ".ljust(512), b"\x7fELF\x01\x01".ljust(512, b"\0")])
-def test_what_is_no_shared_library(content: bytes) -> None:
-    assert python_environment._elf(io.BytesIO(content), "/x/lib") is None
+def test_what_is_no_shared_library(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.so").write_bytes(content)
+    assert python_environment._open_elf(str(tmp_path / "x.so")) is None
 
 
 def test_a_program_without_a_dynamic_section() -> None:
@@ -380,3 +381,29 @@ def test_a_package_of_conda_that_bears_on_gpus(name: str) -> None:
 @pytest.mark.parametrize("name", ["requests", "pandas", "scikit-learn", "tor", "nvidia"])
 def test_a_distribution_that_does_not(name: str) -> None:
     assert not name.startswith(python_environment.DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize(
+    ("before", "found"), [(b"", True), (b"\0", True), (b"\x1f", True), (b" ", False), (b"~", False), (b"\x7f", True)]
+)
+@pytest.mark.parametrize("flags", [b"sm_80", b"compute_90", b"gfx90a"])
+def test_architectures_are_a_string_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes, found: bool, flags: bytes
+) -> None:
+    (tmp_path / "x.so").touch()
+    monkeypatch.setattr(python_environment, "_constants", lambda file: before + flags + b"\0")
+    read = python_environment._architectures(str(tmp_path / "x.so"))
+    assert read == (flags.decode() if found else None)
+
+
+@pytest.mark.parametrize("prefix", ["prefix", "base_prefix"])
+@pytest.mark.parametrize("part", ["lib", "lib64"])
+def test_the_loader_finds_libraries_of_the_interpreter(
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, part: str
+) -> None:
+    site.torch("2.9.0", cuda="12.8")
+    (tmp_path / "root" / part).mkdir(parents=True)
+    monkeypatch.setattr(sys, prefix, str(tmp_path / "root"))
+    monkeypatch.setattr(python_environment, "_unresolved", lambda starts, places: set(places))
+    found = python_environment._torch([str(site.folder)], [], [])
+    assert str(tmp_path / "root" / part) in found["unresolved"]

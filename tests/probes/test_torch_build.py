@@ -81,6 +81,8 @@ def test_requirements_of_nvidia_wheels_make_no_cuda_build(site: SitePackages, mo
     [
         ("sm_86", ("sm_86",)),
         ("sm_80 sm_90a compute_90a", ("sm_80", "sm_90a", "compute_90a")),
+        ("compute_80 compute_90", ("compute_80", "compute_90")),
+        ("gfx90a gfx1100", ("gfx90a", "gfx1100")),
         ("sm_75 sm_80 ", None),
         ("", None),
     ],

@@ -299,6 +299,13 @@ CUDA used to build PyTorch: None
 """
 
 
+@pytest.mark.parametrize("name", ["pytorch", "pytorch-gpu", "pytorch-cpu"])
+def test_condas_packages_of_pytorch(name: str) -> None:
+    text = CONDA_CPU.replace("[conda] pytorch                   2.2.2 ", f"[conda] {name}       2.2.2 ")
+    packages = facts_of(text.replace("[pip3] torch==2.2.2\n", ""))["python"].packages
+    assert "torch" in [package.name for package in packages]
+
+
 def test_conda_chose_the_cpu_build() -> None:
     torch = facts_of(CONDA_CPU)["torch"]
     assert values(torch, "build", "conda_build", "conda_cpuonly") == ("cpu", "py3.11_cpu_0", True)

@@ -55,7 +55,16 @@ def test_errors(error: float | None, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "shown"), [(None, "\u2013"), (0, "0"), (20 * 2**30, "20.0"), (43 * 2**20, "0.042"), (2**40, "1,024.0")]
+    ("size", "shown"),
+    [
+        (None, "\u2013"),
+        (0, "0"),
+        (20 * 2**30, "20.0"),
+        (43 * 2**20, "0.042"),
+        (3 * 2**28, "0.75"),
+        (2**30, "1.0"),
+        (2**40, "1,024.0"),
+    ],
 )
 def test_sizes_in_gib(size: int | None, shown: str) -> None:
     assert quantities.gibibytes(size) == shown

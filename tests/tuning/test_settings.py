@@ -95,6 +95,27 @@ def test_a_gain_within_the_noise_is_none() -> None:
     assert not switches["channels_last"].kept
 
 
+QUIET, NOISY = PLAIN.step_seconds, (0.006, 0.007, 0.008, 0.009, 0.010, 0.011, 0.012, 0.013, 0.014)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"), [(QUIET, QUIET, True), (NOISY, QUIET, False), (QUIET, NOISY, False)]
+)
+def test_the_noise_of_either_side_hides_a_gain(before: tuple[float, ...], after: tuple[float, ...], kept: bool) -> None:
+    class OneNoisy(Bench):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            steps = tuple(second * 0.95 for second in after) if trial.settings.channels_last else before
+            return replace(PLAIN, settings=trial.settings, step_seconds=steps)
+
+    _, switches = improved(OneNoisy())
+    assert switches["channels_last"].kept is kept
+
+
+def test_compiling_that_gains_nothing_never_pays_off() -> None:
+    _, switches = improved(Bench(compile=1.0))
+    assert "pays off" not in switches["compile"].why
+
+
 def test_compiling_says_when_it_is_paid_off() -> None:
     _, switches = improved(Bench(compile=0.5))
     assert switches["compile"].why == "+100.0%; compilation took 20 s and pays off after 3,999 steps"

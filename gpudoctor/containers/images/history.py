@@ -208,7 +208,7 @@ def _written(entry: Entry) -> str:
 
 
 def _said(entry: Entry) -> str:
-    return _NOP.sub("", entry.text, count=1).removesuffix("# buildkit").strip()
+    return _NOP.sub("", entry.text).removesuffix("# buildkit").strip()
 
 
 class _EntryReader:

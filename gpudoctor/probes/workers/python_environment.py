@@ -263,10 +263,9 @@ def _elf(file: BinaryIO, folder: str) -> Optional[Elf]:
 
     Source: "ELF-64 Object File Format", sections Program header table and Dynamic table.
     """
-    header = file.read(64)
-    if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
+    magic, offset, size, count = struct.unpack("<6s26xQ14xHH", file.read(58))
+    if magic != b"\x7fELF\x02\x01":
         return None
-    offset, size, count = struct.unpack("<Q", header[32:40])[0], *struct.unpack("<HH", header[54:58])
     file.seek(offset)
     table = file.read(min(size * count, MOST_TEXT_BYTES))
     segments = [struct.unpack_from("<IIQQQQ", table, at) for at in range(0, len(table) - 55, max(size, 56))]

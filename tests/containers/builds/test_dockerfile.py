@@ -114,3 +114,16 @@ def test_what_is_no_dockerfile(text: str, message: str) -> None:
 def test_mounts_of_the_context(flags: str, mounts: list[tuple[str | None, str]]) -> None:
     instruction = parse_dockerfile(f"FROM scratch\nRUN {flags} make\n").instructions[-1]
     assert [(mount.get("source"), mount["target"]) for mount in context_mounts(instruction)] == mounts
+
+
+@pytest.mark.parametrize(
+    ("name", "is_json"),
+    [
+        *((name, True) for name in ("ADD", "CMD", "COPY", "ENTRYPOINT", "HEALTHCHECK", "RUN", "SHELL", "VOLUME")),
+        *((name, False) for name in ("ARG", "ENV", "EXPOSE", "LABEL", "STOPSIGNAL", "USER", "WORKDIR")),
+    ],
+)
+def test_which_instructions_may_be_json(name: str, is_json: bool) -> None:
+    found = only(f'{name} {"CMD " if name == "HEALTHCHECK" else ""}["/a", "/b c"]')
+    assert found.is_json is is_json
+    assert (found.words[-2:] == ("/a", "/b c")) is is_json

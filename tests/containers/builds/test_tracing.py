@@ -54,6 +54,18 @@ def test_a_copy_from_a_stage_brings_what_the_stage_took(
     assert (item.opaque, item.may_be_rewritten) == ("", False)
 
 
+@pytest.mark.parametrize(
+    ("copy", "inside"),
+    [("/src/a.py /app", True), ("/src/a.py /app/", False), ("/src/sub /app", False), ("/src/sub /app/", False)],
+)
+def test_only_a_file_under_its_own_name_may_be_put_into_a_folder(
+    context: BuildContext, copy: str, inside: bool
+) -> None:
+    (item,) = traced(context, f"FROM scratch AS made\nCOPY code /src\nFROM scratch\nCOPY --from=made {copy}\n")
+    (file,) = item.selection.placed
+    assert file.inside_if_folder is inside
+
+
 def test_through_two_stages(context: BuildContext) -> None:
     dockerfile = "FROM scratch AS one\nCOPY code /1\nFROM scratch AS two\nCOPY --from=one /1/sub /2\nFROM scratch\n"
     (item,) = traced(context, f"{dockerfile}COPY --from=two /2 /3\n")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from gpudoctor.tuning.workers import ceilings
 from gpudoctor.tuning.workers.ceilings import copy_gb_s, product_tflops
 from gpudoctor.tuning.workers.devices import Host
 from gpudoctor.tuning.workers.library import ArrayLibrary, Library
@@ -60,3 +63,39 @@ def test_the_data_is_random_with_zero_mean() -> None:
     assert matrix.dtype is torch.bfloat16
     assert abs(float(matrix.float().mean())) < 0.1
     assert float(matrix.float().std()) > 0.9
+
+
+DEVICE: Any = SimpleNamespace(kind="cuda", free_memory=lambda: None)
+SMALLEST = 3 * 4 * 512**2
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "seconds", "sizes"),
+    [
+        pytest.param(4 * SMALLEST - 1, 0.1, [], id="not even the smallest fits"),
+        pytest.param(4 * SMALLEST, 0.1, [512], id="the smallest fits"),
+        pytest.param(16 * SMALLEST, 0.1, [512, 1024], id="and the next"),
+        pytest.param(None, 1.0, [512, 1024, 2048, 4096, 8192], id="the next is just in time"),
+        pytest.param(None, 1.01, [512], id="the next takes too long"),
+    ],
+)
+def test_how_large_the_products_become(
+    monkeypatch: pytest.MonkeyPatch, free_bytes: int | None, seconds: float, sizes: list[int]
+) -> None:
+    made: list[int] = []
+    arrays: Any = SimpleNamespace(
+        operations=2, item_bytes=lambda _name: 4, matrix=lambda _name, size: made.append(size)
+    )
+    precision = SimpleNamespace(name="fp32", apply_switches=lambda: None)
+    monkeypatch.setitem(ceilings.LIMIT_SECONDS, "cuda", 8.0 * ceilings.REPEATS)
+    monkeypatch.setattr(ceilings, "_median_seconds", lambda device, work: seconds)
+    rate = product_tflops(DEVICE, precision, free_bytes, arrays)
+    assert made[::2] == sizes
+    assert rate == (2 * sizes[-1] ** 3 / seconds / 1e12 if sizes else None)
+
+
+@pytest.mark.parametrize(("free_bytes", "count"), [(31, None), (32, 1), (64, 2), (2**40, 2**28), (None, 2**28)])
+def test_how_large_the_copy_becomes(monkeypatch: pytest.MonkeyPatch, free_bytes: int | None, count: int | None) -> None:
+    arrays: Any = SimpleNamespace(vector=lambda size: [size])
+    monkeypatch.setattr(ceilings, "_median_seconds", lambda device, work: 2.0)
+    assert copy_gb_s(DEVICE, free_bytes, arrays) == (None if count is None else pytest.approx(4 * count / 1e9))

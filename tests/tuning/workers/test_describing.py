@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpudoctor.errors import UsageError
+from gpudoctor.tuning.workers import describing
 from gpudoctor.tuning.workers.describing import choose_device, cuda_precisions, describe_arrays, describe_torch
 from gpudoctor.tuning.workers.devices import Host
 
@@ -74,3 +75,18 @@ def test_the_host_for_torch() -> None:
 def test_the_host_for_arrays() -> None:
     device = describe_arrays(Host())
     assert (device.kind, device.precisions, device.threads) == ("cpu", ("complex128", "complex64"), None)
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "processor", "name"),
+    [
+        ("processor\t: 0\nmodel name\t: AMD EPYC 9454 \nflags\t: a\n", "x86_64", "AMD EPYC 9454"),
+        ("processor\t: 0\nCPU part\t: 0xd40\n", "arm", "arm"),
+        ("", "", "aarch64"),
+    ],
+)
+def test_the_name_of_the_processor(monkeypatch: pytest.MonkeyPatch, cpuinfo: str, processor: str, name: str) -> None:
+    monkeypatch.setattr(describing, "read_start", lambda path: cpuinfo if path == "/proc/cpuinfo" else "model name: x")
+    monkeypatch.setattr("platform.processor", lambda: processor)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert describing._processor_name() == name

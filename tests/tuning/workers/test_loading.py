@@ -134,6 +134,20 @@ def test_the_host_needs_no_transfer() -> None:
     assert transfers("cpu", 1 << 20) == ()
 
 
+@pytest.mark.parametrize(("batch_bytes", "copied"), [(0, 1), (1, 1), (99, 99), (100, 100), (101, 100)])
+def test_how_much_a_transfer_copies(monkeypatch: pytest.MonkeyPatch, batch_bytes: int, copied: int) -> None:
+    seen: list[tuple[int, bool, bool]] = []
+    monkeypatch.setattr(module, "MAXIMUM_BYTES", 100)
+    monkeypatch.setattr(module, "_transfer", lambda source, device, *way: seen.append((source.nbytes, *way)))
+    assert transfers("cuda:0", batch_bytes) == ()
+    assert seen == [(copied, pinned, queued) for pinned in (False, True) for queued in (False, True)]
+
+
+def test_no_transfer_is_tried_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_transfer", lambda *arguments: pytest.fail("too late"))
+    assert transfers("cuda:0", 8, limit_seconds=0.0) == ()
+
+
 def test_rate_of_a_queue_of_copies() -> None:
     source = torch.arange(1000, dtype=torch.float32)
     copies = []
