@@ -28,6 +28,7 @@ class FakeEngine:
     """What an engine answers. Each method raises docker.errors.NotFound for what it does not have.
 
     changes: container → what `diff` tells. removed: containers that were removed. asked: all that was asked.
+    It is the client too, whose `api` it is.
     """
 
     base_url, timeout = "http://engine", 60
@@ -42,6 +43,8 @@ class FakeEngine:
         self._trees: dict[str, dict[str, str]] = {}
         self._layers: dict[str, list[Tree]] = {}
         self._times: dict[tuple[str, str], float] = {}
+        self.log = b""
+        self.is_closed = False
         self.api = self
 
     def add_image(
@@ -141,6 +144,25 @@ class FakeEngine:
 
     def remove_container(self, container: str, **_: Any) -> None:
         self.removed.append(container)
+
+    def containers(self, **_: Any) -> list[dict[str, Any]]:
+        return [
+            {"Id": identity, "Names": [about["Name"]], "Labels": about["Config"].get("Labels"), "State": "running"}
+            for identity, about in self._containers.items()
+        ]
+
+    def info(self) -> dict[str, Any]:
+        return {"OperatingSystem": "Debian", "Runtimes": {"runc": {}, "nvidia": {}}}
+
+    def version(self) -> dict[str, Any]:
+        return {"Version": "28.1.0", "ApiVersion": "1.49"}
+
+    def logs(self, container: str, **options: Any) -> Iterator[bytes]:
+        self.asked.append(("logs", f"{options['tail']} since {options['since']}"))
+        return chunks(self.log)
+
+    def close(self) -> None:
+        self.is_closed = True
 
     def diff(self, container: str) -> list[dict[str, Any]]:
         return self.changes.get(container, [])
