@@ -44,6 +44,7 @@ class FakeEngine:
         self._layers: dict[str, list[Tree]] = {}
         self._times: dict[tuple[str, str], float] = {}
         self.log = b""
+        self.layer_id = "<missing>"  # of a line of a history, with its number if it is "sha256:"
         self.is_closed = False
         self.api = self
 
@@ -90,6 +91,12 @@ class FakeEngine:
         self._trees[identity] = dict(self._trees.get(image, {}) if tree is None else tree)
         return identity
 
+    def replace_image(self, tag: str, **about: Any) -> str:
+        """Add an image that takes the tag from the one that has it."""
+        for image in self._images.values():
+            image["RepoTags"] = [name for name in image["RepoTags"] if name != tag]
+        return self.add_image(tag, **about)
+
     def lose_image(self, identity: str) -> None:
         """Forget an image; its containers stay."""
         del self._images[identity]
@@ -119,15 +126,16 @@ class FakeEngine:
         ]
 
     def history(self, identity: str) -> list[dict[str, Any]]:
-        return [
+        lines = [
             {
-                "Id": "<missing>",
+                "Id": f"{self.layer_id}{number}" if self.layer_id.endswith(":") else self.layer_id,
                 "CreatedBy": line,
                 "Created": at,
                 "Comment": "buildkit.dockerfile.v0" if "buildkit" in line else "",
             }
-            for line, at in reversed(self._images[identity]["history"])
+            for number, (line, at) in enumerate(self._images[identity]["history"])
         ]
+        return lines[::-1]
 
     def get_image(self, identity: str) -> Iterator[bytes]:
         layers = {

@@ -1,12 +1,23 @@
 """What a compose file says of a service, as a container's setup."""
 
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.errors import APIError
 
+from gpudoctor.containers import setups
 from gpudoctor.containers.compose.project import Service
+from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.containers.engines.connection import EngineUnavailable
 from gpudoctor.containers.setups import _Look, parse_service
-from gpudoctor.model import GpuRequest
+from gpudoctor.model import CudaVersion, GpuRequest, PackageVersion, Torch
+from gpudoctor.model.codec import from_json
+from gpudoctor.model.containers import Containers, ContainerSetup
+from tests.containers.fake_engine import SECONDS, FakeEngine
 
 CUDA_IMAGE: dict[str, Any] = {"Config": {"Env": ["PATH=/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all"]}}
 
@@ -65,3 +76,206 @@ def test_why_a_container_failed(state: dict[str, str], kinds: list[str]) -> None
     look._api = Api()  # type: ignore[assignment]
     found = [symptom.kind for symptom in look._failures({"Id": "1", "State": state})]
     assert found == kinds
+
+
+SITE = "/usr/local/lib/python3.12/site-packages"
+TORCH_FILES = {
+    f"{SITE}/torch/version.py": "__version__ = '2.9.1+cu128'\ncuda: Optional[str] = '12.8'\n",
+    f"{SITE}/torch-2.9.1+cu128.dist-info/METADATA": "Name: torch\nVersion: 2.9.1+cu128\n",
+}
+COMPOSE = """
+services:
+  train: {build: ., environment: {CUDA_VISIBLE_DEVICES: "1"}}
+  inline: {build: {context: ., dockerfile_inline: "FROM inline/base"}}
+  broken: {build: {context: ., dockerfile: nowhere}}
+  far: {build: "https://github.com/x/y.git"}
+  db: {image: "postgres:17"}
+"""
+DOCKERFILE = "ARG V=3\nFROM python:$V AS base\nRUN make\nFROM base AS top\nRUN make\n"
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """Return the engine that is asked: with an image with PyTorch, and a container of it."""
+    engine = FakeEngine()
+    monkeypatch.setattr(setups, "connect", lambda environ, seconds: engine)
+    monkeypatch.setattr(setups, "read_project", partial(read_project, command_seconds=0))
+    config = {"Env": ["NVIDIA_VISIBLE_DEVICES=all"], "Cmd": ["python"]}
+    image = engine.add_image("shop-train:latest", "shop-train", "app:1", tree=TORCH_FILES, Config=config)
+    labels = {"com.docker.compose.project": "shop", "com.docker.compose.service": "train"}
+    engine.add_container("shop-train-1", image, Config={"Image": "shop-train", "Labels": labels})
+    return engine
+
+
+def asked(engine: FakeEngine, folder: Path, **arguments: Any) -> Any:
+    """Return the setups; else the whole answer."""
+    answer = setups.look_at_setups({"directory": str(folder), **arguments}, {})
+    if "containers" not in answer:
+        return answer
+    found = from_json(Containers, answer["containers"], "containers")
+    assert (found.engine is not None) is engine.is_closed
+    return list(found.setups)
+
+
+TORCH = Torch(
+    installed=True,
+    version=PackageVersion("2.9.1+cu128"),
+    build="cuda",
+    cuda_version=CudaVersion(12, 8),
+    location=f"{SITE}/torch",
+)
+ALL = {"NVIDIA_VISIBLE_DEVICES": "all"}
+IMAGE = ContainerSetup(name="app:1", kind="image", image="app:1", environment=ALL, image_environment=ALL)
+CONTAINER = ContainerSetup(
+    name="shop-train-1",
+    kind="container",
+    service="train",
+    image="shop-train",
+    gpu_requests=(),
+    device_files=(),
+    is_privileged=False,
+    runtime="",
+    image_environment=ALL,
+    ipc="private",
+    has_own_shm=False,
+)
+
+
+def test_an_image_and_a_container_that_are_named(engine: FakeEngine, tmp_path: Path) -> None:
+    (image,) = asked(engine, tmp_path, image="app:1")
+    (container,) = asked(engine, tmp_path, container="shop-train-1")
+    assert (image.torch, container.torch) == (TORCH, TORCH)
+    assert (replace(image, torch=None), replace(container, torch=None)) == (IMAGE, CONTAINER)
+    assert len(engine.removed) == 1, "for the image, whose files are those of a container that never runs"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"image": "none:1"}, "there is no image none:1: docker pull it, or build it"),
+        ({"container": "none"}, "there is no container none"),
+        ({"compose": "none.yaml"}, "there is no compose file none.yaml"),
+        ({"dockerfile": "Dockerfile", "target": "none"}, "Dockerfile: there is no stage none"),
+    ],
+)
+def test_what_is_not_there(arguments: dict[str, str], reason: str, engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE)
+    answer = asked(engine, tmp_path, **arguments)
+    assert set(answer) == {"unavailable"}
+    assert reason.rpartition(" ")[2] in answer["unavailable"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "base"),
+    [
+        ({}, "python:3"),
+        ({"target": "base"}, "python:3"),
+        ({"build_arguments": ["V=2=x", "W"]}, "python:2=x"),
+        ({"dockerfile": "sub/other"}, "scratch"),
+        ({"context": "sub"}, "sub/base"),
+        ({"context": "sub", "dockerfile": "sub/other"}, "scratch"),
+        ({"image": "app:1"}, "python:3"),
+        ({"container": "shop-train-1"}, None),
+        ({"container": "shop-train-1", "dockerfile": "Dockerfile"}, "python:3"),
+        ({"image": "app:1", "dockerfile": "none"}, None),
+    ],
+)
+def test_the_base_of_the_dockerfile(
+    arguments: dict[str, Any], base: str | None, engine: FakeEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "other").write_text("FROM scratch")
+    (tmp_path / "sub" / "Dockerfile").write_text("FROM sub/base")
+    (found,) = asked(engine, tmp_path, **arguments)
+    assert found.base == base
+    if not {"image", "container"} & arguments.keys():
+        assert found == ContainerSetup(name="Dockerfile", kind="image", base=base)
+
+
+@pytest.mark.parametrize("wanted", [None, "train"])
+def test_the_services_of_a_project_with_their_containers(
+    wanted: str | None, engine: FakeEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "compose.yaml").write_text(COMPOSE)
+    (tmp_path / "shop" / "Dockerfile").write_text(DOCKERFILE)
+    found = asked(engine, tmp_path / "shop", **({"service": wanted} if wanted else {}))
+    assert [(setup.name, setup.kind, setup.base, setup.torch) for setup in found] == [
+        ("train", "service", "python:3", TORCH),
+        ("shop-train-1", "container", None, TORCH),
+        *([] if wanted else [("inline", "service", "inline/base", None), ("broken", "service", None, None)]),
+        *([] if wanted else [("far", "service", None, None), ("db", "service", None, None)]),
+    ]
+    assert found[0].environment == {"NVIDIA_VISIBLE_DEVICES": "all", "CUDA_VISIBLE_DEVICES": "1"}
+    assert found[1].service == "train"
+
+
+def test_without_an_engine_the_files_still_tell(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(*_: Any) -> Any:
+        raise EngineUnavailable("none here")
+
+    monkeypatch.setattr(setups, "connect", unavailable)
+    assert asked(engine, tmp_path) == {}
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE)
+    assert asked(engine, tmp_path) == [ContainerSetup(name="Dockerfile", kind="image", base="python:3")]
+    assert asked(engine, tmp_path, image="app:1") == {"unavailable": "none here"}
+    assert asked(engine, tmp_path, container="web") == {"unavailable": "none here"}
+    (tmp_path / "compose.yaml").write_text(COMPOSE)
+    assert [setup.name for setup in asked(engine, tmp_path)] == ["train", "inline", "broken", "far", "db"]
+    assert [setup.name for setup in asked(engine, tmp_path, service="db")] == ["db"]
+    assert asked(engine, tmp_path, dockerfile="Dockerfile")[0].kind == "image"
+
+
+def test_an_engine_that_refuses(engine: FakeEngine, tmp_path: Path) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise APIError("no", explanation="no archives")
+
+    engine.create_container = refuse  # type: ignore[method-assign]
+    (image,) = asked(engine, tmp_path, image="app:1")
+    assert image == IMAGE
+    engine.logs = refuse  # type: ignore[method-assign]
+    assert asked(engine, tmp_path, container="shop-train-1")[0].failures == ()
+    engine.info = refuse  # type: ignore[method-assign]
+    refused = "the engine refuses, or its answer cannot be read: no archives"
+    assert asked(engine, tmp_path, image="app:1") == {"unavailable": refused}
+
+
+def test_the_log_since_the_last_start(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"could not select device driver with capabilities: [[gpu]]"
+    engine.log = b"x" * 50 + b"\n" + text
+    (found,) = asked(engine, tmp_path, container="shop-train-1")
+    assert [symptom.kind for symptom in found.failures] == ["container-no-device-driver"]
+    assert ("logs", f"200 since {SECONDS + 50}") in engine.asked
+    monkeypatch.setattr(setups, "LARGEST_LOG_BYTES", 40)
+    assert asked(engine, tmp_path, container="shop-train-1")[0].failures == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "linked"), [(["1:3", "195:0"], True), (["1:3", "1195:0"], False), ([], False), (None, None)]
+)
+def test_links_to_the_device_nodes_of_the_driver(
+    names: list[str] | None, linked: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(path: str) -> list[str]:
+        if names is None:
+            raise OSError
+        return names
+
+    monkeypatch.setattr(os, "listdir", listed)
+    assert setups._has_device_links() is linked
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("could not select device driver", ["container-no-device-driver"]),
+        ("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB", []),
+        ("  \n", []),
+        ("", []),
+    ],
+)
+def test_only_failures_of_the_container_are_kept(text: str, kinds: list[str]) -> None:
+    assert [symptom.kind for symptom in setups.recognised(text)] == kinds
