@@ -118,7 +118,8 @@ def check_page(check: Check) -> str:
 def markdown(page: str) -> str:
     """Return the text of a page as Markdown: its headings in bold, each in a paragraph of its own."""
     text = re.sub(r"(\*|__)", r"\\\1", page.strip()).replace("<", "&lt;")
-    return re.sub(r"\n+(See it|[A-Z][a-z]+): ", r"\n\n**\1:** ", text)
+    text = re.sub(r"\n+(See it|[A-Z][a-z]+): ", r"\n\n**\1:** ", text)
+    return re.sub(r"(\*\*References?:\*\* )(\S+)", lambda link: f"{link[1]}<{link[2].replace(chr(92), '')}>", text)
 
 
 def filled_in() -> dict[Path, str]:

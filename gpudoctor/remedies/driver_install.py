@@ -139,10 +139,10 @@ def _with_packages(
     if install:
         component = ", from the component non-free, which must be enabled in the package sources first"
         summary += component if reference == DEBIAN else row.get("driver_note", "")
-        summary += "; the machine restarts before nvidia-smi verifies"
+        summary += "; after the restart, nvidia-smi shows whether it worked"
         commands = (*for_root((*install, "{sudo}reboot"), system), VERIFY)
     elif system.distribution is None and system.os in (None, "linux"):
-        summary += "; on Ubuntu: sudo ubuntu-drivers install, then sudo reboot, and nvidia-smi verifies"
+        summary += "; on Ubuntu: sudo ubuntu-drivers install, then sudo reboot; nvidia-smi shows whether it worked"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
 
 

@@ -107,7 +107,7 @@ def _devices(report: Report) -> Element | None:
     devices = report.snapshot.devices or ()
     columns = [(header.replace("\n", " ") or "state", "") for header in HEADERS]
     rows = [(*device_row(device)[:-1], clean(device.error or "") or device_row(device)[-1]) for device in devices]
-    shown = table("As reported by the driver.", columns, rows)
+    shown = table("GPUs of the diagnosed machine.", columns, rows)
     return None if shown is None else element("section", element("h2", "GPUs"), shown)
 
 

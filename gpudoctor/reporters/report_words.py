@@ -1,5 +1,6 @@
 """The report in the words that several formats share: the verdict, what follows from what, what was not checked."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -11,6 +12,7 @@ from gpudoctor.reporters.text import readable
 from gpudoctor.untrusted import clean
 
 _LINES_SHOWN = 4
+_UNKNOWN = re.compile(r"(\S+)(?: is unknown|: not-run \(not in the report\)|: not known)")
 _NEEDS = {"root": "root", "restart": "a restart of the program", "reboot": "a reboot"}
 
 
@@ -162,8 +164,15 @@ def skipped_groups(results: Iterable[CheckResult], *, applicable: bool) -> list[
     groups: dict[str, list[str]] = {}
     for result in results:
         if result.outcome is Outcome.SKIPPED and result.applicable is applicable:
-            groups.setdefault(clean(result.reason), []).append(result.check_id)
+            fact = unknown_fact(result.reason)
+            groups.setdefault(f"{label(fact)}: unknown" if fact else clean(result.reason), []).append(result.check_id)
     return sorted(groups.items(), key=lambda group: -len(group[1]))
+
+
+def unknown_fact(reason: str) -> str:
+    """Return the path of the fact or section that a check was skipped for, "" for another reason."""
+    found = _UNKNOWN.fullmatch(reason)
+    return clean(found[1]) if found else ""
 
 
 def plain_text(finding: Finding, *, evidence: bool = True) -> str:

@@ -14,6 +14,7 @@ from gpudoctor.reporters.report_words import (
     needs,
     problems,
     questions,
+    unknown_fact,
 )
 from gpudoctor.reporters.terminal import Screen, paint
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
@@ -22,8 +23,6 @@ from gpudoctor.untrusted import clean
 _EVIDENCE_SHOWN = 8
 _LINES_SHOWN = 4  # of one fact
 _ADVICE_LINES = 4
-_UNKNOWN = " is unknown"  # how the reason for a single unknown fact ends
-_NOT_TOLD = (": not-run (not in the report)", ": not known")  # how it ends for a section
 
 
 def render(report: Report, *, screen: Screen) -> str:
@@ -148,21 +147,12 @@ def _grouped(title: str, results: Sequence[CheckResult], screen: Screen) -> list
     groups: dict[str, list[str]] = {}
     facts: dict[str, None] = {}
     for result in results:
-        fact = _unknown_fact(result.reason)
+        fact = unknown_fact(result.reason)
         if fact:
-            facts[clean(fact)] = None
-        groups.setdefault(_UNKNOWN if fact else clean(result.reason), []).append(result.check_id)
+            facts[fact] = None
+        groups.setdefault("" if fact else clean(result.reason), []).append(result.check_id)
     lines = [f"{title} {len(results)}:"] if results else []
     for reason, ids in sorted(groups.items(), key=lambda group: -len(group[1])):
-        text = f"unknown {', '.join(facts)}" if reason == _UNKNOWN else reason
+        text = reason or f"unknown {', '.join(facts)}"
         lines += wrap(f"{text}: {', '.join(ids)}", screen.columns, "  ", "    ")
     return lines
-
-
-def _unknown_fact(reason: str) -> str:
-    """Return the fact or section whose being unknown is the reason, "" for another reason."""
-    for ending in (_UNKNOWN, *_NOT_TOLD):
-        fact = reason.removesuffix(ending)
-        if fact != reason and " " not in fact:
-            return fact
-    return ""

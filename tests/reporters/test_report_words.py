@@ -80,6 +80,19 @@ def test_checks_of_one_reason_are_one_group() -> None:
     assert skipped_groups((*results, *others), applicable=False) == [("not a Mac", ["d"])]
 
 
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("driver.version is unknown", "driver version: unknown"),
+        ("images: not-run (not in the report)", "images: unknown"),
+        ("taken_at: not known", "time of the report: unknown"),
+        ("whether the device has bf16 is not known", "whether the device has bf16 is not known"),
+    ],
+)
+def test_a_reason_names_no_path_of_a_fact(reason: str, shown: str) -> None:
+    assert skipped_groups(reports.skipped(reason, "a"), applicable=True) == [(shown, ["a"])]
+
+
 def test_a_long_text_keeps_its_first_lines() -> None:
     evidence = Evidence(fact="reports[0].detail", value="a\nb\nc\nd\ne\nf", source="reports")
     assert evidence_lines(evidence) == ["probe output: a", "b", "c", "d", "and 2 more lines"]
