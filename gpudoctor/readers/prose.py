@@ -1,7 +1,7 @@
 """What people write in words: the system, the GPU and the versions they have. The least reliable of all."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpudoctor.data.tables import load_table
@@ -13,6 +13,7 @@ from gpudoctor.readers.gpu_words import named_gpus
 from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 4000  # a longer text is a log
+LONGEST_LINE = 4000  # characters; a paragraph is a line
 
 _MARK = r"[\"'*_`]{0,3}"
 # What each of the expressions below needs, looked for first: most lines of a long report have none of it.
@@ -27,10 +28,16 @@ _ADVICE = regex(
     r"|please|try|you (?:can|may)|for example|e\.g\.|changelog|release notes|e.g|does not work with|available for)\b"
 )
 _OUTPUT = regex(
-    r"https?://|^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
-    r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:"
-    r"|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s|\b(?:pip3?|conda|apt(?:-get)?|docker) (?:install|run|pull)|\.whl\b"
+    r"^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
+    r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s"
 )
+# What is no statement in the midst of one: addresses, paths, and commands with what they ask for.
+_TYPED = regex(
+    r"(?i)https?://\S+|\S*\.whl\b|(?<![\w/.:])/[\w.-]+/\S*"
+    r"|\b(?:pip3?|conda|mamba|apt(?:-get)?|docker) (?:install|run|pull)\b"
+    r"(?:(?! (?:and|but|then|so|on|in) |[.,;)!?]\s).)*"
+)
+_SENTENCE = regex(r"(?<=[\w)\]\"'`%][.!?;])\s+(?=\S)")
 _WSL = regex(r"(?i)\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b")
 _WSL_ANY = regex(
     r"(?im)\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
@@ -46,9 +53,6 @@ _WINDOWS_PROMPT = regex(
     r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
     r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b"
 )
-# "Windows 11, RTX 3060: RuntimeError: ...": a person's words and a message on one line.
-_FAILURE = regex(r"\w(?:Error|Exception)\b")
-_FILED = regex(r"https?://|File \"|\.whl\b|\|\s{2,}")
 LONGEST_SEARCHED = 200_000  # characters
 _LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
 _OS_LABEL = regex(
@@ -94,7 +98,8 @@ _PYTHON_INLINE = regex(
 _TORCH = regex(
     rf"(?i)(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?{_MARK}"
     rf"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
-    r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}))?)"
+    r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?"
+    r"(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})|[ (]{1,2}cu\d{3}\b)?)"
     r"(?![\w.]*\d)"
 )
 # A version from 1 on with such a local part is PyTorch's, or torchaudio's, which is the same number. Torchvision's
@@ -133,15 +138,10 @@ _UNAVAILABLE = regex(
 
 def read(text: Text) -> Facts:
     """Return what the words say, from lines that state something and are neither advice nor a program's output."""
-    lines = [line for line in text.lines[:MOST_LINES] if len(line) < 500 and _is_on_topic(line.lower())]
-    said = [line for line in lines if not _OUTPUT.search(line) and not _ADVICE.search(line)]
-    code = [re.sub("`[^`]*`", "", line) for line in lines if "`" in line]  # "Win10, RTX 3060, `pip install torch`"
-    code = [line for line in code if not _OUTPUT.search(line) and not _ADVICE.search(line)]
-    found = [(line, match.start()) for line in lines if (match := _FAILURE.search(line))]
-    failures = [line if not _is_no_statement(line) else line[:start] for line, start in found]
-    failures = [line for line in failures if not _is_no_statement(line)]
+    lines = [line for line in text.lines[:MOST_LINES] if len(line) < LONGEST_LINE and _is_on_topic(line.lower())]
+    said = [*_statements(lines)]
     return joined(
-        *_system(said + failures + code, text),
+        *_system(said, text),
         *_gpu(text, said),
         *_versions(said, text),
         *_torch(said),
@@ -149,8 +149,11 @@ def read(text: Text) -> Facts:
     )
 
 
-def _is_no_statement(line: str) -> bool:
-    return bool(_ADVICE.search(line) or _FILED.search(line))
+def _statements(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences that state something: neither advice, nor a command, nor what a program printed."""
+    for line in lines:
+        written = _OUTPUT.split(line, maxsplit=1)[0]  # "Windows 11, RTX 3060: RuntimeError: ..."
+        yield from (said for said in _SENTENCE.split(_TYPED.sub(" ", written)) if not _ADVICE.search(said))
 
 
 def _is_on_topic(lowered: str) -> bool:
@@ -267,7 +270,7 @@ def _torch(said: list[str]) -> Iterator[Facts]:
     index = next(filter(None, map(_TORCH_INDEX.search, said)), None)
     matches = [match for line in said for match in _TORCH.finditer(line)]
     matches = matches or [match for line in said for match in _TORCH_ALONE.finditer(line)]
-    version = None if index else _agreed([match[1].replace(" ", "") for match in matches])
+    version = None if index else _agreed([re.sub("[ (+]+", "+", match[1]) for match in matches])
     if version is not None:
         yield {"torch": Torch(installed=True, version=version)}
     elif index:

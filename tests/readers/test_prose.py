@@ -169,6 +169,18 @@ def test_what_is_no_version_of_this_machine(text: str) -> None:
     assert not {"driver", "toolkit", "python", "torch"} & facts(text).keys()
 
 
+def test_a_paragraph_tells_what_its_sentences_state() -> None:
+    said = facts(
+        "I have driver 452.39 on Windows 10 and a GTX 1660. I installed torch 2.1 cu121 with pip install torch==1.0.0 "
+        "and it fails. Please help, should I try Ubuntu 22.04? A friend said driver 525.60 is at least required. "
+        + "Nothing of all this worked for me so far, and I really do not know what else to do now. "
+        * 6
+    )
+    assert said["driver"].version == DriverVersion.parse("452.39")
+    assert said["torch"].version == PackageVersion("2.1+cu121")
+    assert said["system"].os == "windows"
+
+
 def test_two_versions_of_one_thing_tell_nothing() -> None:
     assert "driver" not in facts("driver version 470.57.02 before, driver version 535.54.03 now")
 
