@@ -34,7 +34,7 @@ def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iter
 
 
 def _best_precision(device: TorchDevice) -> str | None:
-    """Return the half precision that the device gains most from, "" for none, None where that is not known."""
+    """Return the half precision that the device gains most from, "" for none, None if that is not known."""
     known_features = features(device.capability)
     if known_features is None:
         return None

@@ -56,7 +56,7 @@ def _abilities(table: Features | None, tensor_cores: bool | None) -> str:
 
 
 def _precision(name: str, table: Features, tensor_cores: bool | None) -> str | None:
-    """Return how a precision runs; int8 means that of tensor cores, so it goes where they are not."""
+    """Return how a precision runs; int8 means that of tensor cores, so it goes if they are not."""
     value: str | None = getattr(table, name)
     return "none" if name == "int8" and value == "native" and tensor_cores is False else value
 

@@ -39,7 +39,7 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
             "kernel log", summary, facts, Fix("find-illegal-memory-access"), details={"xids": _xids(of_programs)}
         )
     elif not (told or gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
-        raise Skip("driver.xids and the memory errors of the devices are unknown")
+        raise Skip("Xid errors and memory errors of the GPUs are unknown")
 
 
 def _finding(fault: GpuFault) -> Finding:

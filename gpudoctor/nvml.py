@@ -135,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def is_own(pid: int, own_pids: set[int]) -> bool:
-    """Tell whether this run started the process: another of its workers may use the device meanwhile."""
+    """Return whether this run started the process: another of its workers may use the device meanwhile."""
     for _ in range(16):
         if pid in own_pids:
             return True

@@ -36,7 +36,7 @@ class Check:
 
     sections: snapshot sections that it reads; an unknown one skips it.
     optional: sections that it reads where they are known: its parameters with a default.
-    explains: ids of checks whose findings follow from this one's; they vanish when this one is mended.
+    explains: ids of checks whose findings follow from this one's; they disappear when this one is fixed.
     origin: whose check it is: "gpudoctor", or a plugin.
     broken: why it cannot be run: it stands for a plugin that cannot be loaded.
     """

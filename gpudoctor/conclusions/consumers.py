@@ -99,7 +99,7 @@ def _named(symptoms: Symptoms) -> Symptom | None:
 
 
 def _of_default_index(torch: Torch, runtime: TorchRuntime, system: System) -> CudaVersion | None:
-    """Return the CUDA version of a PyTorch of which only the version is known, as in a pasted "pip list"."""
+    """Return the CUDA version of a PyTorch if only its version is known, as in a pasted "pip list"."""
     if torch.version is None or torch.build not in (None, "cuda") or torch.version.local:
         return None
     if runtime.available is not False or system.os not in (None, "linux"):

@@ -14,9 +14,9 @@ SAID = (
     *("torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-opencv", "cpu-device"),
     *("cpu-lightgbm", "cpu-mxnet", "torch-on-cpu", "cpu-fallback"),
 )
-# Of these, what is no fault where the CPU was chosen.
+# Those that are not a fault if the CPU was chosen.
 AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
-# Of what a report is about, the program that computes there; what computes with PyTorch comes last.
+# Of what a report is about, the program that computes there; what computes with PyTorch is last.
 ABOUT = {
     "about-paddle": "paddle",
     "about-xgboost": "xgboost",
@@ -39,7 +39,7 @@ COMPLAINTS = (
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # What of the words of a person that the GPU is not used leaves other causes, or no fault at all.
 OTHERWISE = ("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program")
-# Failures that are no other failure beside the words of a person.
+# Failures that do not count as another failure next to a person's words.
 OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 # The last release of TensorFlow for GPUs on Windows. Source: https://www.tensorflow.org/install/pip#windows-native
@@ -85,7 +85,7 @@ def cpu_use(
 def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     """Return what says that a program computes on the CPU.
 
-    "100% CPU" means that only where Ollama says it. Words of a person count if a GPU is wanted and nothing else fails.
+    "100% CPU" means that only if Ollama says it. Words of a person count if a GPU is wanted and nothing else fails.
     """
     ollama = bool(of_kind(said, "about-ollama", "ollama-*"))
     for kind in SAID:

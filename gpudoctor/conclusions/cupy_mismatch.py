@@ -89,7 +89,7 @@ def _library_of_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) ->
 
 
 def _named_for_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
-    """Return that a CuPy of which a report has only the name lacks a DLL, and is for another CUDA major version."""
+    """Return that a CuPy, known only by its name, lacks a DLL, and is for another CUDA major version."""
     named = named_distribution(symptoms)
     if named is None or nvcc is None or not of_kind(symptoms, "cupy-own-dll-load-failed") or nvcc.major == named[2]:
         return None

@@ -1,4 +1,4 @@
-"""What a profile was found on, beside what this machine is."""
+"""What a profile was found on, compared with this machine."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ STALE = "stale"
 UNDECIDED = "cannot be determined"
 
 NONE = "none"
-"""What a machine has that has no such thing; unknown is None."""
+"""The value if the machine has no such thing; unknown is None."""
 
 SECTIONS = ("devices", "driver", "torch", "cupy")
 """Of a snapshot, what `compare` takes."""
@@ -45,7 +45,7 @@ def fingerprint(
 
 
 def parts_of(fingerprint: str) -> dict[str, str]:
-    """Return the parts by their names; what is none is passed over."""
+    """Return the parts by their names; empty ones are left out."""
     pairs = (part.partition(":")[::2] for part in fingerprint.split(","))
     return {name: value[:_LONGEST] for name, value in pairs if name in _PARTS and value}
 
@@ -58,7 +58,7 @@ def compare(
     torch: Torch | None = None,
     cupy: Cupy | None = None,
 ) -> tuple[FingerprintPart, ...]:
-    """Return each part of the fingerprint beside what this machine is; of an unknown section that is unknown too."""
+    """Return each part of the fingerprint with this machine's; if its section is unknown, so is that."""
     parts = parts_of(fingerprint)
     device = parts.get("device", "")
     if "+rocm" in parts.get("torch", ""):
@@ -78,7 +78,7 @@ def compare(
 
 
 def fit(parts: Sequence[FingerprintPart]) -> str:
-    """Return STALE where a part differs, FITS where each is known and none does, else UNDECIDED."""
+    """Return STALE if a part differs, FITS if each is known and equal, else UNDECIDED."""
     answers = [part.fits for part in parts]
     if False in answers:
         return STALE
@@ -86,7 +86,7 @@ def fit(parts: Sequence[FingerprintPart]) -> str:
 
 
 def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, absence: str) -> _Now:
-    """Return the version in a section, where it is not unknown or absent. absence: the fact that says so."""
+    """Return the version in a section, if it is not unknown or absent. absence: the fact that says so."""
     version = section.version if section is not None else None
     if version is not None:
         return fingerprint_value(str(version)), (f"{name}.version",)
@@ -94,7 +94,7 @@ def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, abs
 
 
 def _device_now(was: str, devices: tuple[Device, ...] | None, torch: Torch | None) -> _Now:
-    """Return the device of that name, else every name: a profile fits where its device is one of several."""
+    """Return the device of that name, else every name: a profile fits if its device is one of several."""
     if was == "cpu":
         return "cpu", ()
     if was == "mps":
@@ -105,13 +105,13 @@ def _device_now(was: str, devices: tuple[Device, ...] | None, torch: Torch | Non
     names = {number: _device_name(device) for number, device in enumerate(devices) if device.name}
     fitting = {number: name for number, name in names.items() if same_device(was, name)}
     if not fitting and len(names) < len(devices):
-        return _UNKNOWN  # it may be the one that tells no name
+        return _UNKNOWN  # it may be the one without a name
     shown = fitting or names
     return " + ".join(dict.fromkeys(shown.values())), tuple(f"devices[{number}].name" for number in shown)
 
 
 def _memory_now(was: str, device_was: str, devices: tuple[Device, ...] | None) -> _Now:
-    """Return the memory of the devices of that name, of any device where there is none: the one that fits, if any."""
+    """Return the memory of the devices of that name, of any device if there is none: the one that fits, if any."""
     sizes = {n: fingerprint_memory(d.memory_total_bytes) for n, d in enumerate(devices or ()) if d.memory_total_bytes}
     named = {n: size for n, size in sizes.items() if same_device(device_was, _device_name((devices or ())[n]))}
     told = named or sizes
@@ -122,5 +122,5 @@ def _memory_now(was: str, device_was: str, devices: tuple[Device, ...] | None) -
 
 
 def _device_name(device: Device) -> str:
-    """Return the name as CUDA tells it; NVML adds a word on a Jetson."""
+    """Return the name as CUDA gives it; NVML adds a word on a Jetson."""
     return fingerprint_value((device.name or "").removesuffix(" (nvgpu)"))

@@ -1,4 +1,4 @@
-"""What the words of people suggest where no message and no fact decides."""
+"""What the words of people suggest if no message and no fact decides."""
 
 from dataclasses import replace
 

@@ -78,7 +78,7 @@ def _mount_cause(mount: Mounted, container: RunningContainer) -> str:
 
 
 def _is_newer(mount: Mounted, container: RunningContainer) -> bool:
-    """Return whether the mount has source that was written after the process, which goes on with what it read."""
+    """Return whether the mount has source that was written after the process, which continues with what it read."""
     is_read = container.is_running and container.keeps_code and mount.is_context
     return is_read and _older(container.started_at, mount.newest_change_at)
 

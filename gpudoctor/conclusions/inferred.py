@@ -175,7 +175,7 @@ def _cupy(cupy: Cupy | None) -> Cupy | None:
 def _named_devices(snapshot: Snapshot) -> tuple[Device, ...]:
     """Return the NVIDIA GPUs that the report names as devices, if nothing in it says that they do not answer.
 
-    Without a list of the driver's the name is what there is to tell what a GPU can run.
+    Without the driver's list, only the name shows what a GPU can run.
     """
     system = snapshot.system
     gpus = [
@@ -192,7 +192,7 @@ def _named_devices(snapshot: Snapshot) -> tuple[Device, ...]:
 
 
 def _is_silent(snapshot: Snapshot) -> bool:
-    """Tell whether something shows that the driver or PyTorch does not reach the GPU."""
+    """Return whether something shows that the driver or PyTorch does not reach the GPU."""
     driver, runtime = snapshot.driver, snapshot.torch_runtime
     if driver is not None:
         absent = driver.installed is False or driver.module_loaded is False or driver.nouveau_loaded

@@ -3,7 +3,7 @@
 from gpudoctor.model import OutdatedImage, Place, Project, Symptom
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
-# What makes an image the reason for a missing module, and is no problem by itself.
+# What makes an image the reason for a missing module, and is not a problem by itself.
 WITH_A_MODULE = ("docker-image-old", "docker-source-updated")
 # Modules whose distribution has another name.
 DISTRIBUTIONS = {

@@ -12,7 +12,7 @@ _JETSON = re.compile(r"(?i)jetson|orin|xavier|tegra")
 def place(system: System | None, container: Container | None = None, symptoms: Symptoms = None) -> Place:
     """Return where programs run, as far as it is known."""
     system = system or System()
-    # The words of a report tell of a Jetson, unless it names another GPU or Windows too.
+    # The words of a report are about a Jetson, unless it names another GPU or Windows too.
     others = any(not _JETSON.search(gpu.name or "") for gpu in system.pci_gpus or ())
     told = bool(of_kind(pasted(symptoms), "place-jetson")) and not others and system.os in (None, "linux")
     return Place(

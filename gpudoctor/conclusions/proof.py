@@ -53,7 +53,7 @@ def proof(
 
 
 def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]:
-    """Return the kinds of words that are no complaint: a question of somebody who is content, or whose GPU is at work.
+    """Return the kinds of words that do not complain: a question of somebody who is content, or whose GPU is at work.
 
     A "but" needs both, and words of trouble ("asks-trouble") are never harmless.
     """
@@ -105,7 +105,7 @@ def _driver(
     cupy: CupyStatus,
     reports: Iterable[ProbeReport],
 ) -> Iterator[str]:
-    """Yield that the driver works if that is all that could be verified; a framework that failed is no proof of it."""
+    """Yield that the driver works if that is all that could be verified; a framework that failed does not prove it."""
     not_run = {report.section for report in reports if report.state == "not-run"}
     frameworks = (("PyTorch", "torch_runtime", pytorch.installed), ("CuPy", "cupy_runtime", cupy.installed))
     present = {name: section for name, section, installed in frameworks if installed is not False}

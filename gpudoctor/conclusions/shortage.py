@@ -1,4 +1,4 @@
-"""Why a job got no memory: what the messages of a report tell in numbers."""
+"""Why a job got no memory: what the numbers in a report's messages show."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ HOST = ("host-out-of-memory", "tensorflow-host-out-of-memory")
 KILLED = ("host-process-killed",)
 # Symptoms that have other causes too.
 UNSURE = ("cublas-no-handle", "memory-short-in-words")
-# Symptoms that tell the cause by themselves.
+# Symptoms that show the cause by themselves.
 HELD = ("vllm-memory-held",)
 LARGE = (
     *("vllm-no-cache-memory", "transformers-offloaded", "torch-memory-fraction", "torch-nvml-assert"),
@@ -97,7 +97,7 @@ def _matters(size: int | None, total: int | None) -> bool:
 
 
 def _others(processes: str, total: int | None, free: int | None, mine: int | None, allocator: int | None) -> int | None:
-    """Return what other processes hold: by their list, else what of the device is left over."""
+    """Return what other processes use: by their list, else what of the device is left over."""
     sizes = [size for size in map(parse_bytes, re.findall(r"has (\S+ ?\S*?) memory in use", processes)) if size]
     if sizes:
         # In a container PyTorch does not know its own process in the list: it is the one of the allocator's size.
@@ -112,7 +112,7 @@ def _others(processes: str, total: int | None, free: int | None, mine: int | Non
 
 
 def _mostly_used(devices: tuple[Device, ...] | None) -> bool:
-    """Return whether a device of the report is in use for the most part, where the message has no numbers."""
+    """Return whether a device of the report is mostly in use, if the message has no numbers."""
     return any(
         device.memory_total_bytes and (device.memory_used_bytes or 0) > 0.5 * device.memory_total_bytes
         for device in devices or ()

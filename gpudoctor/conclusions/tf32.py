@@ -11,7 +11,7 @@ FIRST_WITH_TF32 = ComputeCapability(8, 0)  # Source: NVIDIA A100 whitepaper
 # variables; NVIDIA_TF32_OVERRIDE is read by cuBLAS and cuDNN, and its 0 wins over everything else.
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 VARIABLES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUPY_TF32", OVERRIDE)
-# Words that are enough beside the GPU.
+# Words that are enough next to the GPU.
 OF_PRODUCTS = ("float32-error-like-tf32", "product-wrong-on-tf32-gpu")
 # Releases of PyTorch that allow it by default: from this one on, and before that one.
 FIRST_BY_DEFAULT, FIRST_WITHOUT = (1, 7), (1, 12)

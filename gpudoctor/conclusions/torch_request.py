@@ -8,7 +8,7 @@ from gpudoctor.data.torch_wheels import pythons_of, release_of, torch_of, torch_
 from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
-# The one that says most comes first: "pip-no-match" repeats what "pip-no-version" says with the versions available.
+# The one that says most is first: "pip-no-match" repeats what "pip-no-version" says with the versions available.
 _FAILURES = (
     *("uv-no-wheel", "pip-unsupported-wheel", "pip-no-version", "uv-no-version", "poetry-no-candidate"),
     *("pip-no-match", "conda-no-package", "pip-index-error"),
@@ -104,7 +104,7 @@ def _index_has_all(request: TorchRequest) -> bool:
 
 
 def _is_left_out(version: PackageVersion, message: Symptom, newest: tuple[str, ...]) -> bool:
-    """Return whether the message's list, of which long ones come without their middle, leaves out where it would be.
+    """Return whether the message's list, of which long ones lack their middle, leaves out where it would be.
 
     A Python has wheels of successive releases, so that the release is there.
     """

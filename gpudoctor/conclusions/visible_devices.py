@@ -49,7 +49,7 @@ def _sees_too_few(value: str, runtime: TorchRuntime) -> bool:
 
 
 def _seen_elsewhere(runtime: TorchRuntime, symptoms: Symptoms) -> tuple[str, tuple[str, ...]]:
-    """Return what sees a GPU where PyTorch finds none, as a clause: another program, or the notebook's runtime."""
+    """Return what sees a GPU although PyTorch finds none, as a clause: another program, or the notebook's runtime."""
     none = of_kind(symptoms, "torch-no-gpus")
     if not none or runtime.available:
         return "", ()

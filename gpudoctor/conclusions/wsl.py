@@ -33,7 +33,7 @@ def wsl(
     )
     failure = missed.fact if missed is not None else "torch_runtime.available" if available is False else ""
     old_kernel = _old_kernel(system)
-    # Of the driver of Windows a report often holds the table of nvidia-smi, which works there, and so it does in an
+    # A report often has the Windows driver's table of nvidia-smi, which works there, and so it does in an
     # old WSL in which CUDA does not work.
     in_spite = failure.startswith("symptoms") or (failure and old_kernel)
     old_windows = _old_windows(symptoms)

@@ -86,7 +86,7 @@ def _bytes(value: str) -> int | None:
 
 
 def _is_specifier(sign: str, value: str) -> bool:
-    """Tell whether PEP 440 knows the comparison: "==2.4.*" is one, ">=2.4.*" is none."""
+    """Return whether PEP 440 knows the comparison: "==2.4.*" is one, ">=2.4.*" is none."""
     from packaging.specifiers import InvalidSpecifier, Specifier
 
     try:

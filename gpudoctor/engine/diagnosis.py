@@ -48,7 +48,7 @@ def _find_causes(ranked: Sequence[Finding], checks: Mapping[str, Check]) -> list
 
 
 def _explains(cause: Finding, finding: Finding, checks: Mapping[str, Check]) -> bool:
-    """Tell whether `finding` goes when `cause` is mended. Advice explains only a requirement that it names."""
+    """Return whether `finding` disappears when `cause` is fixed. Advice explains only a requirement that it names."""
     is_advice = cause.severity is Severity.INFO and cause.check_id not in finding.same_fault_as
     other = cause.check_id != finding.check_id and not is_advice
     if not other or not _is_there(cause, finding):
@@ -58,7 +58,7 @@ def _explains(cause: Finding, finding: Finding, checks: Mapping[str, Check]) -> 
 
 
 def _is_there(cause: Finding, finding: Finding) -> bool:
-    """Tell whether what is found in a container seen from outside is in the same one; the machine is everywhere."""
+    """Return whether what is found in a container seen from outside is in the same one; the machine is everywhere."""
     containers = _containers_of(cause)
     return not containers or not containers.isdisjoint(_containers_of(finding))
 
@@ -69,7 +69,7 @@ def _containers_of(finding: Finding) -> set[str]:
 
 
 def _leads_to(start: int, end: int, causes: Sequence[int | None]) -> bool:
-    """Tell whether `start` is among the causes of `end`, so that two checks that explain each other make no circle."""
+    """Return whether `start` is among the causes of `end`: two checks that explain each other make no circle."""
     cause: int | None = end
     while cause is not None:
         if cause == start:

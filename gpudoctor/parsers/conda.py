@@ -37,7 +37,7 @@ def torch_record(records: Iterable[CondaRecord]) -> CondaRecord | None:
 
 
 def is_cpu_only(records: Iterable[CondaRecord]) -> bool:
-    """Tell whether `cpuonly` or a mutex that chooses the CPU build is among the packages.
+    """Return whether `cpuonly` or a mutex that chooses the CPU build is among the packages.
 
     The channel pytorch uses pytorch-mutex (build "cpu"), defaults _pytorch_select (build "cpu_0") and conda-forge
     pytorch-cpu.

@@ -16,7 +16,7 @@ _KIND = r'^\s*"?kind"?\s*:\s*["\']?([\w./-]+)'
 
 
 def names_nvidia_runtime(daemon_json: str) -> bool:
-    """Tell whether Docker's daemon.json has the runtime "nvidia", as the default or by name.
+    """Return whether Docker's daemon.json has the runtime "nvidia", as the default or by name.
 
     Raises:
         ValueError: the text is no JSON object.
@@ -32,7 +32,7 @@ def names_nvidia_runtime(daemon_json: str) -> bool:
 
 
 def mentions_nvidia_runtime(config: str) -> bool:
-    """Tell whether a TOML configuration (containerd, CRI-O, Podman) or hook names the runtime outside of comments."""
+    """Return whether a TOML configuration (containerd, CRI-O, Podman) or hook names the runtime outside of comments."""
     lines = (line.partition("#")[0] for line in config.splitlines())
     return any(re.search(r"runtimes\.\"?nvidia\b|nvidia-container-runtime|nvidia-cdi", line) for line in lines)
 

@@ -29,5 +29,5 @@ _SONAME = rf"lib(?:{_LIBRARIES})\.so\.\d+(?:\.\d+)?"
 
 
 def is_cuda_soname(name: str) -> bool:
-    """Tell whether a file's name is the soname of a CUDA library, or that of the driver's libcuda."""
+    """Return whether a file's name is the soname of a CUDA library, or that of the driver's libcuda."""
     return name in ("libcuda.so", "libcuda.so.1") or re.fullmatch(_SONAME, name) is not None

@@ -28,7 +28,7 @@ def allowed(text: str) -> str:
 
 
 def is_allowed(text: str) -> bool:
-    """Tell whether a value can hold `text` as it is."""
+    """Return whether a value can hold `text` as it is."""
     return re.search(_NOT_ALLOWED, text) is None
 
 

@@ -62,7 +62,7 @@ def _is_installed(facts: Facts, command: str) -> bool | None:
 
 
 def _runtime_configured(facts: Facts) -> bool | None:
-    """Tell whether a configuration names the NVIDIA runtime; unknown where one could not be read, or is elsewhere."""
+    """Return whether a configuration names the NVIDIA runtime; unknown where one could not be read, or is elsewhere."""
     answers = [_names_runtime(path, text) for path, text in file_texts(facts, "*").items() if "/cdi/" not in path]
     if True in answers:
         return True

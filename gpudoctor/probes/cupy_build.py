@@ -80,7 +80,7 @@ def _platform(read: EnvironmentFacts, present: DistributionFacts | None) -> str:
 
 
 def _from_conda(read: EnvironmentFacts, present: DistributionFacts | None) -> bool:
-    """Tell whether conda installed it: its distribution is named like a build from source."""
+    """Return whether conda installed it: its distribution is named like a build from source."""
     recorded = any(record.name in ("cupy", "cupy-core") for record in read.conda_records)
     return present is not None and (present.installer == "conda" or (not present.installer and recorded))
 

@@ -121,7 +121,7 @@ def _module_files(facts: Facts) -> tuple[str, ...]:
 
 
 def _built_for_kernel(facts: Facts, module_files: tuple[str, ...]) -> bool | None:
-    """Tell whether a module lies in the running kernel's folder; unknown without it, as in a container."""
+    """Return whether a module lies in the running kernel's folder; unknown without it, as in a container."""
     folder = f"/lib/modules/{(value(facts, 'uname') or {}).get('release')}"
     if any(path.startswith(f"{folder}/") for path in module_files):
         return True

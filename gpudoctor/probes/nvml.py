@@ -88,7 +88,7 @@ def _initialisation(facts: Mapping[str, Any]) -> tuple[int | None, str | None]:
 
 
 def _no_driver(facts: Mapping[str, Any]) -> bool:
-    """Tell whether there is neither the library nor any other trace of a driver."""
+    """Return whether there is neither the library nor any other trace of a driver."""
     return bool(facts.get("library_missing")) and not facts.get("signs") and not facts.get("commands")
 
 

@@ -29,7 +29,7 @@ def file_texts(facts: Facts, pattern: str) -> dict[str, str]:
 
 
 def unreadable(facts: Facts, pattern: str) -> bool:
-    """Tell whether a file is there, or may be, that could not be read."""
+    """Return whether a file is there, or may be, that could not be read."""
     files = facts.get("files", {})
     errors = (entry["error"] for path, entry in files.items() if "error" in entry and fnmatchcase(path, pattern))
     return any(not error.startswith(("ENOENT", "ENOTDIR")) for error in errors)
@@ -74,7 +74,7 @@ def found(facts: Facts, name: str) -> str | None:
 
 
 def is_linux(facts: Facts) -> bool:
-    """Tell whether the machine runs Linux."""
+    """Return whether the machine runs Linux."""
     return bool(value(facts, "platform") == "linux")
 
 

@@ -101,7 +101,7 @@ def _secure_boot(facts: Facts) -> bool | None:
 
 
 def _iommu(facts: Facts) -> bool | None:
-    """Tell whether an IOMMU translates for the GPUs: in pass-through mode ("identity") it is there and does not."""
+    """Return whether an IOMMU translates for the GPUs: in pass-through mode ("identity") it is there and does not."""
     types = file_texts(facts, IOMMU_TYPES.format("*"))
     if types:
         return any(text.strip() != "identity" for text in types.values())

@@ -60,7 +60,7 @@ def _build(file: TorchVersionFile, version: str | None) -> tuple[str | None, Cud
 
 
 def _is_apple_silicon(read: EnvironmentFacts) -> bool:
-    """Tell whether this is macOS on arm64, whose wheels all have MPS built in."""
+    """Return whether this is macOS on arm64, whose wheels all have MPS built in."""
     return read.interpreter.os == "darwin" and read.interpreter.machine == "arm64"
 
 

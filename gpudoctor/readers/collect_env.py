@@ -59,7 +59,7 @@ class _Report:
 
 
 def read(text: Text) -> Facts:
-    """Return what the last report in the text tells; {} where it holds none."""
+    """Return what the last report in the text says; {} without one."""
     reports = [report for report in _reports(text) if _is_one(report)]
     if not reports:
         return {}
@@ -73,7 +73,7 @@ def read(text: Text) -> Facts:
 
 
 def _without_stumps(report: _Report) -> None:
-    """Take out the value with which the text ends, where it may be the beginning of another one."""
+    """Take out the value at the end of the text if it may be the beginning of a longer one."""
     name, value = list(report.fields.items())[-1]
     package = _PACKAGE.match(report.last)
     if package and re.search(r"(?:==\s?\d*(?:\.\d*)?\.?|\+(?:cu?\d{0,2}|cp)?)$|^[^=\s]*=?$", package[2]):
@@ -92,7 +92,7 @@ def _is_one(report: _Report) -> bool:
 
 
 def _reports(text: Text) -> Iterator[_Report]:
-    """Yield the reports: a field that comes again begins another one."""
+    """Yield the reports: a field that is repeated begins the next one."""
     report, field = _Report(), ""
     for line in _lines(text):
         match = _LABEL.match(line)
@@ -101,7 +101,7 @@ def _reports(text: Text) -> Iterator[_Report]:
             if (name in report.fields and name not in ("os", "cpu", "architecture")) or _begins_again(name, report):
                 yield report
                 report = _Report()
-            if report.fields.keys() <= {"os"}:  # an issue's own "OS:" may stand before the report's
+            if report.fields.keys() <= {"os"}:  # an issue's own "OS:" may precede the report's
                 report.fields.pop(name, None)
             report.fields.setdefault(name, match[3].strip())
             report.last = line
@@ -113,7 +113,7 @@ def _reports(text: Text) -> Iterator[_Report]:
 
 
 def _begins_again(name: str, report: _Report) -> bool:
-    """Tell whether PyTorch's version, which comes first, or in vLLM's report after the system, stands after others."""
+    """Return whether others precede PyTorch's version, which is first, or in vLLM's report after the system."""
     return name == "pytorch version" and not report.fields.keys() <= _BEFORE_PYTORCH
 
 
@@ -149,7 +149,7 @@ def _facts(report: _Report) -> Facts:
 
 
 def _environment(report: _Report) -> Facts:
-    """Return what the fields tell; that PyTorch's version is "N/A" says that it could not be imported."""
+    """Return what the fields say; that PyTorch's version is "N/A" says that it could not be imported."""
     fields = report.fields
     said = {
         "torch": fields.get("pytorch version"),
@@ -179,7 +179,7 @@ def _build_without_cuda(fields: Mapping[str, str]) -> str:
 
 
 def _not_imported(report: _Report) -> Facts:
-    """Return that PyTorch could not be imported: it is not there where pip's whole list is without it, else broken."""
+    """Return that PyTorch could not be imported: it is not installed if pip's whole list is without it, else broken."""
     names = {normalise(re.split(r"[=\s@]", entry, maxsplit=1)[0]) for _, entry in report.packages}
     listed = any(tool != "conda" and not values.is_unknown(entry) for tool, entry in report.packages)
     if listed and report.has_ended_packages and not names & {"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"}:

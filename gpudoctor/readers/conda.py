@@ -58,7 +58,7 @@ def read(text: Text) -> Facts:
 
 
 def _records(text: Text) -> Iterator[CondaRecord]:
-    """Yield the packages; of a text with a list and with what was solved both, the list comes last and counts."""
+    """Yield the packages; of a text with a list and with what was solved both, the list is last and counts."""
     yield from _json_packages(text.flat)
     rows: list[CondaRecord] = []
     has_header = _has_header(text)
@@ -109,12 +109,12 @@ def _facts(records: Sequence[CondaRecord]) -> Facts:
         facts["cupy"] = replace(facts["cupy"], platform="cuda", cuda_major=cuda_major(latest.values()))
     torch = torch_of(latest)
     if torch is not None and torch.version and any(item.name == "torch" and item.installer == "pip" for item in kept):
-        return {**facts, "torch": Torch(installed=True)}  # pip's files lie over conda's, or conda's over pip's
+        return {**facts, "torch": Torch(installed=True)}  # pip's files overwrote conda's, or conda's pip's
     return joined({"torch": torch}, facts) if torch is not None else facts
 
 
 def torch_of(records: Mapping[str, CondaRecord]) -> Torch | None:
-    """Return what conda's packages, by their name, tell of PyTorch; None if there is no word of it."""
+    """Return what conda's packages, by their name, say about PyTorch; None if they do not name it."""
     torch, cpu_only = torch_record(records.values()), is_cpu_only(records.values())
     if torch is None:
         return Torch(conda_cpuonly=True) if cpu_only else None

@@ -48,7 +48,7 @@ class Start(NamedTuple):
 
 
 def read_starts(text: Text) -> Iterator[Facts]:
-    """Yield what each command that starts a container tells, the last one first: it is the one that failed."""
+    """Yield what each command that starts a container says, the last one first: it is the one that failed."""
     starts = [start for line in joined_lines(text.lines) for start in _starts(line)]
     if _SHELL_WITHOUT_SMI.search(text.flat):
         # A shell says that in another container than one that was started to run nvidia-smi.
@@ -102,7 +102,7 @@ def _starts(line: str) -> Iterator[Start]:
 
 
 def _parsed(arguments: str) -> tuple[dict[str, list[str]], str, str]:
-    """Return the options with their values, the image ("" where the line ends before it), and the program after it."""
+    """Return the options with their values, the image ("" if the line ends before it), and the program after it."""
     words = re.findall(r"(?:[^\s\"']|\"[^\"]{0,400}\"|'[^']{0,400}')+", arguments[:4000])
     options: dict[str, list[str]] = {}
     position = 0
@@ -145,7 +145,7 @@ def _container(start: Start) -> Container:
 
 
 def is_image(name: str) -> bool:
-    """Tell whether `name` is the name of an image."""
+    """Return whether `name` is the name of an image."""
     return len(name) < 300 and re.fullmatch(_IMAGE, name) is not None
 
 
@@ -166,7 +166,7 @@ def bytes_of(size: str) -> int | None:
 
 
 def known_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return those variables that bear on GPUs, the first value of each, cut where it is long."""
+    """Return the variables for GPUs, the first value of each, cut if it is long."""
     names = environment_variables()
     found: dict[str, str] = {}
     for name, value in pairs:

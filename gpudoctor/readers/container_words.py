@@ -1,4 +1,4 @@
-"""Words and manifests by which a report tells that its programs run in a container."""
+"""Words and manifests by which a report says that its programs run in a container."""
 
 from collections.abc import Iterator
 
@@ -42,12 +42,12 @@ _DEVCONTAINER = regex(
 
 
 def read(text: Text) -> Facts:
-    """Return which engine started the container that the report speaks of, and whether its manifest asks for GPUs."""
+    """Return which engine started the container that the report names, and whether its manifest asks for GPUs."""
     return joined(*_manifest(text), *_devcontainer(text), *_engine(text))
 
 
 def _manifest(text: Text) -> Iterator[Facts]:
-    """Yield what the manifest of a pod says; one that asks for no GPU is whole where it names its containers."""
+    """Yield what the manifest of a pod says; one that asks for no GPU is whole if it names its containers."""
     if "kind:" not in text.flat or "containers:" not in text.flat:
         return
     lines = "\n".join(text.lines)
@@ -79,7 +79,7 @@ def _engine(text: Text) -> Iterator[Facts]:
 
 
 def _is_compose_log(text: Text) -> bool:
-    """Tell whether docker compose printed it, by the service's name before each line and after the last one."""
+    """Return whether docker compose printed it, by the service's name before each line and after the last one."""
     lines = "\n".join(text.lines)
     services = {match[1] for match in _COMPOSE_LOG.finditer(lines)}
     return any(match[1] in services for match in _COMPOSE_EXIT.finditer(lines))

@@ -87,7 +87,7 @@ def _split(flat: str) -> list[str]:
 
 
 def _is_rocm(table: Table) -> bool:
-    """Return whether this CuPy is for AMD: the platform is named from CuPy 9 on, before only its folder tells."""
+    """Return whether this CuPy is for AMD: the platform is named from CuPy 9 on, earlier only its folder shows it."""
     root = table.get("cuda root", "").lower() + table.get("rocm root", "").lower()
     return "rocm" in table.get("cupy platform", "").lower() or "rocm" in root
 
@@ -114,9 +114,9 @@ def _runtime(table: Table, version: PackageVersion | None, rocm: bool) -> CupyRu
 
 
 def _calls(table: Table) -> Iterator[LibraryCall]:
-    """Yield the libraries, with the error where one cannot be loaded.
+    """Yield the libraries, with the error if one cannot be loaded.
 
-    That of the runtime beside the one CuPy holds matters only where others fail as well: a CuPy whose CUDA comes with
+    The error of another runtime than CuPy's own copy matters only if others fail too: a CuPy whose CUDA comes with
     wheels needs none. cuDNN, NCCL and cuTENSOR are optional.
     """
     values = ((library, table.get(f"{library} version", "cudaError")) for library in _LIBRARIES)
@@ -140,7 +140,7 @@ def _call(library: str, value: str) -> LibraryCall:
 
 
 def _device_error(table: Table) -> str | None:
-    """Return the error of CUDA itself that stands in place of a version, "" where a device is listed."""
+    """Return the error of CUDA itself in place of a version, "" if a device is listed."""
     for key, value in table.items():
         if "cudaError" in value and not key.startswith(("cudnn", "nccl", "cutensor")):
             return value[:LONGEST_ERROR]

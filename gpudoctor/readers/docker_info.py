@@ -36,7 +36,7 @@ _KEY = regex(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 
 
 def read(text: Text) -> Facts:
-    """Return what the engine, its configuration and the container's definition tell."""
+    """Return what the engine, its configuration and the container's definition say."""
     container = Container(**{**_engine(text), **_toolkit(text), **_configuration(text)})
     facts = {"container": container} if container != Container() else {}
     return joined(facts, *_inspected(text), *_compose(text))
@@ -108,7 +108,7 @@ def _objects(raw: str) -> Iterator[str]:
 
 
 def _inspected(text: Text) -> Iterator[Facts]:
-    """Yield what `docker inspect` tells: the devices that were asked for, the runtime and the shared memory."""
+    """Yield what `docker inspect` says: the devices that were asked for, the runtime and the shared memory."""
     if '"HostConfig"' not in text.flat and '"DeviceRequests"' not in text.flat:
         return
     requests = re.search(r'"DeviceRequests": ?(null|\[)(.{0,400})', text.flat)

@@ -18,7 +18,7 @@ _UNITS = {"B": 0, "KB": 1, "MB": 2, "GB": 3, "TB": 4}
 
 
 def read(text: Text) -> Facts:
-    """Return what the last report in the text tells. Its units are powers of 1024."""
+    """Return what the last report in the text says. Its units are powers of 1024."""
     rows = filter(None, map(_ROW.match, whole_lines(text)))
     fields = {row[1]: row[2].strip() for row in rows}
     if not fields:

@@ -34,7 +34,7 @@ _MIG = regex(r"\s*MIG \dg\.\d+gb\S*\s+Device\s+\d+:?")
 
 
 def is_unknown(value: str) -> bool:
-    """Tell whether a report says with `value` that it does not know."""
+    """Return whether a report says with `value` that it does not know."""
     return not value.strip() or _UNKNOWN.fullmatch(value.strip().lower()) is not None
 
 
@@ -61,14 +61,14 @@ def torch_version(value: str, *, may_be_cut: bool = False) -> PackageVersion | N
 
 
 def cuda_version(value: str) -> CudaVersion | None:
-    """Return the CUDA version at the start of `value`; a major version alone is none, for the rest may be cut off."""
+    """Return the CUDA version at the start of `value`; not of a major version alone: the rest may be cut off."""
     match = _CUDA.match(value.strip())
     version = CudaVersion.parse(match[1]) if match else None
     return version if version is not None and 6 <= version.major < 30 else None
 
 
 def nvcc_version(value: str) -> CudaVersion | None:
-    """Return the CUDA version that "11.6.124", "release 11.3, V11.3.109" or "Build cuda_11.3.r11.3" tells."""
+    """Return the CUDA version that "11.6.124", "release 11.3, V11.3.109" or "Build cuda_11.3.r11.3" says."""
     named = re.search(r"(?:release |cuda_|\bV)(\d{1,2}\.\d{1,2})", value)
     return cuda_version(named[1] if named else value)
 
@@ -80,7 +80,7 @@ def driver_version(value: str) -> DriverVersion | None:
 
 
 def python_facts(value: str) -> Python | None:
-    """Return what "3.9.0 | packaged by conda-forge | (default, ...)" tells of the interpreter."""
+    """Return what "3.9.0 | packaged by conda-forge | (default, ...)" says about the interpreter."""
     match = _PYTHON.match(value.strip())
     if match is None or int(match[1][0]) not in (2, 3):
         return None
@@ -107,7 +107,7 @@ def gcc_version(value: str) -> tuple[int, ...] | None:
 
 
 def gpu_name(value: str) -> str | None:
-    """Return the name of an NVIDIA GPU without what stands around it, None for another vendor's or for none."""
+    """Return the name of an NVIDIA GPU without what surrounds it, None for another vendor's GPU or no GPU."""
     name = re.sub(r"\s*\((?:UUID|arch)\b.*|,\s*[\d.]+ ?(?:MiB|MB|GB|GiB)\b.*", "", value.strip(), flags=re.IGNORECASE)
     name = " ".join(name.split()).strip("'\"`*.,; ")[:LONGEST_NAME]
     if is_unknown(name) or _is_of_other_vendor(name) or not re.search(r"[A-Za-z]", name):
@@ -184,7 +184,7 @@ def environment_facts(
 def torch_facts(version: PackageVersion | None, cuda: str | None, available: bool | None, hip: str = "") -> Facts:
     """Return PyTorch's sections by its version, the CUDA or HIP that it names, and whether it can use CUDA.
 
-    None is for what is not told. That CUDA is none means a build without it only where the version is known.
+    None means that it is not said. CUDA "none" means a build without it only if the version is known.
     """
     facts: Facts = {}
     rocm = re.match(r"\d+\.\d[\w.+-]{0,30}", hip)

@@ -26,24 +26,24 @@ _LIBRARIES = (
 
 
 def read_accelerate(text: Text) -> Facts:
-    """Return what the last list of `accelerate env` in the text tells."""
+    """Return what the last list of `accelerate env` in the text says."""
     lists = [items for items in environment_lists(text) if _is_of_accelerate(items)]
     return _facts(lists[-1]) if lists else {}
 
 
 def read_transformers(text: Text) -> Facts:
-    """Return what the last list of `transformers env`, `diffusers-cli env`, `trl env` or one of their like tells."""
+    """Return what the last list of `transformers env`, `diffusers-cli env`, `trl env` or a similar command says."""
     lists = [items for items in environment_lists(text) if not _is_of_accelerate(items) and _is_environment(items)]
     return _facts(lists[-1]) if lists else {}
 
 
 def _is_of_accelerate(items: Mapping[str, str]) -> bool:
-    """Tell whether the list is Accelerate's own: transformers' names Accelerate too, further down."""
+    """Return whether the list is Accelerate's own: transformers' names Accelerate too, further down."""
     return next(iter(items)) == "accelerate version" or "accelerate bash location" in items
 
 
 def _is_environment(items: Mapping[str, str]) -> bool:
-    """Tell whether the list is of an environment: it names one of the libraries, or both platform and PyTorch."""
+    """Return whether the list is of an environment: it names one of the libraries, or both platform and PyTorch."""
     named = any(name.split(" ")[0].startswith(_LIBRARIES) and name.endswith("version") for name in items)
     return "pytorch version" in items and (named or "asks for" in items or "platform" in items)
 
@@ -93,7 +93,7 @@ def _facts(items: Mapping[str, str]) -> Facts:
 
 
 def _available(said: str, items: Mapping[str, str]) -> str:
-    """Return what stands after the version: an answer, or the accelerator that PyTorch uses."""
+    """Return what follows the version: an answer, or the accelerator that PyTorch uses."""
     if said in ("cuda", "gpu") or items.get("pytorch accelerator", "").lower() in ("cuda", "gpu"):
         return "true"
     return "false" if "accelerator" in items.get("asks for", "") and said == "na" else said

@@ -44,7 +44,7 @@ _JAX_DEVICE = regex(r"^\W{0,6}device info:\s*(.{3,100}?)-(\d{1,3}), \d{1,3} loca
 
 
 def read(text: Text) -> Facts:
-    """Return what such tables in the text tell."""
+    """Return what such tables in the text say."""
     lines = values.whole_lines(text)
     return joined(_framework_table(text, lines), _ultralytics(text, lines), _lightning(text, lines), _jax(text, lines))
 
@@ -64,7 +64,7 @@ def _framework_table(text: Text, lines: Sequence[str]) -> Facts:
         "available": fields.get("cuda available") or fields.get("gpu available"),
         "python": fields.get("python"),
         "driver": fields.get("driver version"),
-        # Where Detectron2 is built, "CUDA compiler" names the CUDA of its build instead.
+        # If Detectron2 is built, "CUDA compiler" names the CUDA of its build instead.
         "nvcc": fields.get("nvcc") or (compiler if "compilation tools" in compiler else ""),
         "gcc": fields.get("gcc"),
     }
@@ -80,7 +80,7 @@ def _framework_table(text: Text, lines: Sequence[str]) -> Facts:
 
 
 def _config(text: Text, lines: Sequence[str]) -> Facts:
-    """Return what torch.__config__.show() tells of PyTorch's build."""
+    """Return what torch.__config__.show() says about PyTorch's build."""
     if "pytorch built with" not in text.lowered:
         return {}
     shown = {match[1]: match[2] for match in map(_CONFIG.match, lines) if match}
@@ -120,7 +120,7 @@ def _checks(fields: Mapping[str, str], lines: Sequence[str]) -> Facts:
     found = packages_of((row[1], row[2]) for row in map(_CHECKED.match, lines) if row)
     torch = next((item.version.text for item in found if item.name == "torch"), None)
     cuda, devices = fields.get("CUDA", ""), values.named_gpus([fields.get("GPU", "")])
-    # The GPU's name comes from torch.cuda, and is "None" where that is not available.
+    # The GPU's name is from torch.cuda, and is "None" if that is not available.
     available = "true" if devices and values.cuda_version(cuda) else ""
     said = {"torch": torch, "cuda": cuda, "available": available, "python": fields.get("Python")}
     release = values.release_of(values.python_facts(fields.get("Python", "")))

@@ -1,4 +1,4 @@
-"""What readers give: for each section of the snapshot, a record of which only what the text tells is known."""
+"""What readers return: for each section of the snapshot, a record with the facts that the text contains."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from typing import Any
 
 from gpudoctor.model import Device, Environment, Symptom
 
-# Section → record (devices, messages: tuple of records; "taken_at": text). A section that is not there is not told.
+# Section → record (devices, messages: tuple of records; "taken_at": text). A missing section was not in the text.
 Facts = dict[str, Any]
 
-# Fields that gather what every text adds; of the others the first text that tells wins.
+# Fields that gather what every text adds; for the others the first text that has them wins.
 _GATHERED = {"warnings", "kernel_messages", "xids", "packages", "distributions"}
 
 

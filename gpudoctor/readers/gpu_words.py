@@ -34,7 +34,7 @@ _AMD = regex(
 )
 # What each product has, looked for first: most lines of a long report have none of it.
 _TOPICS = regex(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
-# "with my 4090": a number that is a product where these words stand before it
+# "with my 4090": a number that is a product if these words precede it
 _MINE = regex(r"(?i)\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $")
 
 
@@ -50,7 +50,7 @@ _GLUED = regex(r"(?i)(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b")  # "
 
 
 class Named(NamedTuple):
-    """A GPU that a text names. name: as its maker writes it. labelled: it stands after "GPU:". number: how many."""
+    """A GPU that a text names. name: as its maker writes it. labelled: it follows "GPU:". number: how many."""
 
     vendor: str
     name: str
@@ -98,7 +98,7 @@ def named_gpus(text: Text) -> Sequence[Named]:
 
 def _found(lines: Sequence[str]) -> Iterator[Named]:
     for whole in lines:
-        told = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words stand before a message
+        told = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words precede a message
         if len(told) > 400 or not _TOPICS.search(told.lower()) or _is_output(told):
             continue
         line = _GLUED.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
@@ -115,7 +115,7 @@ def _found(lines: Sequence[str]) -> Iterator[Named]:
 
 
 def _is_output(line: str) -> bool:
-    """Tell whether a line is a program's: what it names was read by the reader of that program, or is no device."""
+    """Return whether a line is a program's: that program's reader has read what it names, or it is not a device."""
     return re.search(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d", line) is not None
 
 
@@ -135,7 +135,7 @@ def _is_own(line: str, match: re.Match[str], count: int = 1) -> bool:
 
 
 def _nvidia_name(match: re.Match[str], told: bool) -> str | None:
-    """Return the product's name; None where a number stands alone and is not `told` to be of a GPU."""
+    """Return the product's name; None if a number is alone and not `told` to be of a GPU."""
     part = match.groupdict()
     if part["number"]:
         number, ti = part["number"], bool(part["ti"])

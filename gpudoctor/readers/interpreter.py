@@ -24,7 +24,7 @@ _ROOT_HAS_PROGRAM = regex(r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|
 _CMD = regex(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
 # "venv at /opt/asr/venv": the folder alone.
 _FOLDER = regex(r"(?i)\b(?:venv|virtualenv)(?: is)?(?: at| in| under)?:? [\"'`]?((?:[A-Z]:\\|~?/)[\w.+@\\/-]{2,200}\w)")
-# What stands before the rest of a path with a blank in it.
+# What precedes the rest of a path with a blank in it.
 _PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 
@@ -52,7 +52,7 @@ def read(text: Text) -> Facts:
 
 
 def _paths(line: str) -> Iterator[str]:
-    """Yield the paths in the line; what may be the end of one with a blank in it is none."""
+    """Yield the paths in the line; what may be the end of one with a blank in it does not count."""
     for match in _PATH.finditer(line):
         if match[0].startswith(("\\\\", "//")):  # of another machine
             continue
@@ -61,7 +61,7 @@ def _paths(line: str) -> Iterator[str]:
 
 
 def _named(path: str) -> Iterator[str]:
-    """Yield the interpreter of the environment that the path lies in, with slashes."""
+    """Yield the interpreter of the environment that contains the path, with slashes."""
     match = _SHOWN.fullmatch(re.sub(r"\\+", "/", path))
     root, program, version = match.groups() if match else ("", "", "")
     if not match or re.search(

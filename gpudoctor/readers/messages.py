@@ -34,7 +34,7 @@ def read(text: Text) -> Facts:
 
 
 def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]:
-    """Yield the error with which the last traceback ends, unless it holds, or is part of, a symptom that is known."""
+    """Yield the error with which the last traceback ends, unless it contains, or is part of, a known symptom."""
     starts = [number for number, line in enumerate(text.lines) if _TRACEBACK in line]
     errors = [n for n in range(starts[-1], len(text.lines)) if _ERROR.match(text.lines[n])] if starts else []
     if not errors:

@@ -23,7 +23,7 @@ _COLUMN = regex(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
 _UNKNOWN = ("", "n/a", "not supported", "unknown error", "insufficient permissions", "not found")
 
 
-# Source: gpustat/core.py of gpustat 1.1. "?" and "??" stand for what NVML does not tell.
+# Source: gpustat/core.py of gpustat 1.1. "?" and "??" mean that NVML does not report it.
 _GPUSTAT = regex(
     r"^\[(?P<index>\d{1,2})\] (?P<name>[^|\n]{3,60}?) *\| *(?P<temperature>\d{1,3}|\?{1,2}) ?(?:°C|'C)"
     r"[^|\n]{0,60}\| *(?P<used>\d{1,7}|\?{1,2}) / *(?P<total>\d{1,7}) MB"
@@ -70,7 +70,7 @@ def read_gpustat(text: Text) -> Facts:
 
 
 def _matrix_devices(text: Text) -> tuple[Device, ...]:
-    """Return the devices of the matrix of `topo -m`, of which it tells the number alone."""
+    """Return the devices of the matrix of `topo -m`, of which it shows only the number."""
     if "cpu affinity" not in text.lowered:
         return ()
     numbers = {int(match[1]) for match in map(_TOPOLOGY.match, text.lines) if match and "X" in match[2].split()}
@@ -92,7 +92,7 @@ def _listed(flat: str) -> tuple[Device, ...]:
 
 
 def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Yield the number and the fields of each row. The header names them; where there is none, the command does."""
+    """Yield the number and the fields of each row. The header names them; if there is none, the command does."""
     columns: Sequence[str] = ()
     count = 0
     for line in lines:
@@ -110,7 +110,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Tell whether the cells name fields, of which one at least is a field of a GPU and has no other meaning."""
+    """Return whether the cells name fields, and at least one is a GPU's field without another meaning."""
     if len(cells) > 200 or not all(_COLUMN.match(cell) for cell in cells):
         return False
     names = {cell.partition(" ")[0] for cell in cells}
@@ -146,7 +146,7 @@ _BITS = (
 
 
 def _reasons(row: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the active reasons for which clocks are held, None where the row has no field of them."""
+    """Return the active reasons for which clocks are held, None if the row has no field of them."""
     cells = {
         name.partition(".")[2]: cell
         for name, cell in row.items()

@@ -36,7 +36,7 @@ _REASONS = {"idle": "gpu_idle", "sw power capping": "sw_power_cap"}
 
 
 def read(text: Text) -> Facts:
-    """Return what the last such list in the text tells."""
+    """Return what the last such list in the text says."""
     logs = [read_log(_tree(lines)) for lines in _logs(text.lines)]
     told = [log for log in logs if log.driver_version or any(_is_told(device) for device in log.devices)]
     if not told:
@@ -51,7 +51,7 @@ def read(text: Text) -> Facts:
 
 
 def read_xml(text: Text) -> Facts:
-    """Return what the last log in the text tells. What cannot be read as XML is passed over."""
+    """Return what the last log in the text says. What cannot be read as XML is passed over."""
     for log in _xml_logs(text):
         if log.driver_version is not None or log.devices:
             driver = Driver(installed=True, version=log.driver_version, cuda_version=log.cuda_version, nvml_code=0)
@@ -60,7 +60,7 @@ def read_xml(text: Text) -> Facts:
 
 
 def _xml_logs(text: Text) -> Iterator[SmiReport]:
-    """Yield the last log as it stands in the text, and then without the quote marks around its lines.
+    """Yield the last log as it is in the text, and then without the quote marks around its lines.
 
     The declarations before the root, and with them all entities, are left out.
     """
@@ -88,7 +88,7 @@ def _logs(lines: Sequence[str]) -> Iterator[Sequence[str]]:
 def _tree(lines: Sequence[str]) -> Element:
     """Return the lines as the XML of the same log.
 
-    A log that is cut off at its beginning has no line for the GPU; what it tells is of one without a name.
+    A log that is cut off at its beginning has no line for the GPU; its values belong to one without a name.
     """
     from xml.etree.ElementTree import Element, SubElement
 

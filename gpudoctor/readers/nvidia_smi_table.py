@@ -61,7 +61,7 @@ class _Table(NamedTuple):
 
 
 def read(text: Text) -> Facts:
-    """Return what the last table with GPUs in it tells, of several."""
+    """Return what the last table with GPUs says."""
     flat = " ".join(_FRAMES.sub(" ", text.flat[:MOST_CHARACTERS]).split())
     tables = [_table(part) for part in _parts(flat)]
     chosen = next((table for table in reversed(tables) if table.devices), tables[-1])
@@ -77,7 +77,7 @@ def read(text: Text) -> Facts:
 
 
 def _parts(flat: str) -> list[str]:
-    """Return the text cut at each header, what stands before the first one with it where it holds nothing else."""
+    """Return the text cut at each header; what precedes the first one is a part too."""
     starts = [match.start() for match in _HEADER.finditer(flat)][:64]
     edges = [0, *starts, len(flat)]
     return [flat[begin:end] for begin, end in pairwise(edges) if end > begin] or [flat]
@@ -92,7 +92,7 @@ def _table(part: str) -> _Table:
 
 
 def _rows(part: str) -> Iterator[Device]:
-    """Yield the device of each pair of lines. What has no bus address counts only where a reading follows."""
+    """Yield the device of each pair of lines. A line without a bus address counts only if a reading follows."""
     matches = list(islice(_ROW.finditer(part), nvidia_smi_xml.MAXIMUM_DEVICES))
     for number, match in enumerate(matches):
         end = matches[number + 1].start() if number + 1 < len(matches) else len(part)
@@ -131,13 +131,13 @@ def _number(match: re.Match[str] | None) -> int | None:
 
 
 def _error(row: str) -> str:
-    """Return why the device cannot be reached: "ERR!" where several of its values could not be read."""
+    """Return why the device cannot be reached: "ERR!" if several of its values could not be read."""
     lost = next((words for words in nvidia_smi_xml.UNREACHABLE if words in row), "")
     return lost or ("ERR!" if len(_UNREADABLE.findall(row)) > SINGLE_READING else "")
 
 
 def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
-    """Return the devices with what the tables of MIG devices and of processes tell of them."""
+    """Return the devices with what the tables of MIG devices and processes say about them."""
     processes = _processes(part)
     # A table of processes that is empty says so; one that lists some may be cut off before those of another device.
     others = () if processes == {} else None
@@ -154,7 +154,7 @@ def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
 
 
 def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
-    """Return the processes by device; {} where the table says that there is none, None where there is not a table."""
+    """Return the processes by device; {} if the table says that there is none, None if there is not a table."""
     _, found, listed = part.partition("Processes:")
     by_device: dict[int, tuple[DeviceProcess, ...]] = {}
     for match in _PROCESS.finditer(listed[:50_000]):

@@ -1,4 +1,4 @@
-"""What a list of installed packages tells of the Python environment, PyTorch and CuPy."""
+"""What a list of installed packages says about the Python environment, PyTorch and CuPy."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 
 
 def bears_on_gpus(name: str) -> bool:
-    """Tell whether a distribution is one of those that a probe of the environment keeps."""
+    """Return whether a distribution is one of those that a probe of the environment keeps."""
     return normalise(name).startswith(DISTRIBUTIONS)
 
 
@@ -48,7 +48,7 @@ def package_facts(found: Sequence[Package], *, whole: Iterable[str] = (), comple
 
 
 def _cupy(packages: Sequence[Package], complete: bool) -> Cupy | None:
-    """Return the section of CuPy; None where the list does not tell whether it is there."""
+    """Return the section of CuPy; None if the list does not show whether it is installed."""
     found = tuple(item for item in packages if re.fullmatch(CUPY, item.name))
     numpy = next((item.version for item in packages if item.name == "numpy"), None)
     if not found:

@@ -34,7 +34,7 @@ _INXI = regex(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()
 
 
 def read_pci(text: Text) -> Iterator[Facts]:
-    """Yield the GPUs on the PCI bus. A list in which one of NVIDIA may be left out tells nothing without one."""
+    """Yield the GPUs on the PCI bus. A list that may leave out an NVIDIA GPU says nothing without one."""
     found = [*_rows(text.lines), *_others(text)]
     unique = tuple({gpu.address or gpu.name: gpu for gpu in reversed(found)}.values())[::-1][:64]
     if any(gpu.vendor == "nvidia" for gpu in unique) or (unique and _is_whole(text)):
@@ -66,7 +66,7 @@ def _device_id(text: str) -> str:
 
 
 def _product(text: str, vendor: str) -> str:
-    """Return the name of the product: what stands in the last brackets that hold no ids and no vendor."""
+    """Return the name of the product: what is in the last brackets without ids and vendor."""
     plain = _IDS.sub("", text)
     shown = re.findall(r"\[([^\[\]]{2,100})\]", plain)
     name = next((name for name in reversed(shown) if not re.fullmatch(r"AMD(?:/ATI)?|rev \w\w", name)), "")
@@ -93,7 +93,7 @@ def _others(text: Text) -> Iterator[PciGpu]:
 
 
 def _is_whole(text: Text) -> bool:
-    """Tell whether a GPU of NVIDIA would be in the list: it is the whole bus, or was filtered by "nvidia" or "3D"."""
+    """Return whether an NVIDIA GPU would be in the list: it is the whole bus, or was filtered by "nvidia" or "3D"."""
     others = sum(bool(row) and not _DISPLAY.match(row[3]) for row in map(_ROW.match, text.lines) if row)
     filtered = [match[1].lower() for match in map(_COMMAND.match, text.lines) if match]
     return others >= 5 or any("nvidia" in words or "3d" in words for words in filtered)
@@ -106,7 +106,7 @@ def _is_of_a_virtual_machine(text: Text) -> bool:
 
 
 def _answered_nothing(lines: Sequence[str]) -> bool:
-    """Tell whether `lspci | grep -i nvidia` printed nothing: what follows is no row.
+    """Return whether `lspci | grep -i nvidia` printed nothing: the next line is not a row.
 
     A text that ends there may be cut.
     """

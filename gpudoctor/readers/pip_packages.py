@@ -24,7 +24,7 @@ _KNOWN = regex(
 )
 _PINNED = regex(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$")
 _DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/{NAME}-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
-# What an installed environment's list never holds, and a file of wishes does.
+# What an installed environment's list never contains, but a requirements file does.
 _WISH = regex(
     rf"^\s*(?:-r\s|-c\s|-i\s|--(?:extra-)?index-url|--find-links|{NAME}(?:\[[\w,.-]{{1,80}}\])?\s*(?:[<>]=?|~=|!=)\s*\d"
     rf"|{NAME}==\S+\s*(?:;|--hash|\\$|#)|{NAME}\s*==\s+\d)"
@@ -79,7 +79,7 @@ def read(text: Text) -> Facts:
 
 
 def _tables(lines: Sequence[str]) -> Iterator[list[re.Match[str]]]:
-    """Yield the rows of each table with pip's header, up to the first line that is none."""
+    """Yield the rows of each table with pip's header, up to the first line that is not one."""
     for start, line in enumerate(lines[:-1]):
         if _HEADER.match(line):
             first = start + (2 if _RULE.match(lines[start + 1]) else 1)
@@ -93,7 +93,7 @@ def _folder(rest: str) -> str:
 
 
 def _is_whole(names: Sequence[str]) -> bool:
-    """Tell whether a list in pip's order runs from before "cupy" to after "torch" without a gap."""
+    """Return whether a list in pip's order runs from before "cupy" to after "torch" without a gap."""
     plain = [normalise(name) for name in names]
     return (
         len(plain) >= FEWEST_OF_A_WHOLE_LIST
@@ -120,7 +120,7 @@ def _unmarked(line: str) -> str:
 
 
 def _loose(block: Sequence[str]) -> Iterator[Package]:
-    """Yield the packages of lines that stand by themselves: `pip freeze`, a part of `pip list`, changes by uv."""
+    """Yield the packages of single lines: `pip freeze`, a part of `pip list`, changes by uv."""
     changes = any(line.lstrip().startswith("+ ") and _PINNED.match(line) for line in block)
     for line in block:
         pinned = _PINNED.match(line)
@@ -138,7 +138,7 @@ def _loose(block: Sequence[str]) -> Iterator[Package]:
 
 
 def _is_version(text: str) -> bool:
-    """Tell whether it is a package's version: "2.1.2", and neither "12345" nor "3D"."""
+    """Return whether it is a package's version: "2.1.2", and neither "12345" nor "3D"."""
     return re.match(r"\d{1,4}(?:\.\d+)+|20\d{6}", text) is not None
 
 
@@ -182,7 +182,7 @@ def _downloaded(text: Text) -> Iterator[Package]:
 
 
 def _platform(text: Text) -> Facts:
-    """Return what the tags of a wheel tell that pip chose: Python, system and processor."""
+    """Return what the tags of the wheel that pip chose say: Python, system and processor."""
     facts: Facts = {}
     for match in _WHEEL.finditer(text.flat):
         if "is not a supported wheel" in text.flat[match.end() : match.end() + 40] or match[0].startswith("pip"):

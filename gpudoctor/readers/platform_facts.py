@@ -20,7 +20,7 @@ _FIRST_RIGHT_GLIBC = (3, 9)
 
 
 def platform_facts(text: str, python: tuple[int, ...] = ()) -> System | None:
-    """Return what Python's platform string tells, None where `text` holds none.
+    """Return what Python's platform string says, None if `text` has none.
 
     python: release of the Python that gave it; without one that is new enough its glibc is not believed.
     """
@@ -42,7 +42,7 @@ def wsl_of_kernel(kernel: str) -> int:
 
 
 def _with_libc(system: System, libc: str, python: tuple[int, ...]) -> System:
-    """Return the system with what stands after "with": the C library, up to Python 3.7 the distribution."""
+    """Return the system with what follows "with": the C library, up to Python 3.7 the distribution."""
     glibc = re.fullmatch(r"glibc(\d\.\d{1,3})", libc)
     if glibc:
         return replace(system, glibc=glibc[1]) if python[:2] >= _FIRST_RIGHT_GLIBC else system
@@ -54,7 +54,7 @@ def _with_libc(system: System, libc: str, python: tuple[int, ...]) -> System:
 
 
 def distribution_facts(text: str) -> System | None:
-    """Return what the name of an operating system tells: "Ubuntu 20.04.5 LTS (x86_64)", "Microsoft Windows 11 Pro"."""
+    """Return what the name of an operating system says: "Ubuntu 20.04.5 LTS (x86_64)", "Microsoft Windows 11 Pro"."""
     name = re.sub(rf"\s*\((?:{_MACHINES}|arm64|[\d.]+ ?64[^()]{{0,8}})\)\s*$", "", text).strip()[:100]
     machine = re.search(rf"\(({_MACHINES}|arm64)\)\s*$", text)
     system = System(machine=machine[1] if machine else None)

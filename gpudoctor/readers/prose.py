@@ -31,7 +31,7 @@ _OUTPUT = regex(
     r"^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
     r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s"
 )
-# What is no statement in the midst of one: addresses, paths, and commands with what they ask for.
+# What is not a statement within one: addresses, paths, and commands with what they ask for.
 _TYPED = regex(
     r"(?i)https?://\S+|\S*\.whl\b|(?<![\w/.:])/[\w.-]+/\S*"
     r"|\b(?:pip3?|conda|mamba|apt(?:-get)?|docker) (?:install|run|pull)\b"
@@ -226,7 +226,7 @@ def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
 
 
 def _versions(said: list[str], text: Text) -> Iterator[Facts]:
-    """Yield the versions of driver, toolkit, Python and compiler; one that is told twice differently is not."""
+    """Yield the versions of driver, toolkit, Python and compiler; not if the text has two values."""
     driver = _only(said, _DRIVER, _DRIVER_PACKAGE, _DRIVER_BRANCH) or _only([text.flat], _DRIVER_ANSWER)
     if driver is not None:
         yield {"driver": Driver(installed=True, version=DriverVersion.parse(driver))}

@@ -80,7 +80,7 @@ def read_session(text: Text) -> Iterator[Facts]:
 
 
 def _beside(text: Text) -> Iterator[tuple[str, str]]:
-    """Yield the values that stand in the line of their expression, unless it is a condition."""
+    """Yield the values in the line of their expression, unless it is a condition."""
     for expression in _EXPRESSIONS:
         if expression.name not in text.lowered:
             continue

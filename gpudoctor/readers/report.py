@@ -1,4 +1,4 @@
-"""Pasted texts in, a snapshot of the machine that they tell of out."""
+"""Pasted texts in, a snapshot of the machine that they describe out."""
 
 import dataclasses
 import sys
@@ -29,7 +29,7 @@ class Reader(NamedTuple):
     function: str = "read"
 
     def read(self, text: Text) -> Facts:
-        """Return what such texts in `text` tell."""
+        """Return what such texts in `text` say."""
         if self.signs and not any(sign in text.lowered for sign in self.signs):
             return {}
         facts: Facts = getattr(import_module(f"gpudoctor.readers.{self.module}"), self.function)(text)
@@ -53,7 +53,7 @@ _OF_CONTAINERS = (
     *("docker", "container", "pod", "kubernetes", "k8s", "k3s", "k0s", "minikube", "openshift"),
     *("runtimeclassname", "runargs", "hostrequirements", "exited with code", "容器", "コンテナ"),
 )
-# Most reliable first: where two texts tell a fact, the first here is believed.
+# Most reliable first: if two texts have a fact, the first one here counts.
 READERS = (
     Reader("messages", "messages"),
     Reader("cupy.show_config()", "cupy_config", ("cupy", "cuda", "cufft", "curand", "cusolver", "cusparse", "nvrtc")),
@@ -81,7 +81,7 @@ READERS = (
 
 _TEXT = "text"  # the section of a report that is on a text as a whole
 
-# Facts of which a report of one machine at one time has one value.
+# Facts that have one value in a report of one machine at one time.
 _SINGLE = {
     "system": ("os", "machine", "distribution", "distribution_version"),
     "driver": ("version", "cuda_version"),
@@ -93,7 +93,7 @@ _SINGLE = {
 
 
 class Reading(NamedTuple):
-    """What one reader found in one text, and the words for where that stands: "nvidia-smi in report.txt"."""
+    """What one reader found in one text, and the words for where that is: "nvidia-smi in report.txt"."""
 
     source: str
     facts: Facts
@@ -103,7 +103,7 @@ def read_files(names: Sequence[str]) -> Snapshot:
     """Return the facts in the files named; "-" is standard input.
 
     Raises:
-        UsageError: a file cannot be read, or is no text.
+        UsageError: a file cannot be read, or is not text.
     """
     return read_texts([(_label(name), _bytes(name)) for name in names])
 
@@ -177,12 +177,12 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
 
 
 def _is_told(section: str, value: Any) -> bool:
-    """Tell whether a reader knows something of the section: of devices also that there is none."""
+    """Return whether a reader knows something of the section: of devices also that there is none."""
     return value is not None and (value != () or section == "devices")
 
 
 def _reports(gathered: Mapping[str, Any], reading: Reading) -> Iterator[ProbeReport]:
-    """Yield for each section which of its facts come from this reading."""
+    """Yield for each section which of its facts are from this reading."""
     for section, value in reading.facts.items():
         if section in SECTIONS:
             given = tuple(_given(gathered.get(section), value))

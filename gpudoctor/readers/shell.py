@@ -104,7 +104,7 @@ def _take(found: dict[str, str], name: str, value: str) -> None:
 
 
 def _plausible(name: str, answer: str) -> bool:
-    """Tell whether the line after `echo $NAME` is its value and not the next thing that somebody wrote."""
+    """Return whether the line after `echo $NAME` is its value and not the next thing that somebody wrote."""
     if name.endswith(("_PATH", "_HOME", "_DIR", "PYTHONPATH")) or name == "NVCC":
         return answer.startswith(("/", "~", ":", "\\")) or answer[1:3] in (":\\", ":/")
     return " " not in answer

@@ -159,7 +159,7 @@ def _module_version(text: Text) -> Iterator[Facts]:
 
 
 def _goes_on(text: Text, number: int) -> bool:
-    """Tell whether something stands after a line: a text that ends with a command may be cut off before its answer."""
+    """Return whether something follows a line: a text that ends with a command may be cut off before its answer."""
     return any(line.strip() for line in text.lines[number + 1 :])
 
 

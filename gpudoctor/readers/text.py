@@ -11,16 +11,16 @@ from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import ENDS_OF_LINES, readable_lines
 
-MOST_LINES = 40_000  # a report has hundreds; of a longer text its beginning and its end tell the most
+MOST_LINES = 40_000  # a report has hundreds; the beginning and end of a longer text say the most
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
-_NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is no text
+_NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is not text
 
 
 class Text(NamedTuple):
     """A text, ready for the readers.
 
-    name: where it comes from, for evidence: "report.txt".
-    raw: as it was, decoded, for kinds of which white space and marks are a part (JSON, XML). Of a text with more than
+    name: where it is from, for evidence: "report.txt".
+    raw: as it was, decoded, for kinds that need white space and marks (JSON, XML). Of a text with more than
         `MOST_LINES`, runs of empty lines are one, and its beginning and its end are left.
     lines: without decoration, prompts, colours and control characters, indentation kept.
     flat: the lines as one, white space folded: messages are wrapped anywhere.
@@ -52,7 +52,7 @@ def regex(pattern: str) -> re.Pattern[str]:
 
 
 def name_table(name: str) -> Any:
-    """Return one of the tables of names that tools print; where they come from is in the file."""
+    """Return one of the tables of names that tools print; their source is in the file."""
     return _names()[name]
 
 

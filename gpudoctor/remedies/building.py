@@ -163,7 +163,7 @@ def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, .
 
 @fix
 def name_to_cmake(devices: tuple[Device, ...] | None) -> Fix:
-    """Return how to tell CMake which nvcc to take and for which architectures to compile."""
+    """Return how to give CMake the nvcc to use and for which architectures to compile."""
     return Fix("name-nvcc-to-cmake", listed=";".join(_capabilities(devices)).replace(".", "") or "86")
 
 

@@ -33,9 +33,9 @@ class Environment:
 
     python: its interpreter, quoted.
     installer: "pip" or "uv", what installs wheels in it.
-    conda_prefix: its root where it is a conda environment, else "". conda_name: its name if the root is not known.
+    conda_prefix: its root if it is a conda environment, else "". conda_name: its name if the root is not known.
     project: "uv" or "poetry" if a project's lock file decides what is in it, else "".
-    setup: commands that create it first, where the present one must not be changed.
+    setup: commands that create it first, if the present one must not be changed.
     """
 
     python: str
@@ -61,7 +61,7 @@ class Environment:
         return self._wheels("uninstall", [*([] if self.installer == "uv" else ["-y"]), *names])
 
     def conda(self, action: str, arguments: Sequence[str]) -> str:
-        """Return a conda command on this environment, the active one where its root is not known."""
+        """Return a conda command on this environment, the active one if its root is unknown."""
         return f"{join(['conda', action, '--yes', *self.conda_options()], self.windows)} {self._join(arguments)}"
 
     def conda_options(self) -> list[str]:
@@ -86,7 +86,7 @@ class Environment:
         """Return the beginning of a command of pip: "python -m pip install"."""
         if self.installer != "uv":
             return f"{self.python} -m pip {action}"
-        # An environment made by uv holds no pip; without --python uv takes the active one, else .venv.
+        # An environment made by uv has no pip; without --python uv uses the active one, else .venv.
         named = "" if self.python.startswith("uv run ") else f" --python {self.python.removeprefix('& ')}"
         return f"uv pip {action}{named}"
 
@@ -105,7 +105,7 @@ def index_name(address: str) -> str:
 
 
 def environment_of(python: Python | None, system: System | None = None) -> Environment:
-    """Return the environment to change: the one diagnosed, or a new one where PEP 668 forbids pip in it."""
+    """Return the environment to change: the one diagnosed, or a new one if PEP 668 forbids pip in it."""
     python = python or Python()
     windows = is_windows(python, system)
     interpreter = program(python, windows)
@@ -164,7 +164,7 @@ def is_windows(python: Python, system: System | None) -> bool:
 
 
 def join(words: Iterable[str], windows: bool = False) -> str:
-    """Return one command line of `words`, each quoted where its shell needs it."""
+    """Return one command line of `words`, each quoted if its shell needs it."""
     return " ".join(quote(word, windows) for word in words)
 
 
@@ -191,17 +191,17 @@ def _quote_for_windows(word: str) -> str:
 
 
 def quote_value(value: str, windows: bool = False) -> str:
-    """Return a text of the machine, such as a path, quoted as one argument that is no option."""
+    """Return a text of the machine, such as a path, quoted as one argument that is not an option."""
     return refused(value) if value.startswith("-") else quote(value, windows)
 
 
 def quote_name(name: str) -> str:
-    """Return the name of a container, image, service, device or variable; what is no name is refused."""
+    """Return the name of a container, image, service, device or variable; anything else is refused."""
     return name if re.fullmatch(_NAME, name) else refused(name)
 
 
 def module_name(name: str) -> str:
-    """Return the name of a module, for Python code; what is no name is refused."""
+    """Return the name of a module, for Python code; anything else is refused."""
     return name if re.fullmatch(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", name) else refused(name)
 
 

@@ -35,7 +35,7 @@ def reinstall_cupy(*, machine: Machine, cupy: Cupy | None) -> Remedy:
 
 @fix
 def install_older_cupy(*, part: str, cupy: Cupy | None) -> Fix:
-    """Return how to install a CuPy that still has the part; whoever can change the program needs none."""
+    """Return how to install a CuPy that still has the part; not needed if the program can be changed."""
     removed = removed_from_cupy(part)
     assert removed is not None  # checks ask only for parts of the table
     return Fix(

@@ -34,7 +34,7 @@ FIRST_OPEN = ComputeCapability(7, 5)
 def install_driver(
     *, system: System | None, devices: Sequence[Device] | None = None, place: Place | None = None
 ) -> Remedy:
-    """Return how to install the NVIDIA driver where there is none."""
+    """Return how to install the NVIDIA driver if there is none."""
     if place is not None and place.is_tegra:
         return remedy_of_row("install-jetpack", None, system)
     system = system or System()
@@ -43,7 +43,7 @@ def install_driver(
 
 @fix
 def reinstall_driver(*, system: System | None, place: Place | None = None) -> Remedy:
-    """Return how to install the driver anew where it is there and does not run."""
+    """Return how to reinstall a driver that does not run."""
     if place is not None and place.is_tegra:
         return remedy_of_row("install-jetpack", None, system)
     system = system or System()
@@ -72,7 +72,7 @@ def update_driver(
 ) -> Remedy:
     """Return how to update the NVIDIA driver to one that is new enough.
 
-    needed: the driver itself, or the CUDA version that it must run. Where the GPU's last driver branch is older than
+    needed: the driver itself, or the CUDA version that it must run. If the GPU's last driver branch is older than
     that, no update helps: the remedy has no commands and says so.
     """
     if place is not None and place.is_tegra:
@@ -82,7 +82,7 @@ def update_driver(
     windows = system.os == "windows" or bool(system.wsl)
     version = minimum_driver(needed, "windows" if windows else "linux") if isinstance(needed, CudaVersion) else needed
     if needed is None and driver is not None and driver.version is not None:
-        version = DriverVersion((driver.version.parts[0] + 1,))  # a package of the same branch is no update
+        version = DriverVersion((driver.version.parts[0] + 1,))  # a package of the same branch is not an update
     ruled_out = _ruled_out(version, capabilities, needed)
     if ruled_out:
         return Remedy(summary=f"{NO_UPDATE}: {ruled_out}")
@@ -97,7 +97,7 @@ def update_driver(
 
 
 def gpu_capabilities(devices: Sequence[Device] | None, system: System) -> tuple[ComputeCapability, ...]:
-    """Return the compute capabilities of the devices, of the GPUs on the PCI bus where the driver lists none."""
+    """Return the compute capabilities of the devices, of the GPUs on the PCI bus if the driver lists none."""
     on_bus = [Device(nvml_index=0, name=gpu.name, pci_device_id=gpu.device_id) for gpu in system.nvidia_gpus or ()]
     return capabilities_of(devices) or capabilities_of(on_bus)
 
@@ -121,7 +121,7 @@ def _ruled_out(
 def _with_packages(
     summary: str, system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> Remedy:
-    """Return the remedy with the commands of the distribution, where its documentation gives some."""
+    """Return the remedy with the commands of the distribution, if its documentation has some."""
     lasts = [branch for branch in map(last_driver_branch, capabilities) if branch is not None]
     if lasts:
         summary += f"; {min(lasts)} is the last branch that supports this GPU"
@@ -147,7 +147,7 @@ def _with_packages(
 
 
 def legacy_driver(row: Mapping[str, Any], branch: str) -> tuple[str, ...]:
-    """Return the commands for the driver of an older branch ("470"); () if there are none, or it is no number."""
+    """Return the commands for the driver of an older branch ("470"); () if there are none, or it is not a number."""
     is_branch = branch.isascii() and branch.isdigit()
     return tuple(command.replace("{branch}", branch) for command in row.get("driver_legacy", ()) if is_branch)
 
@@ -178,7 +178,7 @@ def _package_commands(
 def _debian(
     system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> tuple[tuple[str, ...], str]:
-    """Return the commands for Debian's own driver, or for NVIDIA's repository where that one is too old."""
+    """Return the commands for Debian's own driver, or for NVIDIA's repository if that one is too old."""
     release = system.distribution_version
     packaged = packaged_driver(system.distribution, release)
     needed = list(filter(None, (version, *map(first_driver, capabilities))))
@@ -195,7 +195,7 @@ def _debian(
 
 
 def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None) -> str:
-    """Return the command that picks the driver by itself, or a branch where that one might be too old."""
+    """Return the command that picks the driver by itself, or a branch if that one might be too old."""
     automatic_may_be_too_old = version is not None and UBUNTU_AUTOMATIC < version.parts[0] <= UBUNTU_BRANCH
     if not automatic_may_be_too_old or not capabilities or system.distribution_version not in UBUNTU_WITH_BRANCH:
         return "{sudo}ubuntu-drivers install"

@@ -6,7 +6,7 @@ from gpudoctor.remedies.fixes import fix
 
 SHOW = "import sys, torch; print(sys.version, torch.__version__, torch.version.cuda, torch.compiled_with_cxx11_abi())"
 PYG = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
-# Their setup.py takes the wheel that fits the installed torch, where there is one, else compiles.
+# Their setup.py uses the wheel that fits the installed torch if there is one, else compiles.
 # Source: setup.py of flash-attention, causal-conv1d and mamba: get_wheel_url.
 FIND_THEIR_WHEEL = ("flash-attn", "causal-conv1d", "mamba-ssm")
 

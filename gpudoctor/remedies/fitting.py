@@ -88,7 +88,7 @@ def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
 
 def _translated(commands: Sequence[str], rules: dict[str, Any]) -> Iterator[str]:
     for whole in commands:
-        # "sudo tee" after "&&" is one with what comes before, so all parts of a command stay or go.
+        # "sudo tee" after "&&" belongs to what precedes it, so all parts of a command stay or go.
         parts = whole.split(rules["join"]) if "join" in rules and " -c " not in whole else [whole]
         for pattern, new in rules["change"]:
             parts = [re.sub(pattern, new, part) for part in parts]

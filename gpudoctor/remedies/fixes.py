@@ -147,7 +147,7 @@ def _command(
 def _filled(template: Any, arguments: Mapping[str, Any]) -> Any:
     """Return a text, or each of several, with its arguments: "again[ for {cuda}]" is "again" if that one is empty.
 
-    What is nothing but a slot is the argument itself. Braces that hold no argument's name stay: they are code.
+    A text that is only a slot is the argument itself. Braces without an argument's name stay: they are code.
     """
     if isinstance(template, list):
         return tuple(_filled(text, arguments) for text in template)

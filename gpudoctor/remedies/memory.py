@@ -40,7 +40,7 @@ def _precision(devices: tuple[Device, ...] | None) -> str:
 
 @fix
 def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
-    """Return how to find what holds the device's memory."""
+    """Return how to find what uses the device's memory."""
     if shortage.library == "mps":
         return ()
     of_amd = "hip" in shortage.text or "HIP" in shortage.text

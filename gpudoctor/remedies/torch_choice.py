@@ -16,7 +16,7 @@ from gpudoctor.model.record import record
 class Machine:
     """What a build must fit; None for unknown, which excludes nothing.
 
-    platform: key of the table: "linux_x86_64", "linux_aarch64", "windows_amd64"; "" where there are no wheels.
+    platform: key of the table: "linux_x86_64", "linux_aarch64", "windows_amd64"; "" if there are no wheels.
     python: "3.12", or "3.13t" for a free-threaded build.
     glibc: (2, 31); () for another C library.
     capabilities: of the devices whose capability is known.
@@ -48,7 +48,7 @@ class Machine:
         return not unknown and bool(self.driver_runs(torch_builds()[-1].cuda))
 
     def driver_runs(self, cuda: CudaVersion) -> bool | None:
-        """Return whether the driver runs programs built with `cuda`; None where that is unknown."""
+        """Return whether the driver runs programs built with `cuda`; None if that is unknown."""
         if self.driver is None:
             return None
         answer = None
@@ -104,13 +104,13 @@ def platform_of(python: Python, system: System) -> str | None:
 
 
 def capabilities_of(devices: Sequence[Device] | None) -> tuple[ComputeCapability, ...]:
-    """Return the compute capabilities that are known, asking the table of names where the driver did not say."""
+    """Return the compute capabilities that are known, from the table of names if the driver did not say."""
     found = {device.compute_capability or capability_of(device.name, device.pci_device_id) for device in devices or ()}
     return tuple(sorted(capability for capability in found if capability is not None))
 
 
 def choose(machine: Machine, torch: Pytorch | Torch | None) -> Choice | None:
-    """Return the build to install: the user's release where it has one that fits, else the newest that has one."""
+    """Return the build to install: the user's release if it has one that fits, else the newest that has one."""
     for release in _in_order(torch):
         fitting = [build for build in torch_builds(release.release) if fits(build, machine)]
         if fitting:
@@ -120,13 +120,13 @@ def choose(machine: Machine, torch: Pytorch | Torch | None) -> Choice | None:
 
 
 def choose_for_older_driver(choice: Choice, machine: Machine) -> TorchBuild | None:
-    """Return the newest build that fits besides, and runs with drivers too old for the chosen one; None for none."""
+    """Return the newest other build that fits and runs with drivers too old for the chosen one, or None."""
     older = [build for build in torch_builds() if build.cuda.major < choice.build.cuda.major and fits(build, machine)]
     return older[-1] if older else None
 
 
 def fits(build: TorchBuild, machine: Machine) -> bool:
-    """Return whether nothing known about the machine speaks against the build."""
+    """Return whether nothing known about the machine excludes the build."""
     platform = machine.platform if machine.platform is not None else "linux_x86_64"
     architectures = build.platform_architectures.get(platform)
     return (
@@ -143,7 +143,7 @@ def fits(build: TorchBuild, machine: Machine) -> bool:
 def _in_order(torch: Pytorch | Torch | None) -> list[TorchRelease]:
     newest_first = list(reversed(torch_releases()))
     kept = torch.version.minor_release if torch is not None and torch.version is not None else ""
-    # A release for which there is no torchvision yet comes last: most programs need it.
+    # A release without a torchvision is last: most programs need it.
     return sorted(
         newest_first, key=lambda row: (row.release != kept, companion_of("torchvision", row.versions[-1]) is None)
     )
@@ -152,7 +152,7 @@ def _in_order(torch: Pytorch | Torch | None) -> list[TorchRelease]:
 def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
     """Return the build with the newest CUDA that the driver offers, else the newest that it can run.
 
-    With an unknown driver: the build for the oldest drivers where the devices are known, else the one on PyPI, or one
+    With an unknown driver: the build for the oldest drivers if the devices are known, else the one on PyPI, or one
     that runs on all of its devices and on newer ones.
     """
     offered = machine.offered_cuda()

@@ -13,7 +13,7 @@ from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options,
 
 @fix
 def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
-    """Return how to install PyTorch where there is none: the build for the GPU, else for the CPU."""
+    """Return how to install PyTorch if there is none: the build for the GPU, else for the CPU."""
     if gpu.name != "":
         return Fix("install-torch", pytorch=None)
     if system is not None and any(found.vendor == "amd" for found in system.pci_gpus or ()):

@@ -157,7 +157,7 @@ def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[
         yield f"poetry source add --priority=explicit {index_name(arguments[1])} {arguments[1]}"
     yield environment.install(arguments)
     if from_pypi:
-        # This torchaudio asks for no torch version, and the index of the variant does not hold it.
+        # This torchaudio asks for no torch version, and the index of the variant does not have it.
         yield environment.install(["--no-deps", from_pypi])
 
 

@@ -38,7 +38,7 @@ def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
 
 @fix
 def get_newer_c_library(*, python: Python | None, version: str) -> Fix:
-    """Return how to get a newer glibc, which is part of the system, or libstdc++, of which conda has its own.
+    """Return how to get a newer glibc, which is part of the system, or libstdc++, which conda also has.
 
     version: what the build needs: "GLIBCXX_3.4.30".
     """
@@ -66,7 +66,7 @@ def install_torch_or_choose_gpus(
 
 @fix
 def install_torch_with_conda(*, pytorch: Pytorch) -> Fix:
-    """Return how to install conda's CUDA build. Whatever else is known, conda installed the present one."""
+    """Return how to install conda's CUDA build. conda installed the present one in any case."""
     return Fix("install-torch", pytorch=replace(pytorch, conda_build=pytorch.conda_build or "cpu"))
 
 

@@ -29,7 +29,7 @@ def set_variable(*, name: str, value: str, summary: str = "", reference: str | N
 def show_devices(*, nvml_indices: Sequence[int], summary: str) -> Remedy:
     """Return how to let CUDA see only these devices, by the numbers of nvidia-smi, which follow the PCI bus.
 
-    UUIDs would do as well, but they are masked in a snapshot, and a command must work wherever it was worked out.
+    UUIDs would do as well, but they are masked in a snapshot, and a command must work on any machine.
     """
     numbers = ",".join(map(str, nvml_indices))
     commands = (

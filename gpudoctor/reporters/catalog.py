@@ -55,7 +55,7 @@ def render_page(check: Check, *, width: int) -> str:
 
 
 def _paragraphs(page: str) -> Iterable[str]:
-    """Return the docstring's paragraphs, each in one line; an empty one where a line was blank."""
+    """Return the docstring's paragraphs, each in one line; an empty one for a blank line."""
     paragraphs = [""]
     for line in page.splitlines():
         if not line.strip():

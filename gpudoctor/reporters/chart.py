@@ -1,7 +1,7 @@
 """The picture in a terminal: throughput and memory over the batch size, in braille dots or in ASCII.
 
 Drawn here and not by a library: plotext takes 97 ms to import (6.1.0, November 2026), twice the time of the program
-itself, and the picture needs an axis of base 2, a marker for each curve and ASCII besides braille.
+itself, and the picture needs an axis of base 2, a marker for each curve, and ASCII as well as braille.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from gpudoctor.reporters.terminal import paint
 from gpudoctor.reporters.text import wrap, wrap_parts
 from gpudoctor.reporters.tuning_picture import Curve, Panel, Picture, Style, picture, tick_labels, value_ticks
 
-_NARROWEST = 40  # columns; a narrower screen holds no picture
+_NARROWEST = 40  # columns; a narrower screen has no room for a picture
 _LABEL = 8  # columns of the numbers at the left
 _HEIGHT = 8  # rows, about: each number at the left gets a row of its own, evenly spaced
 _TICK_COLUMNS = 8
@@ -55,7 +55,7 @@ def pen_for(encoding: str | None) -> Pen:
 
 
 def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "utf-8") -> list[str]:
-    """Return the lines of the picture; none where nothing ran or the screen is too narrow."""
+    """Return the lines of the picture; none if nothing ran or the screen is too narrow."""
     shown = picture(tuning)
     if shown is None or width < _NARROWEST:
         return []
@@ -88,7 +88,7 @@ class _Grid:
         self.dots[cell] = (bits | _DOTS[down % 4][right % 2], color)
 
     def character(self, row: int, column: int, pen: Pen) -> tuple[str, str]:
-        """Return what stands in a cell, and its colour."""
+        """Return the text of a cell, and its colour."""
         if (row, column) in self.markers:
             return self.markers[row, column]
         if (row, column) in self.dots:

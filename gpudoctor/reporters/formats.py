@@ -26,10 +26,10 @@ FORMATS = {
 
 @record
 class Run:
-    """What a format may show besides the report.
+    """What a format may show in addition to the report.
 
     fail_on: "error", "warning" or "never". exit_status: that the run ends with.
-    root: the project's folder, written as the snapshot writes paths; "" where it is not known.
+    root: the project's folder, written as the snapshot writes paths; "" if it is not known.
     screen: that the table is written for.
     rules: those of the run, with its checks.
     """

@@ -12,7 +12,7 @@ from gpudoctor.reporters.report_words import crashed, headline, plain_text, ques
 from gpudoctor.untrusted import clean
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
-_VERDICTS = {"healthy": "notice", "unknown": "error"}  # any other is told by its findings
+_VERDICTS = {"healthy": "notice", "unknown": "error"}  # findings report any other
 _MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = _MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
 

@@ -47,7 +47,9 @@ def _sections(report: Report) -> Iterator[Element | None]:
 
 def _problem(problem: report_words.Problem) -> Element:
     follows = [element("li", _code(f.check_id), " ", clean(f.summary)) for f in problem.consequences]
-    return _finding(problem.finding, [element("h3", "Follows from it"), element("ul", follows)] if follows else None)
+    return _finding(
+        problem.finding, [element("h3", "Also caused by this"), element("ul", follows)] if follows else None
+    )
 
 
 def _question(question: report_words.Question) -> Element:
@@ -97,7 +99,7 @@ def _remedy(remedy: Remedy) -> Iterator[Element]:
 
 
 def _link(address: str) -> Element:
-    """Return a link, or the text where it is no address of the web: a link could run a script."""
+    """Return a link, or the text if it is not a web address: a link could run a script."""
     if not _ADDRESS.fullmatch(address):
         return element("span", address)
     return element("a", address, href=address, rel="noopener noreferrer")

@@ -24,7 +24,7 @@ def numbers(*titles: str) -> tuple[Column, ...]:
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Element]]) -> Element | None:
-    """Return a table whose first column names its rows; nothing where there are none."""
+    """Return a table whose first column names its rows; None without rows."""
     lines = [_line(columns, row) for row in rows]
     if not lines:
         return None

@@ -17,7 +17,7 @@ _WIDTH = 100
 def render(report: Report, *, checks: Sequence[Check], fail_on: str) -> str:
     """Return the report as an XML document, in ASCII.
 
-    An error is a failure; a warning is one where `fail_on` is "warning", and else, like information, the output of a
+    An error is a failure; a warning is one if `fail_on` is "warning", and otherwise, like information, the output of a
     test that passed. A check that crashed is an error of its own, one that could not answer is skipped. An unknown
     verdict is an error of a test case "verdict": each check passed or was skipped, and the job must not go on.
     """
@@ -38,7 +38,7 @@ def render(report: Report, *, checks: Sequence[Check], fail_on: str) -> str:
 
 
 def _results(report: Report) -> list[CheckResult]:
-    """Return the results, and one for each finding that stands in none."""
+    """Return the results, and one for each finding that is in none."""
     known = {result.check_id for result in report.results}
     others = dict.fromkeys(finding.check_id for finding in report.findings if finding.check_id not in known)
     return [*report.results, *(CheckResult(check_id=check_id, outcome=Outcome.FOUND) for check_id in others)]
@@ -101,7 +101,7 @@ def _texts(findings: Sequence[Finding]) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return `text` with every character but line breaks written out that XML has no way to hold.
+    """Return `text` with every character but line breaks written out that XML cannot contain.
 
     Source: https://www.w3.org/TR/xml/#charsets
     """

@@ -15,16 +15,16 @@ _SOURCE = re.compile(r"(?P<path>.+?)(?: line (?P<line>\d{1,9}))?")  # "requireme
 
 @record
 class Location:
-    """A file, relative to the project's folder where it lies below it, and a line of it from 1."""
+    """A file, relative to the project's folder if it is below it, and a line of it from 1."""
 
     path: str
     line: int | None = None
 
 
 def locations(finding: Finding, snapshot: Snapshot, root: str) -> list[Location]:
-    """Return the places in files that the finding's facts tell of, each once; none for one about the machine alone.
+    """Return the places in files that the finding's facts name, each once; none for one about the machine alone.
 
-    root: the project's folder, written as the snapshot writes paths; "" where it is not known.
+    root: the project's folder, written as the snapshot writes paths; "" if it is not known.
     """
     places = dict.fromkeys(place for fact in finding.facts for place in _places(fact, snapshot, root))
     return list(places)

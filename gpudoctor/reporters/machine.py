@@ -8,13 +8,13 @@ from gpudoctor.reporters.text import wrap, wrap_parts
 from gpudoctor.untrusted import clean
 
 _DEVICES_SHOWN = 16
-_TABLE_WIDTH = 72  # a narrower screen holds no table of devices
+_TABLE_WIDTH = 72  # a narrower screen has no room for a table of devices
 _NAMES = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 HEADERS = ("GPU", "name", "compute\ncapability", "memory", "busy", "")
 
 
 def device_lines(snapshot: Snapshot, width: int) -> list[str]:
-    """Return the devices: a table of several, a line each where it does not fit; nothing where there is none."""
+    """Return the devices: a table of several, a line each if it does not fit; nothing if there is none."""
     devices = (snapshot.devices or ())[:_DEVICES_SHOWN]
     rows = [device_row(device) for device in devices]
     lines = _table(rows) if len(rows) > 1 and width >= _TABLE_WIDTH and not any(d.error for d in devices) else []

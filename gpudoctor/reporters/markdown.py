@@ -24,7 +24,7 @@ _LINK_TARGET = re.compile(r"https://[A-Za-z0-9._~/?#=&%+,;@:-]+")
 
 
 def render(report: Report) -> str:
-    """Return the page. Where it would be longer than `LONGEST`, whole blocks are left out, and it says so."""
+    """Return the page. If it would be longer than `LONGEST`, whole blocks are left out, and it says so."""
     line = words.headline(report)
     page = f"## {_SIGNS[line.kind]} gpudoctor: {escape(line.text)}\n"
     left_out = 0
@@ -66,7 +66,7 @@ def _problem(problem: words.Problem) -> Iterator[str]:
         yield from _remedy(f"**{label.capitalize()}**: {escape(clean(remedy.summary))}", remedy)
     if problem.consequences:
         follows = (f"- {_code(other.check_id)}: {escape(clean(other.summary))}" for other in problem.consequences)
-        yield "\n".join(["Follows from it:", "", *follows])
+        yield "\n".join(["Also caused by this:", "", *follows])
 
 
 def _remedy(first: str, remedy: Remedy) -> Iterator[str]:
@@ -134,5 +134,5 @@ def escape(text: str) -> str:
 
 
 def _link(address: str) -> str:
-    """Return a link that shows its own address; text where it is no plain one."""
+    """Return a link that shows its own address; text if it is not a plain one."""
     return f"<{address}>" if _LINK_TARGET.fullmatch(address) else escape(address)

@@ -2,7 +2,7 @@
 
 import math
 
-_SMALLEST_ERROR = 1e-5  # more decimals tell nobody anything: fp32 has 0.00001 % by itself
+_SMALLEST_ERROR = 1e-5  # more decimals do not help: fp32 has 0.00001 % by itself
 
 UNKNOWN = "\u2013"
 """An en dash, in the cell of a table; a legend says what it means."""

@@ -127,7 +127,7 @@ def _by_root(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def _matters(group: Sequence[Finding]) -> bool:
-    """Tell whether the root cause or a consequence changes the verdict; the user may have chosen a lower severity."""
+    """Return whether the root cause or a consequence changes the verdict; the user may have chosen a lower severity."""
     return any(finding.severity is not Severity.INFO for finding in group) or group[0].caused_by is not None
 
 
@@ -147,7 +147,7 @@ def evidence_lines(evidence: Evidence, *, path: bool = False) -> list[str]:
 
 
 def needs(remedy: Remedy) -> str:
-    """Return what a remedy needs besides its commands, "" where it needs nothing."""
+    """Return what a remedy needs in addition to its commands, "" if it needs nothing."""
     return " and ".join(_NEEDS.get(need, clean(need)) for need in remedy.needs)
 
 
@@ -165,7 +165,7 @@ def skipped_groups(results: Iterable[CheckResult], *, applicable: bool) -> list[
     for result in results:
         if result.outcome is Outcome.SKIPPED and result.applicable is applicable:
             fact = unknown_fact(result.reason)
-            groups.setdefault(f"{label(fact)}: unknown" if fact else clean(result.reason), []).append(result.check_id)
+            groups.setdefault(f"unknown {label(fact)}" if fact else clean(result.reason), []).append(result.check_id)
     return sorted(groups.items(), key=lambda group: -len(group[1]))
 
 
@@ -178,7 +178,7 @@ def unknown_fact(reason: str) -> str:
 def plain_text(finding: Finding, *, evidence: bool = True) -> str:
     """Return the finding in plain lines: for a log, and for a program that shows text as it is."""
     lines = [clean(finding.summary)]
-    if finding.caused_by is not None:  # its own remedies would mend nothing
+    if finding.caused_by is not None:  # its own remedies would fix nothing
         return f"{lines[0]}\nfollows from {clean(finding.caused_by)}"
     for item in finding.evidence if evidence else ():
         first, *others = evidence_lines(item)
@@ -199,5 +199,5 @@ def remedy_lines(label: str, remedy: Remedy) -> list[str]:
 
 
 def labels(remedies: Sequence[Remedy]) -> list[str]:
-    """Return what stands before each remedy: "fix" before the best one, "or" before the others."""
+    """Return the label of each remedy: "fix" before the best one, "or" before the others."""
     return ["fix", *("or" for _ in remedies[1:])] if remedies else []

@@ -117,7 +117,7 @@ def _result(finding: Finding, indices: Mapping[str, int], report: Report, root: 
 def _message(text: str) -> dict[str, str]:
     """Return a message that is all text: braces doubled, for else they are placeholders (section 3.11.5), and no link.
 
-    The machine's text could hold a link (section 3.11.6).
+    The machine's text could contain a link (section 3.11.6).
     """
     return {"text": text.replace("{", "{{").replace("}", "}}").replace("](", "] (")}
 
@@ -150,7 +150,7 @@ def _on_machine(subject: str) -> dict[str, Any]:
 
 
 def _fingerprints(finding: Finding) -> dict[str, str]:
-    """Return what tells whether two runs found the same: the check and its subject.
+    """Return what shows whether two runs found the same: the check and its subject.
 
     GitHub looks at the second name only; without it, it would hash a line of a file (section 3.27.17).
     """

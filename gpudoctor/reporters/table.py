@@ -73,7 +73,7 @@ def _finding(finding: Finding, screen: Screen) -> Iterator[str]:
 
 
 def _evidence(evidence: Evidence, screen: Screen) -> list[str]:
-    """Return one fact with its value and where it was read; of a long text the first lines, but for -v."""
+    """Return one fact with its value and where it was read; of a long text the first lines, unless -v."""
     first, *others = evidence_lines(evidence, path=screen.verbosity > 0)
     lines = wrap(first, screen.columns, "    ", "      ")
     lines += [line for other in others for line in wrap(other, screen.columns, "      ")]

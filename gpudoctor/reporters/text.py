@@ -33,7 +33,7 @@ def wrap_parts(parts: Iterable[str], separator: str, width: int) -> list[str]:
 
 
 def readable(fact: str, value: Any) -> list[str]:
-    """Return the lines of a fact's value, with the unit that ends its name; "unknown" where there is no value."""
+    """Return the lines of a fact's value, with the unit that ends its name; "unknown" without a value."""
     if isinstance(value, str):
         return [clean(line) for line in value.splitlines() if line.strip()] or ['""']
     return [_readable(fact, value)]

@@ -1,4 +1,4 @@
-"""A tuning as JSON, schema gpudoctor/tuning/1: what other programs read of it, and every raw value beside it."""
+"""A tuning as JSON, schema gpudoctor/tuning/1: what other programs read, and every raw value."""
 
 import dataclasses
 import json

@@ -10,12 +10,12 @@ from gpudoctor.untrusted import clean
 
 _NAME_LIMIT = 24
 _FEWEST_POINTS = 3  # a line through fewer shows no shape
-_LIMIT_SHOWN = 0.4  # curves that reach less of the limit would lie flat at the bottom of a picture that shows it
+_LIMIT_SHOWN = 0.4  # curves that reach less of the limit would be flat at the bottom of a picture that shows it
 
 
 @record
 class Style:
-    """How the curve of one precision looks: its shape tells it apart without colour."""
+    """How the curve of one precision looks: its shape distinguishes it without colour."""
 
     number: int
     shape: str
@@ -86,7 +86,7 @@ class BatchAxis:
         self.low, self.high = math.log2(min(sizes)) - 0.5, math.log2(max(sizes)) + 0.5
 
     def position(self, batch_size: int) -> float:
-        """Return where a batch size lies: 0 at the left end, 1 at the right."""
+        """Return the position of a batch size: 0 at the left end, 1 at the right."""
         return (math.log2(batch_size) - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[int]:
@@ -97,7 +97,7 @@ class BatchAxis:
 
 
 def picture(tuning: Tuning) -> Picture | None:
-    """Return what to draw; None where no precision has enough points."""
+    """Return what to draw; None if no precision has enough points."""
     curves = tuple(_curves(tuning))
     sizes = [point.batch_size for curve in curves for point in curve.points if point.status in (OK, OUT_OF_MEMORY)]
     panels = tuple(p for p in _panels(tuning) if any(len(p.points(curve)) >= _FEWEST_POINTS for curve in curves))

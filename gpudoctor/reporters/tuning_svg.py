@@ -18,7 +18,7 @@ _VALUE_TICKS = 5
 
 @record
 class _Frame:
-    """Where values lie in a panel."""
+    """Positions of values in a panel."""
 
     panel: Panel
     shown: Picture

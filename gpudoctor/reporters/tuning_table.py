@@ -63,7 +63,7 @@ def _warnings(tuning: Tuning, color: bool, width: int) -> list[str]:
 
 
 def _precisions(tuning: Tuning, color: bool, width: int) -> list[str]:
-    """Return the table of precisions and its legend; a line for each precision where the table does not fit."""
+    """Return the table of precisions and its legend; a line for each precision if the table does not fit."""
     rows = list(tuning_words.precision_rows(tuning))
     if not rows:
         return []

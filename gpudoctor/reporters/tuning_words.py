@@ -78,7 +78,7 @@ def settings(given: Settings) -> list[str]:
 
 
 def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
-    """Return one word or two on a precision, and the reason where it failed."""
+    """Return one word or two on a precision, and the reason if it failed."""
     numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
     if numerics is not None and not numerics.passed:
         return "unsafe", clean(numerics.reason) or "its error against the reference is too large"
@@ -128,7 +128,7 @@ def precision_rows(tuning: Tuning) -> Iterator[PrecisionRow]:
 
 
 def notes(tuning: Tuning, rows: Sequence[PrecisionRow]) -> list[str]:
-    """Return what the table of precisions cannot hold: reasons, what spoilt a measurement, what was never tried."""
+    """Return what the table of precisions has no room for: reasons, what spoilt a measurement, what was never tried."""
     failed: dict[str, list[str]] = {}
     for row in rows:
         if row.reason:

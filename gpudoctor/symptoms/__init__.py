@@ -12,7 +12,7 @@ Symptoms = Iterable[Symptom] | None
 def of_kind(symptoms: Symptoms, *kinds: str) -> tuple[Symptom, ...]:
     """Return the symptoms of these kinds, in the order of the report.
 
-    kinds: ids of rows of the message tables; one that ends with "*" stands for all that begin so.
+    kinds: ids of rows of the message tables; one that ends with "*" means all that begin like it.
     """
     exact, beginnings = _exact_and_beginnings(kinds)
     return tuple(s for s in symptoms or () if s.kind in exact or s.kind.startswith(beginnings))

@@ -38,7 +38,7 @@ def with_symptoms(snapshot: Snapshot) -> Snapshot:
 
 
 def _checked(symptom: Symptom, number: int, snapshot: Snapshot) -> Symptom:
-    """Return a symptom of a pasted text or of a saved snapshot, of which anybody may have written any line.
+    """Return a symptom of a pasted text or of a saved snapshot, in which anybody may have written any line.
 
     Its code is that of its row, and its fact one that the snapshot has; otherwise its own path.
     """

@@ -14,7 +14,7 @@ from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
 LONGEST_NAME = 200
-MOST_WORDS = 8_000  # characters in which people tell what they see; a longer text is a log
+MOST_WORDS = 8_000  # characters in which people describe what they see; a longer text is a log
 BEGINNING = 6  # characters of a phrase
 LOWER = {number: number + 32 for number in range(ord("A"), ord("Z") + 1)}  # of ASCII alone, as the patterns ask
 CASED = "(?-i:"  # in a pattern for which capitals count
@@ -33,7 +33,7 @@ class Recognised(NamedTuple):
 def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[str] = ()) -> list[Recognised]:
     """Return the failure messages in `text`, whose white space is folded, in the order of the tables.
 
-    fact: dotted path of the fact that holds the text. source: name of the pasted text.
+    fact: dotted path of the fact that contains the text. source: name of the pasted text.
     known: ids of the rows that are not looked for, as another text has shown them.
     """
     rows = [row for row in rows_in_question(text.lower()) if not row.facts or fact.startswith(tuple(row.facts))]
@@ -45,9 +45,9 @@ def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[
 
 
 def rows_in_question(lowered: str) -> list[FailureMessage]:
-    """Return the rows of which a phrase stands in the text, which is in lower case.
+    """Return the rows with a phrase in the text, which is in lower case.
 
-    One pass tells which beginnings of phrases are there, and only their phrases are looked for: to look for all 1800
+    One pass finds the beginnings of phrases, and only their phrases are looked for: to look for all 1800
     in 200 kB took 95 to 115 ms, this takes 40 ms (CPython 3.11, 2026-11).
     """
     rows = failure_messages()
@@ -120,7 +120,7 @@ def _lowered(pattern: str) -> str:
 def _names(match: re.Match[str], text: str) -> dict[str, str]:
     """Return what the message names, with numbers that code a version written as one.
 
-    Where several ways of putting it name one thing, the groups of the others are called "kernel2", "kernel3".
+    If several wordings name one thing, the groups of the others are called "kernel2", "kernel3".
     """
     names = {
         name.rstrip("0123456789"): text[slice(*match.span(name))].strip()[:LONGEST_NAME]

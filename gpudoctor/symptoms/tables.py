@@ -20,23 +20,23 @@ BETWEEN_WORDS = 120  # characters, most of them, between the expressions of `nea
 class FailureMessage:
     """A row of the table.
 
-    contains: phrases in lower case, one of which every such message holds: looked for first, for that is fast.
+    contains: phrases in lower case, every such message contains one: looked for first, because that is fast.
     pattern: regular expression (no case) of the message with white space folded; its groups are what it names.
     says: what the message means, in a sentence.
     code: the error code that it reports: "cuda-803", "nvml-18"; empty for none.
     answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
-    gives: "section.field" → value, a fact that follows from the message; "{name}" stands for what it names.
+    gives: "section.field" → value, a fact that follows from the message; "{name}" is what it names.
     role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
     tried: regular expression of commands that the message says were run already or cannot be run.
-    guess: the finding that it suggests if nothing else decides, as in `answers`: words of people are no message.
+    guess: the finding that it suggests if nothing else decides, as in `answers`: people's words are not a message.
     near: the expressions that the pattern puts in every order.
     unless: regular expression of what makes it mean something else, anywhere in the text.
     facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
         A table may name them for all of its rows.
 
-    In the file a row may have `near` in place of a pattern: expressions that stand close to each other, in any order.
-    "%gpu%" in a pattern stands for what the table calls "gpu" under `vocabulary`.
+    In the file a row may have `near` in place of a pattern: expressions close to each other, in any order.
+    "%gpu%" in a pattern is what the table calls "gpu" under `vocabulary`.
     """
 
     id: str

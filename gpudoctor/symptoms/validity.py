@@ -42,7 +42,7 @@ def why_invalid(symptom: Symptom) -> str:
 
 
 def _can_be(name: str, value: str, groups: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether the matcher can have given the name this value. A group that cannot stand alone says nothing."""
+    """Return whether the matcher can have given the name this value. A group that is never alone says nothing."""
     if name not in groups:
         return False
     if name in _READ and not groups[name]:

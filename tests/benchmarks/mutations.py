@@ -69,8 +69,6 @@ _COMMAND = re.compile(
     r"|unset |systemctl |modprobe |rmmod |dkms |mokutil |usermod |mount |wsl |snap |kubectl |echo |ls |lsmod |cat )"
 )
 
-_TYPE = re.compile(r"(?:tuple|dict|list|set|frozenset|Callable|Mapping|Sequence|Iterator|type)\[")
-
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 CHOSEN = """
 import json
@@ -154,12 +152,6 @@ class PythonFile:
                 yield node
             if isinstance(node, ast.Slice):
                 yield from (part for part in (node.lower, node.upper) if part is not None and _is_large(part))
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.value, ast.Subscript)
-                and _TYPE.match(ast.unparse(node.value))
-            ):
-                yield node  # another name of a type
             if isinstance(node, ast.Call):
                 yield from _waits(node)
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):

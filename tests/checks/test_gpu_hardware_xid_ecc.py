@@ -145,7 +145,7 @@ def test_nvml_may_lose_the_only_device() -> None:
 def test_unknown_is_no_pass(sections: dict[str, Any]) -> None:
     result = run_check("gpu-hardware-xid-ecc", **sections)
     assert result.outcome is Outcome.SKIPPED
-    assert result.reason == "driver.xids and the memory errors of the devices are unknown"
+    assert result.reason == "Xid errors and memory errors of the GPUs are unknown"
 
 
 def test_counters_answer_where_the_kernel_log_is_not_readable() -> None:

@@ -51,7 +51,7 @@ def test_the_verdict_is_the_title(report: Report, kind: str, words: str) -> None
 def test_the_root_cause_comes_first_and_what_follows_stands_in_it() -> None:
     text = Page(render(reports.ERROR)).text
     order = ["the kernel module is 550.54.14", "550.90.07 (name of", "sudo reboot", "Needs root and a reboot."]
-    order += ["sudo modprobe nvidia", "Follows from it", "torch-cuda-unavailable", "nvml-unavailable"]
+    order += ["sudo modprobe nvidia", "Also caused by this", "torch-cuda-unavailable", "nvml-unavailable"]
     order += [
         "/dev/shm has 64.0 MiB",
         "persistence mode is off",

@@ -49,7 +49,7 @@ sudo modprobe nvidia
 
 Needs root.
 
-Follows from it:
+Also caused by this:
 
 - `cupy-device-unavailable`: CuPy finds no device: cudaErrorInsufficientDriver
 

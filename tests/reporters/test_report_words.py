@@ -83,9 +83,9 @@ def test_checks_of_one_reason_are_one_group() -> None:
 @pytest.mark.parametrize(
     ("reason", "shown"),
     [
-        ("driver.version is unknown", "driver version: unknown"),
-        ("images: not-run (not in the report)", "images: unknown"),
-        ("taken_at: not known", "time of the report: unknown"),
+        ("driver.version is unknown", "unknown driver version"),
+        ("images: not-run (not in the report)", "unknown images"),
+        ("taken_at: not known", "unknown time of the report"),
         ("whether the device has bf16 is not known", "whether the device has bf16 is not known"),
     ],
 )

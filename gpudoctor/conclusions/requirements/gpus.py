@@ -12,7 +12,7 @@ from gpudoctor.model.record import record
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 
 MEMORY_TOLERANCE = 0.01
-"""Of a 24 GB RTX 4090 nvidia-smi tells 23.99 GiB, of a 32 GB RTX 5090 31.84 and of an 80 GB H100 79.65: the driver
+"""Of a 24 GB RTX 4090 nvidia-smi shows 23.99 GiB, of a 32 GB RTX 5090 31.84 and of an 80 GB H100 79.65: the driver
 keeps up to half a percent for itself. What ECC takes, a sixteenth, is not there for a program either."""
 
 _GIB = 2**30
@@ -23,7 +23,7 @@ _Answer = tuple[bool | None, str]  # None: not known; and what the GPU has, to f
 class Gpu:
     """One GPU. `None` means unknown.
 
-    device: what the features depend on. facts: dotted paths of those that tell of it.
+    device: what the features depend on. facts: dotted paths of those that show it.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Gpus:
     """The GPUs that a program can use.
 
     count: None for unknown. why: why it is unknown, or why there is none. facts: those that the count rests on.
-    listed: those of which something is known. hidden: how many of these a program cannot use, nobody knows which.
+    listed: those with known facts. hidden: how many of these a program cannot use, nobody knows which.
     """
 
     count: int | None
@@ -49,7 +49,7 @@ class Gpus:
 
 
 def usable_gpus(snapshot: Snapshot) -> Gpus:
-    """Return the GPUs that a program can use, by what CUDA tells, else PyTorch, else a pasted report."""
+    """Return the GPUs that a program can use, by what CUDA says, else PyTorch, else a pasted report."""
     for source in (_by_rocm, _by_cuda, _by_torch, _by_report):
         found = source(snapshot)
         if found is not None:
@@ -127,7 +127,7 @@ def _listed(snapshot: Snapshot) -> Iterator[Gpu]:
 
 
 def _of_cuda(number: int, cuda: CudaDevice, devices: Sequence[Device]) -> Gpu:
-    """Return the GPU with the memory that NVML tells: CUDA leaves out what the driver keeps for itself."""
+    """Return the GPU with the memory that NVML reports: CUDA leaves out what the driver keeps for itself."""
     path = f"driver.cuda_devices[{number}]"
     device = Device(nvml_index=number, name=cuda.name, compute_capability=cuda.compute_capability)
     whole = _whole_gpu(cuda, devices)
@@ -146,7 +146,7 @@ def _of_cuda(number: int, cuda: CudaDevice, devices: Sequence[Device]) -> Gpu:
 
 
 def _whole_gpu(cuda: CudaDevice, devices: Sequence[Device]) -> int | None:
-    """Return the place of a GPU with the memory of this one; None where that is not sure, as of a part of one (MIG)."""
+    """Return the place of a GPU with the memory of this one; None if that is not sure, as of a part of one (MIG)."""
     same = [number for number, device in enumerate(devices) if device.name == cuda.name]
     sizes = {devices[number].memory_total_bytes for number in same}
     sure = len(sizes) == 1 and None not in sizes and not any(devices[number].mig_enabled for number in same)
@@ -164,7 +164,7 @@ def judge_count(requirement: MachineRequirement, gpus: Gpus) -> Judgement:
 
 
 def least_count(requirements: Sequence[MachineRequirement]) -> int:
-    """Return how many GPUs are asked for; 0 where nothing is said."""
+    """Return how many GPUs are asked for; 0 if nothing is said."""
     return max((_least(item) for item in requirements if item.name == "gpu"), default=0)
 
 
@@ -176,7 +176,7 @@ def _least(requirement: MachineRequirement) -> int:
 def judge_property(requirement: MachineRequirement, gpus: Gpus, least: int) -> tuple[Judgement, Gpus]:
     """Return whether `least` GPUs (0: all of them) have the property, and the GPUs that are left for the next one.
 
-    Which of the GPUs listed are hidden from a program is not known: the worst is assumed.
+    It is unknown which of the listed GPUs a program cannot use: the worst is assumed.
     """
     if gpus.count is None:
         return _unknown(requirement, gpus), gpus

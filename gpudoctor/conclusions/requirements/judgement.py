@@ -36,7 +36,7 @@ _IMPORTING = {"torch_runtime": "PyTorch", "cupy_runtime": "CuPy"}
 
 
 def version_agrees(requirement: MachineRequirement, version: str) -> bool | None:
-    """Return whether the version is one that is asked for, by PEP 440; None where it is no version."""
+    """Return whether the version is one that is asked for, by PEP 440; None if it is not a version."""
     if not requirement.operator:
         return True
     from packaging.specifiers import Specifier
@@ -57,9 +57,9 @@ def size_agrees(requirement: MachineRequirement, size_bytes: int, tolerance: flo
 
 
 def why_unknown(snapshot: Snapshot, section: str, probe: str = "") -> str:
-    """Return why what `section` holds is not known.
+    """Return why the facts of `section` are unknown.
 
-    probe: the one that would have told it, where the section has several.
+    probe: the one that would have read it, if the section has several.
     """
     reports = [report for report in snapshot.reports if report.section == section]
     report = next((report for report in reports if report.probe == probe), None) or snapshot.report(section)

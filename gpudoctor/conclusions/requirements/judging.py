@@ -111,7 +111,7 @@ def _computes(runtime: TorchRuntime) -> bool:
 def _torch_absent(
     requirement: MachineRequirement, snapshot: Snapshot, faults: tuple[str, ...] = ()
 ) -> Judgement | None:
-    """Return why PyTorch cannot be had: it is not installed, or its import fails; None where nothing says so."""
+    """Return why PyTorch cannot be had: it is not installed, or its import fails; None if nothing says so."""
     pytorch = merge_torch(snapshot.torch, snapshot.torch_runtime)
     if pytorch.installed is False:
         return _lacking(requirement, "PyTorch is not installed", pytorch.facts["installed"], (*NO_TORCH, *faults))
@@ -136,7 +136,7 @@ def _cupy(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
 def _import_fails(
     requirement: MachineRequirement, section: str, library: str, snapshot: Snapshot, faults: tuple[str, ...]
 ) -> Judgement | None:
-    """Return that the import fails, crashes or hangs; None where it works, or was not tried."""
+    """Return that the import fails, crashes or hangs; None if it works, or was not tried."""
     runtime: TorchRuntime | CupyRuntime | None = getattr(snapshot, section)
     if runtime is not None and runtime.import_error:
         found = f"importing {library} fails: {runtime.import_error}"

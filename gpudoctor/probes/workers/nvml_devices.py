@@ -101,7 +101,7 @@ def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _is_missing(error: OSError) -> bool:
-    """Tell whether the library itself is not there, rather than broken or without another one that it needs."""
+    """Return whether the library itself is not there, rather than broken or without another one that it needs."""
     text = str(error)
     return isinstance(error, FileNotFoundError) or (LIBRARY in text and "No such file or directory" in text)
 

@@ -152,7 +152,7 @@ def _folders_below(folder: str, depth: int, errors: List[str]) -> Iterator[str]:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Tell whether it is a folder and no link to one."""
+    """Return whether it is a folder and no link to one."""
     try:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
@@ -389,7 +389,7 @@ def _filesystem(path: str) -> Optional[str]:
 
 
 def _running(name: str) -> bool:
-    """Tell whether a process of this name runs. The kernel keeps the first 15 bytes of a name."""
+    """Return whether a process of this name runs. The kernel keeps the first 15 bytes of a name."""
     with os.scandir("/proc") as entries:
         folders = [entry.path for entry in islice(entries, MOST_ENTRIES) if entry.name.isdigit()]
     for folder in folders:
