@@ -146,6 +146,7 @@ class FakeEngine:
         return chunks(saved(layers, lines[len(lines) - len(layers) :]))
 
     def create_container(self, image: str, **_: Any) -> dict[str, str]:
+        image = str(self.inspect_image(image)["Id"])
         identity = self.add_container(f"of {image}", image)
         self._times.update({(identity, path): at for (of, path), at in [*self._times.items()] if of == image})
         return {"Id": identity}
