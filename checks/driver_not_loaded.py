@@ -21,7 +21,7 @@ PRINTED = ("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-reje
 SECURE_BOOT = "secure-boot-told"
 NEW_KERNEL = "kernel-upgraded-told"
 # Words that count if no driver works.
-NOUVEAU_TOLD = "nouveau-told"
+TOLD = ("nouveau-told", "kernel-module-not-loaded-told")
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
 OTHER_NVML = Fix("find-other-nvml")
@@ -81,7 +81,7 @@ def driver_not_loaded(
             return
     reason = _reason(driver, system, symptoms)
     version = driver.library_version or driver.version
-    told = said is not None and said.kind == NOUVEAU_TOLD
+    told = said is not None and said.kind in TOLD
     summary = (
         f"The NVIDIA driver{f' {version}' if version else ''} is {'probably ' if told else ''}installed, but its "
         f"kernel module is not loaded{reason.text}"
@@ -96,8 +96,8 @@ def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
     fails = of_kind(symptoms, "nvidia-smi-fails-told") if of_kind(symptoms, SECURE_BOOT, NEW_KERNEL) else ()
     # If libcuda is missing too there is no driver at all.
     not_running = () if state.not_found else of_kind(symptoms, "kernel-driver-not-running")
-    nouveau = () if state.works else of_kind(symptoms, NOUVEAU_TOLD)
-    return first(of_kind(symptoms, *REFUSED), fails, not_running, nouveau)
+    told = () if state.works else of_kind(symptoms, *TOLD)
+    return first(of_kind(symptoms, *REFUSED), fails, not_running, told)
 
 
 def _reason(driver: Driver, system: System, symptoms: Symptoms) -> _Reason:

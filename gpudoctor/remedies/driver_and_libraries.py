@@ -42,7 +42,7 @@ def fit_driver_and_libraries(  # noqa: PLR0913
     stays = driver_state.stays or update.summary.startswith(NO_UPDATE)
     if stays and any(remedy.commands for remedy in installs):
         return (*installs, update)
-    return (update, *installs)
+    return (update, *(installs or [machine.call(builder_of("use-build-for-older-cuda"))]))
 
 
 def _installs(

@@ -216,6 +216,62 @@ def first_of(report: Report) -> str:
             "After hibernation the jellyfin container uses the CPU until I reboot the host",
             ("cuda-init-unknown-error-999",),
         ),
+        *(
+            (text, ("cudnn-missing-or-mismatch",))
+            for text in (
+                "cuDNN not found on my system although CUDA 11.8 is installed",
+                "where do I have to put the cudnn dlls? faster-whisper can't load them",
+                "wrong cudnn version, got 8.2 but needs 8.9",
+            )
+        ),
+        *(
+            (text, ("cuda-libs-conflict",))
+            for text in (
+                "libcublas is not on the LD_LIBRARY_PATH, whisperx dies",
+                "cuBLAS library could not be found by my program",
+                "cudart not found, koboldcpp on windows",
+            )
+        ),
+        *(
+            (text, ("cupy-numpy-incompatible",))
+            for text in ("cupy fails to import since numpy 2.0 was installed", "numpy 2.1 broke cupy 12")
+        ),
+        *(
+            (text, ("rocm-unsupported-gfx",))
+            for text in ("9070 XT and ROCm 5.2: fails with invalid argument", "RX 7800 XT on rocm 5.3: segfault")
+        ),
+        *(
+            (text, ("driver-not-loaded",))
+            for text in (
+                "Ubuntu, secure boot is enabled, torch.cuda.is_available() is False",
+                "Fedora 40, Secure Boot on, the RTX 4070 is not detected by torch",
+                "MOK enrollment was skipped; No CUDA GPUs are available",
+            )
+        ),
+        *(
+            (text, ("container-without-gpu",))
+            for text in (
+                "Pod with runtimeClassName: nvidia, torch.cuda.is_available() False inside",
+                "k3s deployment, I set runtimeClassName nvidia but jellyfin has no gpu",
+            )
+        ),
+        *(
+            (text, ("build-isolation-hides-torch",))
+            for text in (
+                "pip install xformers dies because it says it needs torch to be installed, but torch is installed",
+                "detectron2's setup says torch is not installed although it is there. I ran pip install detectron2",
+            )
+        ),
+        ("my venv has torch, yet kohya reports torch could not be found", ("wrong-python-environment",)),
+        (
+            'Creating venv in directory /a/stable-diffusion-webui/venv using python "/usr/bin/python3.12"',
+            ("python-version-no-wheel",),
+        ),
+        ("radeon rx 6600: paddlepaddle-gpu is installed and the GPU isn't detected", ("cuda-build-on-amd",)),
+        ("CUDA extension not installed. (auto_gptq 0.7.1, pip install auto-gptq)", ("extension-abi-mismatch",)),
+        ("The driver only supports CUDA 11.4, the app wants 12", ("driver-too-old",)),
+        ("DGX: after the driver update fabric manager has the wrong version", ("fabric-manager-not-running",)),
+        ("thermal limit hit at 83 C, the fps falls by 40 %", ("gpu-throttled",)),
     ],
 )
 def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
@@ -254,6 +310,12 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "Windows 7 works great with my GTX 1080, thank you",
         "The docker image builds fine on my macOS laptop. How large is it?",
         "I suspend the container with docker pause, is the GPU memory freed?",
+        "I have not installed cudnn, is it necessary?",
+        "cupy 13 works with numpy 2, nice",
+        "RX 7900 XTX with rocm6.2 works great, thanks",
+        "I signed the modules for secure boot and the 3090 works. CUDA available: True",
+        "No GPU is used while building the image, as expected. The container runs on the GPU",
+        "Is my driver too old for CUDA 12? nvidia-smi shows 535.54, torch.cuda.is_available() is True",
         "A docker image that is CPU-only would be nice for our CI; my GPU is not used there",
     ],
 )

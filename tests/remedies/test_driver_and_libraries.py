@@ -48,8 +48,9 @@ def fit(*libraries: str, stays: bool = False, **changed: Any) -> tuple[Remedy, .
 
 
 def kinds(remedies: tuple[Remedy, ...]) -> list[str]:
-    commands = [" ".join(remedy.commands) for remedy in remedies]
+    commands = [" ".join(remedy.commands) or remedy.summary for remedy in remedies]
     names = {"ubuntu-drivers": "driver", "torch==": "torch", "cupy-cuda": "cupy"}
+    names["build for an older CUDA"] = "build for an older CUDA"
     return [next((kind for part, kind in names.items() if part in line), "") for line in commands]
 
 
@@ -60,7 +61,7 @@ def kinds(remedies: tuple[Remedy, ...]) -> list[str]:
         (("torch",), True, ["torch", "driver"]),
         (("torch", "cupy"), True, ["torch", "cupy", "driver"]),
         (("cupy",), False, ["driver", "cupy"]),
-        ((), True, ["driver"]),
+        ((), True, ["driver", "build for an older CUDA"]),
     ],
 )
 def test_order(libraries: tuple[str, ...], stays: bool, order: list[str]) -> None:
