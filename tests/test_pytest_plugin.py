@@ -98,3 +98,22 @@ def test_without_a_verdict_there_is_no_reason_to_start() -> None:
     step = NextStep(command="nvidia-smi", why="Shows whether the driver answers.")
     unknown = replace(report(), triage=Triage(next_steps=(step,)))
     assert reason_of(unknown).splitlines()[1:] == ["next: Shows whether the driver answers.", "  nvidia-smi"]
+
+
+ERRORS = tuple(Finding(severity=Severity.ERROR, check_id=name, subject=name, summary=name) for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("findings", "shown", "more"),
+    [
+        (ERRORS[:1], ["a: a"], ""),
+        (ERRORS, ["a: a"], "(and 2 more: gpudoctor check)"),
+        ((replace(ERRORS[0], caused_by="b"), *ERRORS[1:]), ["b: b", "a: a"], "(and 1 more: gpudoctor check)"),
+        ((replace(ERRORS[0], caused_by="gone"), ERRORS[1]), ["a: a"], "(and 1 more: gpudoctor check)"),
+        ((replace(ERRORS[1], severity=Severity.WARNING), ERRORS[0]), ["a: a"], ""),
+    ],
+)
+def test_the_cause_comes_first_and_the_others_are_counted(
+    findings: tuple[Finding, ...], shown: list[str], more: str
+) -> None:
+    assert reason_of(report(*findings)).splitlines()[1:] == [*shown, *([more] if more else [])]

@@ -1,5 +1,7 @@
 """The reader of `conda info`."""
 
+import pytest
+
 from gpudoctor.model import CudaVersion
 from gpudoctor.readers.conda import read_info as read
 from gpudoctor.readers.text import clean_text
@@ -42,3 +44,19 @@ def test_json() -> None:
 
 def test_a_line_like_it_is_none() -> None:
     assert read(clean_text("platform : linux-64\n", "r")) == {}
+
+
+@pytest.mark.parametrize(
+    ("packages", "cuda"),
+    [
+        ('[["__cuda", "12.8", "0"]]', CudaVersion(12, 8)),
+        ('[["__cuda", "12.8"]]', CudaVersion(12, 8)),
+        ('[["__cuda"], "__cuda=12.8", {"a": 1}]', None),
+        ('"__cuda=12.8"', None),
+        ("null", None),
+    ],
+)
+def test_virtual_packages_in_json(packages: str, cuda: CudaVersion | None) -> None:
+    text = f'{{"conda_version": "23.1.0", "platform": "linux-64", "virtual_pkgs": {packages}}}'
+    driver = read(clean_text(text, "r")).get("driver")
+    assert (driver.cuda_version if driver is not None else None) == cuda

@@ -1,5 +1,7 @@
 """Two snapshots: which facts differ, and which findings come and go."""
 
+from typing import Any
+
 import pytest
 
 from gpudoctor.engine.catalog import load_checks
@@ -7,6 +9,7 @@ from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     CudaVersion,
     Device,
+    DeviceProcess,
     Driver,
     DriverVersion,
     Environment,
@@ -80,3 +83,23 @@ def test_readings_of_the_moment_are_no_difference() -> None:
 def test_members_of_a_list_are_named_by_what_tells_them_apart(key: str) -> None:
     assert _member_names([{key: "a", "other": 1}, {key: "b", "other": 1}]) == ["a", "b"]
     assert _member_names([{key: "a"}, {key: "a"}]) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "after"),
+    [
+        ("memory_used_bytes", 1, 2),
+        ("power_draw_watts", 10.0, 20.0),
+        ("clock_sm_mhz", 210, 2520),
+        ("throttle_reasons", (), ("gpu_idle",)),
+        ("performance_state", 8, 2),
+        ("utilization_percent", 0, 99),
+        ("temperature_celsius", 30, 70),
+        ("pcie_generation", 1, 4),
+        ("processes", (), (DeviceProcess(pid=1),)),
+    ],
+)
+def test_what_changes_from_moment_to_moment_is_no_difference(field: str, before: Any, after: Any) -> None:
+    one, other = (Snapshot(devices=(Device(nvml_index=0, **{field: value}),)) for value in (before, after))
+    comparison = compare(report(one), report(other))
+    assert (comparison.changes, comparison.one_sided) == ((), ())
