@@ -69,6 +69,8 @@ _COMMAND = re.compile(
     r"|unset |systemctl |modprobe |rmmod |dkms |mokutil |usermod |mount |wsl |snap |kubectl |echo |ls |lsmod |cat )"
 )
 
+_TYPE = re.compile(r"(?:tuple|dict|list|set|frozenset|Callable|Mapping|Sequence|Iterator|type)\[")
+
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 CHOSEN = """
 import json
@@ -122,7 +124,7 @@ class PythonFile:
         for line in source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self._lines = source.splitlines(keepends=True)
-        self._skipped = set(self._left_alone())
+        self._skipped = {*self._left_alone(), *self._limits()}
 
     def mutations(self) -> Iterator[Mutation]:
         """Yield the mutations; some of them may not parse."""
@@ -150,10 +152,12 @@ class PythonFile:
                 yield node  # a docstring
             if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert):
                 yield node
-            if isinstance(node, ast.Slice):
-                yield from (part for part in (node.lower, node.upper) if part is not None and _is_large(part))
-            if isinstance(node, ast.Call):
-                yield from _waits(node)
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Subscript)
+                and _TYPE.match(ast.unparse(node.value))
+            ):
+                yield node  # another name of a type
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
                 yield node
             if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -161,6 +165,17 @@ class PythonFile:
                 names = [target.id for target in targets if isinstance(target, ast.Name)]
                 if any(_BOUND.match(name) or name == "__all__" for name in names):
                     yield node
+
+    def _limits(self) -> Iterator[ast.AST]:
+        """Yield what only cuts off a text that is too long or a wait that is too long."""
+        reads = self._path.startswith(("gpudoctor/readers", "gpudoctor/parsers"))
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Slice):
+                yield from (part for part in (node.lower, node.upper) if part is not None and _is_large(part))
+            if isinstance(node, ast.Call):
+                yield from _waits(node)
+            if isinstance(node, ast.BinOp | ast.Compare) and reads:
+                yield from (part for part in ast.iter_child_nodes(node) if _is_far(part))
 
     def _of(self, node: ast.AST) -> Iterator[tuple[int, int, str]]:
         """Yield start, end and new text."""
@@ -269,6 +284,12 @@ def _is_large(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):  # start + 400
         return _is_large(node.left) or _is_large(node.right)
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= 20
+
+
+def _is_far(node: ast.AST) -> bool:
+    """Return whether this is a round number of characters after which a reader stops."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int) and value >= 1000 and value % 1000 == 0
 
 
 def _waits(node: ast.Call) -> Iterator[ast.expr]:

@@ -67,10 +67,16 @@ def test_what_is_mutated() -> None:
         ("x = 'conda packages are installed'", set()),
         ("x = 'conda install torch'", {(" install", ""), (" torch", "")}),
         ("MAXIMUM_NAMED = 30", set()),
+        ("_Answer = tuple[bool | None, str]", set()),
     ],
 )
 def test_each_kind(statement: str, changed: set[tuple[str, str]]) -> None:
     assert changes(statement) == changed
+
+
+def test_how_far_a_reader_looks_is_a_limit() -> None:
+    found = mutations.PythonFile("gpudoctor/readers/age.py", "x = min(a, b + 20000)\ny = a > 5000 or b > 12")
+    assert {mutation.before for mutation in found.mutations()} == {">", "or", "12"}
 
 
 def test_the_edges_of_a_table() -> None:
