@@ -1,5 +1,7 @@
 """A container that had the GPU and lost it."""
 
+from typing import Any
+
 import pytest
 
 from gpudoctor.model import Container, DeviceFile, Driver, DriverVersion, Outcome, Severity, Symptom, System
@@ -125,3 +127,42 @@ def test_the_message_as_people_write_it() -> None:
     found = reader.read(clean_text(text, "log"))
     (finding,) = run_check("container-nvml-lost", driver=found["driver"], symptoms=found["symptoms"]).findings
     assert finding.summary.startswith("The container has lost the GPU")
+
+
+def node(path: str, accessible: bool | None) -> DeviceFile:
+    return DeviceFile(path=path, accessible=accessible)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "refused"),
+    [
+        pytest.param((node("/dev/nvidia0", False),), "0", id="the only GPU"),
+        pytest.param((node("/dev/nvidia0", False), node("/dev/nvidia1", False)), "0", id="every GPU"),
+        pytest.param((node("/dev/nvidia0", True), node("/dev/nvidia1", False)), None, id="one of two"),
+        pytest.param((node("/dev/nvidia0", True), node("/dev/nvidiactl", False)), "1", id="what all of them need"),
+        pytest.param((node("/dev/nvidiactl", False), node("/dev/nvidia0", None)), "0", id="of the GPU nobody knows"),
+        pytest.param((node("/dev/nvidiactl", True),), None, id="no GPU at all"),
+        pytest.param((node("/dev/nvidia0", None),), None, id="unknown"),
+    ],
+)
+def test_which_refused_node_counts(nodes: tuple[DeviceFile, ...], refused: str | None) -> None:
+    result = run_check("container-nvml-lost", driver=Driver(nvml_code=0, device_files=nodes), system=DOCKER)
+    facts = [finding.facts for finding in result.findings]
+    assert facts == ([] if refused is None else [(f"driver.device_files[{refused}].accessible",)])
+
+
+SAID = Symptom(kind="gpu-lost-after-a-while", text="after a day the GPU is gone", fact="words")
+IN_DOCKER = Symptom(kind="place-docker", text="docker run", fact="place")
+
+
+@pytest.mark.parametrize(
+    ("sections", "found"),
+    [
+        pytest.param({"symptoms": (SAID,), "system": DOCKER}, True, id="inside"),
+        pytest.param({"symptoms": (SAID, IN_DOCKER)}, True, id="Docker is named"),
+        pytest.param({"symptoms": (SAID,)}, False, id="anywhere"),
+        pytest.param({"symptoms": (SAID,), "system": DOCKER, "driver": Driver(nvml_code=0)}, False, id="NVML works"),
+    ],
+)
+def test_what_people_say(sections: dict[str, Any], found: bool) -> None:
+    assert (run_check("container-nvml-lost", **sections).outcome is Outcome.FOUND) is found

@@ -220,3 +220,20 @@ def test_a_probe_that_finds_another_libcuda_than_pytorch() -> None:
 def test_no_library_is_known_that_the_driver_runs() -> None:
     driver = Driver(version=DriverVersion.parse("580.65.06"), cuda_init_code=35)
     assert run_check("cuda-libs-conflict", driver=driver).findings == ()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6])
+def test_of_many_libraries_on_the_path_the_first_five_are_evidence(count: int) -> None:
+    names = ("cublas", "cufft", "curand", "cusolver", "cusparse", "cublasLt")[:count]
+    packages = tuple(Package(name=f"nvidia-{name.lower()}-cu12", version=PackageVersion("12.8.4.1")) for name in names)
+    result = run_check(
+        "cuda-libs-conflict",
+        toolkit=on_library_path(*(f"/opt/cuda/lib64/lib{name}.so.12" for name in names)),
+        python=Python(packages=packages),
+        torch=TORCH,
+        torch_runtime=TorchRuntime(import_error="", available=True),
+        environment=Environment(variables={"LD_LIBRARY_PATH": "/opt/cuda/lib64"}),
+    )
+    (finding,) = result.findings
+    assert len(finding.facts) == min(count, 5)
+    assert (f" and {count - 1} more" in finding.summary) is (count > 1)

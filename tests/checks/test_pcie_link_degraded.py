@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -58,3 +59,24 @@ def test_an_unknown_link_is_no_pass(fact: str) -> None:
     device = Device(**{**{name: getattr(BUSY, name) for name in BUSY.__dataclass_fields__}, fact: None})
     result = run_check("pcie-link-degraded", devices=(device,))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, f"devices[0].{fact} is unknown")
+
+
+def test_what_it_rests_on() -> None:
+    (finding,) = run_check("pcie-link-degraded", devices=(replace(BUSY, pcie_width=8),)).findings
+    names = ("pcie_width", "pcie_width_max", "pcie_generation", "pcie_generation_max", "performance_state")
+    assert finding.facts == tuple(f"devices[0].{name}" for name in (*names, "utilization_percent"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"performance_state": 2, "utilization_percent": 0}, Severity.WARNING),
+        ({"performance_state": 3, "utilization_percent": 0}, Severity.INFO),
+        ({"performance_state": 3, "utilization_percent": 1}, Severity.WARNING),
+        ({"performance_state": None, "utilization_percent": None}, Severity.INFO),
+        ({"throttle_reasons": None}, Severity.WARNING),
+    ],
+)
+def test_what_is_busy(changes: dict[str, Any], severity: Severity) -> None:
+    (finding,) = run_check("pcie-link-degraded", devices=(replace(BUSY, pcie_width=8, **changes),)).findings
+    assert finding.severity is severity

@@ -1,5 +1,8 @@
 """The proprietary kernel module against the GPUs on the bus."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from gpudoctor.model import Device, Driver, DriverVersion, Outcome, PciGpu, Severity, Symptom, System
@@ -69,3 +72,54 @@ def test_no_devices_were_found_stands_for_an_empty_list() -> None:
     check = "proprietary-kernel-module-unsupported-gpu"
     assert run_check(check, driver=CLOSED, system=linux(BLACKWELL), symptoms=symptoms).outcome is Outcome.FOUND
     assert run_check(check, driver=CLOSED, system=linux(ADA), symptoms=symptoms).outcome is Outcome.PASSED
+
+
+REFUSED = Symptom(kind="nvrm-open-module-required", text="requires use of the NVIDIA open kernel modules")
+NONE_FOUND = Symptom(kind="nvidia-smi-no-devices", text="No devices were found")
+LISTED = (Device(nvml_index=0, name="NVIDIA B200"),)
+
+
+@pytest.mark.parametrize(
+    ("sections", "facts"),
+    [
+        pytest.param(
+            {"symptoms": (REFUSED,), "system": linux(ADA, BLACKWELL)},
+            ("symptoms[0].text", "system.pci_gpus"),
+            id="named",
+        ),
+        pytest.param(
+            {"symptoms": (REFUSED,), "system": linux(ADA)}, ("symptoms[0].text",), id="an older one on the bus"
+        ),
+        pytest.param(
+            {"symptoms": (REFUSED,), "devices": LISTED}, ("symptoms[0].text",), id="NVML lists what the log refuses"
+        ),
+        pytest.param(
+            {"driver": CLOSED, "system": linux(ADA, BLACKWELL), "devices": ()},
+            ("driver.module_flavor", "system.pci_gpus"),
+            id="the flavor and the bus",
+        ),
+        pytest.param(
+            {"driver": CLOSED, "system": linux(BLACKWELL), "symptoms": (NONE_FOUND,)},
+            ("driver.module_flavor", "system.pci_gpus"),
+            id="nvidia-smi found none",
+        ),
+    ],
+)
+def test_what_it_rests_on(sections: dict[str, Any], facts: tuple[str, ...]) -> None:
+    (finding,) = run_check("proprietary-kernel-module-unsupported-gpu", **sections).findings
+    assert finding.facts == facts
+
+
+@pytest.mark.parametrize(
+    ("gpu", "outcome"),
+    [
+        (replace(BLACKWELL, device_id="2342", name=""), Outcome.FOUND),
+        (replace(BLACKWELL, device_id="FFFF", name="GH200 480GB"), Outcome.FOUND),
+        (replace(BLACKWELL, device_id="FFFF", name="NVIDIA B200"), Outcome.FOUND),
+        (replace(BLACKWELL, device_id="FFFF", name="NVIDIA H100 PCIe"), Outcome.PASSED),
+        (replace(BLACKWELL, device_id="FFFF", name="of next year"), Outcome.PASSED),
+    ],
+)
+def test_which_gpus_need_the_open_module(gpu: PciGpu, outcome: Outcome) -> None:
+    result = run_check("proprietary-kernel-module-unsupported-gpu", driver=CLOSED, system=linux(gpu), devices=())
+    assert result.outcome is outcome

@@ -242,3 +242,22 @@ def test_a_cuda_build_that_sees_nothing(torch: Torch, outcome: Outcome) -> None:
         symptoms=(),
     )
     assert result.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("driver", "facts"),
+    [
+        (Driver(libcuda_path=""), ("driver.libcuda_path",)),
+        (Driver(libcuda_path="", libcuda_files=()), ("driver.libcuda_files",)),
+        (Driver(libcuda_path="", libcuda_files=("/opt/libcuda.so.1",)), ("driver.libcuda_files",)),
+        (
+            Driver(libcuda_path="", libcuda_files=("/usr/lib/wsl/lib/libcuda.so.1",)),
+            ("driver.libcuda_path", "driver.libcuda_files"),
+        ),
+        (Driver(nvml_code=9), ("driver.nvml_code",)),
+        (Driver(nvml_code=9, nvml_error="Driver Not Loaded"), ("driver.nvml_error",)),
+    ],
+)
+def test_what_a_driver_problem_rests_on(driver: Driver, facts: tuple[str, ...]) -> None:
+    (finding,) = run_check("wsl-driver-problem", system=System(os="linux", wsl=2), driver=driver).findings
+    assert finding.facts == facts

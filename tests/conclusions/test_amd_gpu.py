@@ -1,5 +1,9 @@
 """The AMD GPU and its gfx target."""
 
+from dataclasses import replace
+
+import pytest
+
 from gpudoctor.conclusions.amd_gpu import amd_gpu
 from gpudoctor.model import AmdGpu, Symptom, System
 
@@ -34,3 +38,23 @@ def test_words_count_if_no_product_is_named() -> None:
 
 def test_nothing_is_known() -> None:
     assert amd_gpu(None, None) == AmdGpu()
+
+
+@pytest.mark.parametrize(
+    ("symptom", "product", "target"),
+    [
+        (RX_6800, "Radeon RX 6800", "gfx1030"),
+        (replace(RX_6800, text="6800", names={}), "6800", "gfx1030"),
+        (replace(RX_6800, names={"pci": "Navi 21", "device": "Radeon RX 6800"}), "Navi 21", "gfx1030"),
+        (replace(RX_6800, names={}), "Radeon RX 6800", "gfx1030"),
+        (GRAPHICS, "", ""),
+    ],
+)
+def test_how_a_product_is_named(symptom: Symptom, product: str, target: str) -> None:
+    found = amd_gpu(None, (symptom,))
+    assert (found.product or "", found.product_target or "") == (product, target)
+
+
+@pytest.mark.parametrize(("targets", "fact"), [(None, ""), ((), ""), (("gfx90c",), "system.amd_gfx_targets")])
+def test_the_targets_of_the_system(targets: tuple[str, ...] | None, fact: str) -> None:
+    assert amd_gpu(System(amd_gfx_targets=targets), None) == AmdGpu(targets=targets, fact=fact)

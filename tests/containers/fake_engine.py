@@ -84,6 +84,7 @@ class FakeEngine:
             "Name": f"/{name}",
             "Image": image,
             "Path": "python",
+            "HostConfig": {},
             "Args": ["train.py"],
         }
         known |= {"State": state, "Config": {"Image": image, "WorkingDir": "/app"}, "Created": time_of(SECONDS + 40)}

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -221,6 +222,138 @@ def test_externally_managed(
     monkeypatch.setattr(sys, "prefix", prefix)
     facts = {**site.collect(monkeypatch), "interpreter": python_environment._interpreter([])}
     assert parse_python(facts).externally_managed is managed
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "free"),
+    [
+        ("3.13.5 (main, Jun 2025)", "", False),
+        ("3.13.5 experimental free-threading build (main)", "", True),
+        ("3.13.5 (main, Jun 2025)", "t", True),
+    ],
+)
+@pytest.mark.parametrize(
+    ("locks", "project"), [([], ""), (["poetry"], "poetry"), (["uv"], "uv"), (["poetry", "uv"], "uv")]
+)
+def test_what_the_interpreter_says_of_itself(
+    version: str,
+    flags: str,
+    free: bool,
+    locks: list[str],
+    project: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prefix = tmp_path / ".venv"
+    (prefix / "lib" / "pip").mkdir(parents=True)
+    (prefix / "lib" / "pip" / "__main__.py").touch()
+    (prefix / "pyvenv.cfg").write_text("home = /usr/bin")
+    for lock in locks:
+        (tmp_path / f"{lock}.lock").touch()
+    monkeypatch.setattr(sys, "version", version)
+    monkeypatch.setattr(sys, "abiflags", flags, raising=False)
+    for name, path in (("prefix", str(prefix)), ("base_prefix", "/usr"), ("executable", "/v/bin/python")):
+        monkeypatch.setattr(sys, name, path)
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"), raising=False)
+    monkeypatch.setattr("sysconfig.get_platform", lambda: "linux-riscv64")
+    assert python_environment._interpreter([str(tmp_path), str(prefix / "lib")]) == {
+        "version": "3.13.5",
+        "implementation": sys.implementation.name,
+        "executable": "/v/bin/python",
+        "prefix": str(prefix),
+        "base_prefix": "/usr",
+        "os": sys.platform,
+        "machine": "riscv64",
+        "platform": "linux-riscv64",
+        "free_threaded": free,
+        "externally_managed": False,
+        "pyvenv_cfg": "home = /usr/bin",
+        "project": project,
+        "pip": True,
+    }
+    assert python_environment._interpreter([str(tmp_path)])["pip"] is False
+    monkeypatch.delattr(os, "uname")
+    assert python_environment._interpreter([])["machine"] == ""
+
+
+METADATA = """Metadata-Version: 2.1\r
+Name: Torch_Vision.X\r
+Version: 1.0 \r
+Requires-Dist: Torch>=2\r
+Requires-Dist: requests\r
+Requires-Dist: nvidia_cudnn_cu12 ; extra == "gpu"\r
+\r
+Version: 9\r
+\r
+Requires-Dist: numpy
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "file", "text", "expected"),
+    [
+        (
+            "torch_vision-0.9.dist-info",
+            "METADATA",
+            METADATA,
+            ("torch-vision-x", "1.0", ["Torch>=2", 'nvidia_cudnn_cu12 ; extra == "gpu"']),
+        ),
+        ("torch-0.9+cu1.dist-info", "METADATA", "Metadata-Version: 2.1", ("torch", "0.9+cu1", [])),
+        ("torch-0.9-py3.8.egg-info", "PKG-INFO", "Version: 1", ("torch", "1", [])),
+        ("torch-0.9.egg-info", "", "Name: torch\nVersion: 2", ("torch", "2", [])),
+        ("torch-0.9.dist-info", "PKG-INFO", "Version: 1", None),
+        ("torch-0.9.dist-info", "", "Version: 1", None),
+        ("torch.txt", "", "Version: 1", None),
+        ("requests-1.dist-info", "METADATA", "Name: torch", None),
+    ],
+)
+def test_metadata(site: SitePackages, entry: str, file: str, text: str, expected: Any) -> None:
+    site.write(f"{entry}/{file}".rstrip("/"), text)
+    found = [
+        (item["name"], item["version"], item["requires"])
+        for item in python_environment._distributions(str(site.folder))
+    ]
+    assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("nvidia/cudnn/lib/libcudnn.so.9", True),
+        ("nvidia/cudnn/bin/cudnn64_9.dll", True),
+        ("nvidia/cu13/bin/x86_64/cudart64_13.dll", True),
+        ("nvidia/cudnn/include/libcudnn.so.9", False),
+        ("nvidia/cudnn/lib/readme.txt", False),
+        ("amd/cudnn/lib/libcudnn.so.9", False),
+    ],
+)
+def test_libraries_of_nvidia_s_wheels(site: SitePackages, path: str, found: bool) -> None:
+    site.write(path)
+    site.write("nvidia/cudnn/lib/notes.md")
+    folder, _, name = str(site.folder / path).rpartition("/")
+    assert dict(python_environment._nvidia_libraries([str(site.folder)])) == ({folder: [name]} if found else {})
+
+
+def test_cupy_on_disk(site: SitePackages) -> None:
+    folders = [str(site.folder)]
+    assert python_environment._cupy(folders, []) == {"package": "", "version_file": None, "wheel_file": None}
+    for name in ("__init__.py", "_version.py", ".data/_wheel.json"):
+        site.write(f"cupy/{name}", name)
+    package = str(site.folder / "cupy")
+    expected = {"package": package, "version_file": "_version.py", "wheel_file": ".data/_wheel.json"}
+    assert python_environment._cupy(folders, []) == expected
+
+
+def test_an_older_checkout_in_the_working_directory_is_a_folder_of_packages(
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", ["", str(site.folder), "/none"])
+    for name, is_one in (("notes", False), ("a.egg-info", True), ("b.dist-info", True)):
+        work = tmp_path / name
+        (work / name).mkdir(parents=True)
+        monkeypatch.setattr(sys, "path", [str(work), str(site.folder), ""])
+        expected = [*([str(work)] if is_one else []), str(site.folder)]
+        assert list(python_environment._folders(str(work))) == expected
 
 
 @pytest.mark.parametrize(

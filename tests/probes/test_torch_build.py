@@ -1,6 +1,7 @@
 """PyTorch on disk: the kind of build, its architectures, and what is missing of it."""
 
 import importlib.metadata
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,43 @@ def test_a_library_on_the_search_path_of_another_is_not_missing(
     site.write("nvidia/cudnn/lib/libcudnn.so.99", elf(needed=["libcublas.so.99"], search="$ORIGIN/../../vendor"))
     site.write("nvidia/vendor/libcublas.so.99", elf())
     assert parse_torch(site.collect(monkeypatch)).missing_libraries == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["libtorch_global_deps.so", "libtorch_cuda_linalg.so", "libcaffe2_nvrtc.so", "libtorch_notes.so"]
+)
+def test_libraries_that_are_loaded_by_name_need_theirs_too(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    site.torch("2.9.1+cu128", cuda="12.8")
+    site.library(name, needed=["libcublas.so.99"])
+    missing = () if "notes" in name else ("libcublas.so.99",)
+    assert parse_torch(site.collect(monkeypatch)).missing_libraries == missing
+
+
+@pytest.mark.parametrize("root", ["/own", "/base", "/", "/usr", "/usr/local"])
+@pytest.mark.parametrize("folder", ["lib", "lib64"])
+def test_libraries_in_the_folders_of_the_prefixes_and_of_the_system_are_found(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, root: str, folder: str
+) -> None:
+    site.torch("2.9.1")
+    (site.folder / "torch" / "lib" / "libtorch_cpu.so").unlink()
+    place, exists = os.path.join(root, folder, "libtorch_cpu.so"), os.path.exists
+    monkeypatch.setattr(sys, "prefix", "/own")
+    monkeypatch.setattr(sys, "base_prefix", "/base")
+    monkeypatch.setattr(os.path, "exists", lambda path: path == place or exists(path))
+    assert python_environment._torch([str(site.folder)], [], [])["unresolved"] == []
+
+
+@pytest.mark.parametrize("paths", ["{0}", "/none:{0}", ""])
+def test_libraries_on_the_path_of_the_loader_are_found(
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: str
+) -> None:
+    site.torch("2.9.1")
+    (site.folder / "torch" / "lib" / "libtorch_cpu.so").rename(tmp_path / "libtorch_cpu.so")
+    monkeypatch.setenv("LD_LIBRARY_PATH", paths.format(tmp_path))
+    unresolved = python_environment._torch([str(site.folder)], [], [])["unresolved"]
+    assert unresolved == ([] if paths else ["libtorch_cpu.so"])
 
 
 def test_metadata_without_package(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
