@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
@@ -24,6 +25,11 @@ MACHINES = ("Windows 11, RTX 4090", "Ubuntu 22.04, in docker", "a Kubernetes pod
 
 def diagnosed(text: str, ignored: dict[str, str] | None = None) -> Report:
     return run_checks(CHECKS, read_texts([("report.txt", text.encode())]), ignored)
+
+
+@functools.cache
+def facts_of(machine: str) -> Facts:
+    return Facts(with_inferred(read_texts([("report.txt", machine.encode())])))
 
 
 def first_of(report: Report) -> str:
@@ -272,6 +278,12 @@ def first_of(report: Report) -> str:
         ("The driver only supports CUDA 11.4, the app wants 12", ("driver-too-old",)),
         ("DGX: after the driver update fabric manager has the wrong version", ("fabric-manager-not-running",)),
         ("thermal limit hit at 83 C, the fps falls by 40 %", ("gpu-throttled",)),
+        ("Ubuntu: the nvidia driver was updated last night, the training crashes", ("driver-library-mismatch",)),
+        ("unattended-upgrades replaced nvidia packages and cuda fails", ("driver-library-mismatch",)),
+        ("when I render the desktop loses power, 3090", ("gpu-hardware-xid-ecc",)),
+        ("630 GT: is there any version for this card?", ("torch-no-kernel-for-device",)),
+        ("[E] Target GPU SM 61 is not supported by this TensorRT release.", ("torch-no-kernel-for-device",)),
+        ("[TRT] CUDA initialization failure with error: 35", ("driver-too-old",)),
     ],
 )
 def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
@@ -316,6 +328,8 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "I signed the modules for secure boot and the 3090 works. CUDA available: True",
         "No GPU is used while building the image, as expected. The container runs on the GPU",
         "Is my driver too old for CUDA 12? nvidia-smi shows 535.54, torch.cuda.is_available() is True",
+        "I updated the nvidia drivers and everything works now",
+        "RuntimeError: CUDA failed with error no CUDA-capable device is detected",
         "A docker image that is CPU-only would be nice for our CI; my GPU is not used there",
     ],
 )
@@ -392,7 +406,7 @@ def test_words_count_at_the_beginning_and_not_in_facts() -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("row", GUESSES)
 def test_every_guess_has_fixes_for_every_machine(row: FailureMessage, machine: str) -> None:
-    facts = Facts(with_inferred(read_texts([("report.txt", machine.encode())])))
+    facts = facts_of(machine)
     fixes = [dict(fix) for fix in row.guess["fixes"]]
     made = [remedies_of((Fix(fix.pop("fix"), **fix),), facts) for fix in json.loads(json.dumps(fixes))]
     assert any(made)

@@ -48,6 +48,7 @@ EXAMPLES = {
     "layers-on-gpu": "load_tensors: offloaded 33/33 layers to GPU",
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
     "guess-driver-after-windows-update": "the GPU is missing after the windows update",
+    "guess-driver-updated": "the nvidia driver was updated, and now CUDA fails",
     "pip-newest-versions": "(from versions: 1.0, 1.1, 1.2) ERROR: No matching distribution found for torch==2.9",
     "python-interpreters-told": "which python: /usr/bin/python3 and where the job runs: /opt/conda/bin/python3.11",
     "torch-differs-by-program": "torch.cuda.is_available() is False in the notebook and True in the terminal",
