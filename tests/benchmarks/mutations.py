@@ -174,6 +174,8 @@ class PythonFile:
                 yield from (part for part in (node.lower, node.upper) if part is not None and _is_large(part))
             if isinstance(node, ast.Call):
                 yield from _waits(node)
+            if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0" and isinstance(node.value, ast.Call):
+                yield from (word.value for word in node.value.keywords if word.arg == "maxsplit")  # the first part
             if isinstance(node, ast.BinOp | ast.Compare) and reads:
                 yield from (part for part in ast.iter_child_nodes(node) if _is_far(part))
 

@@ -63,6 +63,7 @@ def test_what_is_mutated() -> None:
         ("raise ValueError(3)", set()),
         ("x = y[a : a + 400]", set()),
         ("process.wait(1)\nx.join(timeout=3)\ntime.sleep(2)", set()),
+        ("x = y.split(a, maxsplit=1)[0]", {("0", "1")}),
         ("f(3)", {("3", "4"), ("3", "2")}),
         ("x = 'conda packages are installed'", set()),
         ("x = 'conda install torch'", {(" install", ""), (" torch", "")}),

@@ -267,3 +267,48 @@ def test_device_nodes_and_shared_memory() -> None:
     (node,) = of(text, "driver", "device_files")[0]
     assert (node.path, node.mode) == ("/dev/nvidia0", "660")
     assert of(text, "system", "shm_total_bytes") == [64 * 2**20]
+
+
+@pytest.mark.parametrize(
+    ("line", "secure_boot"),
+    [
+        ("SecureBoot enabled", True),
+        ("SecureBoot disabled", False),
+        ("Secure Boot: enabled (user)", True),
+        ("Secure Boot: disabled (setup)", False),
+    ],
+)
+def test_secure_boot(line: str, secure_boot: bool) -> None:
+    assert of(f"$ mokutil --sb-state\n{line}\n", "system", "secure_boot") == [secure_boot]
+
+
+UNAME = "Linux box 6.8.0-45-generic #45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024 x86_64 GNU/Linux\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "uname", "built"),
+    [
+        ("nvidia/550.120, 6.8.0-45-generic, x86_64: installed", UNAME, True),
+        ("nvidia/550.120, 6.8.0-44-generic, x86_64: installed", UNAME, False),
+        ("nvidia/550.120, 6.8.0-45-generic, x86_64: built", UNAME, False),
+        ("nvidia/550.120: added", UNAME, False),
+        ("nvidia/550.120, 6.8.0-45-generic, x86_64: installed", "", None),
+    ],
+)
+def test_dkms_status(line: str, uname: str, built: bool | None) -> None:
+    text = f"{uname}$ dkms status\n{line}\n"
+    assert of(text, "driver", "installed", "dkms", "module_built_for_kernel") == [True, True, built]
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ("nvidia  1949696  2 nvidia_uvm\n", [True, None, None]),
+        ("$ lsmod | grep nvidia\nnvidia_uvm  1949696 0\nnvidia  1949696  2 nvidia_uvm\n", [True, True, None]),
+        ("$ lsmod | grep nvidia\nnvidia  1949696  0\n$ ls\n", [True, False, None]),
+        ("$ lsmod | grep nvidia\n$ lsmod | grep nouveau\nnouveau  1949696  0\n$ ls\n", [False, None, True]),
+        ("$ lsmod | grep nvidia\n$ lsmod | grep nouveau\n$ ls\n", [False, None, False]),
+    ],
+)
+def test_which_modules_are_loaded(listed: str, expected: list[bool | None]) -> None:
+    assert of(listed, "driver", "module_loaded", "uvm_loaded", "nouveau_loaded") == expected

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpudoctor.readers.environment_lists import environment_lists
 from gpudoctor.readers.environment_lists import read_transformers as read
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import clean_text
@@ -127,3 +128,18 @@ def test_a_version_cut_off_at_the_end_is_not_believed(cut: str) -> None:
 
 def test_other_lists_hold_none() -> None:
     assert facts_of("- apples: 3\n- pears: 4\n- version: 2\n") == {}
+
+
+@pytest.mark.parametrize("first", ["Platform", "Python version", "PyTorch version (GPU?)", "`transformers` version"])
+def test_a_list_ends_where_the_next_one_repeats_it(first: str) -> None:
+    item = {"Platform": "Linux-6.8.0-x86_64", "Python version": "3.11.4"}.get(first, "2.5.1")
+    lists = list(
+        environment_lists(clean_text(f"- {first}: {item}\n- GPU type: A\n- {first}: {item}\n- GPU type: B\n", "r"))
+    )
+    assert [found["gpu type"] for found in lists] == ["A", "B"]
+
+
+def test_another_item_that_is_repeated_ends_no_list() -> None:
+    text = "- Platform: Linux-6.8.0-x86_64\n- Numpy version: 1.26.4\n- Numpy version: 2.0.0\n"
+    (found,) = environment_lists(clean_text(text, "r"))
+    assert found == {"platform": "Linux-6.8.0-x86_64", "numpy version": "1.26.4"}
