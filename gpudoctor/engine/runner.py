@@ -19,6 +19,9 @@ from gpudoctor.registry import Check, NotApplicable, Skip
 from gpudoctor.remedies.fitting import fitted
 from gpudoctor.remedies.fixes import remedies_of
 
+RESTATING = {"runs-on-cpu", "torch-cuda-unavailable", "cuda-no-device"}
+"""Checks whose findings say that the GPU is not used, and leave open why."""
+
 
 def run_checks(
     checks: Sequence[Check],
@@ -52,9 +55,12 @@ def run_checks(
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     guess = guess_of(facts.get("symptoms")) if facts.get("origin").is_report else None
     guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
-    if guess and guessing and guessing.id not in ignored and not (proof or any(f.severity for f in findings)):
+    told = {finding.check_id for finding in findings if finding.severity}
+    if guess and guessing and guessing.id not in {*ignored, *told} and not (proof or told - RESTATING):
         results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
-        findings = (*(f for r in results for f in r.findings if f.severity), *findings)
+        found = [finding for result in results for finding in result.findings]
+        guessing = replace(guessing, explains=(*guessing.explains, *RESTATING))
+        findings = diagnose(found, {**{check.id: check for check in checks}, guessing.id: guessing}, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts)) if report.verdict == "unknown" else report
 

@@ -284,6 +284,70 @@ def first_of(report: Report) -> str:
         ("630 GT: is there any version for this card?", ("torch-no-kernel-for-device",)),
         ("[E] Target GPU SM 61 is not supported by this TensorRT release.", ("torch-no-kernel-for-device",)),
         ("[TRT] CUDA initialization failure with error: 35", ("driver-too-old",)),
+        (
+            "my container works in the morning, by the evening nvidia-smi in it says unknown "
+            "error. docker restart fixes it for some hours",
+            ("container-nvml-lost",),
+        ),
+        (
+            "GPU disappears from running docker containers each time we run systemctl daemon-reload",
+            ("container-nvml-lost",),
+        ),
+        (
+            "Our jupyterhub pods suddenly lose access to the gpu after a day or so, recreating the pod helps",
+            ("container-nvml-lost",),
+        ),
+        (
+            "ffmpeg nvenc does not work in my container, only compute and utility are in NVIDIA_DRIVER_CAPABILITIES",
+            ("driver-capabilities-missing",),
+        ),
+        (
+            "nvidia-smi missing in the container but torch can use the gpu, I set "
+            "NVIDIA_DRIVER_CAPABILITIES to compute",
+            ("driver-capabilities-missing",),
+        ),
+        ("The laptop gpu gets very hot, 90 degrees, and after a few minutes training is 3x slower", ("gpu-throttled",)),
+        (
+            "cannot pip install flash-attn, it says torch is not found but torch is there for sure",
+            ("build-isolation-hides-torch",),
+        ),
+        ("on my m2 the model crashes since some aten op isn't supported on mps yet", ("mps-op-not-implemented",)),
+        ("jax.devices() only shows cpu, A100 machine", ("jax-cpu-build",)),
+        (
+            "torchvision ops / my compiled extension gives undefined symbol after I upgraded torch",
+            ("extension-abi-mismatch",),
+        ),
+        ("flash_attn import broken after torch upgrade, some undefined symbol c10", ("extension-abi-mismatch",)),
+        ("cuda works only with sudo, as a normal user no gpu is found", ("device-permissions-missing",)),
+        (
+            "rocm: rocminfo works as root but not as user, torch sees nothing. do I need the render group",
+            ("device-permissions-missing",),
+        ),
+        (
+            "apt upgraded the nvidia driver while running, now nvidia-smi reports a mismatch and training won't start",
+            ("driver-library-mismatch",),
+        ),
+        (
+            "docker run of the new cuda 12.6 image refuses: please update your driver to a newer version",
+            ("container-image-needs-newer-driver",),
+        ),
+        ("we have cuda 12 but cupy-cuda11x is installed and it fails", ("cupy-wrong-cuda-package",)),
+        ("new debian install, gtx 1660, nvidia-smi isn't there, no gpu in pytorch", ("driver-missing",)),
+        ("tensorflow sees no gpu on win11, tf.test.is_gpu_available False, version 2.13", ("tensorflow-no-gpu-build",)),
+        ("import torch fails with OSError WinError 126, error loading fbgemm.dll", ("torch-import-failed",)),
+        ("DLL load failed while importing torch on windows server", ("torch-import-failed",)),
+        ("after pip upgraded numpy to 2.0 torch 2.0 warns and numpy() is not available", ("numpy-abi-mismatch",)),
+        ("my second gpu sits on a x1 riser and is extremely slow at loading data", ("pcie-link-degraded",)),
+        (
+            "I set os.environ['CUDA_VISIBLE_DEVICES']='1' but there is just one card, and torch finds none",
+            ("cuda-visible-devices-hides-gpu",),
+        ),
+        ("job script exports CUDA_VISIBLE_DEVICES= (empty), so no gpu", ("cuda-visible-devices-hides-gpu",)),
+        ("poetry installs torch cpu only, how to get gpu", ("torch-cpu-build",)),
+        ("torchvision has cpu version while torch is cu121, nms fails on cuda", ("torchvision-mismatch",)),
+        ("I have an amd gpu and installed normal torch, no gpu found", ("cuda-build-on-amd",)),
+        ("torch.cuda.is_available() is False in docker but True on host", ("container-without-gpu",)),
+        ("dataloader crashes in docker with bus error", ("shm-too-small",)),
     ],
 )
 def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
@@ -331,6 +395,12 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "I updated the nvidia drivers and everything works now",
         "RuntimeError: CUDA failed with error no CUDA-capable device is detected",
         "A docker image that is CPU-only would be nice for our CI; my GPU is not used there",
+        "how do I use two GPUs at once with DDP? one works perfectly",
+        "gpu works, cuda available True, I only wonder which batch size is good",
+        "Which GPU should I buy for stable diffusion, 4070 or 4080?",
+        "nvidia-smi shows 97% GPU utilisation during training, is that too much?",
+        "docker with --gpus all works great, torch sees both cards. How can I limit memory?",
+        "the gpu reaches 83C under load, clocks are stable at 1900MHz, everything is fast. fine?",
     ],
 )
 def test_what_healthy_people_say_is_no_fault(text: str) -> None:
