@@ -19,7 +19,7 @@ from gpudoctor.registry import Check, NotApplicable, Skip
 from gpudoctor.remedies.fitting import fitted
 from gpudoctor.remedies.fixes import remedies_of
 
-RESTATING = {"runs-on-cpu", "torch-cuda-unavailable", "cuda-no-device"}
+RESTATING = {"torch-cuda-unavailable", "cuda-no-device"}
 """Checks whose findings say that the GPU is not used, and leave open why."""
 
 

@@ -285,8 +285,10 @@ def first_of(report: Report) -> str:
         ("[E] Target GPU SM 61 is not supported by this TensorRT release.", ("torch-no-kernel-for-device",)),
         ("[TRT] CUDA initialization failure with error: 35", ("driver-too-old",)),
         (
-            "my container works in the morning, by the evening nvidia-smi in it says unknown "
-            "error. docker restart fixes it for some hours",
+            (
+                "my container works in the morning, by the evening nvidia-smi in it says unknown "
+                "error. docker restart fixes it for some hours"
+            ),
             ("container-nvml-lost",),
         ),
         (
@@ -302,8 +304,10 @@ def first_of(report: Report) -> str:
             ("driver-capabilities-missing",),
         ),
         (
-            "nvidia-smi missing in the container but torch can use the gpu, I set "
-            "NVIDIA_DRIVER_CAPABILITIES to compute",
+            (
+                "nvidia-smi missing in the container but torch can use the gpu, I set "
+                "NVIDIA_DRIVER_CAPABILITIES to compute"
+            ),
             ("driver-capabilities-missing",),
         ),
         ("The laptop gpu gets very hot, 90 degrees, and after a few minutes training is 3x slower", ("gpu-throttled",)),
