@@ -347,7 +347,7 @@ def first_of(report: Report) -> str:
             ("cuda-visible-devices-hides-gpu",),
         ),
         ("job script exports CUDA_VISIBLE_DEVICES= (empty), so no gpu", ("cuda-visible-devices-hides-gpu",)),
-        ("poetry installs torch cpu only, how to get gpu", ("torch-cpu-build",)),
+        ("poetry installs torch cpu only, how to get gpu", ("torch-cpu-build", "runs-on-cpu")),
         ("torchvision has cpu version while torch is cu121, nms fails on cuda", ("torchvision-mismatch",)),
         ("I have an amd gpu and installed normal torch, no gpu found", ("cuda-build-on-amd",)),
         ("torch.cuda.is_available() is False in docker but True on host", ("container-without-gpu",)),
