@@ -1,13 +1,16 @@
 """libcuda by ctypes, with a stand-in for libcuda.so.1."""
 
+import io
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion
 from gpudoctor.probes.driver import parse_cuda_driver
 from gpudoctor.probes.host import ProbeContext
+from gpudoctor.probes.workers import cuda_driver
 from gpudoctor.processes import WorkerEnded, WorkerSilent
 from tests.conftest import Install
 from tests.probes.asked import asked
@@ -156,6 +159,111 @@ def test_a_count_that_cannot_be_is_unknown(ask: Any) -> None:
 def test_a_name_of_any_bytes(ask: Any) -> None:
     facts = ask(Cuda(devices=(RTX_4090.but(name=b"\xff\xfe GPU"),)))
     assert facts["devices"][0]["name"] == "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER} GPU"
+
+
+class Library:
+    """libcuda in this process. Each function fails with its code in `codes`; None takes it away."""
+
+    _handle = 0
+    VALUES: ClassVar[dict[str, int]] = {
+        "cuDriverGetVersion": 12040,
+        "cuDeviceGetCount": 1,
+        "cuDeviceTotalMem_v2": 24 << 30,
+    }
+    VALUES |= {"cuDeviceGet": 5, "75": 8, "76": 9}
+
+    def __init__(self, **codes: int | None) -> None:
+        self.codes = codes
+
+    def __getattr__(self, name: str) -> Any:
+        if self.codes.get(name, 0) is None:
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> int:
+            code = self.codes.get(name) or 0
+            if not code:
+                self._fill(name, *arguments)
+            return code
+
+        return call
+
+    def _fill(self, name: str, *arguments: Any) -> None:
+        target: Any = getattr(arguments[0], "_obj", arguments[0]) if arguments else None
+        if name == "cuDeviceGetName":
+            assert (arguments[1], arguments[2].value) == (255, 5)
+            target.value = b"GPU"
+        elif name.startswith("cuDeviceGetUuid"):
+            target[:] = [2 if name.endswith("_v2") else 1] * 16
+        elif name == "cuGetErrorName":
+            arguments[1]._obj.value = b"CUDA_ERROR_X"
+        elif name == "cuDeviceGetAttribute":
+            target.value = self.VALUES[str(arguments[1])]
+        elif name in self.VALUES:
+            target.value = self.VALUES[name]
+
+
+DEVICE = {"cuda_index": 0, "name": "GPU", "compute_capability": [8, 9], "memory_total_bytes": 24 << 30}
+DEVICE |= {"uuid": "02" * 16}
+DRIVER = {"path": "/x/libcuda.so.1", "file": "/x/libcuda.so.1", "version_code": 0, "cuda_version": 12040}
+COUNTED = {**DRIVER, "init_code": 0, "count_code": 0, "device_count": 1}
+
+
+def device_without(*names: str, **others: str) -> dict[str, Any]:
+    kept = {name: value for name, value in DEVICE.items() if name not in names}
+    return {**COUNTED, "devices": [{**kept, **others}]}
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ({}, {**COUNTED, "devices": [DEVICE]}),
+        ({"cuDeviceGetUuid": 1}, {**COUNTED, "devices": [DEVICE]}),
+        ({"cuDeviceGetUuid_v2": None}, device_without(uuid="01" * 16)),
+        ({"cuDeviceGetUuid_v2": 3}, device_without(uuid="01" * 16)),
+        ({"cuDeviceGetUuid_v2": 3, "cuDeviceGetUuid": None}, device_without("uuid")),
+        ({"cuDeviceGetName": 1}, device_without("name")),
+        ({"cuDeviceGetAttribute": 1}, device_without("compute_capability")),
+        ({"cuDeviceTotalMem_v2": 1}, device_without("memory_total_bytes")),
+        ({"cuDeviceGet": 1}, {**COUNTED, "devices": [{"cuda_index": 0}]}),
+        ({"cuDeviceGetCount": 3}, {**DRIVER, "init_code": 0, "count_code": 3}),
+        ({"cuDeviceGetCount": None}, {**DRIVER, "init_code": 0, "count_code": None}),
+        ({"cuInit": 803}, {**DRIVER, "init_code": 803, "init_error": "CUDA_ERROR_X"}),
+        ({"cuInit": 803, "cuGetErrorName": 1}, {**DRIVER, "init_code": 803, "init_error": None}),
+        ({"cuInit": None}, {**DRIVER, "init_code": None}),
+    ],
+)
+def test_the_whole_answer(codes: dict[str, int | None], expected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: Library(**codes))
+    monkeypatch.setattr(cuda_driver, "_loaded_path", lambda cuda: "/x/libcuda.so.1")
+    assert cuda_driver.collect({}) == expected
+
+
+@pytest.mark.parametrize("code", [1, None])
+def test_a_version_that_the_library_does_not_tell(code: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: Library(cuDriverGetVersion=code, cuInit=3))
+    monkeypatch.setattr(cuda_driver, "_loaded_path", lambda cuda: "/x/libcuda.so.1")
+    found = cuda_driver.collect({})
+    assert (found["version_code"], "cuda_version" in found) == (code, False)
+
+
+MAPS = "1-2 r-xp 0 0 1 /lib/libc.so\n3-4 r-xp 0 0 2 /z/libcuda.so.1\n5-6 r-xp 0 0 3 /my driver/libcuda.so.550\n"
+
+
+@pytest.mark.parametrize(
+    ("maps", "path"), [(MAPS, "/my driver/libcuda.so.550"), ("", "libcuda.so.1"), (None, "libcuda.so.1")]
+)
+def test_the_file_that_is_mapped_where_the_loader_does_not_tell(
+    maps: str | None, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_maps(*_: Any, **__: Any) -> Any:
+        if maps is None:
+            raise OSError
+        return io.StringIO(maps)
+
+    monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace())
+    monkeypatch.setattr(cuda_driver, "open", open_maps, raising=False)
+    monkeypatch.setattr(cuda_driver, "LIBRARY", "libcuda.so.1")
+    assert cuda_driver._loaded_path(Library()) == path
 
 
 def test_a_hang_is_left_to_the_time_limit(driver_stand_in: Install, tmp_path: Path) -> None:
