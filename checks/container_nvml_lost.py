@@ -30,7 +30,8 @@ def container_nvml_lost(
     kinds = ("container-worked-before", *(("container-context-refused",) if inside else ()))
     told = ("gpu-lost-after-a-while",) if inside or of_kind(symptoms, "place-docker", "place-kubernetes") else ()
     said = of_kind(symptoms, *kinds, *told)
-    if said and driver.nvml_error is None and driver.nvml_code is None:
+    unshown = (None,) if place.in_container else (None, 0)  # nvidia-smi may have run on the host
+    if said and driver.nvml_error is None and driver.nvml_code in unshown:
         yield _finding("The container has lost the GPU that it had", said[0].fact, place=place, system=system)
         return
     # nvidia-smi may have worked on the host, or before the loss.

@@ -44,8 +44,9 @@ def cuda_intent(
 
 
 def _program(said: tuple[Symptom, ...], gpu: Gpu) -> str:
-    """Return the message of a program. One that computes on the CPU misses something only if there is a GPU."""
-    return _first(said, *PROGRAM, *(("torch-on-cpu",) if gpu.name else ()))
+    """Return the message or the complaint. A program that computes on the CPU misses something if there is a GPU."""
+    complaints = () if of_kind(said, "cpu-chosen") else ("cpu-told", "gpu-unused-told")
+    return _first(said, *PROGRAM, *complaints, *(("torch-on-cpu",) if gpu.name else ()))
 
 
 def _first(said: tuple[Symptom, ...], *kinds: str) -> str:

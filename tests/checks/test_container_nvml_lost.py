@@ -162,6 +162,7 @@ IN_DOCKER = Symptom(kind="place-docker", text="docker run", fact="place")
         pytest.param({"symptoms": (SAID, IN_DOCKER)}, True, id="Docker is named"),
         pytest.param({"symptoms": (SAID,)}, False, id="anywhere"),
         pytest.param({"symptoms": (SAID,), "system": DOCKER, "driver": Driver(nvml_code=0)}, False, id="NVML works"),
+        pytest.param({"symptoms": (SAID, IN_DOCKER), "driver": Driver(nvml_code=0)}, True, id="works on the host"),
     ],
 )
 def test_what_people_say(sections: dict[str, Any], found: bool) -> None:
