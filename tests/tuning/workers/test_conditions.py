@@ -53,6 +53,65 @@ def test_no_reason_is_known_to_be_none() -> None:
     assert conditions.throttle_reasons == ()
 
 
+PROCESSES = {
+    "nvmlDeviceGetComputeRunningProcesses": [{"pid": 1, "usedGpuMemory": 100}, {"pid": 2, "usedGpuMemory": 30}],
+    "nvmlDeviceGetGraphicsRunningProcesses": [{"pid": 2, "usedGpuMemory": 30}, {"pid": 3, "usedGpuMemory": 4}],
+}
+POWER, CLOCK = "nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo"
+TEMPERATURE = "nvmlDeviceGetTemperatureV nvmlDeviceGetTemperature"
+REASONS = "nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetCurrentClocksThrottleReasons"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(
+            {POWER: 700_000, CLOCK: 1980, TEMPERATURE: 60, REASONS: 0, **PROCESSES},
+            Conditions(
+                clock_mhz=1980,
+                power_watts=700.0,
+                temperature_celsius=60,
+                throttle_reasons=(),
+                foreign_memory_bytes=34,
+            ),
+            id="everything",
+        ),
+        pytest.param(
+            {POWER: 0, CLOCK: 2**63 - 1, TEMPERATURE: 0},
+            Conditions(power_watts=0.0, clock_mhz=2**63 - 1, temperature_celsius=0),
+            id="the ends of what is a number",
+        ),
+        pytest.param({POWER: -1, CLOCK: 2**63, TEMPERATURE: "hot"}, Conditions(), id="what is none"),
+        pytest.param(dict(list(PROCESSES.items())[:1]), Conditions(foreign_memory_bytes=30), id="one list alone"),
+    ],
+)
+def test_all_that_is_asked_at_one_moment(
+    told: dict[str, Any], expected: Conditions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def ask(functions: str, *arguments: Any) -> dict[str, Any]:
+        asked.append((functions, *arguments))
+        known = functions.partition("_v3")[0]
+        return {"value": told[known]} if known in told else {"error": 3, "text": "Not Supported"}
+
+    monkeypatch.setattr(conditions, "own_pids", {1}.intersection)
+    seen = Monitor(SimpleNamespace(ask=ask, ask_list=ask), "device")  # type: ignore[arg-type]
+    assert seen.conditions() == expected
+    assert asked == [
+        (POWER, "device"),
+        (CLOCK, "device", 1),
+        (TEMPERATURE, "device", 0),
+        (REASONS, "device"),
+        *((f"{name}_v3 {name}_v2", "device") for name in PROCESSES),
+    ]
+
+
+@pytest.mark.parametrize(("answer", "version"), [("550.54", "550.54"), (None, None), (550, None)])
+def test_the_version_of_the_driver(answer: Any, version: str | None) -> None:
+    assert monitor(nvmlSystemGetDriverVersion=lambda: answer).driver_version() == version
+
+
 def test_without_the_library_there_is_no_monitor(tmp_path: Path) -> None:
     if Path("/dev/nvidiactl").exists():
         pytest.skip("here is a driver")

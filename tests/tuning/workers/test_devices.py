@@ -12,7 +12,8 @@ import pytest
 
 from gpudoctor.model.tuning import Conditions
 from gpudoctor.tuning.workers import devices
-from gpudoctor.tuning.workers.devices import host_memory, timed_one_by_one
+from gpudoctor.tuning.workers.devices import MemoryUse, host_memory, timed_one_by_one
+from tests.tuning.workers.asked import Asked
 
 MIB = 2**20
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -159,3 +160,231 @@ def test_queued_steps_are_timed_by_events_and_waited_for_once() -> None:
     assert seconds == [0.002, 0.002, 0.002]
     assert queue.log == ["step", "step", "step", "wait"]
     assert (conditions, queue.driver_version()) == (Conditions(), None)
+
+
+@pytest.mark.parametrize(("count", "clock", "done"), [(2, 0.0, 2), (3, 0.4, 2), (3, 0.5, 1), (0, 0.0, 0)])
+def test_when_the_next_step_starts(count: int, clock: float, done: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is read before the first step, after it, and to see whether the next one starts before 1.0."""
+    readings = iter([0.0, 0.25, 2 * clock, 0.75, 1.0, 1.0])
+    monkeypatch.setattr(devices, "time", SimpleNamespace(perf_counter=lambda: next(readings)))
+    seconds = timed_one_by_one(lambda: None, count, 1.0, lambda: None)
+    assert seconds == [0.25, 0.25][:done]
+
+
+def cupy_device(monkeypatch: pytest.MonkeyPatch, **pool: Any) -> tuple[Any, Asked]:
+    """Return the second GPU as CuPy's stand-in has it, and the stand-in."""
+    of_device = Asked({}, pci_bus_id="0000:01:00.0", mem_info=pool.pop("mem_info", (500, 1000)))
+    of_pool = Asked({"total_bytes": 80, "used_bytes": 30, "get_limit": 0, **pool})
+    answers = {
+        "cuda.Device": of_device,
+        "get_default_memory_pool": of_pool,
+        "cuda.Event": "an event",
+        "cuda.get_elapsed_time": 3,
+        "fft.config.get_plan_cache": pool.get("plan_cache", of_pool),
+    }
+    cupy = Asked(answers)
+    of_device.calls = of_pool.calls = cupy.calls
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(devices, "open_monitor", cupy.monitor)
+    monkeypatch.setattr(devices, "gc", cupy.gc)
+    return devices.Cupy(1, "/pynvml.py"), cupy
+
+
+def test_a_trial_on_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, cupy = cupy_device(monkeypatch)
+    assert (device.kind, device.name) == ("cuda", "cuda:1")
+    device.begin()
+    assert device.memory_use() == MemoryUse(peak_bytes=80, resident_bytes=30, reserved_bytes=80)
+    device.limit_memory(400)
+    assert device.new_event() == "an event"
+    assert device.milliseconds_between("before", "after") == 3.0
+    assert cupy.calls == [
+        ("cuda.Device", 1),
+        ("use",),
+        ("get_default_memory_pool",),
+        ("monitor", {"uuid": None, "pci_bus_id": "0000:01:00.0", "module_path": "/pynvml.py"}),
+        ("gc.collect",),
+        ("fft.config.get_plan_cache",),
+        ("clear",),
+        ("free_all_blocks",),
+        ("synchronize",),
+        ("gc.collect",),
+        ("total_bytes",),
+        ("used_bytes",),
+        ("set_limit", {"size": 400}),
+        ("cuda.Event",),
+        ("cuda.get_elapsed_time", "before", "after"),
+    ]
+
+
+def test_cupy_without_a_cache_of_plans_frees_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, cupy = cupy_device(monkeypatch, plan_cache=AttributeError("an older CuPy"))
+    device.free_memory()
+    assert cupy.calls[-1] == ("free_all_blocks",)
+
+
+@pytest.mark.parametrize(
+    ("free", "held", "limit", "full"),
+    [
+        pytest.param(50, 950, 0, False, id="a twentieth is left"),
+        pytest.param(49, 900, 0, True, id="less is free"),
+        pytest.param(500, 951, 0, True, id="less is left of the device's memory"),
+        pytest.param(500, 380, 400, False, id="a limit"),
+        pytest.param(500, 381, 400, True, id="nearly at the limit"),
+        pytest.param(RuntimeError("lost"), 999, 0, False, id="a device that answers no longer"),
+    ],
+)
+def test_when_the_memory_of_cupy_is_full(
+    free: Any, held: int, limit: int, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = free if isinstance(free, Exception) else (free, 1000)
+    device, _ = cupy_device(monkeypatch, mem_info=info, total_bytes=held, get_limit=limit)
+    assert device.is_full() is full
+
+
+class Sensors(devices.QueuedGpu):
+    monitor = Asked({"conditions": Conditions(clock_mhz=1980), "driver_version": "580.1"})
+
+
+def test_a_gpu_with_a_monitor() -> None:
+    assert (Sensors().conditions(), Sensors().driver_version()) == (Conditions(clock_mhz=1980), "580.1")
+
+
+def test_a_device_by_itself_knows_nothing() -> None:
+    device = devices.Device()
+    assert (device.memory_use(), device.conditions()) == (MemoryUse(), Conditions())
+    assert (device.driver_version(), device.is_full()) == (None, False)
+
+
+KIB = 1024
+PRIVATE = "Rss: 900 kB\nPrivate_Clean: 3 kB\nPrivate_Dirty:  4 kB\nShared_Dirty: 5 kB\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "resets", "expected"),
+    [
+        pytest.param({"VmHWM": 900, "VmRSS": 700}, True, (800 + 7 * KIB, 600 + 7 * KIB), id="above the libraries"),
+        pytest.param({"VmHWM": 90, "VmRSS": 70}, True, (7 * KIB, 7 * KIB), id="less than at the start"),
+        pytest.param({"VmHWM": 900, "VmRSS": 700}, False, None, id="a kernel that does not reset the peak"),
+        pytest.param({"VmRSS": 700}, True, None, id="no peak"),
+        pytest.param({"VmHWM": 900}, True, None, id="nothing resident"),
+    ],
+)
+def test_the_memory_of_a_trial_on_the_host(
+    status: dict[str, int], resets: bool, expected: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "_status_bytes", {"VmRSS": 100}.get)
+    host = devices.Host()
+    assert host.memory_use() == MemoryUse()  # before it is begun
+    monkeypatch.setattr(devices, "_status_bytes", status.get)
+    monkeypatch.setattr(devices, "_reset_peak", lambda: resets)
+    monkeypatch.setattr(devices, "descendants", lambda pid: [7, 8])
+    monkeypatch.setattr(devices, "read_start", {"/proc/7/smaps_rollup": PRIVATE, "/proc/8/smaps_rollup": ""}.get)
+    host.begin()
+    used = MemoryUse() if expected is None else MemoryUse(peak_bytes=expected[0], resident_bytes=expected[1])
+    assert host.memory_use() == used
+
+
+@pytest.mark.parametrize(
+    ("platform", "data", "soft", "limit"),
+    [
+        pytest.param("linux", 100, -1, 150, id="no limit so far"),
+        pytest.param("linux", 100, 151, 150, id="a higher one"),
+        pytest.param("linux", 100, 150, None, id="the same"),
+        pytest.param("linux", 100, OSError(), None, id="no answer"),
+        pytest.param("linux", None, -1, None, id="unknown use"),
+        pytest.param("darwin", 100, -1, None, id="a Mac"),
+    ],
+)
+def test_the_limit_of_the_host(
+    platform: str, data: int | None, soft: Any, limit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = Asked(
+        {"getrlimit": soft if isinstance(soft, Exception) else (soft, 999)}, RLIMIT_DATA=2, RLIM_INFINITY=-1
+    )
+    monkeypatch.setitem(sys.modules, "resource", resource)
+    monkeypatch.setattr(devices, "_status_bytes", {"VmData": data}.get)
+    host = devices.Host()
+    monkeypatch.setattr(devices, "sys", SimpleNamespace(platform=platform))
+    host.limit_memory(50)
+    set_ = [call for call in resource.calls if call[0] == "setrlimit"]
+    assert set_ == ([] if limit is None else [("setrlimit", 2, (limit, 999))])
+
+
+MEMINFO = {"/proc/meminfo": "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    600 kB\n"}
+SYSCONF = {"SC_PHYS_PAGES": 200, "SC_PAGE_SIZE": 4096}
+
+
+@pytest.mark.parametrize(
+    ("files", "sysconf", "limits", "expected"),
+    [
+        pytest.param(MEMINFO, {}, [], (1000 * KIB, 600 * KIB), id="the machine's"),
+        pytest.param({}, SYSCONF, [], (200 * 4096, None), id="no /proc/meminfo"),
+        pytest.param({}, {}, [], (None, None), id="unknown"),
+        pytest.param({}, {}, [(500, 200)], (500, 300), id="a limit alone"),
+        pytest.param(MEMINFO, {}, [(500 * KIB, 200 * KIB)], (500 * KIB, 300 * KIB), id="a lower limit"),
+        pytest.param(MEMINFO, {}, [(2000 * KIB, 200 * KIB)], (1000 * KIB, 600 * KIB), id="a higher one"),
+        pytest.param(MEMINFO, {}, [(500, 501)], (500, 0), id="a limit that is passed"),
+    ],
+)
+def test_the_memory_that_a_process_could_have(
+    files: dict[str, str],
+    sysconf: dict[str, int],
+    limits: list[tuple[int, int]],
+    expected: tuple[int | None, int | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def look_up(name: str) -> int:
+        if name not in sysconf:
+            raise ValueError(name)
+        return sysconf[name]
+
+    monkeypatch.setattr(devices, "read_start", lambda path: files.get(path, ""))
+    monkeypatch.setattr(devices, "os", SimpleNamespace(sysconf=look_up))
+    for one, other in ((limits, []), ([], limits)):
+        monkeypatch.setattr(devices, "_group_limits", lambda one=one: one)
+        monkeypatch.setattr(devices, "_process_limits", lambda other=other: other)
+        assert host_memory() == expected
+
+
+def test_the_limits_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = iter([(900, 7), (500, 8), (-1, 7), (500, 8)])
+    resource = Asked({"getrlimit": limits}, RLIMIT_AS=9, RLIMIT_DATA=2, RLIM_INFINITY=-1)
+    monkeypatch.setitem(sys.modules, "resource", resource)
+    monkeypatch.setattr(devices, "_status_bytes", {"VmSize": 30, "VmData": 20}.get)
+    assert list(devices._process_limits()) == [(900, 30), (500, 20)]
+    monkeypatch.setattr(devices, "_status_bytes", {"VmSize": 30}.get)
+    assert list(devices._process_limits()) == []
+    assert resource.calls == [("getrlimit", 9), ("getrlimit", 2)] * 2
+
+
+def test_every_control_group_above_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "/proc/self/cgroup": "4:cpu,memory:/job/step\n1:name=systemd:/x\n0::/user/a:b\n",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes": "1",
+        "/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes": "8",
+        "/sys/fs/cgroup/memory/job/step/memory.usage_in_bytes": "2",
+        "/sys/fs/cgroup/user/memory.max": "7",
+        "/sys/fs/cgroup/user/memory.current": "3",
+        "/sys/fs/cgroup/user/a:b/memory.max": "max",
+        "/sys/fs/cgroup/user/a:b/memory.current": "3",
+        "/sys/fs/cgroup/unified/user/a:b/memory.max": "6",
+        "/sys/fs/cgroup/unified/user/a:b/memory.current": "4",
+    }
+    monkeypatch.setattr(devices, "read_start", lambda path: files.get(path, ""))
+    assert list(devices._group_limits()) == [(9, 1), (8, 2), (7, 3), (6, 4)]
+
+
+@pytest.mark.parametrize(("text", "size"), [("VmRSS:\t  12 kB\n", 12 * KIB), ("XVmRSS: 12 kB\n", None), ("", None)])
+def test_a_size_of_this_process(text: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "read_start", {"/proc/self/status": f"Name: x\n{text}"}.get)
+    assert devices._status_bytes("VmRSS") == size
+
+
+def test_the_peak_of_a_kernel_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionError
+
+    monkeypatch.setattr(devices, "open", refuse, raising=False)
+    assert devices._reset_peak() is False
