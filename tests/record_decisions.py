@@ -13,6 +13,7 @@ RECORDED = (
     "tests.checks.test_every_pair",
     "tests.remedies.test_every_fix",
     "tests.reporters.test_pictures",
+    "tests.tuning.test_recorded_runs",
 )
 
 if __name__ == "__main__":
