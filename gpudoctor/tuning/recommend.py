@@ -183,10 +183,13 @@ def _why_this_precision(chosen: Measurement, baseline: RunnerUp | None) -> str:
     return f"{speed}, {ratio:.2f} times as fast as {baseline.precision} at its best batch size, {baseline.batch_size}."
 
 
-def _why_this_size(chosen: Measurement, measured: Iterable[Measurement]) -> str:
+def _why_this_size(chosen: Measurement, measured: Sequence[Measurement]) -> str:
     """Return why this batch size among those measured in this precision."""
+    failed = {measurement.batch_size for measurement in measured if measurement.status != OK}
     ran = [measurement for measurement in measured if measurement.throughput]
     fastest = max(ran, key=_rate, default=chosen)
+    if fastest.batch_size in failed:
+        return f"Batch size {fastest.batch_size} was faster and failed when it was measured again."
     if len(ran) < 2:
         return f"Only batch size {chosen.batch_size} was measured."
     if fastest.batch_size == chosen.batch_size:
@@ -228,7 +231,8 @@ def _further_reasons(
     fastest, effective = max((chosen, *others), key=_rate), limits.effective_batch
     steps = _accumulation(chosen, limits)
     if steps:
-        yield f"Step the optimiser after every {steps} batches: {steps} x {chosen.batch_size} = {effective} samples."
+        every = "each batch" if steps == 1 else f"every {steps} batches"
+        yield f"Step the optimiser after {every}: {steps} x {chosen.batch_size} = {effective} samples."
     elif effective:
         yield f"No batch size that was measured divides the effective batch of {effective}."
     if fastest is not chosen:
