@@ -23,7 +23,10 @@ UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # The name of a container or pod, in the commands that ask for one, in a compose file and in a prompt: its short id.
 _NAMED = regex(
     r"\b(?:docker|podman|nerdctl)(?: container)? (?:exec|restart|start|stop|logs|inspect|attach) "
-    r"(?:(?:-[uwe]|--(?:user|workdir|env|tail|since)) \S{1,60} |-[\w=-]{1,40} ){0,6}([\w][\w.-]{1,80})(?![\w:/])"
+    r"(?:(?:-[uwe]|--(?:user|workdir|env|tail|since)) \S{1,60} |-[\w=-]{1,40} ){0,6}"
+    r"(?!(?:it|the|my|an?|this|that|and|or|but|to|in|on|for|with|is|was|not|can|will|does|did|then|again|after|commands?"
+    r"|(?:fix|solv|resolv|mak|giv|com)e[sd]?|(?:fix|help|work|show|bring|say|return|fail|seem)(?:s|ed)?)\b(?![.-]))"
+    r"([\w][\w.-]{1,80})(?![\w:/])"
     r"|\bkubectl (?:-n \S{1,60} |--\S{1,80} ){0,2}(?:exec|logs|delete pod|describe pod|get pod) "
     r"(?:-(?!n )\S{1,40} ){0,3}((?:pod/)?[a-z][\w.-]{2,80}(?: (?:-n|--namespace) [\w-]{1,60})?)"
     r"|\bcontainer_name: [\"']?([\w][\w.-]{1,80})|\bcontainer (?:is )?(?:named|called) [\"'`]?([\w][\w.-]{1,80})"

@@ -197,3 +197,17 @@ def test_names_of_images(name: str, expected: bool) -> None:
 def test_the_image(command: str, image: str | None) -> None:
     found: Any = container(f"{command}\n").image
     assert found == image
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("docker restart fixes it for some hours", None),
+        ("a docker restart helps, docker exec works, and docker stop the container", None),
+        ("docker restart worker", "worker"),
+        ("docker exec -it fixes-1 nvidia-smi", "fixes-1"),
+    ],
+)
+def test_words_after_a_command_in_a_sentence_are_no_name(said: str, name: str | None) -> None:
+    names = [found["container"].name for found in read_starts(clean_text(said, "report.txt")) if "container" in found]
+    assert names == ([] if name is None else [name])
