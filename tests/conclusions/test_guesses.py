@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 
 import pytest
 
@@ -484,5 +485,10 @@ def test_every_guess_has_fixes_for_every_machine(row: FailureMessage, machine: s
     fixes = [dict(fix) for fix in row.guess["fixes"]]
     made = [remedies_of((Fix(fix.pop("fix"), **fix),), facts) for fix in json.loads(json.dumps(fixes))]
     assert any(made)
+    shown = " ".join(
+        text for remedies in made for remedy in remedies for text in (remedy.summary or "", *remedy.commands)
+    )
+    given = any("{" in str(value) for fix in row.guess["fixes"] for value in fix.values())
+    assert given or not re.search(r"\{[a-z_]+\}", shown), "a fix is not given what its text names"
     assert row.guess["check"] in {check.id for check in CHECKS}
     assert "probably" in row.guess["summary"]
