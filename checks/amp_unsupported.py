@@ -40,15 +40,11 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
         tensor_cores = has_tensor_cores(device, table)
         if table is None or tensor_cores is None:
             unknown = unknown or f"whether compute capability {number} has tensor cores is not in the tables"
-        elif not tensor_cores and (slow or not _has_fast_fp16(table)):
+        elif not tensor_cores and (slow or table.fp16 != "native" or table.tensor_cores is not False):
             findings.setdefault((number, device.name), _finding(path, device, table, slow))
     yield from findings.values()
     if unknown and not findings and not said:
         raise Skip(unknown)
-
-
-def _has_fast_fp16(table: Features) -> bool:
-    return table.fp16 == "native" and table.tensor_cores is False
 
 
 def _named(slow: Symptom, gpu: Symptom) -> Finding:

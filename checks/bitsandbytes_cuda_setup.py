@@ -5,13 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.data.packages import first_bitsandbytes
 from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, first, of_kind
-
-# Most telling first.
-KINDS = (
-    *("bnb-binary-missing", "bnb-library-lacks-function", "bnb-windows-path", "bnb-no-libcudart"),
-    *("bnb-setup-failed", "bnb-without-gpu", "bnb-cuda-detection-failed", "bnb-broken"),
-)
+from gpudoctor.symptoms import Symptoms, most_telling, of_kind
 
 
 @check(family="torch")
@@ -27,7 +21,7 @@ def bitsandbytes_cuda_setup(
     Reference: https://huggingface.co/docs/bitsandbytes/main/en/installation
     """
     found = python.package("bitsandbytes")
-    said = first(*(of_kind(symptoms, kind) for kind in KINDS))
+    said = most_telling(symptoms, "bitsandbytes-fails")
     if said is not None:
         yield _failed(said, pytorch, found, _cuda(symptoms))
         return

@@ -4,14 +4,8 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Symptom
 from gpudoctor.registry import check, skip_unless
-from gpudoctor.symptoms import first, of_kind
+from gpudoctor.symptoms import most_telling
 from gpudoctor.symptoms.answers import answers
-
-# Those that say most first.
-KINDS = (
-    *("build-tool-python-headers", "build-tool-ninja", "build-tool-msvc"),
-    *("build-tool-compiler", "build-tool-compiler-old", "build-tool-triton"),
-)
 
 
 @check(family="torch")
@@ -23,6 +17,6 @@ def build_tools_missing(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     Exception: this check finds only messages in a report. Other checks report nvcc, and compilers that are too new.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
-    most_telling = first(*(of_kind(symptoms, kind) for kind in KINDS))
-    skip_unless(most_telling, "no such message in the report")
-    yield from answers((most_telling,) if most_telling else (), "build-tools-missing")
+    said = most_telling(symptoms, "build-tool-missing")
+    skip_unless(said, "no such message in the report")
+    yield from answers((said,) if said else (), "build-tools-missing")

@@ -42,10 +42,10 @@ def compute_capability_unsupported(
 
 
 def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch | None) -> Iterator[Finding]:
-    builds = [build for build in torch_builds() if build.runs_on(number)]
     newest = torch_builds()[-1].release
-    if is_tegra(number) or any(build.release == newest for build in builds):
+    if is_tegra(number) or any(build.runs_on(number) for build in torch_builds() if build.release == newest):
         return
+    builds = [build for build in torch_builds() if build.runs_on(number)]
     installed = torch is not None and runs_on(torch.architectures or (), number, torch.cuda_version)
     runs = bool(builds) or installed
     asked = torch is not None  # A report that tells of no PyTorch may be of a machine that needs none.

@@ -39,12 +39,15 @@ def conda_cpuonly_solved(
         summary = f"conda chose the CPU build {build} of PyTorch{version}, which uses no NVIDIA GPU"
         yield Finding.warning(f"torch{version}", summary, ("torch.conda_build",), Fix("install-torch-with-conda"))
         return
-    forced = "because its package cpuonly is installed" if torch.conda_cpuonly else ""
+    forced = " because its package cpuonly is installed" if torch.conda_cpuonly else ""
     why = f"the machine has {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
+    asked = [found.names.get("version", "") for found in of_kind(symptoms, "conda-cuda-asked")]
+    cuda = next((version for version in asked if version[:2] in ("12", "13")), "12")
     yield Finding.error(
         f"torch{version}",
         f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and {why}",
         ("torch.conda_build" if build else said, "torch.conda_cpuonly", gpu.fact or wanted),
+        Fix("install-torch-for-gpu-nodes", cuda=cuda) if of_kind(symptoms, "login-node-told") else None,
         Fix("install-torch-with-conda"),
         Fix("keep-torch-release"),
         Fix("name-conda-build"),

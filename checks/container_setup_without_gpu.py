@@ -18,16 +18,13 @@ def container_setup_without_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Findi
     """
     skip_unless(setups, "no container was checked")
     images_with_gpu = {seen.setup.image for seen in setups if seen.gpu_access}
-    without = [(seen, seen.gpu_intent) for seen in setups if seen.gpu_access == "" and not _declines(seen)]
+    # A runtime nvidia of its own says that it does not give up the GPU.
+    asking = [seen for seen in setups if not seen.declines_gpu or (seen.setup.runtime or "").startswith("nvidia")]
+    without = [(seen, seen.gpu_intent) for seen in asking if seen.gpu_access == ""]
     intents = {seen.path: intent for seen, intent in without if intent is not None}
     for seen in once_per_service(seen for seen, _ in without if seen.path in intents):
         on_purpose = seen.setup.image in images_with_gpu or seen.host_has_gpu is False
         yield _finding(seen, intents[seen.path], on_purpose)
-
-
-def _declines(seen: SeenSetup) -> bool:
-    """Return whether it gives up the GPU itself; a runtime nvidia of its own says that it does not."""
-    return seen.declines_gpu and not (seen.setup.runtime or "").startswith("nvidia")
 
 
 def _finding(seen: SeenSetup, intent: GpuIntent, on_purpose: bool) -> Finding:

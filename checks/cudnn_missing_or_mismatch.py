@@ -3,23 +3,13 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import cudnn_of_torch, cudnn_version
-from gpudoctor.model import Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom, Torch, TorchRuntime
+from gpudoctor.model import Finding, Fix, Python, Pytorch, Severity, Symptom, Torch, TorchRuntime
 from gpudoctor.model.cuda_conclusions import CudaLibraries
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, pasted
 from gpudoctor.symptoms.answers import answers
 
-# Kinds of messages that show it, those that say most first.
-VERSIONS = ("cudnn-older-than-torch", "cudnn-older-than-built", "cudnn-other-than-built", "cudnn-outdated-for-jax")
-FILES = (
-    *("cudnn-not-found", "cudnn-not-found-by-name", "cudnn-dll-not-found", "cudnn-dll-not-found-by-name"),
-    *("cudnn-not-loaded", "cudnn-without-dependencies", "cudnn-header-missing"),
-)
-OTHERS = (
-    *("cudnn-symbol-missing", "cudnn-version-status", "cudnn-not-loaded-by-jax"),
-    *("cudnn-required-by-onnxruntime", "cudnn-provider-not-loaded"),
-)
-MAYBE = ("cudnn-failed-status", "cudnn-failed-tensorflow")
+OTHERS, MAYBE = "@cudnn-otherwise-wrong", "@cudnn-may-lack-memory"
 OWN_CUDNN = "Remove LD_LIBRARY_PATH, so that PyTorch loads its own cuDNN"
 OWN_OF_PACKAGE = "Remove LD_LIBRARY_PATH if it contains another cuDNN, so that the package loads its own"
 LONGEST = 240
@@ -52,7 +42,7 @@ def cudnn_missing_or_mismatch(
     said = _said(pasted(symptoms))
     on_path = (cuda_libraries.cudnn_fact,) if cuda_libraries.cudnn_fact else ()
     if said is not None:
-        severity = Severity.WARNING if said.kind in MAYBE else Severity.ERROR
+        severity = Severity.WARNING if of_kind((said,), MAYBE) else Severity.ERROR
         yield Finding.of(
             severity, "cuDNN", _summary(said), (said.fact, *on_path), *_fixes(said, pytorch), details=dict(said.names)
         )
@@ -75,7 +65,7 @@ def cudnn_missing_or_mismatch(
     else:
         known(torch_runtime.cudnn_error, "torch_runtime.cudnn_error")
         loaded = torch_runtime.cudnn_version
-        wheel = _wheel(pytorch, python)
+        wheel = python.package(f"nvidia-cudnn-cu{pytorch.cuda_version.major}") if pytorch.cuda_version else None
         if loaded and wheel is not None and wheel[1].release[:3] != cudnn_version(str(loaded)):
             summary = f"PyTorch loads cuDNN {_dotted(str(loaded))}, but its own wheel has {wheel[1]}"
             yield Finding.advice("cuDNN", summary, ("torch_runtime.cudnn_version", wheel[0], *on_path), *fixes)
@@ -83,12 +73,12 @@ def cudnn_missing_or_mismatch(
 
 def _said(symptoms: tuple[Symptom, ...]) -> Symptom | None:
     """Return the message that says most about cuDNN; one that memory may explain only if there is none."""
-    for kinds in (VERSIONS, FILES, OTHERS):
-        found = of_kind(symptoms, *kinds)
+    for kinds in ("@cudnn-versions-differ", "@cudnn-not-found", OTHERS):
+        found = of_kind(symptoms, kinds)
         if found and not (kinds is OTHERS and _of_another_library(found[0], symptoms)):
             return found[0]
     full = any("out-of-memory" in symptom.kind for symptom in symptoms)
-    return None if full else first(of_kind(symptoms, *MAYBE))
+    return None if full else first(of_kind(symptoms, MAYBE))
 
 
 def _of_another_library(symptom: Symptom, symptoms: tuple[Symptom, ...]) -> bool:
@@ -115,9 +105,9 @@ def _fixes(symptom: Symptom, pytorch: Pytorch) -> Iterator[Fix]:
     names, built_with = symptom.names, cudnn_version(symptom.names.get("built_with", ""))
     own = cudnn_of_torch(pytorch.version)
     major = int(names["major"]) if "major" in names else built_with[0] if built_with else own
-    if symptom.kind in MAYBE:
+    if of_kind((symptom,), MAYBE):
         yield Fix("look-for-full-memory")
-    if built_with or symptom.kind in (*OTHERS, *MAYBE):
+    if built_with or of_kind((symptom,), OTHERS, MAYBE):
         yield Fix("unset-variable", name="LD_LIBRARY_PATH", summary=OWN_OF_PACKAGE)
     if major is not None and own is not None and major != own:
         yield Fix("use-one-cudnn", asked_for=major, of_torch=own)
@@ -132,9 +122,3 @@ def _fixes(symptom: Symptom, pytorch: Pytorch) -> Iterator[Fix]:
         yield Fix("ctranslate2-for-cudnn", asked_for=major)
     if pytorch.installed:
         yield Fix("reinstall-torch")
-
-
-def _wheel(pytorch: Pytorch, python: Python) -> tuple[str, PackageVersion] | None:
-    if pytorch.cuda_version is None:
-        return None
-    return python.package(f"nvidia-cudnn-cu{pytorch.cuda_version.major}")

@@ -59,7 +59,8 @@ def cupy_wrong_cuda_package(
         return
     if cupy.platform == "rocm":
         if known(gpu.name, "devices"):
-            yield _for_rocm(cupy_status, gpu)
+            summary = f"{cupy_status.name} is for AMD GPUs, and the machine has {gpu.name}"
+            yield Finding.error(cupy_status.name, summary, ("cupy.platform", gpu.fact), Fix("install-cupy"))
         return
     major = known(cupy_status.cuda_major, "cupy.cuda_major")
     runs = _driver_runs(driver, major)
@@ -111,8 +112,3 @@ def _driver_finding(cupy_status: CupyStatus, major: int, driver: Driver) -> Find
     )
     facts = (cupy_status.cuda_fact, "driver.version", "driver.cuda_version")
     return Finding.error(cupy_status.name, summary, facts, Fix("install-cupy"), Fix("update-driver", needed=first))
-
-
-def _for_rocm(cupy_status: CupyStatus, gpu: Gpu) -> Finding:
-    summary = f"{cupy_status.name} is for AMD GPUs, and the machine has {gpu.name}"
-    return Finding.error(cupy_status.name, summary, ("cupy.platform", gpu.fact), Fix("install-cupy"))

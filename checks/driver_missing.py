@@ -40,7 +40,8 @@ def driver_missing(
     skip_unless(not system.amd_gfx_targets, "the GPU is an AMD GPU")
     skip_unless(not place.is_tegra, "a Jetson has its driver in its system")
     gpus = system.nvidia_gpus
-    if gpus == () or driver_state.works or _has_traces(driver) or of_kind(symptoms, *ONLY_WITH_A_DRIVER):
+    traces = (driver.installed, driver.version, driver.module_loaded, driver.libcuda_path, driver.library_version)
+    if gpus == () or driver_state.works or any(traces) or of_kind(symptoms, *ONLY_WITH_A_DRIVER):
         return
     commands = of_kind(symptoms, NO_NVIDIA_SMI)
     said = driver_state.not_found or first(with_code(symptoms, "nvml-12"), commands)
@@ -60,7 +61,3 @@ def driver_missing(
     facts = ("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else "")
     cluster = Fix("ask-cluster-for-gpu") if of_kind(symptoms, "place-slurm", "place-cluster") and not gpus else None
     yield Finding.of(severity, subject, summary, facts, cluster, Fix("install-missing-driver"), no_usable_gpu=True)
-
-
-def _has_traces(driver: Driver) -> bool:
-    return any((driver.installed, driver.version, driver.module_loaded, driver.libcuda_path, driver.library_version))

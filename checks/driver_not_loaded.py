@@ -9,14 +9,11 @@ from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 from gpudoctor.symptoms.answers import answers
 
-# Symptoms of a kernel that has no module of the driver, or refuses it.
-REFUSED = (
-    *("kernel-module-key-rejected", "kernel-module-not-inserted", "kernel-module-not-found", "dkms-build-failed"),
-    *("installer-finds-nouveau", "installer-module-not-built", "nvrm-probe-not-called", "nvrm-legacy-gpu"),
-    *("nvrm-gpu-not-in-release", "nvidia-device-node-missing", "kernel-module-other-kernel"),
-)
 # Those that say why, the most informative first.
-PRINTED = ("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-rejected", "nvidia-device-node-missing")
+PRINTED = (
+    *("nvrm-legacy-gpu", "nvrm-gpu-not-in-release", "kernel-module-key-rejected", "nvidia-device-node-missing"),
+    "prime-intel-selected",
+)
 # Words that say why nvidia-smi fails, in addition to those that only say that it fails.
 SECURE_BOOT = "secure-boot-told"
 NEW_KERNEL = "kernel-upgraded-told"
@@ -97,7 +94,7 @@ def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
     # If libcuda is missing too there is no driver at all.
     not_running = () if state.not_found else of_kind(symptoms, "kernel-driver-not-running")
     told = () if state.works else of_kind(symptoms, *TOLD)
-    return first(of_kind(symptoms, *REFUSED), fails, not_running, told)
+    return first(of_kind(symptoms, "@kernel-module-refused"), fails, not_running, told)
 
 
 def _reason(driver: Driver, system: System, symptoms: Symptoms) -> _Reason:

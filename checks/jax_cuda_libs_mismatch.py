@@ -10,7 +10,7 @@ from gpudoctor.symptoms.answers import answers
 
 @check(family="cuda", explains=("cuda-libs-conflict", "jax-cpu-build", "runs-on-cpu"))
 def jax_cuda_libs_mismatch(symptoms: Symptoms = None) -> Iterator[Finding]:
-    """JAX finds a CUDA library that is older than the one it was built with.
+    """JAX finds a CUDA library that is older than the one it was built with, or a CUDA plugin of another version.
 
     Why: JAX then does not use the GPU: "Found cuBLAS version 120103, but JAX was built against version 120205, which is
     newer". Usually LD_LIBRARY_PATH contains an older toolkit, or another framework has pinned NVIDIA's wheels.

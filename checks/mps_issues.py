@@ -4,15 +4,10 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Environment, Finding, Fix, Pytorch, System, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms import Symptoms, most_telling, of_kind
 from gpudoctor.symptoms.answers import answers
 
 WATERMARK = "PYTORCH_MPS_HIGH_WATERMARK_RATIO"
-# Kinds of messages whose rows are the whole answer, the most specific first.
-KINDS = (
-    *("mps-macos-too-old", "mps-not-linked", "mps-float64", "mps-bf16", "mps-placeholder", "mps-dtype-unsupported"),
-    *("mps-assertion", "mps-wrong-result", "mps-not-available"),
-)
 
 
 @check(
@@ -34,8 +29,8 @@ def mps_issues(
     mps-op-not-implemented.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
-    said = [finding for kind in KINDS for finding in answers(of_kind(symptoms, kind), "mps-issues")]
-    said = said or list(_cuda_on_mac(system, symptoms))
+    told = most_telling(symptoms, "mps-fails")
+    said = answers((told,), "mps-issues") if told else tuple(_cuda_on_mac(system, symptoms))
     if said:
         yield said[0]
         return

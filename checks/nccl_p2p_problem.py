@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpudoctor.model import Devices, Environment, Finding, Fix, Place, Severity, Symptom, System
 from gpudoctor.registry import Skip, check, skip_unless
-from gpudoctor.symptoms import Symptoms, first, of_kind
+from gpudoctor.symptoms import Symptoms, first, most_telling, of_kind
 from gpudoctor.symptoms.answers import answers
 
 SWITCHES = {
@@ -13,18 +13,7 @@ SWITCHES = {
     "NCCL_IB_DISABLE": "InfiniBand and RoCE between machines",
     "NCCL_SHM_DISABLE": "shared memory between processes",
 }
-# Kinds of symptoms, the most telling one first: of paths between GPUs, of the network.
-TELLING = (
-    "imex-channel-missing",
-    *("nccl-duplicate-gpu", "nccl-p2p-failed", "nccl-p2p-slow", "nccl-p2p-not-on-geforce", "nccl-p2p-switch-helps"),
-    "nccl-socket",
-)
 WEAK = ("nccl-hang", "nccl-timeout", "nccl-cuda-error", "nccl-system-error")  # they also follow from other faults
-# What NCCL reports is then a consequence: of an error of CUDA with a name of its own, of a full memory or /dev/shm.
-OTHER_CAUSES = (
-    *("shm-*", "host-*", "torch-nvml-assert", "fabric-manager-*"),
-    *("gpu-fallen-*", "gpu-handle-*", "gpu-requires-*", "gpu-ecc-*", "gpu-nvlink-*", "gpu-error-*"),
-)
 
 
 def _set(name: str, value: str, summary: str) -> Fix:
@@ -84,13 +73,13 @@ def nccl_p2p_problem(
 
 
 def _failed(symptoms: Symptoms) -> Symptom | None:
-    kinds = TELLING if _has_other_cause(symptoms) else (*TELLING, *WEAK)
-    return first(*(of_kind(symptoms, kind) for kind in kinds))
+    weak = () if _has_other_cause(symptoms) else (of_kind(symptoms, kind) for kind in WEAK)
+    return most_telling(symptoms, "nccl-fails") or first(*weak)
 
 
 def _has_other_cause(symptoms: Symptoms) -> bool:
     memory_or_coded = any(symptom.code or symptom.kind.endswith("-out-of-memory") for symptom in symptoms or ())
-    return memory_or_coded or bool(of_kind(symptoms, *OTHER_CAUSES))
+    return memory_or_coded or bool(of_kind(symptoms, "@nccl-only-suffers"))
 
 
 def _failure(said: Symptom) -> Finding:

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.data.packages import FIRST_TORCH_WITH_NUMPY_2
 from gpudoctor.model import Finding, Fix, Pytorch, Severity, Symptom
 from gpudoctor.registry import check, skip_unless
-from gpudoctor.symptoms import first, of_kind, pasted
-
-KINDS = ("numpy-not-available", "numpy-compiled-for-1", "numpy-binary-changed")
+from gpudoctor.symptoms import most_telling, of_kind, pasted
 
 
 @check(family="python")
@@ -19,7 +17,7 @@ def numpy_abi_mismatch(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Itera
     Exception: cupy-numpy-incompatible reports it for CuPy.
     Reference: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     """
-    said = first(*(of_kind(symptoms, kind) for kind in KINDS))
+    said = most_telling(symptoms, "numpy-other-abi")
     skip_unless(said, "no such message in the report")
     skip_unless(not of_kind(pasted(symptoms), "cupy-*"), "the report is of CuPy")
     for symptom in (said,) if said is not None else ():

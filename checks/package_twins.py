@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.packages import SharedModule, shared_modules
-from gpudoctor.model import Finding, Fix, Gpu, Package, Python, Torch
+from gpudoctor.model import Finding, Fix, Gpu, Origin, Package, Python, Torch
 from gpudoctor.registry import check, known
 
 
 @check(family="python", explains=("runs-on-cpu",))
-def package_twins(gpu: Gpu, python: Python = Python(), torch: Torch = Torch()) -> Iterator[Finding]:
+def package_twins(origin: Origin, gpu: Gpu, python: Python = Python(), torch: Torch = Torch()) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
     Why: one package overwrites files of the other, so the order of installation decides which one works, and removing
@@ -21,7 +21,8 @@ def package_twins(gpu: Gpu, python: Python = Python(), torch: Torch = Torch()) -
     for module in shared_modules():
         twins = _in_one_folder([package for package in packages if package.name in module.distributions])
         if len({package.name for package in twins}) > 1:
-            yield _finding(module, twins, packages, gpu)
+            keep = module.with_gpu if gpu.name or origin.is_report else module.without_gpu
+            yield _finding(module, twins, packages, keep)
     yield from _torch_twice(packages, torch)
 
 
@@ -30,9 +31,8 @@ def _in_one_folder(found: list[Package]) -> list[Package]:
     return [package for package in found if folders.count(package.location) > 1]
 
 
-def _finding(module: SharedModule, twins: list[Package], packages: tuple[Package, ...], gpu: Gpu) -> Finding:
+def _finding(module: SharedModule, twins: list[Package], packages: tuple[Package, ...], keep: str) -> Finding:
     names = tuple(dict.fromkeys(package.name for package in twins))
-    keep = module.with_gpu if gpu.name else module.without_gpu
     kept = next((package for package in twins if package.name == keep), twins[-1])
     return Finding.warning(
         module.name,

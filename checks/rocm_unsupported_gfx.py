@@ -7,10 +7,6 @@ from gpudoctor.model import AmdGpu, Environment, Finding, Fix, Pytorch, Severity
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
-KINDS = (
-    *("hip-invalid-device-function", "ggml-invalid-device-function", "hip-no-binary"),
-    *("rocblas-no-tensile", "rocm-gfx-not-supported"),
-)
 # Programs of either vendor print it: CUDA's name for the error stays in code that was translated for ROCm.
 OF_EITHER = "torch-invalid-device-function"
 TOLD = "amd-gpu-unsupported-told"  # by a person, of any program
@@ -38,7 +34,7 @@ def rocm_unsupported_gfx(
     in_no_build = bool(targets) and not any(map(first_rocm_release, targets or ()))
     unused = UNUSED if of_kind(symptoms, "about-ollama") else ()
     told = of_kind(symptoms, TOLD, *unused) if in_no_build and pytorch.build != "cuda" else ()
-    said = first(of_kind(symptoms, *KINDS), of_kind(symptoms, *FAULTS), either, told)
+    said = first(of_kind(symptoms, "@gfx-target-without-code"), of_kind(symptoms, *FAULTS), either, told)
     if said is None:
         skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
     override = environment.get(OVERRIDE) or ""

@@ -19,6 +19,7 @@ NAMES = {
     "xgboost": "The boosting library",
     "mxnet": "MXNet",
     "lightgbm": "LightGBM",
+    "dgl": "DGL",
 }
 # These have a way of their own to GPUs of AMD and Apple.
 WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")

@@ -7,19 +7,10 @@ from gpudoctor.data.capabilities import first_toolkit, last_toolkit
 from gpudoctor.model import ComputeCapability, CudaVersion, Finding, Fix, Pytorch, Severity, Symptom, Toolkit
 from gpudoctor.model.torch_conclusions import Extensions
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, first, of_kind
+from gpudoctor.symptoms import Symptoms, most_telling
 from gpudoctor.symptoms.answers import answers
 
 ID = "toolkit-mismatch-building-extension"
-# Kinds of messages, those that say most first.
-KINDS = (
-    *("toolkit-other-than-torch", "toolkit-other-than-torch-deepspeed", "toolkit-other-than-torch-apex"),
-    *("toolkit-lacks-architecture", "toolkit-older-than-needed", "toolkit-too-old-for-package", "toolkit-lacks-option"),
-    *("toolkit-ptxas-version", "toolkit-no-device-to-build-for", "toolkit-no-architectures"),
-    *("toolkit-not-in-visual-studio", "toolkit-cmake-architecture", "toolkit-home-unset", "toolkit-nvcc-missing"),
-    *("toolkit-not-found-by-cmake", "toolkit-nvvm-missing", "toolkit-header-missing", "toolkit-library-not-linked"),
-    "toolkit-libdevice-missing",
-)
 
 
 @check(family="cuda")
@@ -35,7 +26,7 @@ def toolkit_mismatch_building_extension(
     requires a package that still has to be compiled. Minor versions may differ.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
-    said = first(*(of_kind(symptoms, kind) for kind in KINDS))
+    said = most_telling(symptoms, "toolkit-mismatch")
     if said is not None:
         yield _failed_build(said, pytorch, toolkit.nvcc_version)
         return

@@ -31,6 +31,7 @@ def torch_not_installed(
         "torch",
         f"PyTorch is not installed{where}{asks}",
         (*pytorch.paths("installed"), imported, "project.requirements" if requirement else ""),
+        Fix("use-environment-with-torch") if of_kind(symptoms, "torch-imports-elsewhere") else None,
         Fix("install-torch-first"),
         Fix("install-after-torch") if of_kind(symptoms, "torch-missing-in-setup") else None,
         Fix("use-environment-with-torch") if imported else None,

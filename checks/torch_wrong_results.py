@@ -7,11 +7,6 @@ from gpudoctor.model import Finding, Fix, PrecisionResult, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
 
-OUT_OF_MEMORY = (
-    *("torch-out-of-memory", "torch-async-out-of-memory", "cuda-out-of-memory", "mps-out-of-memory"),
-    "torch-memory-fraction",
-)
-
 
 @check(family="torch")
 def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: Symptoms = None) -> Iterator[Finding]:
@@ -25,7 +20,7 @@ def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: Symptoms = None) 
     """
     results = known(torch_runtime.precision_results, "torch_runtime.precision_results")
     skip_unless(results, "PyTorch has no GPU to compute on")
-    out_of_memory = {symptom.fact for symptom in of_kind(symptoms, *OUT_OF_MEMORY)}
+    out_of_memory = {symptom.fact for symptom in of_kind(symptoms, "@torch-memory-full")}
     full = {number for number, result in enumerate(results) if _path(number, result) in out_of_memory}
     wrong = {n: fault for n, result in enumerate(results) if n not in full and (fault := _fault(result, results))}
     if not wrong and full:

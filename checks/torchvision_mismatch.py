@@ -144,7 +144,6 @@ def _variant_severity(name: str, local: str, pytorch: Pytorch) -> Severity | Non
     if pytorch.build == "cpu":
         return Severity.ERROR
     cuda = CudaVersion(int(match[1][:-1]), int(match[1][-1]))
-    if pytorch.cuda_version is None:
-        return None
-    differs = cuda.major != pytorch.cuda_version.major if name == "torchvision" else cuda != pytorch.cuda_version
+    built = pytorch.cuda_version or cuda
+    differs = cuda.major != built.major if name == "torchvision" else cuda != built
     return Severity.ERROR if differs else None

@@ -1,5 +1,6 @@
 """The program: `gpudoctor`, or `python -m gpudoctor`."""
 
+import atexit
 import gc
 import os
 import sys
@@ -8,7 +9,8 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line."""
-    gc.set_threshold(1_000_000)  # what is imported is no garbage: to look for some takes a tenth of a quick check
+    gc.set_threshold(1_000_000)  # to look for garbage among modules takes a tenth of a quick check's instructions
+    atexit.register(gc.disable)  # the process that ends frees it all
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller: nobody reads it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     from gpudoctor.commands import cli

@@ -6,6 +6,7 @@ from typing import Any
 MAXIMUM_CHARACTERS = 1000
 MAXIMUM_ITEMS = 256
 _SHOWN_CHARACTERS = 400
+LONGEST_FIX = 2000  # characters: a fix names versions, platforms and what else to consider
 LONGEST_LINE = 4000  # characters; a longer line is no output of a tool that is read line by line
 
 # Patterns are texts, which `re` compiles when one is asked for: a live machine gives no occasion.
@@ -36,12 +37,9 @@ def readable_lines(raw: str) -> tuple[str, ...]:
     plain = plain.expandtabs(8)
     plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
     plain = re.sub(_CONTROLS, "", plain).translate(_PLAIN)
-    return tuple(_undecorated(line[:LONGEST_LINE]) for line in plain.split("\n") if not line.strip().startswith("```"))
-
-
-def _undecorated(line: str) -> str:
-    line = re.sub(_DECORATION, "", line, count=1)
-    return re.sub(_PROMPT, "", line, count=1).rstrip()
+    lines = (line[:LONGEST_LINE] for line in plain.split("\n") if not line.strip().startswith("```"))
+    undecorated = (re.sub(_DECORATION, "", line, count=1) for line in lines)
+    return tuple(re.sub(_PROMPT, "", line, count=1).rstrip() for line in undecorated)
 
 
 def cleaned(value: Any) -> Any:
@@ -67,12 +65,8 @@ def clean(text: str, limit: int | None = _SHOWN_CHARACTERS) -> str:
     Text from a machine may hold terminal escapes that hide, move or colour what stands around it.
     """
     cut = text if limit is None else text[:limit]
-    shown = cut if cut.isprintable() else "".join(c if c.isprintable() else _written_out(c) for c in cut)
+    shown = cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
     return shown if len(cut) == len(text) else f"{shown}... ({len(text)} characters)"
-
-
-def _written_out(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 # What a value may be made of: words that are no keys, names of devices, and paths of which no folder is one.

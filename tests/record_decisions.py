@@ -11,9 +11,11 @@ RECORDED = (
     "tests.symptoms.test_every_row",
     "tests.conclusions.test_every_symptom",
     "tests.checks.test_every_pair",
+    "tests.checks.conftest",
     "tests.remedies.test_every_fix",
     "tests.reporters.test_pictures",
     "tests.tuning.test_recorded_runs",
+    "tests.tuning.test_every_search",
 )
 
 if __name__ == "__main__":

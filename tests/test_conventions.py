@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.registry import Check
+from tests.own_checks import own_checks
 
 ROOT = Path(__file__).parent.parent
-CHECKS = load_checks()
+CHECKS = own_checks()
 IDS = {check.id for check in CHECKS}
 CONFIG = configparser.ConfigParser()
 CONFIG.read(ROOT / "setup.cfg")

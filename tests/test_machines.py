@@ -23,7 +23,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import exit_status
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Report, Severity, Snapshot, look_up
@@ -32,6 +31,7 @@ from gpudoctor.probes.snapshot import take_snapshot
 from gpudoctor.reporters import json_report, table
 from gpudoctor.reporters.terminal import Screen
 from gpudoctor.snapshots.recording import RecordedHost
+from tests.own_checks import own_checks
 
 FOLDER = Path(__file__).parent / "machines"
 WIDTH = 80
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.parametrize("name", sorted(path.parent.name for path in
 
 @cache
 def diagnosed(name: str) -> Report:
-    return run_checks(load_checks(), take_snapshot(RecordedHost.load(FOLDER / name)))
+    return run_checks(own_checks(), take_snapshot(RecordedHost.load(FOLDER / name)))
 
 
 def expected(name: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_a_snapshot_file_gives_the_same_findings(name: str) -> None:
     report = diagnosed(name)
     document = json.loads(json_report.render(report))
     text = json.dumps(to_json(report.snapshot))
-    again = run_checks(load_checks(), from_json(Snapshot, json.loads(text), "snapshot"))
+    again = run_checks(own_checks(), from_json(Snapshot, json.loads(text), "snapshot"))
     findings = json.loads(json_report.render(again))["findings"]
     assert json.dumps(findings) == json.dumps(document["findings"])
 

@@ -34,8 +34,11 @@ def patterns_in(value: Any, depth: int = 3) -> Iterator[str]:
 
 
 @cache
-def every_pattern() -> list[str]:
-    """Return what is looked for anywhere in a whole text: messages, keys and names, and what is taken off lines."""
+def every_pattern() -> tuple[str, ...]:
+    """Return what is looked for anywhere in a whole text: messages, keys and names, and what is taken off lines.
+
+    Among them are parts of patterns and sentences, which cannot be compiled.
+    """
     rows = failure_messages()
     found = {pattern: None for row in rows for pattern in (row.pattern, row.unless, *row.near) if pattern}
     for module in (privacy, untrusted):
@@ -45,15 +48,7 @@ def every_pattern() -> list[str]:
     for row in privacy._table()["keys"]:
         found |= {f"(?<![A-Za-z0-9]){re.escape(mark)}{row['rest']}": None for mark in row["marks"]}
     found |= dict.fromkeys(privacy._table()["parts"].values())
-    return [pattern for pattern in found if is_whole(pattern)]
-
-
-def is_whole(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError):
-        return False  # a part of one, or a sentence
-    return True
+    return tuple(found)
 
 
 def hostile_texts(pattern: str) -> Iterator[str]:
@@ -74,18 +69,20 @@ def seconds(compiled: re.Pattern[str], text: str) -> float:
 
 
 def is_slow(compiled: re.Pattern[str], unit: str) -> bool:
-    """Return whether the time grows faster than the text. The best of several counts: other programs run too."""
+    """Return whether the time grows faster than the text, in each of three measurements: other programs run too."""
     short, long = ((unit * (size // len(unit) + 1))[:size] + "!" for size in (SHORT, LONG))
-    if seconds(compiled, long) < SECONDS:
-        return False
-    least = min(seconds(compiled, long) for _ in range(3))
-    return least > SECONDS and least > RATIO * min(seconds(compiled, short) for _ in range(3))
+    return all(
+        (least := seconds(compiled, long)) > SECONDS and least > RATIO * seconds(compiled, short) for _ in range(3)
+    )
 
 
 def slow(patterns: Iterable[str]) -> dict[str, str]:
     found = {}
     for pattern in patterns:
-        compiled = re.compile(pattern)
+        try:
+            compiled = re.compile(pattern)
+        except (re.error, OverflowError):
+            continue
         unit = next((unit for unit in hostile_texts(pattern) if is_slow(compiled, unit)), None)
         if unit is not None:
             found[pattern] = unit

@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Report
+from gpudoctor.model import Remedy, Report
 from gpudoctor.model.codec import to_json
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 FILE = Path(__file__).parent / "recorded_reports.jsonl"
 EVIDENCE = FILE.with_name("recorded_evidence.json")
 RECORDED: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
-CHECKS = load_checks()
+CHECKS = own_checks()
 BOOKKEEPING = ("schema", "taken_at", "reports")
 
 
@@ -75,10 +76,16 @@ def _known(value: Any) -> Any:
     return [_known(part) for part in value] if isinstance(value, list) else value
 
 
+def repeats(remedies: Sequence[Remedy]) -> bool:
+    """Return whether a fix is shown twice: with the same words and commands."""
+    return len({(remedy.summary, remedy.commands) for remedy in remedies}) < len(remedies)
+
+
 @pytest.mark.parametrize("line", RECORDED, ids=range(1, len(RECORDED) + 1))
 def test_a_report_is_read_and_decided_as_before(line: dict[str, Any]) -> None:
     expected = {name: value for name, value in line.items() if name != "texts"}
     report = diagnosed(line["texts"])
+    assert [finding.check_id for finding in report.findings if repeats(finding.remedies)] == []
     assert json.loads(json.dumps(decided(report))) == expected
     assert json.loads(json.dumps(evidence(report))) == recorded_evidence()[named(line["texts"])]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.data.environment_variables import environment_variables, variables_with_paths
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import Rules
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Environment, Snapshot
@@ -21,6 +20,7 @@ from gpudoctor.reporters import json_report
 from gpudoctor.reporters.formats import FORMATS, Run, render
 from gpudoctor.reporters.terminal import Screen
 from gpudoctor.untrusted import HIDDEN, shown_value
+from tests.own_checks import own_checks
 
 A, X = "AbCdEfGh1234IjKlMnOp5678QrStUvWx90YzAbCd", "0123456789abcdef" * 4
 KEYS = {
@@ -139,7 +139,7 @@ Nov  3 10:00:00 lab42 kernel: NVRM: Xid (PCI:0000:02:00): 79, pid=1, name={key}
 def test_nothing_planted_in_a_report_is_in_any_format(kind: str) -> None:
     key = KEYS[kind]
     snapshot = read_texts([("report.txt", REPORT.replace("{key}", key).encode())])
-    report = run_checks(load_checks(), snapshot)
+    report = run_checks(own_checks(), snapshot)
     run = Run(fail_on="error", exit_status=1, screen=Screen(width=200, verbosity=1), rules=Rules())
     outputs = [*(render(name, report, run) for name in FORMATS), json_report.render_snapshot(snapshot)]
     for text in outputs:

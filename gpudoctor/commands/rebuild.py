@@ -120,13 +120,7 @@ def _subjects(
 
 
 def _rebuild(
-    client: DockerClient,
-    work: RebuildPlan,
-    timeout: float,
-    interrupts: Interrupts,
-    journal: Journal,
-    *,
-    recreate: bool,
+    client: DockerClient, work: RebuildPlan, timeout: float, interrupts: Interrupts, journal: Journal, *, recreate: bool
 ) -> bool:
     """Carry it out, say how it ended, and return whether all is fresh."""
     from gpudoctor.containers.rebuild.container import NotStarted

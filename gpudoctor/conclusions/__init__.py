@@ -1,9 +1,10 @@
 """What nobody read and the facts together show. One file per concluded section: a function of the same name.
 
-Its parameters name the sections it reads: of the snapshot, or concluded ones. A section that is unknown is None.
+Its parameters name the sections it reads: of the snapshot, or concluded ones (see `Facts.call` for unknown ones).
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -33,13 +34,18 @@ class Facts:
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
         """Return what `function` returns for `arguments` and the sections that its other parameters name.
 
-        A section that is unknown is None, or the default of its parameter.
+        If a section is unknown, the parameter's default is used. Without a default it is a record without any fact if
+        that is the parameter's type, otherwise None.
         """
         sections = {name: self.get(name) for name in parameters(function) if name not in arguments and self._has(name)}
         code, defaults = function.__code__, len(function.__defaults__ or ())
-        for name in code.co_varnames[code.co_argcount - defaults : code.co_argcount]:
-            if name in sections and sections[name] is None:
+        defaulted = code.co_varnames[code.co_argcount - defaults : code.co_argcount]
+        for name in [name for name, section in sections.items() if section is None]:
+            kind = function.__annotations__.get(name)
+            if name in defaulted:
                 del sections[name]
+            elif isinstance(kind, type) and is_dataclass(kind):
+                sections[name] = kind()
         return function(**sections, **arguments)
 
     def _has(self, name: str) -> bool:

@@ -7,14 +7,14 @@ from gpudoctor.model import AmdGpu, System
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 
-def amd_gpu(system: System | None, symptoms: Symptoms) -> AmdGpu:
+def amd_gpu(system: System, symptoms: Symptoms) -> AmdGpu:
     """Return the AMD GPU: its gfx targets by ROCm, else by the product that a report names.
 
     Graphics parts of processors are named next to NVIDIA GPUs too: only names whose gfx target is known count.
     """
     said = pasted(symptoms)
     products = of_kind(said, "amd-gpu-named")
-    targets = system.amd_gfx_targets if system is not None else None
+    targets = system.amd_gfx_targets
     fact = "system.amd_gfx_targets" if targets else ""
     for symptom in products:
         target = gfx_target_of(symptom.text) or gfx_target_of(f"RX {symptom.text}")

@@ -11,23 +11,23 @@ from gpudoctor.symptoms import Symptoms, of_kind
 
 
 def consumers(
-    torch: Torch | None,
-    torch_runtime: TorchRuntime | None,
-    cupy: Cupy | None,
-    cupy_runtime: CupyRuntime | None,
-    toolkit: Toolkit | None,
-    driver: Driver | None,
-    system: System | None,
+    torch: Torch,
+    torch_runtime: TorchRuntime,
+    cupy: Cupy,
+    cupy_runtime: CupyRuntime,
+    toolkit: Toolkit,
+    driver: Driver,
+    system: System,
     symptoms: Symptoms = None,
 ) -> Consumers:
     """Return PyTorch, CuPy and nvcc with the CUDA version that each needs a driver for."""
-    checked = _Driver(driver=driver or Driver(), system=system or System())
-    nvcc = toolkit.nvcc_version if toolkit is not None else None
+    checked = _Driver(driver=driver, system=system)
+    nvcc = toolkit.nvcc_version
     return Consumers(
         ask_for_cuda=asks_for_cuda(torch, cupy),
         libraries=(
-            *_torch(torch or Torch(), torch_runtime or TorchRuntime(), checked, _named(symptoms)),
-            *_cupy(cupy or Cupy(), cupy_runtime or CupyRuntime(), checked),
+            *_torch(torch, torch_runtime, checked, _named(symptoms)),
+            *_cupy(cupy, cupy_runtime, checked),
         ),
         nvcc=None
         if nvcc is None
@@ -41,14 +41,14 @@ def consumers(
     )
 
 
-def asks_for_cuda(torch: Torch | None, cupy: Cupy | None) -> bool | None:
+def asks_for_cuda(torch: Torch, cupy: Cupy) -> bool | None:
     """Return whether a CUDA build of PyTorch or CuPy is installed; None if that is not known."""
-    if torch is not None and (torch.build == "cuda" or torch.cuda_version is not None):
+    if torch.build == "cuda" or torch.cuda_version is not None:
         return True
-    if cupy is not None and cupy.distributions and cupy.platform != "rocm":
+    if cupy.distributions and cupy.platform != "rocm":
         return True
-    torch_known = torch is not None and (torch.installed is False or torch.build is not None)
-    return False if torch_known and (cupy is None or not cupy.distributions) else None
+    torch_known = torch.installed is False or torch.build is not None
+    return False if torch_known and not cupy.distributions else None
 
 
 class _Driver(NamedTuple):

@@ -1,27 +1,12 @@
 """Whether the container that the facts are of has the GPU, and the libraries of the driver."""
 
-from gpudoctor.model import ContainerGpu, Device, Driver, DriverState, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model import ContainerGpu, Devices, Driver, DriverState, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.model.software import Container
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
+# What no container with the GPU prints: its runtime adds nvidia-smi.
 SMI_MISSING = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "container-nvidia-smi-missing")
-# What programs in a container without the GPU print besides "Found no NVIDIA driver".
-WITHOUT_DRIVER = (
-    *("libcuda-not-*", *SMI_MISSING, "nvml-library-not-found", "torch-no-gpus", "cuda-no-device"),
-    "ollama-no-gpus",
-)
-# And what people and programs say of one, if it is known to have been started without a GPU of NVIDIA.
-UNUSED = (
-    *("cpu-told", "gpu-unused-told", "asks-gpu-unused", "cpu-ollama", "cpu-llama", "cpu-device", "cpu-ultralytics"),
-    *("cpu-lightning", "cpu-fallback", "onnxruntime-no-provider", "cpu-boosting", "cpu-paddle", "cpu-vllm"),
-)
-# Those of them that a container with the GPU does not print: its runtime adds nvidia-smi.
 ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")
-# What shows a GPU that the container had, or that something in it hides.
-LOST_LATER = (
-    *("nvml-*", "container-nvml-*", "container-worked-before", "cuda-visible-devices", "mig-*", "gpu-is-lost"),
-    "nvrm-*",
-)
 # What a program prints that finds no libcuda.
 NO_LIBCUDA = ("torch-no-driver", "libcuda-not-*", "cuda-no-device", "torch-no-gpus")
 
@@ -31,17 +16,16 @@ def container_gpu(
     place: Place,
     pytorch: Pytorch,
     driver_state: DriverState,
-    container: Container | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    system: System | None,
+    container: Container,
+    driver: Driver,
+    devices: Devices,
+    system: System,
     symptoms: Symptoms,
 ) -> ContainerGpu:
     """Return whether the container has the GPU, by its device nodes, the driver, and what programs in it say."""
-    container, driver = container or Container(), driver or Driver()
     no_driver = _no_driver(driver, symptoms)
     is_shown = origin.is_report and place.about_container
-    without, facts = _without(container, pytorch, driver, system or System(), symptoms) if is_shown else ("", ())
+    without, facts = _without(container, pytorch, driver, system, symptoms) if is_shown else ("", ())
     smi_alone = _smi_alone(symptoms)
     if not smi_alone and pytorch.available is not True and place.about_container and not place.in_wsl:
         smi_alone = tuple(symptom.fact for symptom in of_kind(symptoms, "nvidia-smi-without-cuda")[:1])
@@ -90,9 +74,10 @@ def _without(
         return "", ()
     if pytorch.build_read in ("cpu", "rocm") or of_kind(symptoms, "container-nvidia-smi-works"):
         return "", ()
-    unused = UNUSED if left_out and not of_kind(symptoms, "amd-gpu-*", "rocm-*", "apple-mac-named") else ()
+    others_gpu = of_kind(symptoms, "amd-gpu-*", "rocm-*", "apple-mac-named")
+    unused = ("@container-computes-on-cpu",) if left_out and not others_gpu else ()
     others = of_kind(symptoms, *_kinds_without_driver(container), *unused)
-    if not others and not of_kind(symptoms, *LOST_LATER):
+    if not others and not of_kind(symptoms, "@container-lost-gpu"):
         others = of_kind(symptoms, "ollama-no-gpus", *(("torch-no-gpus",) if driver.version is not None else ()))
     failed = _fact(of_kind(symptoms, "torch-no-driver") or others)
     if not failed and left_out and pytorch.available is False:
@@ -108,7 +93,7 @@ def _without(
 def _kinds_without_driver(container: Container) -> tuple[str, ...]:
     """Return the symptoms of a container without the GPU, by what is known of how it was started."""
     if container.gpus_requested is False or container.engine == "kubernetes":
-        return WITHOUT_DRIVER
+        return ("@container-without-driver",)
     return ONLY_WITHOUT_GPU if container.engine or container.image_cuda_version is not None else ()
 
 
@@ -119,7 +104,7 @@ def _smi_alone(symptoms: Symptoms) -> tuple[str, ...]:
     return (fails.fact, works.fact) if works is not None and fails is not None else ()
 
 
-def _no_libcuda(driver: Driver, devices: tuple[Device, ...] | None, symptoms: Symptoms) -> str:
+def _no_libcuda(driver: Driver, devices: Devices, symptoms: Symptoms) -> str:
     """Return what shows a GPU without libcuda."""
     has_gpu = bool(driver.gpu_nodes or devices or driver.version is not None)
     if not has_gpu or driver.cuda_init_code == 0 or driver.libcuda_path:

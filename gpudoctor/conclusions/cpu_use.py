@@ -3,17 +3,8 @@
 from dataclasses import replace
 
 from gpudoctor.model import AmdGpu, CpuUse, Gpu, Place, Python, Pytorch, Symptom
-from gpudoctor.symptoms import first, of_kind, pasted, with_role
+from gpudoctor.symptoms import Symptoms, first, group, of_kind, pasted, with_role
 
-# What programs say, the most informative first, and the program that says it if the row's library does not name it.
-JAX = ("jax-cuda-missing", "cpu-jax", "asks-jax-cpu-listed")
-TENSORFLOW = ("no-gpu-tensorflow-on-windows", "cpu-tensorflow", "asks-tensorflow-list-empty")
-SAID = (
-    *(*JAX, *TENSORFLOW, "onnxruntime-without-cuda", "onnxruntime-no-provider", "cpu-ctranslate2", "cpu-paddle"),
-    *("cpu-boosting", "cpu-llama", "cpu-ollama", "ollama-no-gpus", "cpu-lightning", "cpu-ultralytics"),
-    *("torch-without-xpu", "cpu-accelerate", "cpu-unsloth", "cpu-lm-studio", "cpu-opencv", "cpu-device"),
-    *("cpu-lightgbm", "cpu-mxnet", "torch-on-cpu", "cpu-fallback"),
-)
 # Those that are not a fault if the CPU was chosen.
 AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
 # Of what a report is about, the program that computes there; what computes with PyTorch is last.
@@ -25,16 +16,6 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
 TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llama-run-told")
-# What people say of a GPU that they want used.
-WANTED = (
-    *("nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected"),
-    *("gpu-wanted-told", "gpu-asked-for", "gpu-layers-named"),
-)
-# Without one of these, a person who mentions the CPU complains of nothing.
-COMPLAINTS = (
-    *("cpu-instead-told", "gpu-unused-told", "gpu-wanted-told", "gpu-asked-for"),
-    *("asks-gpu-unused", "asks-complaint", "asks-failure"),
-)
 # These look for GPUs by themselves: one that they do not find is one that they do not use.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # What of the words of a person that the GPU is not used leaves other causes, or no fault at all.
@@ -49,18 +30,11 @@ FIRST_FOR_BOTH = (1, 15)
 NEEDS_NEWER = (3, 11)  # for this Python TensorFlow 2.10 has no wheel
 
 
-def cpu_use(
-    gpu: Gpu,
-    amd_gpu: AmdGpu,
-    place: Place,
-    pytorch: Pytorch,
-    python: Python | None,
-    symptoms: tuple[Symptom, ...] | None,
-) -> CpuUse:
+def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: Python, symptoms: Symptoms) -> CpuUse:
     """Return which program computes on the CPU, and why if the report shows that. A probe says no such thing."""
     said = pasted(symptoms)
     unused = first(of_kind(said, "asks-gpu-unused", "gpu-expected") if of_kind(said, "about-tensorflow") else ())
-    found = _found(said, gpu) or unused
+    found = (_found(said, gpu) if said else None) or unused
     if found is None or of_kind(said, "asks-after-suspend", "cuda-lost-after-suspend"):
         return CpuUse()
     program = "tensorflow" if found is unused else _program(found, said)
@@ -76,9 +50,9 @@ def cpu_use(
         without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named", "torch-without-xpu", *intel)),
     )
     if program == "jax":
-        return _of_jax(use, found, bool(of_kind(said, "jax-cuda-asked")), python or Python())
+        return _of_jax(use, found, bool(of_kind(said, "jax-cuda-asked")), python)
     if program == "tensorflow":
-        use = _of_tensorflow(use, said, place, python or Python())
+        use = _of_tensorflow(use, said, place, python)
     return CpuUse() if found is unused and not use.cause else use
 
 
@@ -88,17 +62,18 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     "100% CPU" means that only if Ollama says it. Words of a person count if a GPU is wanted and nothing else fails.
     """
     ollama = bool(of_kind(said, "about-ollama", "ollama-*"))
-    for kind in SAID:
+    for kind in group("program-on-cpu"):
         for symptom in of_kind(said, kind):
-            if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not _works(symptom, said):
-                chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, *WANTED)
+            works = any(other.library == symptom.library or not symptom.library for other in with_role(said, "works"))
+            if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not works:
+                chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, "@gpu-wanted")
                 return None if chosen else symptom
-    complained = of_kind(said, *COMPLAINTS) and not of_kind(said, "cpu-in-passing")
+    complained = of_kind(said, "@cpu-complaint") and not of_kind(said, "cpu-in-passing")
     told = first(of_kind(said, "cpu-told")) if complained else None
     unused = first(of_kind(said, "gpu-unused-told"))
     if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
         return None
-    wanted = gpu.name or of_kind(said, *WANTED) or unused or (told is not None and "GPU" in told.text.upper())
+    wanted = gpu.name or of_kind(said, "@gpu-wanted") or unused or (told is not None and "GPU" in told.text.upper())
     if told and wanted:
         return told
     if unused is None and of_kind(said, *WITH_OWN_ENGINE):
@@ -110,11 +85,6 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
         unused = first(asked, without_layers if of_kind(said, "slow-told") else ())
     read_off = unused is not None and "%" in unused.text and of_kind(said, "task-manager-told")
     return None if read_off or of_kind(said, *OTHERWISE) else unused
-
-
-def _works(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
-    """Return whether the report shows, too, that the same program found the GPU."""
-    return any(other.library == symptom.library or not symptom.library for other in with_role(said, "works"))
 
 
 def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:

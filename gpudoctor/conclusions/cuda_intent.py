@@ -5,29 +5,24 @@ import re
 from gpudoctor.model import CudaIntent, Gpu, Origin, Python, Symptom, Toolkit
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
-# A program asks for CUDA and does not get it.
-PROGRAM = (
-    *("torch-not-compiled-with-cuda", "torch-gpu-wanted", "cuda-not-available"),
-    *("gpu-expected", "cuda-build-asked-told", "torch-cuda-replaced"),
-)
 # Packages that bring CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
 
 
-def cuda_intent(
-    origin: Origin, gpu: Gpu, toolkit: Toolkit | None, python: Python | None, symptoms: Symptoms
-) -> CudaIntent:
+def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symptoms: Symptoms) -> CudaIntent:
     """Return what shows that CUDA or ROCm was asked for: words of a report, for a probe asks for CUDA itself."""
     said = pasted(symptoms)
     program = _program(said, gpu)
     cuda, cuda_fact = _index(said, "cu")
     rocm, rocm_fact = _index(said, "rocm")
+    extensions = of_kind(said, "xformers-built-for")
     ways = (
-        (program, "a program asks for CUDA"),
+        (_first(said, "@program-wants-cuda"), "a program asks for CUDA"),
+        (program, "the GPU is expected to be used"),
         (_first(said, "nvidia-gpu-named"), "the report names an NVIDIA GPU"),
         (_toolkit(toolkit, origin), f"the CUDA toolkit {toolkit.nvcc_version if toolkit else ''} is installed"),
         (cuda_fact, f"PyTorch's index {cuda} was asked for"),
-        (_extension(said), "xformers is built for CUDA"),
+        (next((s.fact for s in extensions if "+cu" in s.names.get("built", "")), ""), "xformers is built for CUDA"),
     )
     fact, reason = next(((fact, reason) for fact, reason in ways if fact), ("", ""))
     conda, conda_reason = _conda(said, python)
@@ -44,18 +39,18 @@ def cuda_intent(
 
 
 def _program(said: tuple[Symptom, ...], gpu: Gpu) -> str:
-    """Return the message or the complaint. A program that computes on the CPU misses something if there is a GPU."""
+    """Return the message or the complaint. One that computes on the CPU misses something only if there is a GPU."""
     complaints = () if of_kind(said, "cpu-chosen") else ("cpu-told", "gpu-unused-told")
-    return _first(said, *PROGRAM, *complaints, *(("torch-on-cpu",) if gpu.name else ()))
+    return _first(said, "@program-wants-cuda", *complaints, *(("torch-on-cpu",) if gpu.name else ()))
 
 
 def _first(said: tuple[Symptom, ...], *kinds: str) -> str:
     return next((symptom.fact for symptom in of_kind(said, *kinds)), "")
 
 
-def _toolkit(toolkit: Toolkit | None, origin: Origin) -> str:
+def _toolkit(toolkit: Toolkit, origin: Origin) -> str:
     """Return the fact that a report shows a CUDA toolkit: nobody installs one if there is no GPU to use."""
-    shown = origin.is_report and toolkit is not None and toolkit.nvcc_version is not None
+    shown = origin.is_report and toolkit.nvcc_version is not None
     return "toolkit.nvcc_version" if shown else ""
 
 
@@ -68,16 +63,10 @@ def _index(said: tuple[Symptom, ...], variant: str) -> tuple[str, str]:
     return "", ""
 
 
-def _extension(said: tuple[Symptom, ...]) -> str:
-    """Return the message of an extension that says that it is built for CUDA."""
-    built = (symptom for symptom in of_kind(said, "xformers-built-for") if "+cu" in symptom.names.get("built", ""))
-    return next((symptom.fact for symptom in built), "")
-
-
-def _conda(said: tuple[Symptom, ...], python: Python | None) -> tuple[str, str]:
+def _conda(said: tuple[Symptom, ...], python: Python) -> tuple[str, str]:
     """Return how conda was asked for CUDA, or sees the driver, and that in words."""
     seen = bool(of_kind(said, "conda-driver-seen"))
     fact = _first(said, "conda-cuda-asked", "conda-driver-seen")
-    if not fact and python is not None:
+    if not fact:
         fact = next((found[0] for name in CUDA_PACKAGES if (found := python.package(name)) is not None), "")
     return fact, "conda sees an NVIDIA driver" if seen else "CUDA was asked for" if fact else ""

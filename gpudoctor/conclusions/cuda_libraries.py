@@ -4,15 +4,10 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.data.cuda_libraries import library_stem
-from gpudoctor.model import CudaLibraries, Device, Driver, Libcuda, MissingSymbol, Pytorch, Symptom
+from gpudoctor.model import CudaLibraries, Devices, Driver, Libcuda, MissingSymbol, Pytorch, Symptom
 from gpudoctor.model.software import CupyRuntime, Environment, Python, SharedLibrary, Toolkit, TorchRuntime
 from gpudoctor.symptoms import Symptoms, of_kind
 
-# Those that name the library.
-NAMED = (
-    *("cuda-library-missing", "cuda-library-missing-by-name", "cuda-dll-missing", "cuda-dll-missing-by-name"),
-    *("cuda-library-not-loaded", "cuda-library-not-loaded-by-jax", "cuda-builtins-missing"),
-)
 # TensorFlow's summary, which says something if nothing else names a library.
 SUMMARY = "cuda-libraries-not-loaded-by-tensorflow"
 STUB, COMPAT = "the stub of a toolkit", "a forward compatibility package"
@@ -20,27 +15,27 @@ STUB, COMPAT = "the stub of a toolkit", "a forward compatibility package"
 
 def cuda_libraries(
     *,
-    toolkit: Toolkit | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    environment: Environment | None,
-    python: Python | None,
+    toolkit: Toolkit,
+    driver: Driver,
+    devices: Devices,
+    environment: Environment,
+    python: Python,
     pytorch: Pytorch,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
     symptoms: Symptoms,
 ) -> CudaLibraries:
     """Return what is wrong with CUDA's libraries, by what programs say and by what LD_LIBRARY_PATH leads to."""
-    on_path = toolkit.library_path_libraries if toolkit is not None else None
+    on_path = toolkit.library_path_libraries
     libraries = on_path or ()
     cudnn = next((n for n, library in enumerate(libraries) if library.soname.startswith("libcudnn")), None)
     shadowing = tuple(_shadowing(libraries, python))
-    works = pytorch.available if pytorch.available is not None else driver is not None and driver.cuda_init_code == 0
+    works = pytorch.available if pytorch.available is not None else driver.cuda_init_code == 0
     return CudaLibraries(
         known=on_path is not None or torch_runtime is not None or cupy_runtime is not None,
-        path_is_set=bool(libraries or (environment is not None and environment.get("LD_LIBRARY_PATH"))),
+        path_is_set=bool(libraries or environment.get("LD_LIBRARY_PATH")),
         symbol=_missing_symbol(libraries, symptoms),
-        missing=_missing(torch_runtime, cupy_runtime, symptoms),
+        missing=_missing(torch_runtime or TorchRuntime(), cupy_runtime or CupyRuntime(), symptoms),
         libcuda=_libcuda(libraries, driver, devices, works),
         shadowing=tuple(libraries[number].path for number in shadowing),
         shadowing_facts=tuple(_fact(number) for number in shadowing),
@@ -54,18 +49,15 @@ def _fact(number: int) -> str:
     return f"toolkit.library_path_libraries[{number}].path"
 
 
-def _missing(
-    torch_runtime: TorchRuntime | None, cupy_runtime: CupyRuntime | None, symptoms: Symptoms
-) -> Symptom | None:
+def _missing(torch_runtime: TorchRuntime, cupy_runtime: CupyRuntime, symptoms: Symptoms) -> Symptom | None:
     """Return the message that a CUDA library cannot be opened, unless another check is for it.
 
     A library that PyTorch or CuPy itself misses, or bitsandbytes looks for, is a question of that package.
     """
     if of_kind(symptoms, "bitsandbytes*", "bnb-*"):
         return None
-    runtimes = (torch_runtime or TorchRuntime(), cupy_runtime or CupyRuntime())
-    own = " ".join(text for runtime in runtimes for _, text in runtime.texts)
-    for symptom in of_kind(symptoms, *NAMED):
+    own = " ".join(text for _, text in (*torch_runtime.texts, *cupy_runtime.texts))
+    for symptom in of_kind(symptoms, "@cuda-library-named"):
         if symptom.names["library"] not in own:
             return symptom
     summary = () if of_kind(symptoms, "cudnn-*", "libcuda-*") else of_kind(symptoms, SUMMARY)
@@ -96,11 +88,9 @@ def stem_of(name: str) -> str:
     return match[1] if match else name.lower()
 
 
-def _libcuda(
-    libraries: tuple[SharedLibrary, ...], driver: Driver | None, devices: tuple[Device, ...] | None, works: bool
-) -> Libcuda | None:
+def _libcuda(libraries: tuple[SharedLibrary, ...], driver: Driver, devices: Devices, works: bool) -> Libcuda | None:
     """Return the libcuda that is loaded if it is a stub or of a compatibility package."""
-    if driver is not None and driver.libcuda_path is not None:
+    if driver.libcuda_path is not None:
         named = [("driver.libcuda_path", driver.libcuda_path)]
     else:
         named = [(_fact(n), each.path) for n, each in enumerate(libraries) if each.soname == "libcuda.so.1"]
@@ -119,7 +109,7 @@ def _kind(path: str) -> str:
     return COMPAT if re.search(r"/compat(-[\d.]+)?/", path) or "cuda-compat" in path else ""
 
 
-def _is_geforce(devices: tuple[Device, ...] | None) -> bool:
+def _is_geforce(devices: Devices) -> bool:
     """Return whether forward compatibility is not supported: it is on data centre GPUs and some NGC-ready RTX cards.
 
     Source: "Forward Compatibility" in https://docs.nvidia.com/deploy/cuda-compatibility/
@@ -127,16 +117,16 @@ def _is_geforce(devices: tuple[Device, ...] | None) -> bool:
     return any("GeForce" in (device.name or "") or "TITAN" in (device.name or "") for device in devices or ())
 
 
-def _shadowing(libraries: tuple[SharedLibrary, ...], python: Python | None) -> Iterator[int]:
+def _shadowing(libraries: tuple[SharedLibrary, ...], python: Python) -> Iterator[int]:
     """Yield the places of libraries on LD_LIBRARY_PATH that NVIDIA's wheels bring as well."""
-    wheels = (python or Python()).matching("nvidia-*")
+    wheels = python.matching("nvidia-*")
     for number, library in enumerate(libraries):
         if any(stem_of(library.soname) in package.name for package in wheels):
             yield number
 
 
-def _other_wheels(pytorch: Pytorch, python: Python | None) -> Iterator[str]:
-    for package in (python or Python()).matching("nvidia-*"):
+def _other_wheels(pytorch: Pytorch, python: Python) -> Iterator[str]:
+    for package in python.matching("nvidia-*"):
         match = re.fullmatch(r"nvidia-[\w-]+-cu(1\d)", package.name)
         if match and pytorch.cuda_version is not None and int(match[1]) != pytorch.cuda_version.major:
             yield package.name

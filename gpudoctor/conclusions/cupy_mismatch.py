@@ -21,37 +21,34 @@ _EXACT = (
 
 def cupy_mismatch(
     *,
-    cupy: Cupy | None,
+    cupy: Cupy,
     cupy_status: CupyStatus,
-    cupy_runtime: CupyRuntime | None,
-    driver: Driver | None,
-    toolkit: Toolkit | None,
-    torch: Torch | None,
-    python: Python | None,
+    cupy_runtime: CupyRuntime,
+    driver: Driver,
+    toolkit: Toolkit,
+    torch: Torch,
+    python: Python,
     symptoms: Symptoms,
 ) -> CupyMismatches:
     """Return where CuPy and the CUDA that is here differ: as a message shows it, and as versions show it."""
-    there, status, runtime = cupy or Cupy(), cupy_status, cupy_runtime or CupyRuntime()
     symbol = _symbol(symptoms)
-    if symbol is not None or status.works or there.platform == "rocm":
+    if symbol is not None or cupy_status.works or cupy.platform == "rocm":
         return CupyMismatches(by_message=symbol)
-    nvcc = toolkit.nvcc_version if toolkit is not None else None
-    built = torch.cuda_version if torch is not None else None
+    nvcc = toolkit.nvcc_version
+    built = torch.cuda_version
     by_message = [_library_of_another_toolkit(nvcc, symptoms)]
-    if not there.cuda_major:
+    if not cupy.cuda_major:
         by_message = [_driver_said(driver, nvcc, symptoms), *by_message, _named_for_another_toolkit(nvcc, symptoms)]
-        by_message.append(_doubted(runtime, built, symptoms))
+        by_message.append(_doubted(cupy_runtime, built, symptoms))
     by_version: list[CupyMismatch | None] = []
-    if status.cuda_major is not None:
-        others = _other_toolkits(there, status.cuda_major, toolkit, python)
-        others = others or _other_nvcc(status.cuda_major, toolkit, symptoms)
-        wheels = (python or Python()).matching(
-            f"nvidia-cuda-nvrtc-cu{status.cuda_major}", "nvidia-cuda-nvrtc", "cuda-nvrtc"
-        )
+    if cupy_status.cuda_major is not None:
+        others = _other_toolkits(cupy, cupy_status.cuda_major, toolkit, python)
+        others = others or _other_nvcc(cupy_status.cuda_major, toolkit, symptoms)
+        wheels = python.matching(f"nvidia-cuda-nvrtc-cu{cupy_status.cuda_major}", "nvidia-cuda-nvrtc", "cuda-nvrtc")
         by_version = [
-            _newer_libraries_first(status.cuda_major, runtime),
-            _only_other_toolkits(status, others),
-            None if wheels else _all_else_of_another_cuda(status, nvcc, built),
+            _newer_libraries_first(cupy_status.cuda_major, cupy_runtime),
+            _only_other_toolkits(cupy_status, others),
+            None if wheels else _all_else_of_another_cuda(cupy_status, nvcc, built),
         ]
     return CupyMismatches(
         by_message=next(filter(None, by_message), None), by_version=next(filter(None, by_version), None)
@@ -68,9 +65,9 @@ def _symbol(symptoms: Symptoms) -> CupyMismatch | None:
     return None
 
 
-def _driver_said(driver: Driver | None, nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
+def _driver_said(driver: Driver, nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
     """Return that CuPy says the driver does not fit."""
-    offered = driver.cuda_version if driver is not None else None
+    offered = driver.cuda_version
     for symptom in of_kind(symptoms, "cupy-driver-mismatch"):
         facts = (*(("driver.cuda_version",) if offered else ()), *(("toolkit.nvcc_version",) if nvcc else ()))
         names = {"offered": str(offered)} if offered else {}
@@ -142,19 +139,19 @@ def _only_other_toolkits(status: CupyStatus, others: Sequence[tuple[str, str, Cu
 
 
 def _other_toolkits(
-    cupy: Cupy, major: int, toolkit: Toolkit | None, python: Python | None
+    cupy: Cupy, major: int, toolkit: Toolkit, python: Python
 ) -> tuple[tuple[str, str, CudaVersion], ...]:
     """Return the toolkits (fact, path, version) if all are of other majors and CuPy's libraries are nowhere else.
 
     Packages for one toolkit only, such as cupy-cuda115, are compared by their major version too.
     """
-    if toolkit is None or toolkit.toolkits is None or cupy.nvrtc_files is None or cupy.platform != "cuda":
+    if toolkit.toolkits is None or cupy.nvrtc_files is None or cupy.platform != "cuda":
         return ()
     libraries = (*(toolkit.system_libraries or ()), *(toolkit.library_path_libraries or ()))
     sonames = (library.soname for library in libraries if "nvrtc" in library.soname)
     if any(_is_of(name, major) for name in (*(file.rpartition("/")[2] for file in cupy.nvrtc_files), *sonames)):
         return ()
-    packages = (python.packages if python is not None else None) or ()
+    packages = python.packages or ()
     if any(package.installer == "conda" and "nvrtc" in package.name for package in packages):
         return ()
     found = tuple(
@@ -167,11 +164,11 @@ def _other_toolkits(
     return found
 
 
-def _other_nvcc(major: int, toolkit: Toolkit | None, symptoms: Symptoms) -> tuple[tuple[str, str, CudaVersion], ...]:
+def _other_nvcc(major: int, toolkit: Toolkit, symptoms: Symptoms) -> tuple[tuple[str, str, CudaVersion], ...]:
     """Return the toolkit of nvcc if it is of another major version and CuPy does not find one of CUDA's libraries."""
-    version = toolkit.nvcc_version if toolkit is not None else None
+    version = toolkit.nvcc_version
     missing = of_kind(symptoms, *MISSING, "cupy-own-dll-load-failed")
-    if toolkit is None or version is None or version.major == major or not missing:
+    if version is None or version.major == major or not missing:
         return ()
     return (("toolkit.nvcc_version", toolkit.nvcc_path or "nvcc", version),)
 

@@ -10,7 +10,7 @@ LAST_WITH = {"compat": (13, 2)}
 LAST_WITH_OTHERS = (12, 3)
 
 
-def cupy_numpy(cupy: Cupy | None, cupy_status: CupyStatus, python: Python | None, symptoms: Symptoms) -> CupyNumpy:
+def cupy_numpy(cupy: Cupy | None, cupy_status: CupyStatus, python: Python, symptoms: Symptoms) -> CupyNumpy:
     """Return NumPy's version and what CuPy needs: by its metadata, else by the table of its releases."""
     version, version_fact = _numpy(cupy, python)
     requirement, requirement_fact = _requirement(cupy, cupy_status.version)
@@ -41,10 +41,10 @@ def _failure(version: PackageVersion | None, symptoms: Symptoms) -> Symptom | No
     return None
 
 
-def _numpy(cupy: Cupy | None, python: Python | None) -> tuple[PackageVersion | None, str]:
+def _numpy(cupy: Cupy | None, python: Python) -> tuple[PackageVersion | None, str]:
     if cupy is not None and cupy.numpy_version is not None:
         return cupy.numpy_version, "cupy.numpy_version"
-    found = python.package("numpy") if python is not None else None
+    found = python.package("numpy")
     return (found[1], found[0]) if found is not None else (None, "")
 
 

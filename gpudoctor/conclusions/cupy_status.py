@@ -6,38 +6,37 @@ from gpudoctor.model.software import lacks_module
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
-def cupy_status(cupy: Cupy | None, cupy_runtime: CupyRuntime | None, symptoms: Symptoms) -> CupyStatus:
+def cupy_status(cupy: Cupy, cupy_runtime: CupyRuntime, symptoms: Symptoms) -> CupyStatus:
     """Return what is installed as CuPy, whether it works, and which part of it is missing."""
-    there, runtime = cupy or Cupy(), cupy_runtime or CupyRuntime()
-    built = runtime.build_cuda_version.major if runtime.build_cuda_version is not None else None
+    built = cupy_runtime.build_cuda_version.major if cupy_runtime.build_cuda_version is not None else None
     # Whether a newer version removed the part depends on the version on disk, not on that of the failed import.
-    part = removed_part(symptoms, there.version)
+    part = removed_part(symptoms, cupy.version)
     missing = of_kind(symptoms, "cupy-own-part-missing", "cupy-own-incomplete")
     return CupyStatus(
         installed=cupy_installed(cupy, cupy_runtime),
-        absent=lacks_module(runtime.import_error, "cupy"),
+        absent=lacks_module(cupy_runtime.import_error, "cupy"),
         works=works(cupy_runtime),
-        name=_name(there),
-        version=_version(there, runtime),
-        cuda_major=there.cuda_major or built,
-        cuda_fact="cupy_runtime.build_cuda_version" if there.cuda_major is None and built else "cupy.cuda_major",
+        name=_name(cupy),
+        version=_version(cupy, cupy_runtime),
+        cuda_major=cupy.cuda_major or built,
+        cuda_fact="cupy_runtime.build_cuda_version" if cupy.cuda_major is None and built else "cupy.cuda_major",
         removed_part=part,
         incomplete=bool(missing) and not part,
     )
 
 
-def cupy_installed(cupy: Cupy | None, cupy_runtime: CupyRuntime | None) -> bool | None:
+def cupy_installed(cupy: Cupy, cupy_runtime: CupyRuntime) -> bool | None:
     """Return whether CuPy is installed, None if that is unknown."""
-    if cupy is not None and (cupy.distributions or cupy.version is not None):
+    if cupy.distributions or cupy.version is not None:
         return True
-    if cupy_runtime is not None and (cupy_runtime.version is not None or cupy_runtime.import_error is not None):
+    if cupy_runtime.version is not None or cupy_runtime.import_error is not None:
         return not lacks_module(cupy_runtime.import_error, "cupy")
-    return False if cupy is not None and cupy.distributions == () else None
+    return False if cupy.distributions == () else None
 
 
-def works(cupy_runtime: CupyRuntime | None) -> bool:
+def works(cupy_runtime: CupyRuntime) -> bool:
     """Return whether CuPy was imported, compiled a kernel and ran it."""
-    if cupy_runtime is None or cupy_runtime.import_error != "":
+    if cupy_runtime.import_error != "":
         return False
     kernels = [call for call in cupy_runtime.calls or () if call.library == "elementwise"]
     return bool(kernels) and not any(call.error for call in kernels)

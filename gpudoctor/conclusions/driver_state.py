@@ -2,7 +2,7 @@
 
 from gpudoctor.data.capabilities import last_driver_branch
 from gpudoctor.data.drivers import supported_cuda
-from gpudoctor.model import Consumers, CupyRuntime, Device, Driver, DriverState, Symptom, System, TorchRuntime
+from gpudoctor.model import Consumers, CupyRuntime, Device, Devices, Driver, DriverState, Symptom, System, TorchRuntime
 from gpudoctor.model.versions import CudaVersion
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
@@ -11,16 +11,15 @@ NOT_FOUND = ("torch-no-driver", "libcuda-not-found", "cuda-driver-version-zero")
 
 
 def driver_state(
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    system: System | None,
+    driver: Driver,
+    devices: Devices,
+    system: System,
     torch_runtime: TorchRuntime | None,
     cupy_runtime: CupyRuntime | None,
     consumers: Consumers,
     symptoms: Symptoms,
 ) -> DriverState:
     """Return what the driver and the programs that use it show of it."""
-    driver = driver or Driver()
     said = _too_old(symptoms)
     too_old = said if said is None or not _is_new_enough(driver, consumers, said) else None
     return DriverState(
@@ -32,15 +31,15 @@ def driver_state(
         too_old=too_old,
         other_libcuda=said if too_old is None else None,
         cuda_version=_offered(driver, too_old),
-        stays=_stays(driver, devices, system or System()),
+        stays=_stays(driver, devices, system),
     )
 
 
-def driver_works(driver: Driver | None, devices: tuple[Device, ...] | None = None) -> bool:
+def driver_works(driver: Driver, devices: Devices = None) -> bool:
     """Return whether CUDA was initialised, or NVML lists a device: the driver answers."""
-    if driver is not None and driver.cuda_init_code == 0 and driver.cuda_device_count != 0:
+    if driver.cuda_init_code == 0 and driver.cuda_device_count != 0:
         return True
-    if driver is not None and (driver.nvml_code or driver.nvml_error):
+    if driver.nvml_code or driver.nvml_error:
         return False
     # A report may only name its GPU, which needs no driver.
     return any(_answers(device) for device in devices or ()) or bool(devices and driver and driver.version)
@@ -80,7 +79,7 @@ def _offered(driver: Driver, too_old: Symptom | None) -> CudaVersion | None:
     return supported_cuda(driver.version) if driver.version is not None else None
 
 
-def _stays(driver: Driver, devices: tuple[Device, ...] | None, system: System) -> bool:
+def _stays(driver: Driver, devices: Devices, system: System) -> bool:
     if system.container or system.user_is_root is False:
         return True
     capabilities = [device.compute_capability for device in devices or () if device.compute_capability]

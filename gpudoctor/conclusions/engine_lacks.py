@@ -6,7 +6,7 @@ NAMED = 5  # runtimes and devices that a text names
 CDI = "container-cdi-unresolvable"
 
 
-def engine_lack(seen: SeenSetup, container: Container | None) -> EngineLack | None:
+def engine_lack(seen: SeenSetup, container: Container) -> EngineLack | None:
     """Return what the engine lacks for the container; nothing for one that runs.
 
     container: the engines of this machine, by their files.
@@ -33,13 +33,13 @@ def engine_lack(seen: SeenSetup, container: Container | None) -> EngineLack | No
     return None
 
 
-def _has_no_toolkit(seen: SeenSetup, container: Container | None) -> bool:
+def _has_no_toolkit(seen: SeenSetup, container: Container) -> bool:
     """Return whether the engine can give no GPU to a container.
 
     For --gpus Docker needs no runtime nvidia, but the toolkit's hook. Source: its daemon/nvidia_linux.go.
     """
     engine = seen.engine
-    if engine.is_local is False or container is None or container.toolkit_installed is not False:
+    if engine.is_local is False or container.toolkit_installed is not False:
         return False
     return not ("nvidia" in (engine.runtimes or ()) or engine.cdi_devices or container.cdi_devices)
 

@@ -8,24 +8,18 @@ from gpudoctor.model import BuiltExtension, Extensions, FailedExtension, Package
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 OWN = ("torch", "torchvision", "torchaudio", "torchtext")
-KINDS = (
-    *("extension-undefined-symbol", "extension-symbol-not-found-macos"),
-    *("extension-dll-load-failed", "extension-cuda-differs", "xformers-built-for"),
-    *("extension-libtorch-missing", "extension-part-missing", "extension-import-name"),
-    *("extension-cache-broken", "extension-mmcv-ops-missing", "extension-dll-not-loaded", "extension-without-gpu*"),
-)
 
 
-def extensions(python: Python | None, project: Project | None, symptoms: Symptoms) -> Extensions:
+def extensions(python: Python, project: Project, symptoms: Symptoms) -> Extensions:
     """Return the extensions that are installed, that could not be loaded, and that are still to be compiled."""
     built = None
-    if python is not None and python.packages is not None:
+    if python.packages is not None:
         each = (_built(number, package) for number, package in enumerate(python.packages) if package.name not in OWN)
         built = tuple(extension for extension in each if extension is not None)
     return Extensions(
         built=built,
-        failed=tuple(_failed(python or Python(), symptoms)),
-        to_build=_to_build(project or Project(), python or Python()),
+        failed=tuple(_failed(python, symptoms)),
+        to_build=_to_build(project, python),
     )
 
 
@@ -41,7 +35,7 @@ def _to_build(project: Project, python: Python) -> Requirement | None:
 def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
     """Yield the extensions whose import failed in a report, each distribution once."""
     seen: set[str] = set()
-    for symptom in of_kind(pasted(symptoms), *KINDS):
+    for symptom in of_kind(pasted(symptoms), "@extension-fails"):
         names = symptom.names
         path = names.get("file") or names.get("path") or ""
         name = _distribution(path, symptom, python) or _only_named(path, symptoms)

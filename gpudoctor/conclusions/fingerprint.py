@@ -2,19 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpudoctor.model import (
-    Cupy,
-    Device,
-    Driver,
-    FingerprintPart,
-    FoundProfile,
-    Torch,
-    fingerprint_memory,
-    fingerprint_value,
-    same_device,
-    same_memory,
-)
-from gpudoctor.model.profile import MIG
+from gpudoctor.model import Cupy, Device, Devices, Driver, FingerprintPart, FoundProfile, Torch
+from gpudoctor.model.profile import MIG, fingerprint_memory, fingerprint_value, same_device, same_memory
 
 FITS = "fits"
 STALE = "stale"
@@ -33,11 +22,7 @@ _UNKNOWN: _Now = (None, ())
 
 
 def fingerprint(
-    profile: FoundProfile | None,
-    devices: tuple[Device, ...] | None,
-    driver: Driver | None,
-    torch: Torch | None,
-    cupy: Cupy | None,
+    profile: FoundProfile | None, devices: Devices, driver: Driver | None, torch: Torch | None, cupy: Cupy | None
 ) -> tuple[FingerprintPart, ...]:
     """Return each part of the fingerprint of the profile in the working directory; () if there is none."""
     tuned_on = (profile.fingerprint if profile is not None else None) or ""
@@ -53,7 +38,7 @@ def parts_of(fingerprint: str) -> dict[str, str]:
 def compare(
     fingerprint: str,
     *,
-    devices: tuple[Device, ...] | None = None,
+    devices: Devices = None,
     driver: Driver | None = None,
     torch: Torch | None = None,
     cupy: Cupy | None = None,
@@ -93,7 +78,7 @@ def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, abs
     return (NONE, (absence,)) if absent else _UNKNOWN
 
 
-def _device_now(was: str, devices: tuple[Device, ...] | None, torch: Torch | None) -> _Now:
+def _device_now(was: str, devices: Devices, torch: Torch | None) -> _Now:
     """Return the device of that name, else every name: a profile fits if its device is one of several."""
     if was == "cpu":
         return "cpu", ()
@@ -110,7 +95,7 @@ def _device_now(was: str, devices: tuple[Device, ...] | None, torch: Torch | Non
     return " + ".join(dict.fromkeys(shown.values())), tuple(f"devices[{number}].name" for number in shown)
 
 
-def _memory_now(was: str, device_was: str, devices: tuple[Device, ...] | None) -> _Now:
+def _memory_now(was: str, device_was: str, devices: Devices) -> _Now:
     """Return the memory of the devices of that name, of any device if there is none: the one that fits, if any."""
     sizes = {n: fingerprint_memory(d.memory_total_bytes) for n, d in enumerate(devices or ()) if d.memory_total_bytes}
     named = {n: size for n, size in sizes.items() if same_device(device_was, _device_name((devices or ())[n]))}

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from gpudoctor.conclusions.driver_state import driver_works
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import Device, Driver, Gpu, KnownGpu, PciGpu, System
+from gpudoctor.model import Devices, Driver, Gpu, KnownGpu, PciGpu, System
 
 
-def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> Gpu:
+def gpu(devices: Devices, driver: Driver, system: System) -> Gpu:
     """Return the NVIDIA GPU that programs here are meant to use.
 
     The PCI bus shows more: GPUs passed to a virtual machine, and those of the host that a container did not get.
@@ -17,7 +17,7 @@ def gpu(devices: tuple[Device, ...] | None, driver: Driver | None, system: Syste
     return Gpu(name=name, fact=_fact(devices, system) if name else "", present=present, known=tuple(_known(devices)))
 
 
-def _is_of_others(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> bool:
+def _is_of_others(devices: Devices, driver: Driver, system: System) -> bool:
     """Return whether the GPUs on the bus belong to a virtual machine, or to the host of this container."""
     gpus = _on_bus(system)
     if not gpus or devices or driver_works(driver):
@@ -25,11 +25,11 @@ def _is_of_others(devices: tuple[Device, ...] | None, driver: Driver | None, sys
     return all(gpu.bound_driver == "vfio-pci" for gpu in gpus) or bool(system and system.container)
 
 
-def _on_bus(system: System | None) -> tuple[PciGpu, ...] | None:
-    return system.nvidia_gpus if system is not None else None
+def _on_bus(system: System) -> tuple[PciGpu, ...] | None:
+    return system.nvidia_gpus
 
 
-def _present(devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None) -> str | None:
+def _present(devices: Devices, driver: Driver, system: System) -> str | None:
     """Return the name of an NVIDIA GPU of this machine, "" if there is none, None if that is unknown."""
     on_bus = _on_bus(system)
     if devices:  # NVML cannot name a GPU that it cannot reach
@@ -37,18 +37,18 @@ def _present(devices: tuple[Device, ...] | None, driver: Driver | None, system: 
         return devices[0].name or (on_bus[0].label if on_bus and alone else "an NVIDIA GPU")
     if on_bus:
         return on_bus[0].label
-    if driver is not None and driver.cuda_device_count:
+    if driver.cuda_device_count:
         return "a CUDA device"
     return None if devices is None and on_bus is None else ""
 
 
-def _fact(devices: tuple[Device, ...] | None, system: System | None) -> str:
+def _fact(devices: Devices, system: System) -> str:
     if devices:
         return "devices[0].nvml_index" if devices[0].name is None else "devices[0].name"
     return "system.pci_gpus" if _on_bus(system) else "driver.cuda_device_count"
 
 
-def _known(devices: tuple[Device, ...] | None) -> Iterator[KnownGpu]:
+def _known(devices: Devices) -> Iterator[KnownGpu]:
     for number, device in enumerate(devices or ()):
         capability = device.compute_capability or capability_of(device.name, device.pci_device_id)
         if capability is not None:

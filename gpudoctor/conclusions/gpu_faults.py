@@ -3,26 +3,19 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.errors import xid_cause, xid_effect, xid_label
-from gpudoctor.model import Device, Driver, FaultSign, GpuFault, GpuFaults, Place, Xid
+from gpudoctor.model import Device, Devices, Driver, FaultSign, GpuFault, GpuFaults, Place, Xid
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 LOST_WORDS = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "requires restart"
 # Messages of a GPU that is lost, and of other faults. None of them says which GPU it is.
 LOST = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", "gpu-pcie-bus-error")
-FAULTS = (
-    *LOST,
-    *("gpu-requires-reset", "gpu-ecc-*", "gpu-nvlink-*", "gpu-nvswitch-error", "gpu-gsp-*", "gpu-error-contained"),
-    "gpu-not-init*",
-)
 NVML_LOST = "nvml-15"  # NVML_ERROR_GPU_IS_LOST of nvml.h
 
 
-def gpu_faults(
-    driver: Driver | None, devices: tuple[Device, ...] | None, symptoms: Symptoms, place: Place
-) -> GpuFaults:
+def gpu_faults(driver: Driver, devices: Devices, symptoms: Symptoms, place: Place) -> GpuFaults:
     """Return the faults of each GPU, those of the devices of NVML first."""
     listed = devices or ()
-    logged = driver.xids if driver is not None else None
+    logged = driver.xids
     signs: dict[int | str, list[FaultSign]] = {d.nvml_index: list(_of_device(n, d)) for n, d in enumerate(listed)}
     of_programs = []
     for number, xid in enumerate(map(xid_cause, logged or ())):
@@ -53,7 +46,8 @@ def gpu_faults(
         for owner, shown in signs.items()
         if shown
     )
-    silent = first(of_kind(symptoms, "nvidia-smi-no-devices")) if not listed and not place.in_container else None
+    withheld = place.in_container or of_kind(symptoms, "no-gpu-in-slurm-*", "windows-device-stopped")
+    silent = None if listed or withheld else first(of_kind(symptoms, "nvidia-smi-no-devices"))
     return GpuFaults(
         faulty=faulty,
         not_started=None if faulty else silent,
@@ -92,7 +86,8 @@ def _reported(symptoms: Symptoms, devices: tuple[Device, ...]) -> FaultSign | No
     The kernel log goes back to the start: while a device answers, a line without an Xid in it may be of the past.
     """
     answering = any(not device.error for device in devices)
-    found = tuple(s for s in of_kind(symptoms, *FAULTS) if not (answering and s.fact.startswith("driver.kernel_mess")))
+    said = of_kind(symptoms, "@gpu-fault")
+    found = tuple(s for s in said if not (answering and s.fact.startswith("driver.kernel_mess")))
     lost = (*with_code(symptoms, NVML_LOST), *of_kind(found, *LOST))
     symptom = first(with_code(symptoms, NVML_LOST), found)
     if symptom is None:

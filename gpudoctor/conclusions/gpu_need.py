@@ -1,6 +1,6 @@
 """Whether something asks for an NVIDIA GPU, whether one answers, and what says that there is none."""
 
-from gpudoctor.model import Device, Driver, Origin, Project, SeenSetup, Severity, Symptom, Toolkit, TorchRuntime
+from gpudoctor.model import Devices, Driver, Origin, Project, SeenSetup, Severity, Symptom, Toolkit, TorchRuntime
 from gpudoctor.model.gpu_conclusions import Consumers, DriverState, GpuNeed
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
@@ -25,29 +25,32 @@ def gpu_need(
     origin: Origin,
     consumers: Consumers,
     driver_state: DriverState,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    torch_runtime: TorchRuntime | None,
-    toolkit: Toolkit | None,
+    driver: Driver,
+    devices: Devices,
+    torch_runtime: TorchRuntime,
+    toolkit: Toolkit,
     setups: tuple[SeenSetup, ...],
-    project: Project | None,
+    project: Project,
     symptoms: Symptoms,
     requirements: tuple[MachineRequirement, ...] = (),
 ) -> GpuNeed:
     """Return whether an NVIDIA GPU is asked for, and whether there is one.
 
-    A kernel module stays loaded only if it found a GPU, be it on a hidden bus.
+    A kernel module stays loaded only if it found a GPU, be it on a hidden bus. Slurm may give a job none of them.
     """
-    available = torch_runtime.available if torch_runtime is not None else None
+    available = torch_runtime.available
+    withheld = bool(of_kind(symptoms, "nvidia-smi-no-devices") and of_kind(symptoms, "no-gpu-in-slurm-*"))
     missed = (
-        driver_state.not_found is not None
+        withheld
+        or driver_state.not_found is not None
         or bool(with_code(symptoms, "cuda-100", "cuda-35"))
         or (origin.is_report and bool(of_kind(symptoms, *NOT_FOUND)))
         # A build for the CPU does not look for a driver.
         or (available is False and consumers.ask_for_cuda is not False)
     )
-    module = (driver is not None and bool(driver.module_loaded)) or bool(with_code(symptoms, "nvml-18"))
-    version_known = driver is not None and (driver.version is not None or bool(driver.module_loaded))
+    loaded = bool(driver.module_loaded) and not withheld
+    module = loaded or bool(with_code(symptoms, "nvml-18"))
+    version_known = driver.version is not None or loaded
     # CUDA fails with 999 also on a driver that has no GPU.
     questioned = of_kind(symptoms, "no-nvidia-gpu-asked") and of_kind(symptoms, "no-nvidia-gpu-told")
     asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999") or questioned)
@@ -64,14 +67,14 @@ def gpu_need(
     )
 
 
-def _meant(toolkit: Toolkit | None, setups: tuple[SeenSetup, ...], project: Project | None) -> tuple[str, str]:
+def _meant(toolkit: Toolkit, setups: tuple[SeenSetup, ...], project: Project) -> tuple[str, str]:
     """Return what shows, apart from PyTorch and CuPy, that the environment is meant for a GPU, and the fact."""
-    if toolkit is not None and toolkit.nvcc_version is not None:
+    if toolkit.nvcc_version is not None:
         return f"the CUDA toolkit {toolkit.nvcc_version} is installed", "toolkit.nvcc_version"
     asking = next((seen for seen in setups if seen.gpu_intent is not None), None)
     if asking is not None and asking.gpu_intent is not None:
         return f"the {asking.label} asks for one", asking.gpu_intent.fact
-    required = project.always_requires(*GPU_PACKAGES) if project is not None else None
+    required = project.always_requires(*GPU_PACKAGES)
     return (f"the project requires {required.name}", "project.requirements") if required is not None else ("", "")
 
 

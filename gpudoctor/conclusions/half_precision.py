@@ -1,14 +1,9 @@
 """Whether fp16 gives NaN or infinity, by what a report says and by the GPUs that are known for it."""
 
 from gpudoctor.data.capabilities import is_minor_turing
-from gpudoctor.model import Device, HalfPrecision, TorchRuntime
+from gpudoctor.model import Devices, HalfPrecision, TorchRuntime
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
-# Messages that name fp16 themselves.
-CONCLUSIVE = (
-    *("fp16-nan-tensor", "fp16-no-half-hint", "fp16-overflow-constant", "fp16-loss-scale-exhausted"),
-    *("fp16-image-cast", "fp16-nan-told"),
-)
 # Results that fp16 is to blame for if half precision is used, or on a GPU that is known for it.
 NAN = ("loss-nan", "nan-in-tensor", "probability-tensor-nan", "black-image")
 # Results that are NaN on a GPU that is known for it, and much else elsewhere.
@@ -17,22 +12,20 @@ IN_USE = ("half-precision-in-use", "fp16-gradient-overflow", "amp-by-default", "
 FAULTY = ("gpu-named-gtx-16", "gpu-named-turing-minor")
 
 
-def half_precision(
-    torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None, symptoms: Symptoms
-) -> HalfPrecision:
+def half_precision(torch_runtime: TorchRuntime, devices: Devices, symptoms: Symptoms) -> HalfPrecision:
     """Return what shows that fp16 gives NaN, and on which GPUs that is known."""
     faulty = _faulty(torch_runtime, devices)
     named = first(of_kind(symptoms, *FAULTY))
     in_use = first(of_kind(symptoms, *IN_USE))
-    certain = of_kind(symptoms, *CONCLUSIVE)
+    certain = of_kind(symptoms, "@fp16-to-blame")
     on_faulty = NAN_ON_FAULTY if faulty or named else ()
     likely = of_kind(symptoms, *NAN, *on_faulty) if faulty or named or in_use else ()
     nan = first(certain, likely)
     return HalfPrecision(faulty=faulty, named=named, nan=nan, certain=bool(certain), in_use=in_use)
 
 
-def _faulty(torch_runtime: TorchRuntime | None, devices: tuple[Device, ...] | None) -> dict[str, str]:
-    names = torch_runtime.device_names or () if torch_runtime is not None else ()
+def _faulty(torch_runtime: TorchRuntime, devices: Devices) -> dict[str, str]:
+    names = torch_runtime.device_names or ()
     shown = {f"torch_runtime.device_names[{n}]": name for n, name in enumerate(names)} or {
         f"devices[{n}].name": device.name or "" for n, device in enumerate(devices or ())
     }

@@ -9,22 +9,15 @@ from gpudoctor.model.cuda_conclusions import Compiler
 from gpudoctor.symptoms import Symptoms, of_kind
 
 
-def nvrtc(
-    *,
-    cupy: Cupy | None,
-    cupy_runtime: CupyRuntime | None,
-    toolkit: Toolkit | None,
-    python: Python | None,
-    symptoms: Symptoms,
-) -> Nvrtc:
+def nvrtc(*, cupy: Cupy, cupy_runtime: CupyRuntime, toolkit: Toolkit, python: Python, symptoms: Symptoms) -> Nvrtc:
     """Return what NVRTC refused, for which GPU, whether CuPy finds its library, and what that compiles for."""
-    on_disk, unknown = _on_disk(cupy or Cupy(), toolkit or Toolkit(), python or Python())
+    on_disk, unknown = _on_disk(cupy, toolkit, python)
     # CuPy has an NVRTC of its own choice; of the other libraries PyTorch is the one that people have.
     refused = () if of_kind(symptoms, "cupy-named") else of_kind(symptoms, "nvrtc-architecture-refused")
     return Nvrtc(
         refused=refused[0] if refused else None,
         named_gpus=named_gpus(symptoms),
-        of_cupy=_of_cupy(cupy, cupy_runtime or CupyRuntime(), python),
+        of_cupy=_of_cupy(cupy, cupy_runtime, python),
         on_disk=on_disk,
         unknown=unknown,
     )
@@ -64,13 +57,13 @@ def named_gpus(symptoms: Symptoms) -> tuple[KnownGpu, ...]:
     return (KnownGpu(name=name, capability=capability, fact=fact),) if capability is not None else ()
 
 
-def _of_cupy(cupy: Cupy | None, runtime: CupyRuntime, python: Python | None) -> Compiler | None:
+def _of_cupy(cupy: Cupy, runtime: CupyRuntime, python: Python) -> Compiler | None:
     """Return what compiles: as NVRTC said, else by its version, else what every NVRTC of the major version has."""
     if runtime.nvrtc_architectures:
         version = f" {runtime.nvrtc_version}" if runtime.nvrtc_version else ""
         fact = "cupy_runtime.nvrtc_architectures"
         return Compiler(architectures=runtime.nvrtc_architectures, name=f"NVRTC{version}", fact=fact)
-    major = cupy.cuda_major if cupy is not None else None
+    major = cupy.cuda_major
     versions: tuple[tuple[CudaVersion | None, str], ...] = (
         (runtime.nvrtc_version, "cupy_runtime.nvrtc_version"),
         (runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version"),
@@ -83,9 +76,9 @@ def _of_cupy(cupy: Cupy | None, runtime: CupyRuntime, python: Python | None) -> 
     return _of_major(major) if major is not None else None
 
 
-def _wheel_version(major: int | None, python: Python | None) -> tuple[CudaVersion | None, str]:
+def _wheel_version(major: int | None, python: Python) -> tuple[CudaVersion | None, str]:
     """Return the version of NVIDIA's wheel of NVRTC for CuPy's CUDA major version, and the fact that shows it."""
-    for number, package in enumerate((python.packages if python is not None else None) or ()):
+    for number, package in enumerate(python.packages or ()):
         if re.fullmatch(r"nvidia-cuda-nvrtc(-cu\d+)?", package.name) and package.version.release[:1] == (major,):
             return CudaVersion.parse(package.version.minor_release), f"python.packages[{number}].version"
     return None, ""

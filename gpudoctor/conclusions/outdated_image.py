@@ -17,7 +17,7 @@ DISTRIBUTIONS = {
 }
 
 
-def outdated_image(place: Place, project: Project | None, symptoms: Symptoms) -> OutdatedImage:
+def outdated_image(place: Place, project: Project, symptoms: Symptoms) -> OutdatedImage:
     """Return what a report shows of the image: a required module that is missing in it, or a message about it."""
     stale = of_kind(symptoms, "docker-image-stale", "docker-not-rebuilt")
     missing = of_kind(symptoms, "python-module-missing", "torch-module-missing")
@@ -33,7 +33,7 @@ def outdated_image(place: Place, project: Project | None, symptoms: Symptoms) ->
 
 
 def _lacked(
-    missing: tuple[Symptom, ...], project: Project | None, symptoms: Symptoms
+    missing: tuple[Symptom, ...], project: Project, symptoms: Symptoms
 ) -> tuple[str, tuple[str, str], bool] | None:
     """Return a missing module that is required, the facts that show both, and whether only a cached layer shows it."""
     cached = of_kind(symptoms, "docker-packages-cached")
@@ -42,7 +42,7 @@ def _lacked(
         for symptom in of_kind(symptoms, "docker-requirement-named")
         for package in symptom.names.values()
     ]
-    for number, requirement in enumerate((project.requirements if project is not None else None) or ()):
+    for number, requirement in enumerate(project.requirements or ()):
         required.append((requirement.name, f"project.requirements[{number}].name"))
     for symptom in missing:
         module = (symptom.names.get("module") or "torch").partition(".")[0]

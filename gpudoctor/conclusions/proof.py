@@ -3,19 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpudoctor.data.numerics import is_right
-from gpudoctor.model import (
-    CupyRuntime,
-    Device,
-    Driver,
-    DriverState,
-    Origin,
-    ProbeReport,
-    Proof,
-    Pytorch,
-    Symptom,
-    TorchRuntime,
-)
+from gpudoctor.model import CupyRuntime, Devices, Driver, Origin, ProbeReport, Pytorch, Symptom, TorchRuntime
 from gpudoctor.model.cuda_conclusions import CupyStatus
+from gpudoctor.model.gpu_conclusions import DriverState, Proof
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 PYTHON = "python"  # in the name of a process: frameworks run in it
@@ -27,12 +17,12 @@ PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 def proof(
     origin: Origin,
     pytorch: Pytorch,
-    torch_runtime: TorchRuntime | None,
+    torch_runtime: TorchRuntime,
     cupy_status: CupyStatus,
-    cupy_runtime: CupyRuntime | None,
-    driver: Driver | None,
+    cupy_runtime: CupyRuntime,
+    driver: Driver,
     driver_state: DriverState,
-    devices: tuple[Device, ...] | None,
+    devices: Devices,
     symptoms: Symptoms,
     reports: tuple[ProbeReport, ...],
 ) -> Proof:
@@ -41,14 +31,14 @@ def proof(
     On a live machine: a product that a framework computed, or the driver alone if no framework was tried. In a pasted
     report: a framework that sees or uses the GPU.
     """
-    torch, cupy = torch_runtime or TorchRuntime(), cupy_runtime or CupyRuntime()
     if origin.is_report:
-        frameworks = (*_seen_by_torch(pytorch, torch), *_seen_by_cupy(cupy_status, cupy))
+        frameworks = (*_seen_by_torch(pytorch, torch_runtime), *_seen_by_cupy(cupy_status, cupy_runtime))
         seen = (*frameworks, *_seen_by_programs(symptoms, devices))
         harmless = _harmless(symptoms, with_role(symptoms, "works")) if seen else ()
         failures = tuple(symptom for symptom in with_role(symptoms, "failure") if symptom.kind not in harmless)
         return Proof(sentences=seen, failures=failures)
-    computed = (*_computed_by_torch(pytorch, torch, len(devices or ())), *_computed_by_cupy(cupy_status, cupy, devices))
+    by_torch = _computed_by_torch(pytorch, torch_runtime, len(devices or ()))
+    computed = (*by_torch, *_computed_by_cupy(cupy_status, cupy_runtime, devices))
     return Proof(sentences=computed or tuple(_driver(driver, driver_state, devices, pytorch, cupy_status, reports)))
 
 
@@ -89,7 +79,7 @@ def _gpus(names: Sequence[str], there: int = 0) -> str:
     return f"{number} GPU{'s' if max(there, len(names)) > 1 else ''} ({', '.join(dict.fromkeys(names))})"
 
 
-def _computed_by_cupy(status: CupyStatus, cupy: CupyRuntime, devices: tuple[Device, ...] | None) -> Iterator[str]:
+def _computed_by_cupy(status: CupyStatus, cupy: CupyRuntime, devices: Devices) -> Iterator[str]:
     calls = cupy.calls or ()
     if status.works and not any(call.error for call in calls):
         name = next((device.name for device in devices or () if device.name), "GPU 0")
@@ -98,9 +88,9 @@ def _computed_by_cupy(status: CupyStatus, cupy: CupyRuntime, devices: tuple[Devi
 
 
 def _driver(
-    driver: Driver | None,
+    driver: Driver,
     state: DriverState,
-    devices: tuple[Device, ...] | None,
+    devices: Devices,
     pytorch: Pytorch,
     cupy: CupyStatus,
     reports: Iterable[ProbeReport],
@@ -113,10 +103,10 @@ def _driver(
         n for n, section in present.items() if section in not_run
     }:
         return
-    if driver is not None and driver.cuda_init_code:
+    if driver.cuda_init_code:
         return
     names = [device.name or f"GPU {device.nvml_index}" for device in devices]
-    cuda = f", CUDA up to {driver.cuda_version}" if driver is not None and driver.cuda_version else ""
+    cuda = f", CUDA up to {driver.cuda_version}" if driver.cuda_version else ""
     rest = (
         f"{' and '.join(present)} {'were' if len(present) > 1 else 'was'} not tried"
         if present
@@ -140,7 +130,7 @@ def _seen_by_cupy(status: CupyStatus, cupy: CupyRuntime) -> Iterator[str]:
         yield f"the report shows that {status.name or 'CuPy'} sees {cupy.device_count} GPU{plural}"
 
 
-def _seen_by_programs(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Iterator[str]:
+def _seen_by_programs(symptoms: Symptoms, devices: Devices) -> Iterator[str]:
     held = ((device, process) for device in devices or () for process in device.processes or ())
     for device, process in held:
         if PYTHON in process.name:

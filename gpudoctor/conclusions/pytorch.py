@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.model import CudaIntent, CudaVersion, Device, Driver, Gpu, Place, Pytorch, System
+from gpudoctor.model import CudaIntent, CudaVersion, Devices, Driver, Gpu, Place, Pytorch, System
 from gpudoctor.model.software import Environment, Python, Torch, TorchRuntime, lacks_module
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
@@ -14,17 +14,17 @@ ELSEWHERE = ("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told",
 
 
 def pytorch(
-    torch: Torch | None,
-    torch_runtime: TorchRuntime | None,
+    torch: Torch,
+    torch_runtime: TorchRuntime,
     symptoms: Symptoms,
     gpu: Gpu,
     place: Place,
     cuda_intent: CudaIntent,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    environment: Environment | None,
+    python: Python,
+    system: System,
+    driver: Driver,
+    devices: Devices,
+    environment: Environment,
 ) -> Pytorch:
     """Return PyTorch as its files show it, with what its import shows in addition, and what follows from both.
 
@@ -32,7 +32,6 @@ def pytorch(
     those for Windows have none.
     """
     read = merge_torch(torch, torch_runtime, symptoms)
-    runtime = torch_runtime or TorchRuntime()
     if read.build is not None:
         return read
     said = pasted(symptoms)
@@ -43,12 +42,12 @@ def pytorch(
         return _probably_cpu(read, without_version[0].fact, "it has no CUDA version")
     if place.is_windows and (replaced := of_kind(said, "torch-cuda-replaced")):
         return _probably_cpu(read, replaced[0].fact, "the wheels of PyPI for Windows have no CUDA")
-    if read.available is not False or _another_reason(read, runtime, driver, devices, environment):
+    if read.available is not False or _another_reason(read, torch_runtime, driver, devices, environment):
         return read
     silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
     if silent and not (place.about_container or of_kind(said, *ELSEWHERE)) and _default_has_no_cuda(read, system):
         return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA without an error message")
-    listed = python.package("torch") if python is not None else None
+    listed = python.package("torch")
     if place.is_windows and cuda_intent.program and listed is not None and not listed[1].local:
         return _probably_cpu(read, "torch_runtime.available", "the wheels of PyPI for Windows have no CUDA")
     return read
@@ -59,55 +58,50 @@ def _probably_cpu(read: Pytorch, fact: str, reason: str) -> Pytorch:
 
 
 def _another_reason(
-    read: Pytorch,
-    runtime: TorchRuntime,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    environment: Environment | None,
+    read: Pytorch, runtime: TorchRuntime, driver: Driver, devices: Devices, environment: Environment
 ) -> bool:
     """Return whether a fact explains that PyTorch finds no GPU, whatever its build is."""
     if read.availability_error or read.import_error or read.hip_version:
         return True
-    if driver is not None and (driver.nvml_error or driver.cuda_init_error or driver.installed is False):
+    if driver.nvml_error or driver.cuda_init_error or driver.installed is False:
         return True
-    visible = environment.get("CUDA_VISIBLE_DEVICES") if environment is not None else None
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
     hidden = visible is not None and not visible.startswith("0")
     return hidden or bool(runtime.device_count) or any(gpu.mig_enabled for gpu in devices or ())
 
 
-def _default_has_no_cuda(read: Pytorch, system: System | None) -> bool:
+def _default_has_no_cuda(read: Pytorch, system: System) -> bool:
     """Return whether what installs PyTorch by default here has no CUDA; conda's solver takes CPU builds silently."""
     if read.conda_build:
         return True
-    os = system.os if system is not None else None
+    os = system.os
     return os in (None, "windows") if read.version is None else not read.version.local and os == "windows"
 
 
-def merge_torch(torch: Torch | None, torch_runtime: TorchRuntime | None, symptoms: Symptoms = None) -> Pytorch:
+def merge_torch(torch: Torch, torch_runtime: TorchRuntime, symptoms: Symptoms = None) -> Pytorch:
     """Return PyTorch as its files show it, with what its import shows if the files do not. Nothing is inferred."""
-    base, runtime = torch or Torch(), torch_runtime or TorchRuntime()
-    version = base.version or runtime.version
+    version = torch.version or torch_runtime.version
     local = version.local if version is not None else ""
-    version_fact = "torch.version" if base.version is not None else "torch_runtime.version"
-    build, build_fact = _build(runtime, local, version_fact, symptoms)
+    version_fact = "torch.version" if torch.version is not None else "torch_runtime.version"
+    build, build_fact = _build(torch_runtime, local, version_fact, symptoms)
     values: dict[str, tuple[Any, Any, str]] = {
-        "installed": (base.installed, *_installed(base, runtime)),
-        "version": (base.version, runtime.version, "torch_runtime.version"),
-        "build": (base.build or None, build, build_fact),
-        "cuda_version": (base.cuda_version, *_cuda_version(runtime, local, version_fact)),
-        "hip_version": (base.hip_version, runtime.hip_version, "torch_runtime.hip_version"),
-        "architectures": (base.architectures, runtime.architectures, "torch_runtime.architectures"),
-        "cxx11_abi": (base.cxx11_abi, None, "torch.cxx11_abi"),
+        "installed": (torch.installed, *_installed(torch, torch_runtime)),
+        "version": (torch.version, torch_runtime.version, "torch_runtime.version"),
+        "build": (torch.build or None, build, build_fact),
+        "cuda_version": (torch.cuda_version, *_cuda_version(torch_runtime, local, version_fact)),
+        "hip_version": (torch.hip_version, torch_runtime.hip_version, "torch_runtime.hip_version"),
+        "architectures": (torch.architectures, torch_runtime.architectures, "torch_runtime.architectures"),
+        "cxx11_abi": (torch.cxx11_abi, None, "torch.cxx11_abi"),
     }
     known = {name: (read if read is not None else other) for name, (read, other, _) in values.items()}
     facts = {name: f"torch.{name}" if read is not None else fact for name, (read, _, fact) in values.items()}
     return Pytorch(
         **known,
-        conda_build=base.conda_build,
-        conda_cpuonly=base.conda_cpuonly,
-        available=runtime.available,
-        availability_error=runtime.availability_error,
-        import_error=runtime.import_error,
+        conda_build=torch.conda_build,
+        conda_cpuonly=torch.conda_cpuonly,
+        available=torch_runtime.available,
+        availability_error=torch_runtime.availability_error,
+        import_error=torch_runtime.import_error,
         facts={name: fact for name, fact in facts.items() if known[name] is not None},
     )
 

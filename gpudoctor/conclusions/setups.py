@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpudoctor.conclusions.engine_lacks import engine_lack
-from gpudoctor.model import Container, CudaVersion, Device, GpuIntent, ImageCuda, MissingGpu, SeenSetup, System
+from gpudoctor.model import Container, CudaVersion, Devices, GpuIntent, ImageCuda, MissingGpu, SeenSetup, System
 from gpudoctor.model.containers import ContainerEngine, Containers, ContainerSetup
 from gpudoctor.symptoms import of_kind
 
@@ -20,10 +20,7 @@ _CUDA_OF_NAME = r"(?:(?:^|/)(?:cuda|cuda-gl|cudagl):|:[\w.-]*?cuda-?)(\d{1,2}\.\
 
 
 def setups(
-    containers: Containers | None,
-    container: Container | None,
-    devices: tuple[Device, ...] | None,
-    system: System | None,
+    containers: Containers | None, container: Container, devices: Devices, system: System
 ) -> tuple[SeenSetup, ...]:
     """Return the containers, services and images that were looked at, in their order.
 
@@ -129,17 +126,17 @@ def cuda_of_image_name(name: str | None) -> CudaVersion | None:
     return CudaVersion.parse(match[1]) if match else None
 
 
-def _host_has_gpu(devices: tuple[Device, ...] | None, system: System | None, engine: ContainerEngine) -> bool | None:
+def _host_has_gpu(devices: Devices, system: System, engine: ContainerEngine) -> bool | None:
     """Return whether the machine of the engine has an NVIDIA GPU; None if that is unknown."""
     if engine.is_local is False:
         return None
-    gpus = system.nvidia_gpus if system is not None else None
+    gpus = system.nvidia_gpus
     if devices or gpus:
         return True
     return False if () in (devices, gpus) else None
 
 
-def _missing_gpu(seen: SeenSetup, devices: tuple[Device, ...] | None) -> MissingGpu | None:
+def _missing_gpu(seen: SeenSetup, devices: Devices) -> MissingGpu | None:
     """Return the first GPU that the container asks for and its host does not have: by the engine, or by number."""
     for failure in of_kind(seen.failures, "container-unknown-device")[:1]:
         if "device" in failure.names:

@@ -4,21 +4,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpudoctor.model import Device, Shortage, Symptom
-from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.model import Devices, Shortage, Symptom
+from gpudoctor.symptoms import Symptoms, group, of_kind
 
 # What a CUDA context takes besides the allocator, with room to spare: below it nothing is known of other processes.
 CONTEXT_BYTES = 1.5 * 2**30
 SHARE = 0.1  # of the device: less than that is not what the job lacks
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-KINDS = (
-    *("torch-out-of-memory", "torch-async-out-of-memory", "torch-memory-fraction", "torch-nvml-assert"),
-    *("cuda-out-of-memory", "device-memory-full", "cuda-library-no-memory", "cufft-no-memory", "cublas-no-handle"),
-    *("mps-out-of-memory", "cupy-out-of-memory", "rmm-out-of-memory", "xgboost-out-of-memory", "tensorflow-*"),
-    *("jax-out-of-memory", "vllm-*", "serving-no-memory", "memory-short-in-words", "llama-out-of-memory"),
-    *("transformers-offloaded", "onnxruntime-out-of-memory", "host-out-of-memory", "host-process-killed"),
-)
 # Symptoms about main memory, and that of a process that the system killed.
 HOST = ("host-out-of-memory", "tensorflow-host-out-of-memory")
 KILLED = ("host-process-killed",)
@@ -26,15 +19,11 @@ KILLED = ("host-process-killed",)
 UNSURE = ("cublas-no-handle", "memory-short-in-words")
 # Symptoms that show the cause by themselves.
 HELD = ("vllm-memory-held",)
-LARGE = (
-    *("vllm-no-cache-memory", "transformers-offloaded", "torch-memory-fraction", "torch-nvml-assert"),
-    "serving-no-memory",
-)
 
 
-def shortage(symptoms: Symptoms, devices: tuple[Device, ...] | None) -> Shortage:
+def shortage(symptoms: Symptoms, devices: Devices) -> Shortage:
     """Return the shortage that the messages show: the one with most numbers, of the device before that of the host."""
-    found = [_shortage(symptom, devices) for symptom in of_kind(symptoms, *KINDS)]
+    found = [_shortage(symptom, devices) for symptom in of_kind(symptoms, "@memory-short")]
     return max(found, key=_weight, default=Shortage())
 
 
@@ -45,7 +34,7 @@ def _weight(shortage: Shortage) -> tuple[int, int]:
     return rank, known
 
 
-def _shortage(message: Symptom, devices: tuple[Device, ...] | None) -> Shortage:
+def _shortage(message: Symptom, devices: Devices) -> Shortage:
     names, kind = message.names, message.kind
     said = Shortage(
         kind=kind, library=message.library, text=message.text, fact=message.fact, certain=kind not in (*KILLED, *UNSURE)
@@ -79,7 +68,7 @@ def _shortage(message: Symptom, devices: tuple[Device, ...] | None) -> Shortage:
     return replace(sizes, cause=_cause(sizes, devices))
 
 
-def _cause(shortage: Shortage, devices: tuple[Device, ...] | None) -> str:
+def _cause(shortage: Shortage, devices: Devices) -> str:
     total, tried, reserved = shortage.total, shortage.tried, shortage.reserved or 0
     if shortage.kind in HELD or _matters(shortage.others, total):
         return "others"
@@ -87,7 +76,7 @@ def _cause(shortage: Shortage, devices: tuple[Device, ...] | None) -> str:
         return "fragmented"
     if reserved and ((tried is not None and reserved >= tried) or _matters(reserved, total)):
         return "fragmented"
-    if shortage.total is None and shortage.mine is None and shortage.kind not in LARGE:
+    if shortage.total is None and shortage.mine is None and shortage.kind not in group("memory-job-too-large"):
         return "others" if _mostly_used(devices) else "unknown"
     return "too-large"
 
@@ -111,7 +100,7 @@ def _others(processes: str, total: int | None, free: int | None, mine: int | Non
     return left if left > CONTEXT_BYTES else None
 
 
-def _mostly_used(devices: tuple[Device, ...] | None) -> bool:
+def _mostly_used(devices: Devices) -> bool:
     """Return whether a device of the report is mostly in use, if the message has no numbers."""
     return any(
         device.memory_total_bytes and (device.memory_used_bytes or 0) > 0.5 * device.memory_total_bytes

@@ -18,15 +18,15 @@ FIRST_BY_DEFAULT, FIRST_WITHOUT = (1, 7), (1, 12)
 
 
 def tf32(
-    torch_runtime: TorchRuntime | None,
+    torch_runtime: TorchRuntime,
     pytorch: Pytorch,
     known_gpus: tuple[KnownGpu, ...],
-    environment: Environment | None,
+    environment: Environment,
     symptoms: Symptoms,
 ) -> Tf32:
     """Return what shows that float32 products run in TF32."""
     gpu = first(of_kind(symptoms, "gpu-named-ampere"))
-    set_to = {name: environment.get(name) if environment is not None else None for name in VARIABLES}
+    set_to = {name: environment.get(name) for name in VARIABLES}
     by_default = _by_default(torch_runtime, pytorch)
     return Tf32(
         possible=not known_gpus or gpu is not None or any(one.capability >= FIRST_WITH_TF32 for one in known_gpus),

@@ -34,7 +34,7 @@ def torch_kernels(
     gpu: Gpu,
     nvrtc: Nvrtc,
     origin: Origin,
-    system: System | None,
+    system: System,
     symptoms: Symptoms,
 ) -> TorchKernels:
     """Return for which GPUs the build has machine code: as read from it, else as the table knows its release."""
@@ -77,18 +77,17 @@ def _gpus(torch_devices: TorchDevices, gpu: Gpu, symptoms: tuple[Symptom, ...]) 
     return (KnownGpu(name=named.names.get("device", "the GPU"), capability=capability, fact=named.fact),)
 
 
-def _on_bus(system: System | None) -> tuple[KnownGpu, ...]:
+def _on_bus(system: System) -> tuple[KnownGpu, ...]:
     """Return the GPU that a report names; if it names several, it is not known which is meant."""
-    found = (system.nvidia_gpus if system is not None else None) or ()
+    found = system.nvidia_gpus or ()
     capability = capability_of(found[0].name, found[0].device_id or None) if len(found) == 1 else None
     return (KnownGpu(name=found[0].label, capability=capability, fact="system.pci_gpus"),) if capability else ()
 
 
-def _code(pytorch: Pytorch, system: System | None) -> _Code | None:
+def _code(pytorch: Pytorch, system: System) -> _Code | None:
     if pytorch.architectures:
         return _Code(lists=(pytorch.architectures,), fact=pytorch.facts["architectures"])
     builds = _builds(pytorch)
-    system = system or System()
     platform = torch_platform(system.os or "linux", system.machine) or "linux_x86_64"
     lists = tuple(dict.fromkeys(build.platform_architectures.get(platform, ()) for build in builds))
     if not lists or () in lists:

@@ -7,9 +7,7 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 OTHER_FRAMEWORKS = ("tensorflow*", "tf-nightly*", "jax", "jaxlib", "onnxruntime*", "numba", "cudf*", "cuml*")
 
 
-def torch_need(
-    project: Project | None, gpu: Gpu, cupy: Cupy | None, python: Python | None, symptoms: Symptoms
-) -> TorchNeed:
+def torch_need(project: Project, gpu: Gpu, cupy: Cupy, python: Python, symptoms: Symptoms) -> TorchNeed:
     """Return what asks for PyTorch: the project, a program that imports it, or a GPU that nothing else uses."""
     missing = of_kind(pasted(symptoms), "torch-module-missing", "torch-said-missing")
     # The build of a package imports it too, in an environment of its own.
@@ -23,9 +21,9 @@ def torch_need(
     )
 
 
-def _severity(requirement: Requirement | None, gpu: Gpu, cupy: Cupy | None, python: Python | None) -> Severity:
+def _severity(requirement: Requirement | None, gpu: Gpu, cupy: Cupy, python: Python) -> Severity:
     if requirement is not None:
         return Severity.ERROR
-    others = python.matching(*OTHER_FRAMEWORKS) if python is not None else ()
-    unused = gpu.name and cupy is not None and cupy.distributions == () and cupy.version is None and not others
+    others = python.matching(*OTHER_FRAMEWORKS)
+    unused = gpu.name and cupy.distributions == () and cupy.version is None and not others
     return Severity.WARNING if unused else Severity.INFO

@@ -6,23 +6,18 @@ from dataclasses import replace
 from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import pythons_of, release_of, torch_of, torch_platform, torch_variants, was_built
 from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
-from gpudoctor.symptoms import Symptoms, of_kind, pasted
+from gpudoctor.symptoms import Symptoms, most_telling, of_kind, pasted
 
-# The one that says most is first: "pip-no-match" repeats what "pip-no-version" says with the versions available.
-_FAILURES = (
-    *("uv-no-wheel", "pip-unsupported-wheel", "pip-no-version", "uv-no-version", "poetry-no-candidate"),
-    *("pip-no-match", "conda-no-package", "pip-index-error"),
-)
 _PACKAGES = ("package", "missing", "listed", "locked", "nothing", "absent")
 _SPECIFIERS = ("specifier", "missing_specifier", "listed_requirement", "locked_specifier", "absent_version")
 _OF_TORCH = ("torch", "pytorch", "torchvision", "torchaudio")
 _WITHOUT_WHEELS = ("win32", "linux_i686", "linux_armv7l")
 
 
-def torch_request(symptoms: Symptoms, python: Python | None, system: System | None) -> TorchRequest:
+def torch_request(symptoms: Symptoms, python: Python, system: System) -> TorchRequest:
     """Return what an installer was asked for and did not find."""
     said = pasted(symptoms)
-    message = next((found[0] for kind in _FAILURES if (found := of_kind(said, kind))), None)
+    message = most_telling(said, "torch-not-installable")
     if message is None:
         return TorchRequest()
     newest = _newest(said)
@@ -30,9 +25,7 @@ def torch_request(symptoms: Symptoms, python: Python | None, system: System | No
     return replace(request, is_about_python=_is_about_python(request, message, newest, python, system))
 
 
-def _request(
-    message: Symptom, newest: tuple[str, ...], said: tuple[Symptom, ...], system: System | None
-) -> TorchRequest:
+def _request(message: Symptom, newest: tuple[str, ...], said: tuple[Symptom, ...], system: System) -> TorchRequest:
     names = message.names
     package = next((names[name] for name in _PACKAGES if name in names), "torch")
     specifier = next((names[name] for name in _SPECIFIERS if name in names), "").strip().removeprefix(package)
@@ -55,10 +48,8 @@ def _request(
     )
 
 
-def _platform(available: tuple[str, ...] | None, system: System | None) -> str | None:
+def _platform(available: tuple[str, ...] | None, system: System) -> str | None:
     """Return the platform; a Mac that is offered no newer release than the last one for Intel has such a processor."""
-    if system is None:
-        return None
     if system.os == "darwin" and system.machine is None and available:
         last = [release.release for release in torch_releases() if release.pythons.get("macos_x86_64")][-1:]
         if [max(map(PackageVersion, available)).minor_release] == last:
@@ -67,7 +58,7 @@ def _platform(available: tuple[str, ...] | None, system: System | None) -> str |
 
 
 def _is_about_python(
-    request: TorchRequest, message: Symptom, newest: tuple[str, ...], python: Python | None, system: System | None
+    request: TorchRequest, message: Symptom, newest: tuple[str, ...], python: Python, system: System
 ) -> bool:
     """Return whether the Python version or the platform has no wheel, rather than the index lacking the build."""
     blames = _blames(message)
@@ -75,12 +66,12 @@ def _is_about_python(
         return blames == "python"
     if _python_has_none(request, python):
         return True
-    if system is not None and system.os == "darwin" and request.variant.startswith(("cu", "rocm")):
+    if system.os == "darwin" and request.variant.startswith(("cu", "rocm")):
         return False
     # 0.1.2 is a placeholder on the default index, which every Python can install.
     available = [PackageVersion(text) for text in request.available or () if not text.startswith("0.1.2")]
     if not available:
-        if request.platform and python is not None and python.version is not None:
+        if request.platform and python.version is not None:
             return False  # the tables have a wheel: the index has none
         if request.available is None and request.index is None:
             return not request.variant
@@ -115,11 +106,11 @@ def _is_left_out(version: PackageVersion, message: Symptom, newest: tuple[str, .
     return before.release <= version.release <= after.release
 
 
-def _python_has_none(request: TorchRequest, python: Python | None) -> bool:
+def _python_has_none(request: TorchRequest, python: Python) -> bool:
     """Return whether the Python or the platform is known to have no wheel of the release asked for."""
-    if request.platform == "" or (python is not None and python.platform_tag in _WITHOUT_WHEELS):
+    if request.platform == "" or python.platform_tag in _WITHOUT_WHEELS:
         return True
-    if python is None or python.version is None:
+    if python.version is None:
         return False
     release = release_of(request.version)
     releases = (release,) if release is not None else torch_releases()

@@ -5,9 +5,9 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 
 def two_environments(
-    python: Python | None,
-    torch: Torch | None,
-    cupy: Cupy | None,
+    python: Python,
+    torch: Torch,
+    cupy: Cupy,
     torch_request: TorchRequest,
     contradictions: tuple[Contradiction, ...] | None,
     symptoms: Symptoms,
@@ -24,7 +24,7 @@ def two_environments(
 
 
 def _torch_elsewhere(
-    python: Python | None, torch: Torch | None, torch_request: TorchRequest, said: tuple[Symptom, ...]
+    python: Python, torch: Torch, torch_request: TorchRequest, said: tuple[Symptom, ...]
 ) -> TwoEnvironments | None:
     """Return how a report shows that PyTorch is installed, but a program finds none.
 
@@ -38,24 +38,24 @@ def _torch_elsewhere(
     return _elsewhere(where, (missing[0], fact), "torch")
 
 
-def _torch_shown(python: Python | None, torch: Torch | None, said: tuple[Symptom, ...]) -> tuple[str, str] | None:
+def _torch_shown(python: Python, torch: Torch, said: tuple[Symptom, ...]) -> tuple[str, str] | None:
     """Return the fact that shows PyTorch installed, and that in words; None if there is none."""
-    listed = python.package("torch") if python is not None else None
+    listed = python.package("torch")
     if listed is not None:
         return listed[0], f"torch {listed[1]} is installed"
     for symptom in of_kind(said, "torch-installed-there"):
         where = symptom.names.get("path") or symptom.names.get("location")
         version = symptom.names.get("version") or symptom.names.get("shown")
         return symptom.fact, f"torch{f' {version}' if version else ''} is installed{f' in {where}' if where else ''}"
-    if torch is not None and torch.version is not None:
+    if torch.version is not None:
         return "torch.version", f"torch {torch.version} is installed"
     return None
 
 
-def _cupy_elsewhere(cupy: Cupy | None, said: tuple[Symptom, ...]) -> TwoEnvironments | None:
+def _cupy_elsewhere(cupy: Cupy, said: tuple[Symptom, ...]) -> TwoEnvironments | None:
     """Return how a report shows that CuPy is installed, but a program finds none."""
     missing = of_kind(said, "cupy-not-installed*")
-    found = cupy.distributions if cupy is not None else None
+    found = cupy.distributions
     if not missing or not found:
         return None
     where = f" in {found[0].location}" if found[0].location else ""

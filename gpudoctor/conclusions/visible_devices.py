@@ -13,28 +13,27 @@ AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", NVIDIA)
 def visible_devices(
     environment: Environment | None,
     devices: tuple[Device, ...] | None,
-    driver: Driver | None,
+    driver: Driver,
     driver_state: DriverState,
-    system: System | None,
-    torch_runtime: TorchRuntime | None,
+    system: System,
+    torch_runtime: TorchRuntime,
     symptoms: Symptoms,
 ) -> VisibleDevices:
     """Return what each variable leaves visible, and whether programs find devices."""
-    runtime = torch_runtime or TorchRuntime()
     value = environment.get(NVIDIA) if environment is not None else None
-    unavailable = runtime.available is False
+    unavailable = torch_runtime.available is False
     no_device = bool(with_code(symptoms, "cuda-100"))
-    elsewhere = _seen_elsewhere(runtime, symptoms)
+    elsewhere = _seen_elsewhere(torch_runtime, symptoms)
     return VisibleDevices(
         known=environment is not None,
         nvidia=None if value is None else replace(choose(value, devices), hides_all=not choose(value, None).visible),
-        amd=_hidden_amd(environment or Environment(), system or System()),
-        misses=driver_state.not_found is None and (no_device or (unavailable and not runtime.availability_error)),
+        amd=_hidden_amd(environment or Environment(), system),
+        misses=driver_state.not_found is None and (no_device or (unavailable and not torch_runtime.availability_error)),
         finds_none=no_device
         or bool(of_kind(symptoms, "torch-differs-by-program"))
         or (unavailable and driver_state.not_found is None),
-        finds_some=bool((driver and driver.cuda_device_count) or (runtime.available and runtime.device_count != 0)),
-        too_few=bool(with_code(symptoms, "cuda-101")) or (value is not None and _sees_too_few(value, runtime)),
+        finds_some=bool(driver.cuda_device_count or (torch_runtime.available and torch_runtime.device_count != 0)),
+        too_few=bool(with_code(symptoms, "cuda-101")) or (value is not None and _sees_too_few(value, torch_runtime)),
         seen_elsewhere=elsewhere[0],
         seen_elsewhere_facts=elsewhere[1],
     )

@@ -11,35 +11,26 @@ MIN_KERNEL = (5, 10, 43, 3)
 MIN_BUILD = 19044
 OLD_RELEASES = ("1809", "1903", "1909", "2004", "20H2", "21H1")
 WSL_LIBRARIES = "/usr/lib/wsl/"
-MISSED = (
-    *("nvml-*", "nvidia-smi-*", "kernel-module-*", "torch-no-driver", "wsl-smi-without-cuda"),
-    "container-wsl-no-adapters",  # of the container runtime of Docker Desktop, if Windows shares no GPU
-)
 
 
 def wsl(
-    system: System | None,
-    driver: Driver | None,
-    driver_state: DriverState,
-    torch_runtime: TorchRuntime | None,
-    symptoms: Symptoms,
+    system: System, driver: Driver, driver_state: DriverState, torch_runtime: TorchRuntime, symptoms: Symptoms
 ) -> Wsl:
     """Return what is known of the driver in WSL, and of what keeps it out."""
-    available = torch_runtime.available if torch_runtime is not None else None
+    available = torch_runtime.available
     blocked = first(with_code(symptoms, "nvml-17"))
     told = of_kind(symptoms, "asks-gpu-unused") if of_kind(symptoms, "wsl-linux-driver-told") else ()
-    missed = (
-        blocked or first(of_kind(symptoms, *MISSED), with_code(symptoms, "cuda-100"), told) or driver_state.not_found
-    )
+    lacking = of_kind(symptoms, "@wsl-misses-gpu") or with_code(symptoms, "cuda-100") or told
+    missed = blocked or first(lacking) or driver_state.not_found
     failure = missed.fact if missed is not None else "torch_runtime.available" if available is False else ""
     old_kernel = _old_kernel(system)
     # A report often has the Windows driver's table of nvidia-smi, which works there, and so it does in an
     # old WSL in which CUDA does not work.
     in_spite = failure.startswith("symptoms") or (failure and old_kernel)
     old_windows = _old_windows(symptoms)
-    inside = _inside(driver or Driver())
+    inside = _inside(driver)
     return Wsl(
-        version=system.wsl if system is not None else None,
+        version=system.wsl,
         works=bool((available and not blocked) or (driver_state.works and not in_spite)),
         failure=failure,
         blocked=blocked.fact if blocked is not None else "",
@@ -51,8 +42,8 @@ def wsl(
     )
 
 
-def _old_kernel(system: System | None) -> str:
-    match = re.match(r"\d+(?:\.\d+)+", system.kernel or "") if system is not None else None
+def _old_kernel(system: System) -> str:
+    match = re.match(r"\d+(?:\.\d+)+", system.kernel or "")
     return match[0] if match is not None and tuple(map(int, match[0].split("."))) < MIN_KERNEL else ""
 
 

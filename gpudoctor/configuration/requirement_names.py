@@ -1,11 +1,9 @@
 """What --require accepts of a machine: the one table of the names, what each means, and which facts it reads."""
 
-import json
-import os
 from collections.abc import Mapping
 from functools import cache
 
-from gpudoctor.model.codec import from_json
+from gpudoctor.model.codec import from_json, json_beside
 from gpudoctor.model.record import record
 
 
@@ -36,5 +34,5 @@ def names() -> Mapping[str, Name]:
     """Return what can be required, by its name."""
     # Which GPUs count: those that CUDA gives this process, under its CUDA_VISIBLE_DEVICES, else those that PyTorch sees
     # (ROCm), else, in a pasted report, those that nvidia-smi lists. See gpus.py.
-    with open(os.path.join(os.path.dirname(__file__), "requirement_names.json"), encoding="utf-8") as file:
-        return {name: from_json(Name, row, name) for name, row in json.load(file).items()}
+    rows = json_beside(__file__, "requirement_names")
+    return {name: from_json(Name, row, name) for name, row in rows.items()}

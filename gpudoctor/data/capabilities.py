@@ -59,6 +59,7 @@ def runs_on(architectures: Iterable[str], capability: ComputeCapability, cuda: C
     return any(_runs_on(architecture, capability, cuda) for architecture in architectures)
 
 
+@functools.cache
 def _runs_on(architecture: str, device: ComputeCapability, cuda: CudaVersion | None) -> bool:
     match = re.fullmatch(r"(sm|compute)_(\d{1,2})(\d)([af]?)", architecture)
     if match is None:

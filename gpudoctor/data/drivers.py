@@ -35,6 +35,7 @@ def supported_cuda(driver: DriverVersion) -> CudaVersion | None:
     return next((cuda for branch, cuda in _offered_by_branch().items() if branch <= number), None)
 
 
+@functools.cache
 def driver_can_run(driver: DriverVersion, cuda: CudaVersion, os: str | None = "linux") -> bool | None:
     """Return whether `driver` runs programs built with `cuda`; None where the table does not know.
 

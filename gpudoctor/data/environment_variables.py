@@ -1,6 +1,8 @@
 """Environment variables that change how GPUs are found and used, and those that cost something while they are set."""
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 from gpudoctor.data.tables import load_table, records
 from gpudoctor.model.record import record
@@ -16,6 +18,13 @@ def environment_variables() -> frozenset[str]:
 def variables_with_paths() -> frozenset[str]:
     """Return the names of the variables whose values are paths; those of the others are words."""
     return frozenset(row["name"] for row in load_table("environment_variables")["variables"] if row.get("holds"))
+
+
+@functools.cache
+def allocator_keys() -> Mapping[str, Mapping[str, Any]]:
+    """Return for each key of PyTorch's allocator what it takes, and the least number of MiB, 0 for any."""
+    rows = load_table("environment_variables")["allocator_keys"]
+    return {row["key"]: {"takes": row["takes"], "least": row.get("least", 0)} for row in rows}
 
 
 @record

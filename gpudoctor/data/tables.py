@@ -5,18 +5,14 @@ import os.path
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from gpudoctor.model.codec import from_json
+from gpudoctor.model.codec import from_json, json_beside
 
 T = TypeVar("T")
 
 
-@functools.cache
 def load_table(name: str) -> Mapping[str, Any]:
     """Return the table `name`. It holds `as_of` (the date it was checked), `about`, `sources` and lists of rows."""
-    import json
-
-    with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
-        table: dict[str, Any] = json.load(file)
+    table: dict[str, Any] = json_beside(__file__, name)
     return table
 
 

@@ -77,6 +77,7 @@ def torch_releases() -> tuple[TorchRelease, ...]:
     return records(TorchRelease, "torch_builds", "releases")
 
 
+@functools.cache
 def torch_builds(release: str | None = None) -> tuple[TorchBuild, ...]:
     """Return the CUDA builds of a release such as "2.13", or of all, oldest release and lowest CUDA first."""
     return tuple(build for build in _builds() if release is None or build.release == release)

@@ -51,16 +51,12 @@ def _explains(cause: Finding, finding: Finding, checks: Mapping[str, Check]) -> 
     """Return whether `finding` disappears when `cause` is fixed. Advice explains only a requirement that it names."""
     is_advice = cause.severity is Severity.INFO and cause.check_id not in finding.same_fault_as
     other = cause.check_id != finding.check_id and not is_advice
-    if not other or not _is_there(cause, finding):
+    # What is found in a container seen from outside explains what is in the same one; the machine is everywhere.
+    containers = _containers_of(cause)
+    if not other or (containers and containers.isdisjoint(_containers_of(finding))):
         return False
     explains = checks[cause.check_id].explains
     return finding.check_id in explains or any(fault in (cause.check_id, *explains) for fault in finding.same_fault_as)
-
-
-def _is_there(cause: Finding, finding: Finding) -> bool:
-    """Return whether what is found in a container seen from outside is in the same one; the machine is everywhere."""
-    containers = _containers_of(cause)
-    return not containers or not containers.isdisjoint(_containers_of(finding))
 
 
 def _containers_of(finding: Finding) -> set[str]:
@@ -88,14 +84,11 @@ def _groups(
         if cause is None:
             explained = _explained(n, ranked, causes)
             severity = severities.get(ranked[n].check_id, max(chosen[m] for m in (n, *explained)))
-            consequences = [_consequence(ranked[m], ranked[causes[m] or 0]) for m in explained]
-            groups.append([replace(ranked[n], severity=severity), *consequences])
+            groups.append([replace(ranked[n], severity=severity)])
+            for m in explained:
+                own = ranked[m].severity if ranked[m].same_fault_as else Severity.INFO
+                groups[-1].append(replace(ranked[m], severity=own, caused_by=ranked[causes[m] or 0].check_id))
     return groups
-
-
-def _consequence(finding: Finding, cause: Finding) -> Finding:
-    severity = finding.severity if finding.same_fault_as else Severity.INFO
-    return replace(finding, severity=severity, caused_by=cause.check_id)
 
 
 def _explained(root: int, ranked: Sequence[Finding], causes: Sequence[int | None]) -> list[int]:

@@ -50,7 +50,8 @@ def run_checks(
     if facts.get("origin").is_report:
         policy = replace(policy, gpu="auto")
     chosen = {**policy.severities(found), **(severities or {})}
-    findings = diagnose(found, {check.id: check for check in (*checks, *policy.causes)}, chosen)
+    named = {check.id: check for check in (*checks, *policy.causes)}
+    findings = diagnose(found, named, chosen)
     findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     guess = guess_of(facts.get("symptoms")) if facts.get("origin").is_report else None
@@ -59,8 +60,8 @@ def run_checks(
     if guess and guessing and guessing.id not in {*ignored, *told} and not (proof or told - RESTATING):
         results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
         found = [finding for result in results for finding in result.findings]
-        guessing = replace(guessing, explains=(*guessing.explains, *RESTATING))
-        findings = diagnose(found, {**{check.id: check for check in checks}, guessing.id: guessing}, chosen)
+        named[guessing.id] = replace(guessing, explains=(*guessing.explains, *RESTATING))
+        findings = diagnose(found, named, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts)) if report.verdict == "unknown" else report
 
@@ -123,13 +124,16 @@ def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
 
 
 def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:
-    """Return the finding with its evidence, the facts that are known, and its fixes as remedies for this machine."""
+    """Return the finding with its evidence, the facts that are known, and its fixes as remedies for this machine.
+
+    A remedy that several fixes lead to is there once.
+    """
     named = filter(None, dict.fromkeys(finding.facts))
     in_known_sections = (fact for fact in named if facts.get(re.split(r"\W", fact)[0]) is not None)
     evidence = tuple(item for fact in in_known_sections if (item := _evidence(fact, facts)).value is not None)
     known = tuple(item.fact for item in evidence)
     remedies = facts.call(fitted, remedies=(*finding.remedies, *remedies_of(finding.fixes, facts)))
-    return replace(finding, check_id=check.id, facts=known, evidence=evidence, remedies=remedies)
+    return replace(finding, check_id=check.id, facts=known, evidence=evidence, remedies=tuple(dict.fromkeys(remedies)))
 
 
 def _evidence(fact: str, facts: Facts) -> Evidence:

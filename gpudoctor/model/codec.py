@@ -1,7 +1,9 @@
 """Model values to JSON and back, driven by the types of their fields."""
 
 import dataclasses
+import json
 import math
+import os.path
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -14,6 +16,13 @@ from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersi
 T = TypeVar("T")
 NOT_FINITE = ("nan", "inf", "-inf")  # JSON has no such numbers
 _VERSIONS = (CudaVersion, DriverVersion, ComputeCapability, PackageVersion)
+
+
+@cache
+def json_beside(module_file: str, name: str) -> Any:
+    """Return what is in the file `name`.json beside a module, which gives its `__file__`: read once, on first use."""
+    with open(os.path.join(os.path.dirname(module_file), f"{name}.json"), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def to_json(value: Any) -> Any:

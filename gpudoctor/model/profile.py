@@ -79,7 +79,7 @@ class FingerprintPart:
     @property
     def fits(self) -> bool | None:
         """Whether the machine is still what it was; None if that is unknown."""
-        return None if self.now is None else _AGREE.get(self.name, _same)(self.was, self.now)
+        return None if self.now is None else _AGREE.get(self.name, str.__eq__)(self.was, self.now)
 
 
 def fingerprint_value(text: str) -> str:
@@ -90,10 +90,6 @@ def fingerprint_value(text: str) -> str:
 def fingerprint_memory(size_bytes: int) -> str:
     """Return a size as a fingerprint has it: "140.4GiB"."""
     return f"{size_bytes / 2**30:.1f}GiB"
-
-
-def _same(was: str, now: str) -> bool:
-    return was == now
 
 
 def same_device(was: str, now: str) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os.path
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
+from gpudoctor.model.codec import json_beside
 from gpudoctor.model.record import record
 from gpudoctor.parsers import required
 from gpudoctor.untrusted import cleaned
@@ -25,8 +24,7 @@ UNREACHABLE = ("GPU is lost", "GPU requires reset")
 UNKNOWN = "Unknown Error"
 FEW = 4  # values that the driver may fail to read of a device in good health, such as fan, power and clocks of a laptop
 
-with open(os.path.join(os.path.dirname(__file__), "nvidia_smi_xml.json"), encoding="utf-8") as _file:
-    _TABLE = json.load(_file)
+_TABLE = json_beside(__file__, "nvidia_smi_xml")
 RECOVERY: Mapping[str, str] = _TABLE["recovery"]
 COMPUTE_MODES: Mapping[str, str] = _TABLE["compute_modes"]
 FABRIC_STATES: Mapping[str, str] = _TABLE["fabric_states"]
@@ -97,13 +95,14 @@ def pci_address(text: str) -> str:
 
 def _device(index: int, gpu: Element) -> Device:
     known = {field: _value(gpu, read, *paths) for field, (read, *paths) in FIELDS.items()}
+    mig, instances = known["mig_enabled"], gpu.findtext("mig_devices", "").strip()
     return Device(
         nvml_index=index,
         error=_error(gpu),
         processes=_processes(gpu),
         throttle_reasons=_event_reasons(gpu),
         ecc_uncorrected_volatile=_uncorrected_errors(gpu),
-        mig_uuids=_no_instances(gpu, known["mig_enabled"]),
+        mig_uuids=() if mig is False or (mig and instances == "None") else None,  # the log tells no UUIDs
         fabric_state=FABRIC_STATES.get(cleaned(gpu.findtext("fabric/state", "")).lower()),
         **known,
     )
@@ -137,12 +136,6 @@ def _error(gpu: Element) -> str:
         return "GPU requires reset"
     unreadable = f"values cannot be read: {UNKNOWN}" if texts.count(UNKNOWN) > FEW else ""
     return lost or RECOVERY.get(gpu.findtext("gpu_recovery_action", "").lower(), unreadable)
-
-
-def _no_instances(gpu: Element, mig: bool | None) -> tuple[str, ...] | None:
-    """Return that there is no MIG device; where there are, the log does not tell their UUIDs."""
-    none = mig is False or (mig is True and gpu.findtext("mig_devices", "").strip() == "None")
-    return () if none else None
 
 
 def integer(text: str) -> int:

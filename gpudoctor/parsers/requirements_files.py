@@ -52,14 +52,13 @@ def parse_requirement(line: str, source: str, platform: Mapping[str, str]) -> Re
 
 
 def _parse_whole(line: str, source: str, platform: Mapping[str, str]) -> Requirement | None:
-    from packaging.requirements import InvalidRequirement
     from packaging.requirements import Requirement as Line
 
     try:
         parsed = Line(line)
         if parsed.marker and not parsed.marker.evaluate(dict(platform)):
             return None
-    except (InvalidRequirement, ValueError, KeyError, RecursionError):
+    except (ValueError, KeyError, RecursionError):
         return None
     return Requirement(name=normalise(parsed.name), specifier=str(parsed.specifier), source=source)
 

@@ -46,7 +46,8 @@ def reading_list(home: str) -> Mapping[str, Any]:
 
 def parse_container(facts: Facts) -> Container:
     """Return the section."""
-    docker, podman, *toolkit = (_is_installed(facts, command) for command in COMMANDS)
+    paths = [found(facts, command) for command in COMMANDS]
+    docker, podman, *toolkit = (None if path is None else bool(path) for path in paths)
     return Container(
         docker_installed=docker,
         podman_installed=podman,
@@ -54,11 +55,6 @@ def parse_container(facts: Facts) -> Container:
         nvidia_runtime_configured=_runtime_configured(facts) if is_linux(facts) else None,
         cdi_devices=_cdi_devices(facts) if is_linux(facts) else None,
     )
-
-
-def _is_installed(facts: Facts, command: str) -> bool | None:
-    path = found(facts, command)
-    return None if path is None else bool(path)
 
 
 def _runtime_configured(facts: Facts) -> bool | None:

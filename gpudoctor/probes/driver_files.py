@@ -65,7 +65,7 @@ def parse_driver_files(facts: Facts) -> Driver:
     module = attempt(parse_proc_driver_version, file_text(facts, "/proc/driver/nvidia/version"))
     shown = attempt(DriverVersion.parse, file_text(facts, "/sys/module/nvidia/version"))
     loaded = True if module else _is_loaded(facts, "nvidia")
-    module_files = _module_files(facts)
+    module_files, sources = _module_files(facts), listed(facts, "/var/lib/dkms/nvidia*")
     return Driver(
         installed=bool(libraries or module_files or loaded),
         module_version=module.version if module else shown,
@@ -75,7 +75,7 @@ def parse_driver_files(facts: Facts) -> Driver:
         uvm_loaded=_is_loaded(facts, "nvidia_uvm"),
         nouveau_loaded=_is_loaded(facts, "nouveau"),
         module_built_for_kernel=_built_for_kernel(facts, module_files),
-        dkms=_has_dkms(facts),
+        dkms=None if sources is None else bool(sources),
         libcuda_files=tuple(path for path in libraries if file_name(path).startswith("libcuda.")),
         device_files=_device_files(facts),
         **_fabric(facts),
@@ -128,11 +128,6 @@ def _built_for_kernel(facts: Facts, module_files: tuple[str, ...]) -> bool | Non
     if folder not in (listed(facts, "/lib/modules/*") or ()) or _is_loaded(facts, "nvidia"):
         return None
     return False
-
-
-def _has_dkms(facts: Facts) -> bool | None:
-    sources = listed(facts, "/var/lib/dkms/nvidia*")
-    return None if sources is None else bool(sources)
 
 
 def _device_files(facts: Facts) -> tuple[DeviceFile, ...]:

@@ -65,7 +65,7 @@ class Question:
 
     worker: name of a module in gpudoctor/probes/workers that has `collect(arguments) -> facts`, both JSON.
     in_environment: run it under the interpreter that is diagnosed, not under gpudoctor's own.
-    shares: questions with the same word share a process, which answers them in their order; empty for one of its own.
+    shares: whether it shares a process with all others that do, which answers them in their order.
     patience: how many time limits the answer may take. A worker that limits each of its own waits has more than one.
     """
 
@@ -73,15 +73,8 @@ class Question:
     worker: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     in_environment: bool = False
-    shares: str = ""
+    shares: bool = False
     patience: int = 1
-
-
-READING = "reading"
-"""What questions share that read files and values: to start an interpreter takes longer than to answer them."""
-
-DRIVER = "driver"
-"""What questions share that open the driver's device nodes: if the first hangs, the others would too."""
 
 
 @record

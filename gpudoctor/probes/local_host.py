@@ -1,8 +1,9 @@
 """The machine that gpudoctor runs on."""
 
+import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from gpudoctor.errors import GpudoctorError
@@ -12,7 +13,12 @@ from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 
 MODULE = "gpudoctor.probes.workers.run"
 STDERR_CHARACTERS_KEPT = 4000
+SOON_SECONDS = 1.0
+"""A process that takes longer for one question is not waited for with the others."""
 LEFT_BEHIND = "The process ignores SIGKILL, probably because it waits inside the driver. It still runs."
+
+Group = tuple[list[Question], Worker | OSError]
+"""The questions of one process that it has yet to answer, in their order."""
 
 
 class LocalHost:
@@ -23,17 +29,14 @@ class LocalHost:
         self.taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
-        """Start each worker with its first question. The function returned waits for their answers."""
-        groups: dict[str, tuple[list[Question], Worker | OSError]] = {}
+        """Start each process with its first question. The function returned waits for the answers."""
+        groups: dict[str, Group] = {}
         for question in questions:
-            key = question.shares or question.name
-            if key not in groups:
-                groups[key] = [], self._start(question)
-            group, worker = groups[key]
-            group.append(question)
-            if isinstance(worker, Worker):
-                worker.send({"worker": question.worker, "arguments": dict(question.arguments)})
-        return lambda: self._answers(tuple(groups.values()))
+            name = "" if question.shares else question.name
+            if name not in groups:
+                groups[name] = [], self._start(question)
+            self._put(question, groups[name])
+        return lambda: self._answers([*groups.values()])
 
     def _start(self, question: Question) -> Worker | OSError:
         interpreter = self.setting.interpreter if question.in_environment else None
@@ -42,27 +45,52 @@ class LocalHost:
         except OSError as error:
             return error
 
-    def _answers(self, running: Sequence[tuple[Sequence[Question], Worker | OSError]]) -> Mapping[str, Answer]:
-        workers = [worker for _, worker in running if isinstance(worker, Worker)]
+    def _put(self, question: Question, group: Group) -> None:
+        asked, worker = group
+        asked.append(question)
+        if isinstance(worker, Worker):
+            worker.send({"worker": question.worker, "arguments": dict(question.arguments)})
+
+    def _answers(self, groups: list[Group]) -> Mapping[str, Answer]:
         try:
-            answers = [
-                (question.name, worker, self._answer(worker, question.patience))
-                for group, worker in running
-                for question in group
-            ]
+            answers = [*self._collect(groups)]
         finally:
+            workers = [worker for _, worker in groups if isinstance(worker, Worker)]
             for worker in workers:
                 worker.kill()
         stuck = [worker for worker in workers if not worker.end()]
-        return {name: self._masked(answer, is_stuck=worker in stuck) for name, worker, answer in answers}
+        return {name: _left_behind(answer) if worker in stuck else answer for name, worker, answer in answers}
 
-    def _answer(self, worker: Worker | OSError, patience: int) -> Answer:
-        """Wait for the next answer of a worker."""
+    def _collect(self, groups: list[Group]) -> Iterator[tuple[str, Worker | OSError, Answer]]:
+        """Yield each question's name, its process and its answer.
+
+        A question that hangs or crashes takes no other answer with it: what its process has not answered goes to a new
+        one, which is added to the groups.
+        """
+        late: list[tuple[Question, Worker | OSError]] = []
+        for group, worker in groups:
+            while len(group) > 1:
+                question = group.pop(0)
+                answer = self._answer(worker, question, SOON_SECONDS)
+                if answer.state == "timed-out":
+                    late.append((question, worker))
+                else:
+                    yield question.name, worker, self._masked(answer)  # now: the process is still busy with the next
+                if answer.state != "ok":
+                    groups.append(([], self._start(group[0])))
+                    while group:
+                        self._put(group.pop(0), groups[-1])
+            late += [(question, worker) for question in group]
+        for question, worker in late:
+            yield question.name, worker, self._masked(self._answer(worker, question))
+
+    def _answer(self, worker: Worker | OSError, question: Question, soon: float = math.inf) -> Answer:
+        """Wait for the next answer of a worker, no longer than `soon`."""
         if isinstance(worker, OSError):
             return Answer(state="failed", detail=f"its interpreter cannot be started\n{worker}")
-        limit = self.setting.timeout_seconds * patience
+        limit = self.setting.timeout_seconds * question.patience
         try:
-            reply = worker.receive(worker.started + limit - time.monotonic())
+            reply = worker.receive(min(soon, worker.started + limit - time.monotonic()))
         except WorkerSilent:
             return Answer(
                 state="timed-out",
@@ -78,11 +106,14 @@ class LocalHost:
             return Answer(state="ok", facts=reply["facts"], seconds=reply["seconds"])
         return Answer(state="failed", detail=_detail(f"{reply['error']}\n{reply['traceback']}", worker))
 
-    def _masked(self, answer: Answer, *, is_stuck: bool) -> Answer:
-        detail = f"{answer.detail}\n{LEFT_BEHIND}".strip() if is_stuck else answer.detail
-        return replace(answer, facts=mask(answer.facts, self.setting), detail=mask_text(detail, self.setting))
+    def _masked(self, answer: Answer) -> Answer:
+        return replace(answer, facts=mask(answer.facts, self.setting), detail=mask_text(answer.detail, self.setting))
 
 
 def _detail(what: str, worker: Worker) -> str:
     """Return what went wrong, with the last lines of the worker's standard error."""
     return f"{what.strip()}\n{worker.stderr_tail()[-STDERR_CHARACTERS_KEPT:]}".strip()
+
+
+def _left_behind(answer: Answer) -> Answer:
+    return replace(answer, detail=f"{answer.detail}\n{LEFT_BEHIND}".strip())

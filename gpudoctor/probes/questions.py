@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpudoctor.probes.host import DRIVER, READING, ProbeContext, Question
+from gpudoctor.probes.host import ProbeContext, Question
 
 
 def questions(setting: ProbeContext) -> Iterator[Question]:
@@ -16,16 +16,16 @@ def questions(setting: ProbeContext) -> Iterator[Question]:
     if not setting.fast:
         yield Question(name="torch-runtime", worker="torch_runtime", in_environment=True)
         yield Question(name="cupy-runtime", worker="cupy_runtime", in_environment=True)
-    yield Question(name="kernel-log", worker="read_kernel_log", shares=DRIVER)
+    yield Question(name="kernel-log", worker="read_kernel_log", shares=True)
     from gpudoctor.probes import system
 
     yield _to_read("system", system.READING_LIST)
     from gpudoctor.probes import container_engines, containers, driver_files, nvml
 
-    yield _to_read("driver-files", driver_files.READING_LIST, DRIVER)
+    yield _to_read("driver-files", driver_files.READING_LIST)
     # pynvml is a requirement of gpudoctor's own, so its interpreter answers
     nvml_arguments = nvml.arguments(setting.timeout_seconds)
-    yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=DRIVER)
+    yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=True)
     request = containers.request(setting)
     if request is not None:
         yield Question(name="images", worker="docker_images", arguments=request, patience=containers.PATIENCE)
@@ -38,12 +38,10 @@ def questions(setting: ProbeContext) -> Iterator[Question]:
     yield _to_read("profile", profile.reading_list(directory, setting.profile))
     # late, as its folder may be on a file server that is gone
     told = python_environment.arguments(setting)
-    shares = READING if own else ""
-    yield Question(name="python", worker="python_environment", arguments=told, in_environment=not own, shares=shares)
-    # Last, as it may hang or crash, and not beside NVML: neither takes the other's answer with it. libcuda is the same
-    # for every interpreter that this environment starts.
-    yield Question(name="cuda-driver", worker="cuda_driver", shares=READING)
+    yield Question(name="python", worker="python_environment", arguments=told, in_environment=not own, shares=own)
+    # Last, as it may hang or crash. libcuda is the same for every interpreter that this environment starts.
+    yield Question(name="cuda-driver", worker="cuda_driver", shares=True)
 
 
-def _to_read(name: str, reading_list: Mapping[str, Any], shares: str = READING) -> Question:
-    return Question(name=name, worker="read_host", arguments=reading_list, shares=shares)
+def _to_read(name: str, reading_list: Mapping[str, Any]) -> Question:
+    return Question(name=name, worker="read_host", arguments=reading_list, shares=True)

@@ -1,19 +1,17 @@
 """Look things up in the answer of the worker read_host."""
 
-import json
-import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gpudoctor.model.codec import json_beside
+
 Facts = Mapping[str, Any]
-with open(os.path.join(os.path.dirname(__file__), "reading_lists.json"), encoding="utf-8") as _file:
-    _LISTS: Mapping[str, Mapping[str, str]] = json.load(_file)
 
 
 def known_paths(name: str) -> tuple[str, ...]:
     """Return one of the lists of what to read; the file says which system each path is of."""
-    return tuple(_LISTS[name])
+    return tuple(json_beside(__file__, "reading_lists")[name])
 
 
 def file_text(facts: Facts, *paths: str) -> str | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpudoctor.model import CudaVersion, PackageVersion, Torch, TorchRuntime
+from gpudoctor.model import PackageVersion, Torch, TorchRuntime
 from gpudoctor.model.codec import from_json
 from gpudoctor.parsers import attempt
 from gpudoctor.parsers.conda import is_cpu_only, torch_record
@@ -35,12 +35,13 @@ def parse_torch(facts: Mapping[str, Any]) -> Torch:
         return Torch(installed=False)
     file = attempt(parse_torch_version_file, read.torch.version_file) or _NOTHING_KNOWN
     version = file.version or (distribution.version if distribution else None)
-    build, cuda_version = _build(file, version)
+    build, cuda_version = (file.build, file.cuda_version) if file.build else build_of_version(version or "")
+    has_mps = (read.interpreter.os, read.interpreter.machine) == ("darwin", "arm64")  # as all wheels for it
     record = torch_record(read.conda_records)
     return Torch(
         installed=True,
         version=PackageVersion(version) if version else None,
-        build="mps" if build == "cpu" and _is_apple_silicon(read) else build,
+        build="mps" if build == "cpu" and has_mps else build,
         cuda_version=cuda_version,
         hip_version="" if build in ("cuda", "cpu", "xpu") else file.hip or None,
         location=read.torch.package or None,
@@ -50,18 +51,6 @@ def parse_torch(facts: Mapping[str, Any]) -> Torch:
         conda_build=record.build if record else "",
         conda_cpuonly=is_cpu_only(read.conda_records),
     )
-
-
-def _build(file: TorchVersionFile, version: str | None) -> tuple[str | None, CudaVersion | None]:
-    """Return the kind of build and its CUDA version, from the file, else from a local version such as "+cu130"."""
-    if file.build:
-        return file.build, file.cuda_version
-    return build_of_version(version or "")
-
-
-def _is_apple_silicon(read: EnvironmentFacts) -> bool:
-    """Return whether this is macOS on arm64, whose wheels all have MPS built in."""
-    return read.interpreter.os == "darwin" and read.interpreter.machine == "arm64"
 
 
 def _architectures(read: EnvironmentFacts, build: str | None) -> tuple[str, ...] | None:

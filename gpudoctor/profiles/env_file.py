@@ -105,7 +105,7 @@ def _assignment(line: str, place: str) -> tuple[str, str] | None:
     if not line.strip() or line.lstrip().startswith("#"):
         return None
     name, sign, value = line.partition("=")
-    if line.split(None, 1)[0] == "export":
+    if line.split(maxsplit=1)[0] == "export":
         raise UsageError(f"{place}: remove the word export: docker and systemd do not support it")
     if not sign or not is_name(name):
         raise UsageError(f"{place}: {line[:80]!r} is not of the form NAME=value")

@@ -96,10 +96,9 @@ def _framework_variables(advice: Recommendation, torch_version: str | None) -> d
     variables = {}
     if advice.settings.allocator:
         match = re.match(r"(\d{1,4})\.(\d{1,4})", torch_version or "")
-        release = (int(match[1]), int(match[2])) if match else (0, 0)
+        is_new = match and (int(match[1]), int(match[2])) >= FIRST_RELEASE_WITH_NEW_ALLOCATOR_VARIABLE
         new, old = profile_variables.ALLOCATOR_VARIABLES  # every release reads the old one, some with a warning
-        name = new if release >= FIRST_RELEASE_WITH_NEW_ALLOCATOR_VARIABLE else old
-        variables[name] = advice.settings.allocator
+        variables[new if is_new else old] = advice.settings.allocator
     if advice.settings.threads:
         variables[profile_variables.THREADS_VARIABLE] = str(advice.settings.threads)
     if advice.precision == "tf32":

@@ -98,7 +98,9 @@ def _reports(text: Text) -> Iterator[_Report]:
         match = _LABEL.match(line)
         if match:
             name = re.sub(r"^versions? of", "versions of", (match[1] or match[2]).lower())
-            if (name in report.fields and name not in ("os", "cpu", "architecture")) or _begins_again(name, report):
+            again = name in report.fields and name not in ("os", "cpu", "architecture")
+            # Others precede PyTorch's version, which is first, or in vLLM's report after the system.
+            if again or (name == "pytorch version" and not report.fields.keys() <= _BEFORE_PYTORCH):
                 yield report
                 report = _Report()
             if report.fields.keys() <= {"os"}:  # an issue's own "OS:" may precede the report's
@@ -110,11 +112,6 @@ def _reports(text: Text) -> Iterator[_Report]:
             continue
         _take(line, report, field)
     yield report
-
-
-def _begins_again(name: str, report: _Report) -> bool:
-    """Return whether others precede PyTorch's version, which is first, or in vLLM's report after the system."""
-    return name == "pytorch version" and not report.fields.keys() <= _BEFORE_PYTORCH
 
 
 def _lines(text: Text) -> Iterator[str]:

@@ -17,7 +17,7 @@ from gpudoctor.parsers.conda import (
 from gpudoctor.probes.workers.python_environment import CONDA_PACKAGES
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import bears_on_gpus, package, package_facts
-from gpudoctor.readers.text import Text, regex
+from gpudoctor.readers.text import Text, name_table, regex
 
 MOST_RECORDS = 2000
 
@@ -178,15 +178,7 @@ def _wishes(text: Text) -> tuple[Requirement, ...]:
 _LINE = regex(r"^\s{0,20}([a-z][a-z -]{2,25}?) : (\S.{0,300})$")
 _VIRTUAL = regex(r"\b__(\w{2,12})=([\w.-]{1,80})")
 _AGENT = regex(r"(?:conda|mamba)/\S{1,20} .{0,120}?(Linux|Darwin|Windows)/(\S{1,80})(?: ([a-z]{2,20})/([\w.]{1,12}))?")
-_PLATFORMS = {
-    "linux-64": ("linux", "x86_64"),
-    "linux-aarch64": ("linux", "aarch64"),
-    "linux-ppc64le": ("linux", "ppc64le"),
-    "win-64": ("windows", "AMD64"),
-    "win-arm64": ("windows", "ARM64"),
-    "osx-64": ("darwin", "x86_64"),
-    "osx-arm64": ("darwin", "arm64"),
-}
+_PLATFORMS = name_table("conda_platforms")
 
 
 def read_info(text: Text) -> Facts:

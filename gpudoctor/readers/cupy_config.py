@@ -10,25 +10,14 @@ from gpudoctor.model.machine import Device, Driver
 from gpudoctor.parsers.nvidia_smi_xml import pci_address
 from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.platform_facts import platform_facts
-from gpudoctor.readers.text import Text, regex
+from gpudoctor.readers.text import Text, name_table, regex
 
 MOST_LINES = 20_000
 MOST_DEVICES = 128
 LONGEST_ERROR = 400
 
 # Keys of the table; those that other programs print as well do not show that it is CuPy's.
-# Source: cupyx/_runtime.py of CuPy 5.0 to 14.2, _RuntimeInfo.__str__.
-_OWN_KEYS = (
-    *("cupy version", "cupy platform", "cuda root", "cuda build version", "cuda driver version"),
-    *("cuda runtime version", "cuda runtime path", "cuda extra include dirs", "nvrtc version", "cub build version"),
-    *("thrust version", "jitify build version", "hip build version", "hip runtime version", "rocm root"),
-    *("cublas version", "cufft version", "curand version", "cusolver version", "cusparse version"),
-)
-_OTHER_KEYS = (
-    *("os", "python version", "numpy version", "scipy version", "cython build version", "cython runtime version"),
-    *("nvcc path", "hipcc path", "cudnn build version", "cudnn version", "nccl build version", "nccl runtime version"),
-    *("cutensor version", "cusparselt build version"),
-)
+_OWN_KEYS, _OTHER_KEYS = name_table("cupy_own_keys"), name_table("cupy_other_keys")
 _LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvrtc")
 _DEVICE_KEY = regex(r"device (\d{1,3}) (name|compute capability|pci bus id)")
 _ERROR = regex(r"\w{0,60}(?:Error|Exception)\(")
@@ -42,7 +31,8 @@ def read(text: Text) -> Facts:
     table = _table(text.lines) or _table(_split(text.flat))
     if not table:
         return {}
-    rocm = _is_rocm(table)
+    # The platform is named from CuPy 9 on; earlier only its folder shows it.
+    rocm = any("rocm" in table.get(key, "").lower() for key in ("cupy platform", "cuda root", "rocm root"))
     python, cupy = _version(table, "python"), _version(table, "cupy")
     numbers = {} if rocm else {name: _cuda(table.get(f"cuda {name} version", "")) for name in ("build", "driver")}
     built_with, driver = numbers.get("build"), numbers.get("driver")
@@ -84,12 +74,6 @@ def _split(flat: str) -> list[str]:
     names = sorted((*_OWN_KEYS, *_OTHER_KEYS, r"device \d{1,3} (?:name|compute capability|pci bus id)"), key=len)
     keys = "|".join(reversed(names))
     return re.sub(rf"(?i)(?<![\w(])({keys}) ?: ", r"\n\1: ", flat).split("\n")
-
-
-def _is_rocm(table: Table) -> bool:
-    """Return whether this CuPy is for AMD: the platform is named from CuPy 9 on, earlier only its folder shows it."""
-    root = table.get("cuda root", "").lower() + table.get("rocm root", "").lower()
-    return "rocm" in table.get("cupy platform", "").lower() or "rocm" in root
 
 
 def _runtime(table: Table, version: PackageVersion | None, rocm: bool) -> CupyRuntime:

@@ -110,13 +110,10 @@ def gpu_name(value: str) -> str | None:
     """Return the name of an NVIDIA GPU without what surrounds it, None for another vendor's GPU or no GPU."""
     name = re.sub(r"\s*\((?:UUID|arch)\b.*|,\s*[\d.]+ ?(?:MiB|MB|GB|GiB)\b.*", "", value.strip(), flags=re.IGNORECASE)
     name = " ".join(name.split()).strip("'\"`*.,; ")[:LONGEST_NAME]
-    if is_unknown(name) or _is_of_other_vendor(name) or not re.search(r"[A-Za-z]", name):
+    other = _OTHER_VENDOR.search(name) and not re.search(r"nvidia|geforce|quadro|tesla", name, re.IGNORECASE)
+    if is_unknown(name) or other or not re.search(r"[A-Za-z]", name):
         return None
     return name
-
-
-def _is_of_other_vendor(name: str) -> bool:
-    return _OTHER_VENDOR.search(name) is not None and not re.search(r"nvidia|geforce|quadro|tesla", name, re.IGNORECASE)
 
 
 def numbered_gpus(lines: Iterable[str]) -> tuple[Device, ...]:
@@ -135,13 +132,10 @@ def numbered_gpus(lines: Iterable[str]) -> tuple[Device, ...]:
             if name is None or len(found) >= MOST_DEVICES:
                 last = None
                 break
-            found[last] = Device(nvml_index=last, name=name, compute_capability=_architecture(match[2]))
+            shown = re.search(r"\(arch=(\d{1,2}\.\d)\)", match[2])
+            capability = ComputeCapability.parse(shown[1]) if shown else None
+            found[last] = Device(nvml_index=last, name=name, compute_capability=capability)
     return tuple(found[number] for number in sorted(found))
-
-
-def _architecture(value: str) -> ComputeCapability | None:
-    match = re.search(r"\(arch=(\d{1,2}\.\d)\)", value)
-    return ComputeCapability.parse(match[1]) if match else None
 
 
 def named_gpus(names: Sequence[str]) -> tuple[Device, ...]:

@@ -34,6 +34,8 @@ _AMD = regex(
 )
 # What each product has, looked for first: most lines of a long report have none of it.
 _TOPICS = regex(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
+# A program's line: that program's reader has read what it names, or it is not a device.
+_OUTPUT = regex(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d")
 # "with my 4090": a number that is a product if these words precede it
 _MINE = regex(r"(?i)\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $")
 
@@ -99,7 +101,7 @@ def named_gpus(text: Text) -> Sequence[Named]:
 def _found(lines: Sequence[str]) -> Iterator[Named]:
     for whole in lines:
         told = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words precede a message
-        if len(told) > 400 or not _TOPICS.search(told.lower()) or _is_output(told):
+        if len(told) > 400 or not _TOPICS.search(told.lower()) or _OUTPUT.search(told):
             continue
         line = _GLUED.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
         label = _LABEL.match(line)
@@ -112,11 +114,6 @@ def _found(lines: Sequence[str]) -> Iterator[Named]:
         for match in _AMD.finditer(line, start):
             if label or _is_own(line, match):
                 yield Named("amd", _amd_name(match), bool(label))
-
-
-def _is_output(line: str) -> bool:
-    """Return whether a line is a program's: that program's reader has read what it names, or it is not a device."""
-    return re.search(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d", line) is not None
 
 
 def _count(line: str, match: re.Match[str]) -> int:

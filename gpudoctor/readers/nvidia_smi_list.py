@@ -138,13 +138,6 @@ def _device(number: int, row: Mapping[str, str]) -> Device:
     )
 
 
-# Bits of clocks_event_reasons.active. Source: nvmlClocksEventReasons of nvml.h.
-_BITS = (
-    *("gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown"),
-    *("hw_thermal_slowdown", "hw_power_brake_slowdown", "display_clock_setting"),
-)
-
-
 def _reasons(row: Mapping[str, str]) -> tuple[str, ...] | None:
     """Return the active reasons for which clocks are held, None if the row has no field of them."""
     cells = {
@@ -154,7 +147,7 @@ def _reasons(row: Mapping[str, str]) -> tuple[str, ...] | None:
     }
     bits = cells.pop("active", "")
     if re.fullmatch(r"0x[0-9A-Fa-f]{1,16}", bits):
-        return tuple(name for number, name in enumerate(_BITS) if int(bits, 16) >> number & 1)
+        return tuple(name for number, name in enumerate(name_table("clock_event_bits")) if int(bits, 16) >> number & 1)
     return tuple(name for name, cell in cells.items() if cell == "Active") if cells else None
 
 

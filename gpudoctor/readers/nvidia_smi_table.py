@@ -141,9 +141,9 @@ def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
     processes = _processes(part)
     # A table of processes that is empty says so; one that lists some may be cut off before those of another device.
     others = () if processes == {} else None
-    _, found, listed = part.partition("MIG devices:")
-    none = bool(found) and "No MIG devices found" in listed
-    instances = {int(match[1]) for match in _MIG_TABLE.finditer(listed[:20_000])} if found else set()
+    listed = part.partition("MIG devices:")[2]
+    none = "No MIG devices found" in listed
+    instances = {int(match[1]) for match in _MIG_TABLE.finditer(listed[:20_000])}
     result = []
     for device in devices:
         mig = True if device.nvml_index in instances else device.mig_enabled

@@ -8,7 +8,7 @@ from gpudoctor.model import Package, PackageVersion, Project, Python, Requiremen
 from gpudoctor.parsers.requirements_files import normalise, parse_requirement
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.package_facts import NAME, VERSION, bears_on_gpus, package, package_facts, packages_of
-from gpudoctor.readers.text import Text, regex
+from gpudoctor.readers.text import Text, name_table, regex
 
 FEWEST_OF_A_WHOLE_LIST = 12
 
@@ -44,15 +44,7 @@ _WHEEL = regex(
 _OBJECT = regex(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"')
 _SHOW = regex(r"^\s*(Name|Version|Location|Installer): (\S.*)$")
 _FAILED = regex(r"ERROR: (?!pip's dependency resolver)|error: subprocess-exited|is not a supported wheel")
-_PLATFORMS = (
-    (r"win_amd64", "windows", "AMD64"),
-    (r"win_arm64", "windows", "ARM64"),
-    (r"win32", "windows", "x86"),
-    (r"(?:many|musl)?linux[\w.]*_x86_64", "linux", "x86_64"),
-    (r"(?:many)?linux[\w.]*_aarch64", "linux", "aarch64"),
-    (r"macosx_[\w.]*_arm64", "darwin", "arm64"),
-    (r"macosx_[\w.]*_x86_64", "darwin", "x86_64"),
-)
+_PLATFORMS = name_table("wheel_platforms")
 
 
 def read(text: Text) -> Facts:
@@ -110,13 +102,9 @@ def _wishes(block: Sequence[str], source: str) -> list[Requirement]:
     titled = any(_WISH_TITLE.search(line) and not _PINNED.match(line) for line in block[:2])
     if not wishing and not (titled and pinned):
         return []
-    lines = (line for line in block if _WISH.match(line) or _PINNED.match(line))
-    read = (parse_requirement(_unmarked(line), source, {}) for line in lines)
+    lines = (line.strip().lstrip("-*• ") for line in block if _WISH.match(line) or _PINNED.match(line))
+    read = (parse_requirement(re.sub(r"\s*(?:;.*|\\)$", "", line), source, {}) for line in lines)
     return [item for item in read if item is not None and bears_on_gpus(item.name)]
-
-
-def _unmarked(line: str) -> str:
-    return re.sub(r"\s*(?:;.*|\\)$", "", line.strip().lstrip("-*• "))
 
 
 def _loose(block: Sequence[str]) -> Iterator[Package]:

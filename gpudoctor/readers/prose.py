@@ -65,6 +65,8 @@ _MAC = regex(
 )
 _APPLE = regex(r"(?i)\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon")
 _APPLE_NAMED = regex(rf"(?im){_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)")
+_APPLE_CHIP = regex(r"\bM[1-5] (?:Pro|Max|Ultra)\b")
+_OTHER_SYSTEM = regex(r"(?i)\bdual[- ]?boot\w{0,3}(?: (?:with|alongside|next to|and|of))? \w{1,10}(?: \d{1,2})?")
 # The branch alone: "nvidia driver 390".
 _DRIVER_BRANCH = regex(
     r"(?i)\bnvidia[ -]drivers?(?: version)?[ :=]{1,3}(3[0-9]{2}|4[0-9]{2}|5[0-9]{2}|6[0-4]\d)\b(?!\.?\d)"
@@ -131,13 +133,13 @@ _MAC_FOLDER = regex(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/hom
 _FILE = regex(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)")
 _SITE = regex(r"(?i)[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]")
 _UNAVAILABLE = regex(
-    r"(?i)(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was|->|=>|="
-    r"|:)?\s?(?:always |still )?[`'\"]?(false|true)\b"
+    r"(?i)(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was"
+    r"|da|gibt|renvoie|返回|->|=>|=|:)?\s?(?:always |still )?[`'\"]?(false|true)\b"
 )
 
 
 def read(text: Text) -> Facts:
-    """Return what the words say, from lines that state something and are neither advice nor a program's output."""
+    """Return what the words say, from sentences that are neither advice nor a program's output."""
     lines = [line for line in text.lines[:MOST_LINES] if len(line) < LONGEST_LINE and _is_on_topic(line.lower())]
     said = [*_statements(lines)]
     return joined(
@@ -162,7 +164,7 @@ def _is_on_topic(lowered: str) -> bool:
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the system; of WSL and Windows both, the programs run in WSL."""
-    whole = "\n".join(said)
+    whole = _OTHER_SYSTEM.sub(" ", "\n".join(said))
     distribution, version = _distribution(whole)
     named = System(os="linux", distribution=distribution, distribution_version=version)
     one = re.search(r"\bWSL ?1\b", whole)
@@ -177,7 +179,7 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
         yield {"system": named}
     elif mac:
         yield {"system": System(os="darwin", machine="arm64" if _APPLE.search(whole) else None)}
-    elif _APPLE_NAMED.search(whole):
+    elif _APPLE_NAMED.search(whole) or (_APPLE_CHIP.search(whole) and not named_gpus(text)):
         yield {"system": System(os="darwin", machine="arm64")}
     elif any(_labelled_os(line, r"\blinux\b") or re.match(r"\s*Linux,", line) for line in said):
         yield {"system": named}

@@ -58,6 +58,7 @@ _WORDS = (
 )
 _BETWEEN = rf"[)}}`\"'\s]{{0,8}}(?:(?:->|=>|[=:#,>]|\b(?:{_WORDS})\b)[`\"'\s]{{0,3}}){{1,4}}\s{{0,3}}"
 _CONDITION = regex(r"(?i)\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$")
+_CODE = regex(r"\s*(?:if|elif|assert|while|return|device\b|\w+ = )")
 _BESIDE = regex(
     r"\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\(?Triggered|^[\w/.-]+:\d+: "
     r"|^\s*(?:import |from |print\(|exit)"
@@ -99,7 +100,7 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
     waiting: list[_Expression] = []
     patience = _PATIENCE
     for line in text.lines:
-        asked = [] if _is_code(line) else _asked(line)
+        asked = [] if _CODE.match(line) else _asked(line)
         if asked:
             waiting += [expression for expression in asked if expression.fact not in silent]
             patience = _PATIENCE
@@ -113,10 +114,6 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
             patience -= 1
             if patience == 0:
                 waiting.clear()
-
-
-def _is_code(line: str) -> bool:
-    return re.match(r"^\s*(?:if|elif|assert|while|return|device\b|\w+ = )", line) is not None
 
 
 def _asked(line: str) -> list[_Expression]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gpudoctor.errors import UsageError
 from gpudoctor.model import SECTIONS, Contradiction, PackageVersion, ProbeReport, Snapshot
 from gpudoctor.readers.facts import Facts, joined, same_product
-from gpudoctor.readers.solved import after_solution
+from gpudoctor.readers.solved import own_present
 from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
 from gpudoctor.snapshots.saved import read_snapshot
 from gpudoctor.symptoms.facts import with_symptoms
@@ -105,7 +105,8 @@ def read_files(names: Sequence[str]) -> Snapshot:
     Raises:
         UsageError: a file cannot be read, or is not text.
     """
-    return read_texts([(_label(name), _bytes(name)) for name in names])
+    labels = {"-": "standard input"}
+    return read_texts([(labels.get(n, n.replace("\\", "/").rpartition("/")[2]), _bytes(n)) for n in names])
 
 
 def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
@@ -169,7 +170,7 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         facts = {section: getattr(saved, section) for section in (*SECTIONS, "taken_at")}
         yield Reading(f"snapshot in {name}", {name: value for name, value in facts.items() if value is not None})
         return
-    text = after_solution(read_text(data, name))
+    text = own_present(read_text(data, name))
     for reader in READERS:
         facts = {section: value for section, value in reader.read(text).items() if _is_told(section, value)}
         if facts:
@@ -229,10 +230,6 @@ def _agree(taken: Any, passed: Any) -> bool:
     if one.release and other.release:
         return one.agrees_with(other)
     return one.text.startswith(other.text) or other.text.startswith(one.text)
-
-
-def _label(name: str) -> str:
-    return "standard input" if name == "-" else name.replace("\\", "/").rpartition("/")[2]
 
 
 def _bytes(name: str) -> bytes:

@@ -1,23 +1,82 @@
-"""A post that ends well: of one marked as solved, what it shows last is the state of the machine."""
+"""Which problems in a text are current and the writer's own: not solved ones, and not those of other people."""
 
-from gpudoctor.readers.text import Text, clean_text, regex
+import itertools
+import re
+from collections.abc import Callable, Iterator
 
-_MARKED = regex(r"(?i)\W{0,4}(?:re)?solved\b|.{0,200}[\[(](?:re)?solved[\])]")
-_UPDATE = regex(
-    r"(?i)\W{0,4}(?:edit|update|solution|solved|fixed)\b(?!.{0,60}\bnot\b).{0,60}"
-    r"\b(?:solved|fixed|works now|working now|now works?|it works|finally works)\b"
+from gpudoctor.readers.text import Text, clean_text, name_table, regex
+from gpudoctor.symptoms.matching import MOST_WORDS, recognise
+
+LONGEST_ADVICE = 2000  # characters; a longer text shows what a program printed
+_LONGEST_CLAUSE = 100  # characters of it that are read
+_MOST_LEFT = 24  # statements that are looked at; a person makes a few
+
+_TOLD = {name: "|".join(expressions) for name, expressions in name_table("told").items()}
+_TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _PLACE, _NEXT = (
+    regex(f"(?im){_TOLD[name]}")
+    for name in (
+        *("title", "denied", "restricted", "trouble", "explained", "elsewhere", "advice", "own", "place", "next"),
+    )
 )
-_WORKS = regex(r"^\W{0,3}True\b|is_available\(\)\W{1,6}True\b|\bphysical_device:GPU:\d|CudaDevice\(|\b100% GPU\b")
-_FAILS = regex(r"\bFalse\b|\w(?:Error|Exception)\b|CpuDevice|\b100% CPU\b")
+_SOLVED = regex(f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}")
+_SHOWN = regex(f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}|{_TOLD['shown']}")
+_SENTENCE = regex(r"(?<=[.!?;])[\"')]?\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\n(?!\n*[\"\u201c])")
+_CLAUSE = regex(r"[.!?;,:()\u3002\uff01\uff1f\uff1b\uff0c]|\n\n")
 
 
-def after_solution(text: Text) -> Text:
-    """Return the end of a text that says it is solved and then shows a GPU in use; any other text as it is."""
-    title = next((line for line in text.lines if line.strip()), "")
-    if not _MARKED.match(title) and not any(map(_UPDATE.match, text.lines)):
-        return text
-    shown = [number for number, line in enumerate(text.lines) if _WORKS.search(line)]
-    if not shown or any(map(_FAILS.search, text.lines[shown[-1] :])):
-        return text
-    blank = [number for number, line in enumerate(text.lines[: shown[-1]]) if not line.strip()]
-    return clean_text("\n".join(text.lines[max(blank, default=0) :]), text.name)
+def own_present(text: Text) -> Text:
+    """Return what a text says about its writer's machine as it is now: the whole text, if no words say otherwise."""
+    whole = "\n".join(text.lines).strip()
+    told = _after_solution(whole[-MOST_WORDS:])
+    if told is None and len(whole) <= LONGEST_ADVICE and not _OWN.search(whole):
+        advice = _ADVICE.search(whole) is not None
+        told = _without(
+            whole, lambda said: (_ELSEWHERE.search(said) and not _NEXT.search(said)) or (advice and _fails(said))
+        )
+    return text if told in (None, whole) else clean_text(told, text.name)
+
+
+def _without(whole: str, left_out: Callable[[str], object]) -> str:
+    for said in filter(left_out, _SENTENCE.split(whole)):
+        whole = whole.replace(said, "")
+    return whole
+
+
+def _after_solution(whole: str) -> str | None:
+    """Return what is said from the first solution on after which no trouble is left; None if there is none."""
+    marked = _TITLE.match(whole) is not None
+    left = [*itertools.islice(_left(whole, _SHOWN if marked else _SOLVED), _MOST_LEFT)]
+    present = next(itertools.filterfalse(_is_troubled, left), None)
+    paragraph, _, rest = whole.partition("\n\n")
+    is_past = marked and not _RESTRICTED.search(paragraph) and not _NEXT.search(paragraph)
+    if present is None and is_past and not _is_troubled(rest):
+        return rest
+    return next(filter(_fails, left[-1:]), None) if present is None else present
+
+
+def _left(whole: str, solution: re.Pattern[str]) -> Iterator[str]:
+    """Yield what may be the present after each statement that something is solved, or works now.
+
+    It is what follows with the statement, then without its sentence, and without explanations of what was wrong.
+    """
+    for found in solution.finditer(whole):
+        clause = _CLAUSE.split(whole[max(found.start() - _LONGEST_CLAUSE, 0) : found.start()])[-1]
+        sentence = _SENTENCE.split(whole[found.end() : found.end() + MOST_WORDS])[0]
+        if _DENIED.search(clause) or _RESTRICTED.search(sentence) or sentence.endswith(("?", "\uff1f")):
+            continue
+        if not found["past"] and _PLACE.search(f"{clause} {sentence}"):
+            continue  # it works there, and not here
+        yield whole[found.start() :]
+        if found["past"] and not _NEXT.search(sentence):
+            yield _without(whole[found.start() :], _EXPLAINED.search)
+            yield _without(whole[found.end() + len(sentence) :], _EXPLAINED.search)
+
+
+def _is_troubled(said: str) -> bool:
+    return _TROUBLE.search(said) is not None or _RESTRICTED.search(said) is not None or _fails(said)
+
+
+def _fails(said: str) -> bool:
+    """Return whether there is a failure message in what is said."""
+    rows = (found.row for found in recognise(" ".join(said.split())))
+    return any((row.role == "failure" and not row.id.startswith("asks-")) or row.answers or row.guess for row in rows)

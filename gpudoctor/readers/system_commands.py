@@ -129,7 +129,9 @@ def _windows(text: Text) -> Iterator[Facts]:
 
 def _modules(text: Text) -> Iterator[Facts]:
     loaded = {match[1] for match in map(_MODULE.match, text.lines) if match}
-    asked = {match[1] for number, match in enumerate(map(_LSMOD.match, text.lines)) if match and _goes_on(text, number)}
+    last = max((number for number, line in enumerate(text.lines) if line.strip()), default=0)
+    # A text that ends with a command may be cut off before its answer.
+    asked = {match[1] for match in map(_LSMOD.match, text.lines[:last]) if match}
     driver = Driver(
         module_loaded=True if "nvidia" in loaded else False if "nvidia" in asked and loaded <= {"nouveau"} else None,
         uvm_loaded=True if "nvidia_uvm" in loaded else False if "nvidia" in loaded & asked else None,
@@ -156,11 +158,6 @@ def _module_version(text: Text) -> Iterator[Facts]:
         module = parse_proc_driver_version(text.flat[start : start + LONGEST_VERSION] if start >= 0 else "")
         version, flavor = module.version, module.flavor
         yield {"driver": Driver(installed=True, module_loaded=True, module_version=version, module_flavor=flavor)}
-
-
-def _goes_on(text: Text, number: int) -> bool:
-    """Return whether something follows a line: a text that ends with a command may be cut off before its answer."""
-    return any(line.strip() for line in text.lines[number + 1 :])
 
 
 def _compiler(text: Text) -> Iterator[Facts]:

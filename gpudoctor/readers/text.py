@@ -1,13 +1,11 @@
 """A pasted text made readable: what the web, the terminal and the mail put around it is taken off."""
 
 import itertools
-import json
-import os
 import re
-from functools import cache
 from typing import Any, NamedTuple, cast
 
 from gpudoctor.errors import UsageError
+from gpudoctor.model.codec import json_beside
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import ENDS_OF_LINES, readable_lines
 
@@ -53,13 +51,7 @@ def regex(pattern: str) -> re.Pattern[str]:
 
 def name_table(name: str) -> Any:
     """Return one of the tables of names that tools print; their source is in the file."""
-    return _names()[name]
-
-
-@cache
-def _names() -> dict[str, Any]:
-    with open(os.path.join(os.path.dirname(__file__), "names.json"), encoding="utf-8") as file:
-        return dict(json.load(file))
+    return json_beside(__file__, "names")[name]
 
 
 def read_text(data: bytes, name: str) -> Text:

@@ -19,32 +19,27 @@ BUILD_TOOLS = ("setuptools", "wheel", "packaging", "ninja")
 REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-isolation"
 
 
-def is_windows(system: System | None) -> bool:
-    """Return whether the machine is known to run Windows."""
-    return system is not None and system.os == "windows"
-
-
 @fix
-def install_python_headers(*, python: Python | None, system: System | None) -> tuple[Fix, ...]:
+def install_python_headers(*, python: Python, system: System) -> tuple[Fix, ...]:
     """Return how to install the development files of Python."""
-    release = ".".join(map(str, python.version.release[:2])) if python is not None and python.version else ""
+    release = ".".join(map(str, python.version.release[:2])) if python.version else ""
     linux = Fix("install-apt-python-headers", package=f"python{release or '3'}-dev")
     windows = Fix("copy-python-headers")
-    return (windows,) if is_windows(system) else (linux, windows)
+    return (windows,) if system.os == "windows" else (linux, windows)
 
 
 @fix
-def install_compiler(*, visual_studio: bool = False, python: Python | None, system: System | None) -> tuple[Fix, ...]:
+def install_compiler(*, visual_studio: bool = False, python: Python, system: System) -> tuple[Fix, ...]:
     """Return how to install a compiler. visual_studio: cl.exe is the one that is missing."""
     linux: tuple[Fix, ...] = ()
-    if not is_windows(system):
+    if system.os != "windows":
         linux = (Fix("install-conda-gcc" if environment_of(python, system).conda_prefix else "install-system-gcc"),)
-    may_be_windows = is_windows(system) or visual_studio or system is None or system.os is None
+    may_be_windows = system.os in ("windows", None) or visual_studio
     return (*linux, *((Fix("install-visual-studio-build-tools"),) if may_be_windows else ()))
 
 
 @fix
-def install_gcc(*, newest: int, python: Python | None, system: System | None) -> Fix:
+def install_gcc(*, newest: int, python: Python, system: System) -> Fix:
     """Return how to compile with a gcc that nvcc accepts.
 
     PyTorch hands CC to nvcc as its host compiler, CMake takes CUDAHOSTCXX, nvcc itself NVCC_CCBIN for its -ccbin.
@@ -52,7 +47,7 @@ def install_gcc(*, newest: int, python: Python | None, system: System | None) ->
     """
     if environment_of(python, system).conda_prefix:
         return Fix("install-older-conda-gcc", newest=newest)
-    by_apt = system is not None and system.distribution in APT
+    by_apt = system.distribution in APT
     return Fix("install-older-apt-gcc" if by_apt else "install-older-gcc", newest=newest)
 
 
@@ -70,7 +65,7 @@ def newer_toolkit_for_compiler(*, gcc: str) -> Remedy:
 
 @fix
 def build_without_isolation(
-    *, package: str, pytorch: Pytorch, python: Python | None, system: System | None
+    *, package: str, pytorch: Pytorch, python: Python, system: System
 ) -> tuple[Remedy | Fix, ...]:
     """Return how to build a package where its setup.py finds PyTorch. package: "" if it is unknown."""
     environment = environment_of(python, system)
@@ -94,13 +89,11 @@ def build_without_isolation(
 
 
 @fix
-def use_toolkit(
-    *, cuda: CudaVersion | None, toolkit: Toolkit | None, python: Python | None, system: System | None
-) -> Remedy | Fix:
+def use_toolkit(*, cuda: CudaVersion | None, toolkit: Toolkit, python: Python, system: System) -> Remedy | Fix:
     """Return how to compile with the toolkit of `cuda` (None: of PyTorch): one that is here, else how to install it."""
     fitting = [
         install
-        for install in (toolkit.toolkits if toolkit is not None else None) or ()
+        for install in toolkit.toolkits or ()
         if install.has_nvcc and install.version is not None and (cuda is None or install.version.major == cuda.major)
     ]
     if fitting:
@@ -123,14 +116,14 @@ def use_toolkit(
     )
 
 
-def _install(cuda: CudaVersion | None, windows: bool, python: Python | None, system: System | None) -> Iterator[str]:
+def _install(cuda: CudaVersion | None, windows: bool, python: Python, system: System) -> Iterator[str]:
     if windows:
         version = f"v{cuda}" if cuda else "v12.8"
         yield rf"$env:CUDA_HOME = 'C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\{version}'"
         yield r"& $env:CUDA_HOME\bin\nvcc --version"
         return
-    distribution = system.distribution if system is not None else None
-    first = first_apt_toolkit(distribution, system.distribution_version) if system is not None else None
+    distribution = system.distribution
+    first = first_apt_toolkit(distribution, system.distribution_version)
     if cuda is not None and first is not None and cuda < first:
         # NVIDIA's apt repository has no toolkit that old: the installer from the archive.
         yield with_sudo(f"sh cuda_{cuda}*_linux.run --toolkit --silent", system)

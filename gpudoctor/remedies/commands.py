@@ -53,7 +53,8 @@ class Environment:
 
     def install(self, arguments: Sequence[str], force: bool = False) -> str:
         """Return the command that installs wheels; `arguments` are requirements and options, not yet quoted."""
-        rest = [*self._force(force), *arguments]
+        forced = "--reinstall" if self.installer == "uv" else "--force-reinstall"
+        rest = [*([forced] if force else []), *arguments]
         return self._add(rest) if self.project and not _NOT_OF_ADD & {*rest} else self._wheels("install", rest)
 
     def uninstall(self, names: Sequence[str]) -> str:
@@ -73,11 +74,6 @@ class Environment:
     def _join(self, arguments: Sequence[str]) -> str:
         fit = (word if re.fullmatch(_OF_INSTALLER, word) else refused(word) for word in arguments)
         return join(fit, self.windows)
-
-    def _force(self, force: bool) -> list[str]:
-        if not force:
-            return []
-        return ["--reinstall"] if self.installer == "uv" else ["--force-reinstall"]
 
     def _wheels(self, action: str, arguments: Sequence[str]) -> str:
         return f"{self.pip(action)} {self._join(arguments)}"
@@ -104,9 +100,8 @@ def index_name(address: str) -> str:
     return f"pytorch-{address.rpartition('/')[2]}"
 
 
-def environment_of(python: Python | None, system: System | None = None) -> Environment:
+def environment_of(python: Python, system: System = System()) -> Environment:
     """Return the environment to change: the one diagnosed, or a new one if PEP 668 forbids pip in it."""
-    python = python or Python()
     windows = is_windows(python, system)
     interpreter = program(python, windows)
     installer = "uv" if python.installer == "uv" else "pip"
@@ -124,10 +119,10 @@ def environment_of(python: Python | None, system: System | None = None) -> Envir
     )
 
 
-def python_command(python: Python | None, *arguments: str) -> str:
+def python_command(python: Python, *arguments: str) -> str:
     """Return the command line that runs this environment's interpreter with `arguments`, quoted."""
-    windows = is_windows(python or Python(), None)
-    if arguments[:2] == ("-m", "pip") and python is not None and python.installer == "uv":
+    windows = is_windows(python)
+    if arguments[:2] == ("-m", "pip") and python.installer == "uv":
         here, rest = environment_of(python), [argument for argument in arguments[3:] if argument not in ("-y", "--yes")]
         if arguments[2] == "install" and here.project:
             return here.install(rest)
@@ -140,9 +135,8 @@ def python_command(python: Python | None, *arguments: str) -> str:
     return " ".join(words)
 
 
-def program(python: Python | None, windows: bool) -> str:
+def program(python: Python, windows: bool) -> str:
     """Return the interpreter as the program of a command line, which PowerShell does not run in quotes without "&"."""
-    python = python or Python()
     if python.executable is None and (python.project or python.installer == "uv"):
         return "uv run --no-sync python" if not python.project else f"{python.project} run python"
     path = python.executable or "python"
@@ -153,9 +147,9 @@ def program(python: Python | None, windows: bool) -> str:
     return f"{word} -s" if "python_embed" in path else word
 
 
-def is_windows(python: Python, system: System | None) -> bool:
+def is_windows(python: Python, system: System = System()) -> bool:
     """Return whether commands are for a shell of Windows."""
-    if system is not None and system.os is not None:
+    if system.os is not None:
         return system.os == "windows"
     path = python.executable or ""  # a backslash in a path of Linux is a character like others
     return (python.platform_tag or "").startswith("win") or re.match(
@@ -219,6 +213,6 @@ def quote_code(code: str, windows: bool = False) -> str:
     return quote(code)
 
 
-def with_sudo(command: str, system: System | None) -> str:
+def with_sudo(command: str, system: System) -> str:
     """Return a command for root: through sudo unless the user is known to be root."""
-    return command if system is not None and system.user_is_root else f"sudo {command}"
+    return command if system.user_is_root else f"sudo {command}"

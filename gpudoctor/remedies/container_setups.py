@@ -1,6 +1,6 @@
 """Containers seen from outside: another image, and other settings at their start."""
 
-from gpudoctor.model import Container, ContainerSetup, CudaVersion, Fix, Remedy, System
+from gpudoctor.model import Container, ContainerSetup, CudaVersion, Fix, Python, Remedy, System
 from gpudoctor.remedies.commands import quote_name
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import install_torch
@@ -28,10 +28,10 @@ def use_older_base_image(setup: ContainerSetup, at_most: CudaVersion | None) -> 
 
 
 @fix
-def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: System | None) -> Remedy:
+def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: System) -> Remedy:
     """Return the line of the Dockerfile that installs a PyTorch for CUDA, and how to rebuild the image with it."""
-    linux = System(os="linux", machine=system.machine if system is not None else None)
-    install: Remedy = machine.call(install_torch, python=None, system=linux, pytorch=setup.torch)
+    linux = System(os="linux", machine=system.machine)
+    install: Remedy = machine.call(install_torch, python=Python(), system=linux, pytorch=setup.torch)
     lines = [command for command in install.commands if " install " in command]
     service = f" {quote_name(setup.service)}" if setup.service else ""
     build = f"docker compose build --no-cache{service}" if setup.service else "docker build --no-cache --tag IMAGE ."
@@ -47,10 +47,10 @@ def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: S
 
 
 @fix
-def rebuild_image(*, container: Container | None) -> tuple[Fix, ...]:
+def rebuild_image(*, container: Container) -> tuple[Fix, ...]:
     """Return how to rebuild the image and start it: with compose first, unless docker run was used."""
     compose, run = Fix("rebuild-service"), Fix("rebuild-without-compose")
-    if container is not None and container.compose is None and container.gpus_requested is not None:
+    if container.compose is None and container.gpus_requested is not None:
         return (run, compose)
     return (compose, Fix("build-service-with-every-start"), run)
 

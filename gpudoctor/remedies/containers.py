@@ -32,33 +32,32 @@ _FAULTS = {
 
 
 @fix
-def install_container_toolkit(*, system: System | None) -> Remedy | Fix:
+def install_container_toolkit(*, system: System) -> Remedy | Fix:
     """Return how to install the NVIDIA Container Toolkit and make Docker use it."""
-    system = system or System()
     if system.os in ("windows", "darwin"):
         return Fix("run-container-elsewhere" if system.os == "darwin" else "use-docker-desktop-of-wsl")
     if system.container:
-        return remedy_of_row("install-container-toolkit-on-host", None, system)
+        return remedy_of_row("install-container-toolkit-on-host", system)
     packages = distribution_of(system).get("packages", "other" if system.distribution else "unknown")
     return Fix(f"install-container-toolkit-{packages}")
 
 
 @fix
-def configure_engine(*, container: Container | None, engine: str = "docker") -> Fix:
+def configure_engine(*, container: Container, engine: str = "docker") -> Fix:
     """Return how to make an engine use the toolkit that is installed: the runtime of docker, the CDI file of podman."""
     if engine == "podman":
         return Fix("write-cdi-specification-for-podman")
-    return Fix("configure-rootless-docker" if container is not None and container.rootless else "configure-docker")
+    return Fix("configure-rootless-docker" if container.rootless else "configure-docker")
 
 
 @fix
 def start_container_with_gpu(
     *,
-    system: System | None,
+    system: System,
     summary: str = "",
     options: str = "--gpus all",
-    container: Container | None = None,
-    place: Place | None = None,
+    container: Container = Container(),
+    place: Place = Place(),
 ) -> Remedy | Fix:
     """Return how to start the container again with its GPU.
 
@@ -67,7 +66,7 @@ def start_container_with_gpu(
     engine = engine_of(system, container)
     if engine in OTHER_ENGINES:
         return Fix(f"start-{engine}-with-gpu", summary=summary or OTHER_ENGINES[engine])
-    if place is not None and place.is_tegra:
+    if place.is_tegra:
         return Fix("start-container-on-jetson")
     if engine == "podman" and options == "--gpus all":
         options = "--device nvidia.com/gpu=all"
@@ -75,7 +74,7 @@ def start_container_with_gpu(
     commands, text = [_try(options, program)], f"Start the container again with {options}, on the host"
     if engine == "podman":
         text += "; before Podman 5 --gpus does nothing"
-    own = (container is not None and container.arguments) or ()
+    own = container.arguments or ()
     if own and not summary and all(map(_PLAIN.fullmatch, own)):
         name = next((value for option, value in pairwise(own) if option == "--name"), "")
         text += f"; {program} rm deletes the old one with what it stored outside of volumes" if name else ""
@@ -90,21 +89,21 @@ def start_container_with_gpu(
 
 
 @fix
-def start_container_in_its_way_with_gpu(*, container: Container | None) -> tuple[Fix, ...]:
+def start_container_in_its_way_with_gpu(*, container: Container) -> tuple[Fix, ...]:
     """Return how to start the container with its GPU, in the way in which it was started first."""
     run, toolkit = Fix("start-container-with-gpu"), Fix("install-container-toolkit")
     compose = Fix("reserve-gpu-in-compose")
-    if container is not None and container.engine == "kubernetes":
+    if container.engine == "kubernetes":
         return (run, Fix("let-kubernetes-use-gpu"))
-    if container is not None and container.compose:
+    if container.compose:
         return (compose, run, toolkit)
-    if container is None or container.engine in (None, "docker"):
+    if container.engine in (None, "docker"):
         return (run, toolkit, compose)
     return (run, toolkit)
 
 
 @fix
-def start_container_with_capabilities(granted: str, *, container: Container | None) -> tuple[Fix, ...]:
+def start_container_with_capabilities(granted: str, *, container: Container) -> tuple[Fix, ...]:
     """Return how to start the container with libraries of the driver. granted: "compute,utility"."""
     run = Fix(
         "start-container-with-gpu",
@@ -113,27 +112,25 @@ def start_container_with_capabilities(granted: str, *, container: Container | No
         options=f"--gpus all -e NVIDIA_DRIVER_CAPABILITIES={granted}",
     )
     compose = Fix("reserve-gpu-in-compose")
-    return (compose, run) if container is not None and container.compose else (run, compose)
+    return (compose, run) if container.compose else (run, compose)
 
 
 @fix
-def let_engine_use_gpu(
-    fault: str = "not-installed", *, container: Container | None, system: System | None
-) -> tuple[Fix, ...]:
+def let_engine_use_gpu(fault: str = "not-installed", *, container: Container, system: System) -> tuple[Fix, ...]:
     """Return how an engine gets the NVIDIA Container Toolkit, by how the engine was installed.
 
     fault: "not-installed", "misconfigured", "refused" (SELinux), "engine-too-old", "ldconfig", "driver-in-image".
     """
     install, configure, snap = _INSTALL, Fix("configure-engine"), Fix("replace-docker-snap")
-    if container is not None and container.docker_snap:
+    if container.docker_snap:
         return (snap, install)
-    if container is not None and container.docker_desktop and (system is None or system.os in (None, "linux")):
+    if container.docker_desktop and system.os in (None, "linux"):
         return (Fix("leave-docker-desktop"), install)
     if fault == "refused":
         return (Fix("try-container-without-selinux-labels"), configure, install)
     if fault in _FAULTS:
         return (_FAULTS[fault], install)
-    is_there = container is not None and (container.rootless or container.toolkit_installed)
+    is_there = container.rootless or container.toolkit_installed
     if fault == "misconfigured" or is_there:
         return (configure, install, snap)
     return (install, configure, snap)
@@ -141,13 +138,13 @@ def let_engine_use_gpu(
 
 @fix
 def let_engine_see_driver(
-    driver_works: bool = False, *, container: Container | None, system: System | None
+    driver_works: bool = False, *, container: Container, system: System
 ) -> tuple[Remedy | Fix, ...]:
     """Return what helps if the container runtime finds no driver. driver_works: on the host it does."""
     snap, desktop, look = Fix("replace-docker-snap"), Fix("leave-docker-desktop"), Fix("see-driver-and-docker-of-host")
-    if system is not None and system.os == "windows":
+    if system.os == "windows":
         return (_INSTALL,)
-    if container is not None and (container.docker_snap or container.docker_desktop):
+    if container.docker_snap or container.docker_desktop:
         return (snap if container.docker_snap else desktop, _INSTALL)
     if driver_works:
         return (desktop, snap, look, _INSTALL)
@@ -155,17 +152,16 @@ def let_engine_see_driver(
 
 
 @fix
-def write_cdi_specification(*, container: Container | None) -> tuple[Fix, ...]:
+def write_cdi_specification(*, container: Container) -> tuple[Fix, ...]:
     """Return how the engine gets a CDI specification of the GPUs: podman reads it unless the engine is Docker."""
     podman = Fix("write-cdi-specification-for-podman")
-    is_docker = container is not None and container.engine == "docker"
+    is_docker = container.engine == "docker"
     return (_INSTALL, podman) if is_docker else (podman, _INSTALL)
 
 
-def engine_of(system: System | None, container: Container | None) -> str:
+def engine_of(system: System, container: Container) -> str:
     """Return the engine of the container, "docker" if nothing shows it."""
-    named = container.engine if container is not None else None
-    return named or (system.container if system is not None else None) or "docker"
+    return container.engine or system.container or "docker"
 
 
 def _try(options: str, engine: str = "docker") -> str:

@@ -71,18 +71,18 @@ def _oldest_device(devices: Devices) -> str:
     return next((label for number, label in known if number is not None and number < ComputeCapability(7, 5)), "")
 
 
-def _cuda_major_of_packages(python: Python | None) -> int | None:
+def _cuda_major_of_packages(python: Python) -> int | None:
     """Return the CUDA major version in the names of all packages here, None if they have none or several."""
-    names = [package.name for package in (python.packages if python is not None else None) or ()]
+    names = [package.name for package in python.packages or ()]
     found = {int(match[1]) for name in names if (match := re.search(r"-cu(1\d)$", name))}
     return found.pop() if len(found) == 1 else None
 
 
 @fix
-def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python | None) -> Remedy:
+def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python) -> Remedy:
     """Return how to make the package that needs another cuDNN than PyTorch need the same."""
     requirement = f"ctranslate2{'>=' if of_torch == 9 else '<'}{FIRST_CTRANSLATE2_WITH_CUDNN_9}"
-    installed = (python or Python()).matching("ctranslate2", "faster-whisper", "whisperx")
+    installed = python.matching("ctranslate2", "faster-whisper", "whisperx")
     named = f" ({requirement})" if installed else f"; of CTranslate2 (faster-whisper, WhisperX) it is {requirement}"
     return install_packages(
         python=python,
@@ -93,7 +93,7 @@ def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python | None) -> Re
 
 
 @fix
-def ctranslate2_for_cudnn(*, asked_for: int, python: Python | None) -> Remedy:
+def ctranslate2_for_cudnn(*, asked_for: int, python: Python) -> Remedy:
     """Return how to install the CTranslate2 that uses the other cuDNN than the one asked for."""
     other = 9 if asked_for == 8 else 8
     return install_packages(
@@ -104,7 +104,7 @@ def ctranslate2_for_cudnn(*, asked_for: int, python: Python | None) -> Remedy:
     )
 
 
-def _older_cudnn(python: Python | None, system: System | None, version: str, major: int) -> Remedy:
+def _older_cudnn(python: Python, system: System, version: str, major: int) -> Remedy:
     """Return how to get a cuDNN that is older than the first wheel."""
     environment = environment_of(python, system)
     requirement = f"cudnn{version}" if version else f"cudnn={major}"
@@ -122,11 +122,9 @@ def _older_cudnn(python: Python | None, system: System | None, version: str, maj
 
 
 @fix
-def install_cuda_library(
-    *, name: str, python: Python | None, system: System | None, pytorch: Pytorch | None
-) -> tuple[Remedy, ...]:
+def install_cuda_library(*, name: str, python: Python, system: System, pytorch: Pytorch | None) -> tuple[Remedy, ...]:
     """Return how to give a package the CUDA library `name`, or the package a build for the CUDA that is there."""
-    windows = system is not None and system.os == "windows"
+    windows = system.os == "windows"
     major, stem = cuda_major_of(name), library_stem(name)
     cuda = pytorch.cuda_version if pytorch is not None else None
     remedies: list[Remedy] = []
@@ -160,7 +158,7 @@ def install_cuda_library(
 
 
 @fix
-def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python | None) -> Remedy:
+def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python) -> Remedy:
     """Return how to reinstall the wheel of a CUDA library. certain: whether its CUDA major version is PyTorch's."""
     note = "" if certain else " (cu11 in its name for a package built for CUDA 11, and so on)"
     return install_packages(

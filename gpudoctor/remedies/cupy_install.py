@@ -40,11 +40,11 @@ class Requirement:
 @fix
 def install_cupy(  # noqa: PLR0913
     *,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
+    python: Python,
+    system: System,
+    driver: Driver,
     devices: Sequence[Device] | None,
-    cupy: Cupy | None = None,
+    cupy: Cupy = Cupy(),
     cuda_major: int | None = None,
     named: Sequence[str] = (),
     gpus: Sequence[KnownGpu] = (),
@@ -59,9 +59,9 @@ def install_cupy(  # noqa: PLR0913
     """
     if origin is not None and origin.is_report:
         named = tuple(dict.fromkeys((*named, *USUAL)))
-    if named and (cupy is None or cupy.distributions is None):
+    if named and cupy.distributions is None:
         packages = tuple(Package(name=name, version=PackageVersion("")) for name in named)
-        cupy = replace(cupy or Cupy(), distributions=packages)
+        cupy = replace(cupy, distributions=packages)
     if gpus and not devices:
         devices = [Device(nvml_index=n, name=gpu.name, compute_capability=gpu.capability) for n, gpu in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices)
@@ -74,7 +74,7 @@ def install_cupy(  # noqa: PLR0913
     if requirement is None:
         return Remedy(summary=_no_python(major, machine), reference=REFERENCE)
     environment = environment_of(python, system)
-    installed = [package.name for package in (cupy.distributions if cupy is not None else None) or ()]
+    installed = [package.name for package in cupy.distributions or ()]
     by_conda = [package for package in (cupy.distributions if cupy else None) or () if package.installer == "conda"]
     if by_conda and environment.conda_prefix:
         return _install_with_conda(environment, python, major, [name for name in installed if name != "cupy"])
@@ -118,14 +118,14 @@ def _requirement(major: int, machine: Machine, numpy: PackageVersion | None) -> 
     return Requirement(name=name, rest="[ctk]")
 
 
-def _numpy(python: Python | None, cupy: Cupy | None) -> PackageVersion | None:
-    if cupy is not None and cupy.numpy_version is not None:
+def _numpy(python: Python, cupy: Cupy) -> PackageVersion | None:
+    if cupy.numpy_version is not None:
         return cupy.numpy_version
-    packages = (python.packages if python is not None else None) or ()
+    packages = python.packages or ()
     return next((package.version for package in packages if package.name == "numpy"), None)
 
 
-def _install_with_conda(environment: Environment, python: Python | None, major: int, remove: Sequence[str]) -> Remedy:
+def _install_with_conda(environment: Environment, python: Python, major: int, remove: Sequence[str]) -> Remedy:
     commands = (
         *removals(environment, python, remove),
         environment.conda("install", ["--channel", "conda-forge", "cupy", f"cuda-version={major}"]),

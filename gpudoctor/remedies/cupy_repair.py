@@ -18,12 +18,12 @@ NEW_PYTHON = Python(executable=".venv/bin/python", installer="pip")
 
 
 @fix
-def reinstall_cupy(*, machine: Machine, cupy: Cupy | None) -> Remedy:
+def reinstall_cupy(*, machine: Machine, cupy: Cupy) -> Remedy:
     """Return how to remove every CuPy, installed with whatever name, and to install the one that fits."""
-    there = (cupy.distributions if cupy is not None else None) or ()
+    there = cupy.distributions or ()
     others = [name for name in USUAL if name not in {package.name for package in there}]
     every = (*there, *(Package(name=name, version=PackageVersion("")) for name in others))
-    with_every = replace(cupy or Cupy(), distributions=every)
+    with_every = replace(cupy, distributions=every)
     remedy: Remedy = machine.call(install_cupy, cupy=with_every)
     return replace(
         remedy,
@@ -34,14 +34,14 @@ def reinstall_cupy(*, machine: Machine, cupy: Cupy | None) -> Remedy:
 
 
 @fix
-def install_older_cupy(*, part: str, cupy: Cupy | None) -> Fix:
+def install_older_cupy(*, part: str, cupy: Cupy) -> Fix:
     """Return how to install a CuPy that still has the part; not needed if the program can be changed."""
     removed = removed_from_cupy(part)
     assert removed is not None  # checks ask only for parts of the table
     return Fix(
         "install-packages",
         requirements=(f"{removed.package}<{removed.last + 1}",),
-        remove=[package.name for package in (cupy.distributions if cupy is not None else None) or ()],
+        remove=[package.name for package in cupy.distributions or ()],
         summary=f"Change the program to use {removed.instead}, or update it; or install a CuPy before "
         f"{removed.last + 1} for the installed CUDA and Python (Chainer 7 needs CuPy 7)",
         verify="import cupy; print(cupy.__version__)",
@@ -49,10 +49,10 @@ def install_older_cupy(*, part: str, cupy: Cupy | None) -> Fix:
 
 
 @fix
-def install_library_for_cupy(*, library: str, cupy: Cupy | None) -> Fix:
+def install_library_for_cupy(*, library: str, cupy: Cupy) -> Fix:
     """Return how to give CuPy a CUDA library, by its file's name or only "cublas"."""
     name = library if "." in library else f"lib{library.removeprefix('lib')}.so"
-    major = cupy.cuda_major if cupy is not None else None
+    major = cupy.cuda_major
     if library_stem(name) == "nvrtc" and cuda_major_of(name) is None and major is not None:
         name = f"libnvrtc.so.{major}"
     return Fix("install-cuda-library", name=name, pytorch=None)
@@ -99,10 +99,9 @@ def _numpy(requirement: str, summary: str, force: bool = False) -> Fix:
 
 
 @fix
-def upgrade_cupy_for_numpy(*, machine: Machine, cupy: Cupy | None) -> Remedy:
+def upgrade_cupy_for_numpy(*, machine: Machine, cupy: Cupy) -> Remedy:
     """Return how to install a CuPy for the NumPy and the Python that are here."""
-    any_numpy = None if cupy is None else replace(cupy, numpy_version=None)
-    newer: Remedy = machine.call(install_cupy, cupy=any_numpy)
+    newer: Remedy = machine.call(install_cupy, cupy=replace(cupy, numpy_version=None))
     return replace(newer, summary=f"Upgrade CuPy to one that works with NumPy 2 (13.3 or newer): {newer.summary}")
 
 
@@ -119,7 +118,7 @@ def numpy_with_removed_name(*, name: str, cupy_status: CupyStatus) -> tuple[Fix,
 @fix
 def install_cupy_in_new_environment(*, machine: Machine) -> Remedy:
     """Return how to install CuPy in an environment with a newer Python."""
-    install: Remedy = machine.call(install_cupy, python=NEW_PYTHON, cupy=None)
+    install: Remedy = machine.call(install_cupy, python=NEW_PYTHON, cupy=Cupy())
     return Remedy(
         summary="Use an environment with a Python that this CuPy supports, and install CuPy there",
         commands=("python3 -m venv .venv", *install.commands),

@@ -19,9 +19,9 @@ OLDEST_IN_TABLE = DriverVersion((410, 48))
 def fit_driver_and_libraries(  # noqa: PLR0913
     *,
     driver_state: DriverState,
-    driver: Driver | None,
+    driver: Driver,
     machine: Machine,
-    system: System | None = None,
+    system: System = System(),
     devices: Devices = None,
     needed: CudaVersion | DriverVersion | None = None,
     libraries: Sequence[str] = (),
@@ -30,13 +30,13 @@ def fit_driver_and_libraries(  # noqa: PLR0913
 
     needed: the driver itself, or the CUDA version that it must run. libraries: "torch", "cupy".
     """
-    if driver is None or driver.version is None:
+    if driver.version is None:
         driver = Driver(cuda_version=driver_state.cuda_version)
     update: Remedy = machine.call(update_driver, needed=needed, driver=driver)
     if needed is None and not update.summary.startswith(NO_UPDATE):
         floors = ", ".join(f"CUDA {major} {minimum_driver(CudaVersion(major, 0))}" for major in (13, 12, 11))
         update = replace(update, summary=f"{update.summary}; of drivers for Linux needs {floors} or newer")
-    known = gpu_capabilities(devices, system or System())
+    known = gpu_capabilities(devices, system)
     gpus = [KnownGpu(name="", capability=capability, fact="") for capability in known]
     installs = sorted(_installs(machine, libraries, driver, driver_state, gpus), key=lambda made: not made.commands)
     stays = driver_state.stays or update.summary.startswith(NO_UPDATE)

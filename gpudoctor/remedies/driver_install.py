@@ -31,25 +31,21 @@ FIRST_OPEN = ComputeCapability(7, 5)
 
 
 @fix
-def install_driver(
-    *, system: System | None, devices: Sequence[Device] | None = None, place: Place | None = None
-) -> Remedy:
+def install_driver(*, system: System, devices: Sequence[Device] | None = None, place: Place = Place()) -> Remedy:
     """Return how to install the NVIDIA driver if there is none."""
-    if place is not None and place.is_tegra:
-        return remedy_of_row("install-jetpack", None, system)
-    system = system or System()
+    if place.is_tegra:
+        return remedy_of_row("install-jetpack", system)
     return _with_packages("Install the NVIDIA driver", system, gpu_capabilities(devices, system), None)
 
 
 @fix
-def reinstall_driver(*, system: System | None, place: Place | None = None) -> Remedy:
+def reinstall_driver(*, system: System, place: Place = Place()) -> Remedy:
     """Return how to reinstall a driver that does not run."""
-    if place is not None and place.is_tegra:
-        return remedy_of_row("install-jetpack", None, system)
-    system = system or System()
+    if place.is_tegra:
+        return remedy_of_row("install-jetpack", system)
     summary = "Reinstall the NVIDIA driver, which builds its kernel module for the running kernel"
     if system.os == "windows":
-        return remedy_of_row("reinstall-driver-on-windows", None, system)
+        return remedy_of_row("reinstall-driver-on-windows", system)
     commands: tuple[str, ...] = ()
     row = distribution_of(system)
     if row.get("packages") == "apt":
@@ -64,33 +60,32 @@ def reinstall_driver(*, system: System | None, place: Place | None = None) -> Re
 @fix
 def update_driver(
     *,
-    system: System | None,
+    system: System,
     needed: DriverVersion | CudaVersion | None = None,
     devices: Sequence[Device] | None = None,
-    driver: Driver | None = None,
-    place: Place | None = None,
+    driver: Driver = Driver(),
+    place: Place = Place(),
 ) -> Remedy:
     """Return how to update the NVIDIA driver to one that is new enough.
 
     needed: the driver itself, or the CUDA version that it must run. If the GPU's last driver branch is older than
     that, no update helps: the remedy has no commands and says so.
     """
-    if place is not None and place.is_tegra:
-        return remedy_of_row("install-jetpack", None, system)
-    system = system or System()
+    if place.is_tegra:
+        return remedy_of_row("install-jetpack", system)
     capabilities = gpu_capabilities(devices, system)
     windows = system.os == "windows" or bool(system.wsl)
     version = minimum_driver(needed, "windows" if windows else "linux") if isinstance(needed, CudaVersion) else needed
-    if needed is None and driver is not None and driver.version is not None:
+    if needed is None and driver.version is not None:
         version = DriverVersion((driver.version.parts[0] + 1,))  # a package of the same branch is not an update
     ruled_out = _ruled_out(version, capabilities, needed)
     if ruled_out:
         return Remedy(summary=f"{NO_UPDATE}: {ruled_out}")
-    present = f" {driver.version}" if driver is not None and driver.version is not None else ""
+    present = f" {driver.version}" if driver.version is not None else ""
     summary = f"Update the NVIDIA driver{present}"
     summary += f" to {version} or newer" if needed is not None and version is not None else ""
     summary += f" for CUDA {needed}" if isinstance(needed, CudaVersion) else ""
-    if driver is not None and driver.nvswitches and not system.container:
+    if driver.nvswitches and not system.container:
         summary += ", and with it the fabric manager of the NVSwitches to exactly the same version"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=FABRIC_MANAGER)
     return _with_packages(summary, system, capabilities, version)
@@ -152,7 +147,7 @@ def legacy_driver(row: Mapping[str, Any], branch: str) -> tuple[str, ...]:
     return tuple(command.replace("{branch}", branch) for command in row.get("driver_legacy", ()) if is_branch)
 
 
-def for_root(commands: Sequence[str], system: System | None) -> Iterator[str]:
+def for_root(commands: Sequence[str], system: System) -> Iterator[str]:
     """Yield the commands with sudo, unless the user is root."""
     return (command.replace("{sudo}", with_sudo("", system)) for command in commands)
 
@@ -204,7 +199,7 @@ def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: 
 
 
 @fix
-def remove_driver_in_wsl(*, system: System | None) -> Fix:
+def remove_driver_in_wsl(*, system: System) -> Fix:
     """Return how to remove a Linux driver inside WSL, which hides the Windows driver."""
-    by_apt = system is None or system.distribution is None or distribution_of(system).get("packages") == "apt"
+    by_apt = system.distribution is None or distribution_of(system).get("packages") == "apt"
     return Fix(f"remove-driver-in-wsl-{'by-apt' if by_apt else 'by-hand'}")

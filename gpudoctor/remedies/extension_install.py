@@ -18,9 +18,7 @@ SOURCES = {
 
 
 @fix
-def replace_extension(
-    *, package: Package, pytorch: Pytorch, python: Python | None, system: System | None
-) -> Remedy | Fix:
+def replace_extension(*, package: Package, pytorch: Pytorch, python: Python, system: System) -> Remedy | Fix:
     """Return how to replace an installed extension by one that is built for the installed PyTorch."""
     name, version = package.name, package.version
     module = module_name(name.replace("-", "_"))
@@ -42,9 +40,7 @@ def replace_extension(
 
 
 @fix
-def reinstall_extension(
-    *, name: str, pytorch: Pytorch, python: Python | None, system: System | None
-) -> tuple[Remedy | Fix, ...]:
+def reinstall_extension(*, name: str, pytorch: Pytorch, python: Python, system: System) -> tuple[Remedy | Fix, ...]:
     """Return how to get a build of the extension that fits the installed PyTorch."""
     environment = environment_of(python, system)
     target = f"PyTorch {pytorch.described}" if pytorch.version is not None else "the installed PyTorch"
@@ -78,7 +74,7 @@ def reinstall_extension(
 
 
 def _with_its_torch(
-    name: str, pytorch: Pytorch, python: Python | None, environment: Environment, target: str
+    name: str, pytorch: Pytorch, python: Python, environment: Environment, target: str
 ) -> tuple[Remedy, ...]:
     """Return the remedy for a package whose every release is built for one release of PyTorch, which it pins."""
     index = (

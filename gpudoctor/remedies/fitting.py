@@ -1,14 +1,12 @@
 """Remedies made to fit the machine: commands of its shell, names of its containers, the folder to run them in."""
 
-import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
+from gpudoctor.model.codec import json_beside
 from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
 # Commands that change nothing: the last one of a remedy shows whether it helped.
@@ -21,21 +19,21 @@ def fitted(
     remedies: Sequence[Remedy],
     *,
     attempts: Attempts,
-    container: Container | None,
+    container: Container,
     place: Place,
-    python: Python | None,
-    system: System | None,
+    python: Python,
+    system: System,
 ) -> tuple[Remedy, ...]:
     """Return the remedies with commands that can be pasted there, last what was tried or cannot be done."""
-    os_name = "windows" if place.is_windows or is_windows(python or Python(), system) else system.os if system else None
+    os_name = "windows" if place.is_windows or is_windows(python, system) else system.os
     if place.is_tegra:
         os_name = "tegra"
-    podman = "podman" in (container and container.engine, system and system.container)
+    podman = "podman" in (container.engine, system.container)
     remedies = list(map(_without_refused, remedies))
     found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
     lost = [_is_lost(old, new) for old, new in zip(remedies, found, strict=True)]
-    folder = re.match(_RELATIVE, (python.executable if python is not None else None) or "")
-    if folder and python is not None:
+    folder = re.match(_RELATIVE, python.executable or "")
+    if folder:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
     return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
 
@@ -71,16 +69,9 @@ def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remed
     return tuple(sorted(remedies, key=tried))
 
 
-@cache
-def _table() -> dict[str, Any]:
-    with open(os.path.join(os.path.dirname(__file__), "shells.json"), encoding="utf-8") as file:
-        table: dict[str, Any] = json.load(file)
-    return table
-
-
 def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
     """Return the remedy without the commands that the system's shell does not have, others in that shell's words."""
-    rules = _table().get(system)
+    rules = json_beside(__file__, "shells").get(system)
     if rules is None or place.in_wsl:
         return remedy
     return replace(remedy, commands=tuple(_translated(remedy.commands, rules)))
@@ -97,9 +88,9 @@ def _translated(commands: Sequence[str], rules: dict[str, Any]) -> Iterator[str]
             yield from parts
 
 
-def _named(remedy: Remedy, container: Container | None, podman: bool) -> Remedy:
+def _named(remedy: Remedy, container: Container, podman: bool) -> Remedy:
     """Return the remedy with names in the place of CONTAINER and the like, or first the command that shows them."""
-    for word, row in _table()["names"].items():
+    for word, row in json_beside(__file__, "shells")["names"].items():
         if not any(re.search(rf"\b{word}\b", command) for command in remedy.commands):
             continue
         name = quote_name(getattr(container, row.get("fact", ""), None) or "")

@@ -1,14 +1,13 @@
 """Fixes by their names: a check names one, the engine has it made into a remedy for the machine diagnosed."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from gpudoctor.model import Container, Fix, Place, Python, Remedy, System
+from gpudoctor.model.codec import json_beside
 from gpudoctor.remedies.commands import (
     environment_of,
     is_windows,
@@ -35,8 +34,8 @@ class Machine(Protocol):
 def fix(builder: Builder) -> Builder:
     """Register what makes a fix: its name is the function's, with hyphens. It returns remedies, or names other fixes.
 
-    Parameters that are named like sections of the snapshot, or like conclusions, get those of the machine diagnosed
-    (None if unknown); the others are the arguments that the check gives.
+    Parameters that are named like sections of the snapshot, or like conclusions, get those of the machine diagnosed; of
+    an unknown section a record without any fact. The others are the arguments that the check gives.
 
     Raises:
         ValueError: another function has that name.
@@ -72,9 +71,9 @@ def builder_of(name: str) -> Callable[..., Made]:
     return _builders[name]
 
 
-def remedy_of_row(name: str, python: Python | None, system: System | None) -> Remedy:
+def remedy_of_row(name: str, system: System, python: Python = Python()) -> Remedy:
     """Return the remedy of a row of the table, for a fix that has to be one remedy."""
-    made = _from_table(_advice()[name])(python=python, system=system, container=None, place=Place())
+    made = _from_table(_advice()[name])(python=python, system=system, container=Container(), place=Place())
     assert isinstance(made, Remedy)
     return made
 
@@ -87,24 +86,20 @@ def _likely_modules(name: str) -> list[str]:
     return sorted(modules, key=lambda module: -sum(word in words for word in module.split("_")))
 
 
-@cache
 def _advice() -> dict[str, dict[str, Any]]:
     """Return the rows of the table: the fixes that need no code of their own, by their names."""
-    with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-8") as file:
-        table: dict[str, dict[str, Any]] = json.load(file)["fixes"]
+    table: dict[str, dict[str, Any]] = json_beside(__file__, "advice")["fixes"]
     return table
 
 
 def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
     """Return what makes the fix of a row: from its texts, or another fix with the arguments that the row has."""
 
-    def advise(
-        python: Python | None, system: System | None, container: Container | None, place: Place, **arguments: Any
-    ) -> Made:
-        windows = place.is_windows or is_windows(python or Python(), system)
-        uv = python is not None and python.installer == "uv"
+    def advise(python: Python, system: System, container: Container, place: Place, **arguments: Any) -> Made:
+        windows = place.is_windows or is_windows(python, system)
+        uv = python.installer == "uv"
         there = {"windows": windows, "wsl": place.in_wsl, "container": place.in_container, "uv": uv}
-        there["kubernetes"] = "kubernetes" in (container and container.engine, system and system.container)
+        there["kubernetes"] = "kubernetes" in (container.engine, system.container)
         variants = [row[name] for name, applies in there.items() if applies and name in row]
         if None in variants:
             return ()
@@ -122,9 +117,7 @@ def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
     return advise
 
 
-def _command(
-    command: str | list[str], arguments: Mapping[str, Any], python: Python | None, system: System | None
-) -> str:
+def _command(command: str | list[str], arguments: Mapping[str, Any], python: Python, system: System) -> str:
     """Return the command, with each argument quoted.
 
     A list is what the environment's interpreter is called with. In a text "{python}" is that interpreter, "{sudo}" is
@@ -134,7 +127,7 @@ def _command(
         texts = {name: str(value) for name, value in arguments.items()}
         plain = {name: text if _IN_CODE.fullmatch(text) else refused(text) for name, text in texts.items()}
         return python_command(python, *_filled(command, plain))
-    windows = is_windows(python or Python(), system)
+    windows = is_windows(python, system)
     environment = environment_of(python, system)
     quoted = {name: quote_value(str(value), windows) for name, value in arguments.items()}
     quoted["python"] = python_command(python)

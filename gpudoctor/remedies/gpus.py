@@ -8,25 +8,23 @@ from gpudoctor.remedies.fixes import fix
 
 
 @fix
-def install_missing_driver(*, system: System | None) -> tuple[Fix, ...]:
+def install_missing_driver(*, system: System) -> tuple[Fix, ...]:
     """Return how to install the driver; a message shows neither where it was printed, nor whether there is a GPU."""
-    if system is not None and system.container is not None:
+    if system.container is not None:
         return (Fix("install-driver"),)
     inside = "If that was inside a container, start it again with --gpus all"
     return (Fix("install-driver"), Fix("start-container-with-gpu", summary=inside), Fix("look-for-nvidia-gpu"))
 
 
 @fix
-def reset_gpu(
-    *, system: System | None, place: Place, nvml_index: int | None = None, lost: bool = False
-) -> tuple[Fix, ...]:
+def reset_gpu(*, system: System, place: Place, nvml_index: int | None = None, lost: bool = False) -> tuple[Fix, ...]:
     """Return how to bring a faulty GPU back: by a reset, by a restart, or by hand.
 
     nvml_index: its number, None if it is not known which GPU it is. lost: the driver does not reach it any more.
     """
     if place.in_container:
         return (Fix("reset-gpu-on-host"),)
-    resettable = nvml_index is not None and not lost and system is not None and system.os == "linux"
+    resettable = nvml_index is not None and not lost and system.os == "linux"
     first: tuple[Fix, ...] = ()
     if resettable and not place.in_wsl:
         first = (Fix("reset-one-gpu", nvml_index=nvml_index),)
@@ -59,10 +57,10 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
 
 
 @fix
-def start_fabric_manager(*, place: Place, driver: Driver | None, system: System | None) -> Fix:
-    """Return how to start the fabric manager, installed in the driver's version if it is not."""
-    version = driver.version if driver is not None else None
-    missing = driver is not None and (driver.fabric_manager == "not-installed" or driver.has_other_fabric_manager)
+def start_fabric_manager(*, place: Place, driver: Driver, system: System) -> Fix:
+    """Return how to start the fabric manager, installed in the driver's version if it is not known to be."""
+    version = driver.version
+    missing = driver.fabric_manager in (None, "not-installed") or driver.has_other_fabric_manager
     if place.in_container or not missing or version is None:
         return Fix("start-installed-fabric-manager")
     kinds = {"ubuntu": "by-apt", "rhel": "by-dnf", "fedora": "by-dnf"}
@@ -72,14 +70,14 @@ def start_fabric_manager(*, place: Place, driver: Driver | None, system: System 
 
 
 @fix
-def end_programs_on_gpu(*, place: Place, system: System | None, nvml_index: int, pids: Sequence[int] = ()) -> Remedy:
+def end_programs_on_gpu(*, place: Place, system: System, nvml_index: int, pids: Sequence[int] = ()) -> Remedy:
     """Return how to see which programs use a GPU, and what they are.
 
     pids: those that NVML lists. In a container they are numbers of the host.
     """
     query = f"nvidia-smi -i {nvml_index} --query-compute-apps=pid,process_name,used_memory --format=csv"
     inside = place.in_container or place.in_wsl
-    on_linux = system is not None and system.os == "linux"
+    on_linux = system.os == "linux"
     look = (f"ps -o user,pid,etime,args -p {','.join(map(str, pids))}",) if pids and on_linux and not inside else ()
     where = ", on the host and in its other containers" if inside else ""
     return Remedy(

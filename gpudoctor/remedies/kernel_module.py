@@ -7,14 +7,7 @@ from gpudoctor.data.distributions import distribution_of
 from gpudoctor.data.drivers import first_driver
 from gpudoctor.model import Devices, Driver, Fix, Place, Remedy, Symptom, System
 from gpudoctor.remedies.commands import with_sudo
-from gpudoctor.remedies.driver_install import (
-    GUIDE,
-    UBUNTU_BRANCH,
-    VERIFY,
-    for_root,
-    gpu_capabilities,
-    legacy_driver,
-)
+from gpudoctor.remedies.driver_install import GUIDE, UBUNTU_BRANCH, VERIFY, for_root, gpu_capabilities, legacy_driver
 from gpudoctor.remedies.fixes import fix
 
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
@@ -27,13 +20,12 @@ USUAL = System(distribution="ubuntu")
 
 
 @fix
-def load_driver(*, system: System | None, driver: Driver | None) -> Fix:
+def load_driver(*, system: System, driver: Driver) -> Fix:
     """Return how to load the kernel module of an installed driver.
 
     In this order: nouveau uses the GPU; no module was built for the running kernel; Secure Boot refuses a module that
     DKMS signed with a key that is not enrolled; the module only waits to be loaded.
     """
-    system, driver = system or System(), driver or Driver()
     if system.wsl:
         return Fix("reboot", summary="Restart WSL: it uses the Windows driver")
     if system.container:
@@ -46,7 +38,7 @@ def load_driver(*, system: System | None, driver: Driver | None) -> Fix:
 
 
 @fix
-def keep_nouveau_out(*, system: System | None) -> Remedy:
+def keep_nouveau_out(*, system: System) -> Remedy:
     """Return how to keep nouveau from taking the GPU."""
     rebuild = _row(system).get("initial_disk")
     summary = "Keep nouveau from loading, so that the NVIDIA module can use the GPU"
@@ -59,9 +51,8 @@ def keep_nouveau_out(*, system: System | None) -> Remedy:
 
 
 @fix
-def build_kernel_module(*, system: System | None, driver: Driver | None) -> Remedy:
+def build_kernel_module(*, system: System, driver: Driver) -> Remedy:
     """Return how to build the module for the running kernel with DKMS, if that has its source."""
-    system, driver = system or System(), driver or Driver()
     kernel = f" {system.kernel}" if system.kernel else ""
     summary = f"Build the NVIDIA kernel module for the running kernel{kernel}"
     if driver.dkms is False and driver.module_built_for_kernel is False:
@@ -75,11 +66,11 @@ def build_kernel_module(*, system: System | None, driver: Driver | None) -> Reme
 
 
 @fix
-def enrol_module_key(*, system: System | None, driver: Driver | None) -> Remedy:
+def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
     """Return how to let Secure Boot accept the key that the module is signed with."""
     row = _row(system)
     key = row.get("module_key", DKMS_KEY)
-    if row.get("like") == "fedora" and driver is not None and driver.dkms:
+    if row.get("like") == "fedora" and driver.dkms:
         key = DKMS_KEY
     summary = (
         "Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
@@ -92,7 +83,7 @@ def enrol_module_key(*, system: System | None, driver: Driver | None) -> Remedy:
 
 @fix
 def reload_uvm(
-    *, place: Place, driver: Driver | None, devices: Devices = None, symptoms: tuple[Symptom, ...] | None = None
+    *, place: Place, driver: Driver, devices: Devices = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> tuple[Fix, ...]:
     """Return how to bring back the kernel module nvidia_uvm and its device nodes."""
     restart = Fix("reboot", summary="Reboot, if that does not help")
@@ -100,7 +91,7 @@ def reload_uvm(
         return (restart,)
     if place.in_container:
         return (Fix("make-uvm-nodes-on-host"),)
-    missing = driver is not None and driver.uvm_loaded is False
+    missing = driver.uvm_loaded is False
     by_ollama = any(symptom.kind == "about-ollama" for symptom in symptoms or ())
     again = Fix("reload-uvm-module-for-ollama") if by_ollama else Fix("reload-uvm-module")
     # Source: https://github.com/pytorch/pytorch/issues/159207, NVIDIA/open-gpu-kernel-modules#901
@@ -109,7 +100,7 @@ def reload_uvm(
 
 
 @fix
-def install_legacy_driver(*, system: System | None, branch: str = "") -> Remedy:
+def install_legacy_driver(*, system: System, branch: str = "") -> Remedy:
     """Return how to install the driver of an older branch. branch: "470", "" if unknown."""
     of_ubuntu = distribution_of(system).get("like") == "ubuntu" and branch.isdecimal()
     which = f"of branch {branch}, the last one for this GPU" if branch else "of an older branch, if the GPU is old"
@@ -119,9 +110,9 @@ def install_legacy_driver(*, system: System | None, branch: str = "") -> Remedy:
 
 
 @fix
-def install_open_module(*, driver: Driver | None, system: System | None, devices: Devices = None) -> Remedy:
+def install_open_module(*, driver: Driver, system: System, devices: Devices = None) -> Remedy:
     """Return how to replace the proprietary kernel module by the open one, of the same driver if that knows the GPU."""
-    firsts = filter(None, map(first_driver, gpu_capabilities(devices, system or System())))
+    firsts = filter(None, map(first_driver, gpu_capabilities(devices, system)))
     branch = _branch(driver)
     fits = branch is None or all(first.parts[0] <= branch for first in firsts)
     which = "of the same driver" if fits else f"of a driver that knows this GPU, {UBUNTU_BRANCH} or newer"
@@ -133,7 +124,7 @@ def install_open_module(*, driver: Driver | None, system: System | None, devices
 
 
 @fix
-def install_proprietary_module(*, driver: Driver | None, system: System | None) -> Remedy:
+def install_proprietary_module(*, driver: Driver, system: System) -> Remedy:
     """Return how to replace the open kernel module by the proprietary one: newer branches have none for old GPUs."""
     branch = _branch(driver)
     newer = branch is not None and branch > LAST_PROPRIETARY
@@ -144,7 +135,7 @@ def install_proprietary_module(*, driver: Driver | None, system: System | None) 
         "Maxwell, Pascal and Volta"
     )
     packages = [_ubuntu_package(LAST_PROPRIETARY if newer else branch, system)]
-    if system is not None and system.distribution == "debian":
+    if system.distribution == "debian":
         # Newer drivers are of NVIDIA's repository: the first package keeps apt at the branch.
         packages = (
             ["nvidia-driver-pinning-580", "--allow-downgrades cuda-drivers-580"] if newer else ["nvidia-kernel-dkms"]
@@ -152,25 +143,21 @@ def install_proprietary_module(*, driver: Driver | None, system: System | None) 
     return _with_package(summary, MODULES, *packages, system=system, legacy=str(LAST_PROPRIETARY))
 
 
-def _row(system: System | None) -> Mapping[str, Any]:
-    return distribution_of(system if system is not None and system.distribution else USUAL)
+def _row(system: System) -> Mapping[str, Any]:
+    return distribution_of(system if system.distribution else USUAL)
 
 
-def _branch(driver: Driver | None) -> int | None:
-    return driver.version.parts[0] if driver is not None and driver.version is not None else None
+def _branch(driver: Driver) -> int | None:
+    return driver.version.parts[0] if driver.version is not None else None
 
 
-def _ubuntu_package(branch: int | None, system: System | None) -> str:
+def _ubuntu_package(branch: int | None, system: System) -> str:
     """Return Ubuntu's package of the branch; "" for another distribution, or an unknown branch of Ubuntu."""
-    named = (
-        system is None or system.distribution is None or (distribution_of(system).get("like") == "ubuntu" and branch)
-    )
+    named = system.distribution is None or (distribution_of(system).get("like") == "ubuntu" and branch)
     return f"nvidia-driver-{branch or UBUNTU_BRANCH}" if named else ""
 
 
-def _with_package(
-    summary: str, reference: str, *packages: str, system: System | None = None, legacy: str = ""
-) -> Remedy:
+def _with_package(summary: str, reference: str, *packages: str, system: System = System(), legacy: str = "") -> Remedy:
     """Return the remedy with the packages of apt, or the older branch `legacy` of a distribution that has it."""
     installs = [f"sudo apt-get install {package}" for package in packages if package]
     installs = installs or [*for_root(legacy_driver(distribution_of(system), legacy), system)]

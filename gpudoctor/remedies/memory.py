@@ -1,7 +1,7 @@
 """What to do about memory that a job does not get: of the device, of the machine, and shared memory."""
 
 from gpudoctor.data.capabilities import features
-from gpudoctor.model import Container, Device, Fix, Remedy, Shortage, System, Torch
+from gpudoctor.model import Container, Devices, Fix, Remedy, Shortage, System, Torch
 from gpudoctor.remedies.fixes import fix
 
 # Source: c10/core/AllocatorConfig.h of PyTorch 2.9; both names are read from then on.
@@ -20,7 +20,7 @@ PROGRAMS = (
 
 
 @fix
-def make_job_smaller(*, shortage: Shortage, devices: tuple[Device, ...] | None) -> Fix:
+def make_job_smaller(*, shortage: Shortage, devices: Devices) -> Fix:
     """Return how to make the job smaller, in the words of its program."""
     library = shortage.library
     if library in PROGRAMS:
@@ -29,7 +29,7 @@ def make_job_smaller(*, shortage: Shortage, devices: tuple[Device, ...] | None) 
     return Fix(name, precision=_precision(devices))
 
 
-def _precision(devices: tuple[Device, ...] | None) -> str:
+def _precision(devices: Devices) -> str:
     """Return the half precision that the device computes in; both if it is not known."""
     capability = devices[0].compute_capability if devices else None
     found = features(capability) if capability is not None else None
@@ -48,7 +48,7 @@ def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
 
 
 @fix
-def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: System | None) -> tuple[Fix, ...]:
+def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: System) -> tuple[Fix, ...]:
     """Return the setting of PyTorch's allocator against fragmentation, by the name that this release reads."""
     if shortage.library == "mps":
         return (Fix("lift-mps-limit"),)
@@ -63,47 +63,44 @@ def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: Syst
         more = "; before PyTorch 2.1 max_split_size_mb:128 instead, from 2.9 on the name PYTORCH_ALLOC_CONF is read too"
     elif release < FIRST_RELEASE_WITH_SEGMENTS:
         value, more = "max_split_size_mb:128", ", because expandable_segments:True needs PyTorch 2.1"
-    if system is not None and system.os == "windows":
+    if system.os == "windows":
         value, more = "max_split_size_mb:128", ", because expandable_segments:True works on Linux only"
     summary = f"Against fragmentation set {name}={value} before the program starts{more}"
     return (Fix("set-variable", name=name, value=value, summary=summary),)
 
 
 @fix
-def use_larger_mig_instance(*, shortage: Shortage, devices: tuple[Device, ...] | None) -> tuple[Fix, ...]:
+def use_larger_mig_instance(*, shortage: Shortage, devices: Devices) -> tuple[Fix, ...]:
     """Return how to find a larger MIG instance, if the job is on one."""
     on_mig = any(" MIG " in f" {device.name} " for device in devices or ())
     return (Fix("find-larger-mig-instance"),) if on_mig or shortage.kind == "torch-nvml-assert" else ()
 
 
 @fix
-def use_less_main_memory(*, shortage: Shortage, system: System | None) -> Fix:
+def use_less_main_memory(*, shortage: Shortage, system: System) -> Fix:
     """Return how a job needs less main memory."""
     return Fix("need-less-main-memory-on-windows" if _is_windows(shortage, system) else "need-less-main-memory")
 
 
 @fix
-def add_main_memory(*, shortage: Shortage, system: System | None, container: Container | None) -> Remedy:
+def add_main_memory(*, shortage: Shortage, system: System, container: Container) -> Remedy:
     """Return how to give a job more main memory."""
-    system = system or System()
     text = "Add main memory: swap space"
     text += " (a larger page file on Windows)" if _is_windows(shortage, system) else ""
-    if system.container or (container is not None and container.is_described):
+    if system.container or container.is_described:
         text += ", a higher limit of the container (docker run --memory, limits.memory of a pod)"
     text += ", memory= in .wslconfig of WSL" if system.wsl else ""
     return Remedy(summary=text, needs=("restart",))
 
 
-def _is_windows(shortage: Shortage, system: System | None) -> bool:
-    return (system is not None and system.os == "windows") or any(words in shortage.text for words in PAGE_FILE)
+def _is_windows(shortage: Shortage, system: System) -> bool:
+    return system.os == "windows" or any(words in shortage.text for words in PAGE_FILE)
 
 
 @fix
-def enlarge_shared_memory(
-    in_container: bool | None, *, container: Container | None, system: System | None
-) -> tuple[Fix, ...]:
+def enlarge_shared_memory(in_container: bool | None, *, container: Container, system: System) -> tuple[Fix, ...]:
     """Return how a program gets a larger /dev/shm. in_container: None if that is unknown, for which both are given."""
-    engine = (container.engine if container is not None else None) or (system.container if system is not None else None)
+    engine = container.engine or system.container
     inside: tuple[Fix, ...] = (Fix("mount-memory-in-pod"),)
     if engine != "kubernetes":
         start = Fix("start-container-with-shared-memory", engine="podman" if engine == "podman" else "docker")

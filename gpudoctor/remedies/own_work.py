@@ -13,10 +13,12 @@ COMMANDS = {"nvml": "nvidia-smi"}
 
 
 @fix
-def repeat_probe(*, python: Python | None, probe: str, fatal: bool = False) -> Remedy:
+def repeat_probe(*, python: Python, probe: str, fatal: bool = False) -> Remedy:
     """Return the command that asks the same library as the probe. fatal: the probe hung or died."""
     if probe in CODE:
-        command = python_command(python, "-X", "faulthandler", "-c", _for_platform(CODE[probe], python))
+        windows = (python.platform_tag or "").startswith("win")
+        code = CODE[probe].replace("libcuda.so.1", "nvcuda.dll") if windows else CODE[probe]
+        command = python_command(python, "-X", "faulthandler", "-c", code)
     elif probe in COMMANDS:
         command = COMMANDS[probe]
     else:
@@ -29,17 +31,12 @@ def repeat_probe(*, python: Python | None, probe: str, fatal: bool = False) -> R
     return Remedy(summary=summary, commands=(command,))
 
 
-def _for_platform(code: str, python: Python | None) -> str:
-    windows = python is not None and (python.platform_tag or "").startswith("win")
-    return code.replace("libcuda.so.1", "nvcuda.dll") if windows else code
-
-
 @fix
-def tune_again(*, profile: FoundProfile | None, python: Python | None = None, system: System | None = None) -> Remedy:
+def tune_again(*, profile: FoundProfile | None, python: Python = Python(), system: System = System()) -> Remedy:
     """Return how to write the profile of this machine, for the same work as the present one if there is one."""
     if profile is None:
         return Remedy(summary="Tune on this machine, which writes the profile again", commands=("gpudoctor tune",))
-    windows = is_windows(python or Python(), system)
+    windows = is_windows(python, system)
     options = {
         "--workload": profile.workload,
         "--mode": profile.mode if profile.mode == "inference" else None,

@@ -15,7 +15,7 @@ SHOW_PROVIDERS = "import onnxruntime; print(onnxruntime.get_available_providers(
 @fix
 def install_packages(  # noqa: PLR0913
     *,
-    python: Python | None,
+    python: Python,
     requirements: Sequence[str],
     summary: str,
     remove: Sequence[str] = (),
@@ -39,9 +39,9 @@ def install_packages(  # noqa: PLR0913
     return Remedy(summary=summary, commands=tuple(commands), reference=reference)
 
 
-def removals(environment: Environment, python: Python | None, names: Sequence[str]) -> list[str]:
+def removals(environment: Environment, python: Python, names: Sequence[str]) -> list[str]:
     """Return the commands that remove distributions, each by the tool that installed it."""
-    packages = (python.packages if python is not None else None) or ()
+    packages = python.packages or ()
     of_conda = {package.name for package in packages if package.installer == "conda"}
     by_conda = [name for name in names if name in of_conda and environment.conda_prefix]
     by_pip = [name for name in names if name not in by_conda]
@@ -51,7 +51,7 @@ def removals(environment: Environment, python: Python | None, names: Sequence[st
 
 @fix
 def keep_one_distribution(
-    *, names: Sequence[str], keep: str, requirement: str = "", show: str = SHOW_PROVIDERS, python: Python | None
+    *, names: Sequence[str], keep: str, requirement: str = "", show: str = SHOW_PROVIDERS, python: Python
 ) -> Remedy:
     """Return how to keep one of several distributions of a module. requirement: of `keep`, with its version."""
     return install_packages(
@@ -64,7 +64,7 @@ def keep_one_distribution(
 
 
 @fix
-def keep_one_torch(*, python: Python | None, system: System | None, torch: Torch | None) -> Remedy:
+def keep_one_torch(*, python: Python, system: System, torch: Torch | None) -> Remedy:
     """Return how to keep the PyTorch that pip installed last, which is the one that is imported."""
     environment = environment_of(python, system)
     from_pip = replace(torch, conda_build="", conda_cpuonly=False) if torch is not None else None
@@ -80,7 +80,7 @@ def keep_one_torch(*, python: Python | None, system: System | None, torch: Torch
 
 
 @fix
-def install_jax(*, name: str, built_with: str, python: Python | None) -> Remedy:
+def install_jax(*, name: str, built_with: str, python: Python) -> Remedy:
     """Return how to install JAX with the CUDA libraries that it was built with, by the version of one of them.
 
     name: "cuBLAS". built_with: 120205 for cuBLAS 12.2.5, 12020 for CUDA 12.2. JAX has wheels for CUDA 12 and 13.
@@ -105,7 +105,7 @@ def update_for_numpy_2(*, pytorch: Pytorch | None) -> Fix:
 
 
 @fix
-def system_library_for_extension(*, asks: str, python: Python | None, system: System | None) -> tuple[Fix, ...]:
+def system_library_for_extension(*, asks: str, python: Python, system: System) -> tuple[Fix, ...]:
     """Return how to get a package that runs with this system's libraries. asks: "GLIBC_2.32", "GLIBCXX_3.4.32"."""
     if asks.startswith("GLIBC_"):
         return Fix("rebuild-for-this-system"), Fix("use-newer-distribution")

@@ -25,22 +25,20 @@ class Machine:
     platform: str | None = None
     python: str | None = None
     glibc: tuple[int, ...] | None = None
-    driver: Driver | None = None
+    driver: Driver = Driver()
     windows: bool = False
     capabilities: tuple[ComputeCapability, ...] = ()
     cuda: CudaVersion | None = None
 
     def offered_cuda(self) -> CudaVersion | None:
         """Return the highest CUDA version of the driver."""
-        if self.driver is None:
-            return None
         if self.driver.cuda_version is not None:
             return self.driver.cuda_version
         return supported_cuda(self.driver.version) if self.driver.version is not None else None
 
     def driver_is_unknown(self) -> bool:
         """Return whether neither the driver's version nor its CUDA version is known."""
-        return self.driver is None or (self.driver.version or self.driver.cuda_version) is None
+        return (self.driver.version or self.driver.cuda_version) is None
 
     def driver_is_newer_than_table(self) -> bool:
         """Return whether the driver runs everything in the table, being newer than all of it."""
@@ -49,8 +47,6 @@ class Machine:
 
     def driver_runs(self, cuda: CudaVersion) -> bool | None:
         """Return whether the driver runs programs built with `cuda`; None if that is unknown."""
-        if self.driver is None:
-            return None
         answer = None
         if self.driver.version is not None:
             answer = driver_can_run(self.driver.version, cuda, "windows" if self.windows else "linux")
@@ -68,14 +64,9 @@ class Choice:
 
 
 def machine_of(
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
-    devices: Sequence[Device] | None,
-    cuda: CudaVersion | None = None,
+    python: Python, system: System, driver: Driver, devices: Sequence[Device] | None, cuda: CudaVersion | None = None
 ) -> Machine:
     """Return what a build must fit on this machine."""
-    python, system = python or Python(), system or System()
     tag = python.version.minor_release if python.version is not None else None
     glibc = PackageVersion(system.glibc).release if system.glibc is not None else None
     return Machine(

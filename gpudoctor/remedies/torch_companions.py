@@ -13,7 +13,7 @@ from gpudoctor.remedies.torch_install import PREVIOUS, install_torch
 
 @fix
 def install_companions(
-    *, python: Python | None, system: System | None, pytorch: Pytorch, versions: Mapping[str, str]
+    *, python: Python, system: System, pytorch: Pytorch, versions: Mapping[str, str]
 ) -> Remedy | Fix:
     """Return how to install the companions that belong to PyTorch.
 
@@ -29,7 +29,7 @@ def install_companions(
         pinned = f"pytorch={pytorch.version.public}" if pytorch.version else "pytorch"
         command = environment.conda("install", [pinned, *(f"{name}={version}" for name, version in public.items())])
         return Remedy(summary=summary, commands=(command, environment.run(verify)))
-    on_mac = system is not None and system.os == "darwin"
+    on_mac = system.os == "darwin"
     if known and (pytorch.variant or on_mac):
         local = "" if on_mac else f"+{pytorch.variant}"
         index = [] if on_mac else ["--index-url", f"{INDEX}/{pytorch.variant}"]

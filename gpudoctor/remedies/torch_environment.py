@@ -12,24 +12,23 @@ from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options,
 
 
 @fix
-def install_torch_first(*, gpu: Gpu, system: System | None) -> Fix:
+def install_torch_first(*, gpu: Gpu, system: System) -> Fix:
     """Return how to install PyTorch if there is none: the build for the GPU, else for the CPU."""
     if gpu.name != "":
         return Fix("install-torch", pytorch=None)
-    if system is not None and any(found.vendor == "amd" for found in system.pci_gpus or ()):
+    if any(found.vendor == "amd" for found in system.pci_gpus or ()):
         return Fix("install-rocm-torch-if-supported")
-    return Fix("install-plain-torch" if system is not None and system.os == "darwin" else "install-cpu-torch")
+    return Fix("install-plain-torch" if system.os == "darwin" else "install-cpu-torch")
 
 
 @fix
 def make_environment_for_torch(
-    *, machine: Machine, python: Python | None, system: System | None, platform: str | None = None, specifier: str = ""
+    *, machine: Machine, python: Python, system: System, platform: str | None = None, specifier: str = ""
 ) -> Remedy:
     """Return how to make an environment with a Python that has a wheel of PyTorch, and how to install it there.
 
     platform: the tables' name of it. specifier: of the project's requirement on torch.
     """
-    python = python or Python()
     tags = newest_pythons(releases_for(specifier), platform)
     if not tags:
         return Remedy(
@@ -85,16 +84,14 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
 
 
 @fix
-def use_python_with_torch_wheel(
-    *, torch_request: TorchRequest, python: Python | None, system: System | None
-) -> tuple[Remedy, ...]:
+def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, system: System) -> tuple[Remedy, ...]:
     """Return how to get what an installer found no wheel of: with another Python, platform or release."""
-    request, python = torch_request, python or Python()
+    request = torch_request
     own = python.version.minor_release if python.version is not None else ""
     release = release_of(request.version)
     tags = newest_pythons((release or torch_releases()[-1],), request.wheel_platform)
     tags = [tag for tag in tags if tag != own]
-    if not tags or request.tag or (system is not None and system.glibc == ""):
+    if not tags or request.tag or system.glibc == "":
         return (_other_platform(request, system),)
     # The newest Python of a release often has wheels for Linux alone; the one before it has them everywhere.
     wanted = _nearest(tags, python) if own else tags[-2:][0]
@@ -124,13 +121,13 @@ def use_python_with_torch_wheel(
     return (install, keep) if newer else (install,)
 
 
-def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
+def _other_platform(request: TorchRequest, system: System) -> Remedy:
     """Return the remedy if no Python helps: the platform has no wheel of that release."""
     platform = request.platform
     if "macosx" in request.tag:
         platform = "macos_x86_64" if "x86_64" in request.tag else "macos_arm64"
     last = [release for release in torch_releases() if release.pythons.get(platform or "")]
-    if "musl" in request.tag or (system is not None and system.glibc == ""):
+    if "musl" in request.tag or system.glibc == "":
         summary = "Use a system or an image with glibc (python:3.12-slim, not -alpine): PyTorch has no wheel for musl"
     elif platform and last and release_of(request.version) not in last:
         tags = newest_pythons(last, platform)
@@ -148,9 +145,8 @@ def _other_platform(request: TorchRequest, system: System | None) -> Remedy:
 
 
 @fix
-def use_activated_python(*, python: Python | None, system: System | None, missing: str, module: str) -> Remedy:
+def use_activated_python(*, python: Python, system: System, missing: str, module: str) -> Remedy:
     """Return how to run the program with the interpreter of the activated environment."""
-    python = python or Python()
     active = python.active_environment or ""
     windows = is_windows(python, system)
     conda = any(name in active.lower() for name in ("conda", "mambaforge", "miniforge"))

@@ -11,7 +11,7 @@ from gpudoctor.remedies.torch_install import PREVIOUS, VERIFY, index_options
 
 @fix
 def install_torch_from_other_index(
-    *, torch_request: TorchRequest, python: Python | None, system: System | None
+    *, torch_request: TorchRequest, python: Python, system: System
 ) -> tuple[Fix | Remedy, ...]:
     """Return how to install the version that was asked for from where it is, or what the index has instead."""
     public = torch_request.version.public if torch_request.version is not None else ""
@@ -19,7 +19,7 @@ def install_torch_from_other_index(
     install = Fix("install-torch", pytorch=asked)
     if torch_request.tool == "conda":
         return (Fix("install-conda-forge-torch"), install)
-    if system is not None and system.os == "darwin":
+    if system.os == "darwin":
         return (Fix("install-torch-for-mac", version=public),)
     return tuple(_from_indexes(torch_request, environment_of(python, system), install))
 
@@ -66,7 +66,8 @@ def _from_index(request: TorchRequest, variant: str, environment: Environment) -
     version = PackageVersion(f"{request.version.public if request.version else ''}+{variant}")
     release = release_of(request.version)
     there = _listed_variants(request) or (*cuda_variants(release), *rocm_variants(release))
-    same = [name for name in there if name != variant and name[:2] == variant[:2]]
+    vendor = variant.rstrip("0123456789.")
+    same = [name for name in there if name != variant and name.startswith(vendor)]
     also = f"; {', '.join(same)} {'has' if len(same) == 1 else 'have'} it too" if same else ""
     return Remedy(
         summary=f"Install PyTorch {version.public} from the index of {variant}, which has it{also}",

@@ -5,22 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from gpudoctor.data.capabilities import is_tegra
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import INDEX, torch_companions, torch_releases
-from gpudoctor.model import (
-    Device,
-    Driver,
-    Fix,
-    KnownGpu,
-    Origin,
-    Package,
-    Place,
-    Python,
-    Pytorch,
-    Remedy,
-    Symptom,
-    System,
-    Torch,
-)
-from gpudoctor.model.versions import CudaVersion, PackageVersion
+from gpudoctor.model import Device, Driver, Fix, Origin, Package, Place, Python, Pytorch, Remedy, Symptom, System, Torch
+from gpudoctor.model.gpu_conclusions import KnownGpu
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
 from gpudoctor.remedies.commands import Environment, environment_of, index_name
 from gpudoctor.remedies.fixes import Machine as Diagnosed
 from gpudoctor.remedies.fixes import fix, remedy_of_row
@@ -39,6 +26,7 @@ OTHER_PROGRAMS = {
     "about-llama-cpp": "use-gpu-llama-cpp-itself",
     "about-tensorflow": "use-gpu-tensorflow",
 }
+FIRST_OF_CUDA_12 = ComputeCapability(5, 0)
 COMPANIONS = ("torchvision", "torchaudio")
 VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
@@ -46,12 +34,12 @@ VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 @fix
 def install_torch(  # noqa: PLR0913
     *,
-    python: Python | None,
-    system: System | None,
-    driver: Driver | None,
+    python: Python,
+    system: System,
+    driver: Driver,
     devices: Sequence[Device] | None,
     origin: Origin | None = None,
-    place: Place | None = None,
+    place: Place = Place(),
     symptoms: tuple[Symptom, ...] | None = None,
     pytorch: Pytorch | Torch | None = None,
     cuda: CudaVersion | None = None,
@@ -75,16 +63,16 @@ def install_torch(  # noqa: PLR0913
     kinds = {symptom.kind for symptom in symptoms or ()}
     others = [row for kind, row in OTHER_PROGRAMS.items() if kind in kinds and "about-torch-named" not in kinds]
     if len(others) == 1 and (pytorch is None or pytorch.version is None):
-        return remedy_of_row(others[0], python, system)
-    if "intel-gpu-named" in kinds and not (system is not None and system.nvidia_gpus) and not devices:
-        return remedy_of_row("install-torch-for-intel", python, system)
+        return remedy_of_row(others[0], system, python)
+    if "intel-gpu-named" in kinds and not system.nvidia_gpus and not devices:
+        return remedy_of_row("install-torch-for-intel", system, python)
     choice = choose(machine, pytorch)
-    if place is not None and place.is_tegra and not machine.capabilities:
+    if place.is_tegra and not machine.capabilities:
         choice = None
     if choice is None:
-        on_jetson = (place is not None and place.is_tegra) or any(map(is_tegra, machine.capabilities))
+        on_jetson = place.is_tegra or any(map(is_tegra, machine.capabilities))
         on_jetson = on_jetson and machine.platform != ""
-        wheel = remedy_of_row("install-torch-for-jetson", python, system)
+        wheel = remedy_of_row("install-torch-for-jetson", system, python)
         return wheel if on_jetson else explain_no_build(machine, system, pytorch)
     environment = environment_of(python, system)
     if pytorch is not None and (pytorch.conda_build or pytorch.conda_cpuonly):
@@ -108,7 +96,7 @@ def use_gpu_without_cuda_torch(*, machine: Diagnosed, symptoms: tuple[Symptom, .
 
 
 @fix
-def reinstall_torch(*, python: Python | None, system: System | None, pytorch: Pytorch | Torch | None) -> Remedy:
+def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch | None) -> Remedy:
     """Return how to install the same PyTorch again, for an installation with missing or broken files."""
     environment = environment_of(python, system)
     if pytorch is None or pytorch.version is None:
@@ -127,11 +115,11 @@ def reinstall_torch(*, python: Python | None, system: System | None, pytorch: Py
     return Remedy(summary=summary, commands=(*environment.setup, *commands), reference=REFERENCE)
 
 
-def _companions(python: Python | None, origin: Origin | None) -> dict[str, Package | None]:
+def _companions(python: Python, origin: Origin | None) -> dict[str, Package | None]:
     """Return the companions to install with PyTorch: those installed; of a report both, which it need not list."""
-    packages = {package.name: package for package in (python.packages if python is not None else None) or ()}
+    packages = {package.name: package for package in python.packages or ()}
     needed = [name for name in COMPANIONS if name in packages]
-    listed = bool(needed and python is not None and python.project)  # with what a project adds, its tool lists all
+    listed = bool(needed and python.project)  # with what a project adds, its tool lists all
     if origin is not None and origin.is_report and not listed:
         needed = [*COMPANIONS]
     return {name: packages.get(name) for name in needed}
@@ -185,7 +173,9 @@ def _install_with_conda(
 
     conda-forge, because PyTorch's own channel ended with 2.5: https://github.com/pytorch/pytorch/issues/138506
     """
-    major = choice.build.cuda.major
+    # For CUDA 11 conda-forge builds no new PyTorch: https://github.com/facebookresearch/momentum/pull/148
+    is_free = machine.driver_is_unknown() and min(machine.capabilities, default=FIRST_OF_CUDA_12) >= FIRST_OF_CUDA_12
+    major = max(choice.build.cuda.major, 12) if is_free else choice.build.cuda.major
     commands = [environment.conda("remove", ["cpuonly"])] if torch.conda_cpuonly else []
     of_conda = [name for name, package in companions.items() if package is None or package.installer == "conda"]
     install = ["--channel", "conda-forge", "pytorch-gpu", f"cuda-version={major}", *of_conda]
@@ -222,7 +212,7 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
 
 def _can_run(machine: Machine) -> str:
     names = []
-    if machine.driver is not None and machine.driver.version is not None:
+    if machine.driver.version is not None:
         names.append(f"driver {machine.driver.version}")
     elif machine.offered_cuda() is not None:
         names.append(f"a driver for CUDA {machine.offered_cuda()}")

@@ -6,13 +6,13 @@ from dataclasses import replace
 from gpudoctor.data.capabilities import last_driver_branch, last_toolkit, runs_on
 from gpudoctor.data.drivers import minimum_driver
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import ComputeCapability, Pytorch, Remedy, System, Torch
+from gpudoctor.model import ComputeCapability, Driver, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose
 
 REFERENCE = "https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix"
 
 
-def explain_no_build(machine: Machine, system: System | None, torch: Pytorch | Torch | None) -> Remedy:
+def explain_no_build(machine: Machine, system: System, torch: Pytorch | Torch | None) -> Remedy:
     """Return a remedy without commands: why no build fits, and what would help."""
     if machine.platform == "":
         return Remedy(summary=_no_platform(system), reference="https://pytorch.org/get-started/locally/")
@@ -25,8 +25,8 @@ def explain_no_build(machine: Machine, system: System | None, torch: Pytorch | T
     return Remedy(summary=f"{summary}: {', or '.join(helps)}" if helps else summary, reference=REFERENCE)
 
 
-def _no_platform(system: System | None) -> str:
-    if system is not None and system.os == "darwin":
+def _no_platform(system: System) -> str:
+    if system.os == "darwin":
         return "PyTorch has no CUDA build for macOS: it uses the GPU through MPS"
     return "PyTorch has no CUDA wheels for this platform; they exist for Linux (x86_64, aarch64) and Windows (x86_64)"
 
@@ -50,7 +50,7 @@ def _no_code(capabilities: list[ComputeCapability]) -> str:
 def _obstacles(machine: Machine, torch: Pytorch | Torch | None) -> Iterator[tuple[str, Choice]]:
     """Yield each single fact of the machine without which a build would fit, with the build that would."""
     relaxed = {
-        "driver": replace(machine, driver=None),
+        "driver": replace(machine, driver=Driver()),
         "python": replace(machine, python=None),
         "glibc": replace(machine, glibc=None),
         "cuda": replace(machine, cuda=None),

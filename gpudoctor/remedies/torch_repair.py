@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import Device, Environment, Fix, Python, Pytorch, Remedy, System, TorchKernels
+from gpudoctor.model import Device, Environment, Fix, KnownGpu, Python, Pytorch, Remedy, System, TorchKernels
+from gpudoctor.model.versions import ComputeCapability
 from gpudoctor.remedies.commands import environment_of, python_command
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.torch_install import PREVIOUS, index_options, install_torch
@@ -18,7 +19,7 @@ FIRST_WITHOUT_CHANNEL = (2, 6)
 
 
 @fix
-def ask_driver_and_pytorch(*, python: Python | None, pytorch: Pytorch) -> Remedy:
+def ask_driver_and_pytorch(*, python: Python, pytorch: Pytorch) -> Remedy:
     """Return how to see whether the driver answers, and what PyTorch says."""
     hint = "; None as its CUDA version means a build without CUDA" if pytorch.build_read is None else ""
     return Remedy(
@@ -37,12 +38,12 @@ def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
 
 
 @fix
-def get_newer_c_library(*, python: Python | None, version: str) -> Fix:
+def get_newer_c_library(*, python: Python, version: str) -> Fix:
     """Return how to get a newer glibc, which is part of the system, or libstdc++, which conda also has.
 
     version: what the build needs: "GLIBCXX_3.4.30".
     """
-    in_conda = python is not None and python.environment == "conda" and python.prefix
+    in_conda = python.environment == "conda" and python.prefix
     if in_conda and not version.startswith("GLIBC_"):
         return Fix("update-conda-cpp-library")
     return Fix("use-newer-system", version=version)
@@ -71,7 +72,16 @@ def install_torch_with_conda(*, pytorch: Pytorch) -> Fix:
 
 
 @fix
-def keep_torch_release(*, python: Python | None, system: System | None, pytorch: Pytorch) -> tuple[Remedy, ...]:
+def install_torch_for_new_gpu(*, machine: Machine) -> Remedy:
+    """Return how to install a build with code for Blackwell, if a report names such a GPU only in words."""
+    made: Remedy = machine.call(
+        install_torch, gpus=(KnownGpu(name="GPU", capability=ComputeCapability(12, 0), fact=""),)
+    )
+    return made
+
+
+@fix
+def keep_torch_release(*, python: Python, system: System, pytorch: Pytorch) -> tuple[Remedy, ...]:
     """Return for which CUDA versions the release was built: for another one the solver finds only the CPU build."""
     version = pytorch.version
     builds = torch_builds(version.minor_release) if version is not None else ()

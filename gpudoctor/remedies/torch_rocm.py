@@ -16,14 +16,14 @@ NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 
 @fix
 def install_torch_for_rocm(
-    *, python: Python | None, system: System | None, pytorch: Pytorch, amd_gpu: AmdGpu, target: str = ""
+    *, python: Python, system: System, pytorch: Pytorch, amd_gpu: AmdGpu, target: str = ""
 ) -> Remedy | Fix:
     """Return how to install the ROCm build with code for the GPU: of the installed release, else of a newer one."""
     installed = pytorch.version.minor_release if pytorch.version is not None else FALLBACK_RELEASE
     targets = {target} if target else set(amd_gpu.targets or ())
     release = next((r for r in (installed, FALLBACK_RELEASE) if targets & set(rocm_targets(r))), installed)
     builds = rocm_builds(release) or rocm_builds(FALLBACK_RELEASE)
-    if (system is not None and system.os not in (None, "linux")) or builds is None or not builds.variants:
+    if system.os not in (None, "linux") or builds is None or not builds.variants:
         return Fix("use-rocm-build-elsewhere")
     if targets and not any(map(first_rocm_release, targets)) and not any(t.startswith(tuple(NEAR)) for t in targets):
         return Fix("compute-without-rocm", target=" and ".join(sorted(targets)))
@@ -52,7 +52,7 @@ def run_code_for_gfx_target(
     name: str,
     built: tuple[str, ...] = (),
     override: str = "",
-    system: System | None = None,
+    system: System = System(),
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> tuple[Remedy | Fix, ...]:
     """Return how to get code for the gfx target `name`.
@@ -66,7 +66,7 @@ def run_code_for_gfx_target(
         summary = f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}"
         remedies.append(Fix("unset-variable", name=OVERRIDE, summary=summary))
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
-    windows = system is not None and system.os == "windows"
+    windows = system.os == "windows"
     if near and not override and not windows and (not built or gfx_target(near) in built):
         summary = f"Run the code for {gfx_target(near)}, of the same family; AMD does not support that"
         remedies.append(Fix("set-variable", name=OVERRIDE, value=near, summary=summary))

@@ -11,7 +11,7 @@ from gpudoctor.reporters.html_tables import table
 from gpudoctor.reporters.html_tree import Content, element, page
 from gpudoctor.reporters.machine import HEADERS, device_row, machine_parts
 from gpudoctor.reporters.quantities import duration
-from gpudoctor.untrusted import clean
+from gpudoctor.untrusted import LONGEST_FIX, clean
 
 _ADDRESS = re.compile(r"https://[^\s\"'<>]+")
 
@@ -86,7 +86,7 @@ def _evidence(evidence: Evidence) -> Element:
 def _remedies(finding: Finding) -> Iterator[Element]:
     titles = {"fix": "To do" if finding.severity is Severity.INFO else "Fix", "or": "Or"}
     for label, remedy in zip(report_words.labels(finding.remedies), finding.remedies, strict=True):
-        yield element("h3", titles[label], ": ", element("span", clean(remedy.summary)))
+        yield element("h3", titles[label], ": ", element("span", clean(remedy.summary, LONGEST_FIX)))
         yield from _remedy(remedy)
 
 

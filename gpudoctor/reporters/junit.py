@@ -60,7 +60,8 @@ def _case(result: CheckResult, report: Report, families: Mapping[str, str], fail
     family = families.get(result.check_id, _NO_FAMILY)
     case = Element("testcase", {"classname": _xml(family), "name": _xml(clean(result.check_id))})
     found = [finding for finding in report.findings if finding.check_id == result.check_id]
-    failures = [finding for finding in found if _is_failure(finding, fail_on)]
+    least = Severity.WARNING if fail_on == "warning" else Severity.ERROR
+    failures = [finding for finding in found if finding.severity >= least]
     if result.outcome is Outcome.CRASHED:
         _add(case, "error", clean(result.reason), clean(result.reason, None), "crashed")
     elif result.outcome is Outcome.SKIPPED:
@@ -80,10 +81,6 @@ def _unknown(report: Report) -> Element:
     text = headline(report).text
     _add(case, "error", text, "\n".join([text, *question_lines(report)]), report.verdict)
     return case
-
-
-def _is_failure(finding: Finding, fail_on: str) -> bool:
-    return finding.severity is Severity.ERROR or (finding.severity is Severity.WARNING and fail_on == "warning")
 
 
 def _add(case: Element, tag: str, message: str, text: str, kind: str) -> None:

@@ -75,12 +75,10 @@ def machine_line(snapshot: Snapshot, width: int) -> list[str]:
 def machine_parts(snapshot: Snapshot) -> list[str]:
     """Return what is installed, in a few words each; a part that is not known says so."""
     drivers_and_python = (_python(snapshot.python), _driver(snapshot.driver))
-    return [*_system(snapshot.system), *drivers_and_python, _torch(snapshot), _cupy(snapshot)]
+    return [*_system(snapshot.system or System()), *drivers_and_python, _torch(snapshot), _cupy(snapshot)]
 
 
-def _system(system: System | None) -> list[str]:
-    if system is None:
-        return ["system unknown"]
+def _system(system: System) -> list[str]:
     name = f"{system.distribution or ''} {system.distribution_version or ''}".strip()
     parts = [clean(system.distribution_name or name or _NAMES.get(system.os or "", "system unknown"), 60)]
     if system.wsl:

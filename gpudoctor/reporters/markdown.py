@@ -7,7 +7,7 @@ from gpudoctor.model import Finding, Remedy
 from gpudoctor.model.report import Report
 from gpudoctor.reporters import report_words as words
 from gpudoctor.reporters.machine import device_lines, machine_line
-from gpudoctor.untrusted import clean
+from gpudoctor.untrusted import LONGEST_FIX, clean
 
 LONGEST = 60_000
 """Characters of a page. GitHub takes 65,536 for a comment."""
@@ -63,7 +63,7 @@ def _problem(problem: words.Problem) -> Iterator[str]:
     if evidence:
         yield _fenced(evidence)
     for label, remedy in zip(words.labels(finding.remedies), finding.remedies, strict=True):
-        yield from _remedy(f"**{label.capitalize()}**: {escape(clean(remedy.summary))}", remedy)
+        yield from _remedy(f"**{label.capitalize()}**: {escape(clean(remedy.summary, LONGEST_FIX))}", remedy)
     if problem.consequences:
         follows = (f"- {_code(other.check_id)}: {escape(clean(other.summary))}" for other in problem.consequences)
         yield "\n".join(["Also caused by this:", "", *follows])
@@ -91,7 +91,7 @@ def _question(question: words.Question) -> Iterator[str]:
 def _advice(finding: Finding) -> Iterator[str]:
     yield f"{_SIGNS['info']} {_code(finding.check_id)}: {escape(clean(finding.summary))}"
     for remedy in finding.remedies[:1]:
-        yield from _remedy(escape(clean(remedy.summary)), remedy)
+        yield from _remedy(escape(clean(remedy.summary, LONGEST_FIX)), remedy)
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

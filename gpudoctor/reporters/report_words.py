@@ -9,7 +9,7 @@ from gpudoctor.model.record import record
 from gpudoctor.model.report import Report
 from gpudoctor.reporters.labels import label
 from gpudoctor.reporters.text import readable
-from gpudoctor.untrusted import clean
+from gpudoctor.untrusted import LONGEST_FIX, clean
 
 _LINES_SHOWN = 4
 _UNKNOWN = re.compile(r"(\S+)(?: is unknown|: not-run \(not in the report\)|: not known)")
@@ -190,7 +190,10 @@ def plain_text(finding: Finding, *, evidence: bool = True) -> str:
 
 def remedy_lines(label: str, remedy: Remedy) -> list[str]:
     """Return a remedy in plain lines, each command whole on one of its own."""
-    lines = [f"{label}: {clean(remedy.summary)}", *(f"  {clean(command, None)}" for command in remedy.commands)]
+    lines = [
+        f"{label}: {clean(remedy.summary, LONGEST_FIX)}",
+        *(f"  {clean(command, None)}" for command in remedy.commands),
+    ]
     if remedy.needs:
         lines.append(f"  needs {needs(remedy)}")
     if remedy.reference:

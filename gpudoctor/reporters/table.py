@@ -4,21 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Remedy
 from gpudoctor.model.report import Report
+from gpudoctor.reporters import report_words as words
 from gpudoctor.reporters.machine import device_lines, gpu_parts, machine_parts
-from gpudoctor.reporters.report_words import (
-    advice,
-    crashed,
-    evidence_lines,
-    headline,
-    labels,
-    needs,
-    problems,
-    questions,
-    unknown_fact,
-)
 from gpudoctor.reporters.terminal import Screen, paint
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
-from gpudoctor.untrusted import clean
+from gpudoctor.untrusted import LONGEST_FIX, clean
 
 _EVIDENCE_SHOWN = 8
 _LINES_SHOWN = 4  # of one fact
@@ -43,14 +33,14 @@ def render(report: Report, *, screen: Screen) -> str:
 
 
 def _verdict(report: Report, screen: Screen) -> list[str]:
-    line = headline(report)
+    line = words.headline(report)
     kind = "warning" if line.kind == "unknown" else line.kind
     return wrap_painted(line.word, line.rest, kind, screen.color, screen.columns)
 
 
 def _findings(findings: Sequence[Finding], screen: Screen) -> Iterator[list[str]]:
     """Yield a block for each problem, with what follows from it."""
-    for problem in problems(findings):
+    for problem in words.problems(findings):
         block = list(_finding(problem.finding, screen))
         for finding in problem.consequences:
             follows = f"also caused by this: {finding.check_id}: {clean(finding.summary)}"
@@ -68,13 +58,13 @@ def _finding(finding: Finding, screen: Screen) -> Iterator[str]:
         yield from _evidence(evidence, screen)
     if len(finding.evidence) > shown:
         yield f"    and {len(finding.evidence) - shown} more facts (-v shows them)"
-    for label, remedy in zip(labels(finding.remedies), finding.remedies, strict=True):
+    for label, remedy in zip(words.labels(finding.remedies), finding.remedies, strict=True):
         yield from _remedy(remedy, label, screen)
 
 
 def _evidence(evidence: Evidence, screen: Screen) -> list[str]:
     """Return one fact with its value and where it was read; of a long text the first lines, unless -v."""
-    first, *others = evidence_lines(evidence, path=screen.verbosity > 0)
+    first, *others = words.evidence_lines(evidence, path=screen.verbosity > 0)
     lines = wrap(first, screen.columns, "    ", "      ")
     lines += [line for other in others for line in wrap(other, screen.columns, "      ")]
     return lines if screen.verbosity > 0 or len(lines) <= _LINES_SHOWN else [*lines[:_LINES_SHOWN], "      ..."]
@@ -82,8 +72,8 @@ def _evidence(evidence: Evidence, screen: Screen) -> list[str]:
 
 def _remedy(remedy: Remedy, label: str, screen: Screen) -> Iterator[str]:
     """Yield a way to fix it. Its commands are one block that can be copied: each is whole, on a line of its own."""
-    needed = f" (needs {needs(remedy)})" if remedy.needs else ""
-    yield from wrap(f"{label}: {clean(remedy.summary)}{needed}", screen.columns, "  ", "    ")
+    needed = f" (needs {words.needs(remedy)})" if remedy.needs else ""
+    yield from wrap(f"{label}: {clean(remedy.summary, LONGEST_FIX)}{needed}", screen.columns, "  ", "    ")
     for command in remedy.commands:
         yield f"    {paint(clean(command, limit=None), 'bold', color=screen.color)}"
     if remedy.reference:
@@ -92,7 +82,7 @@ def _remedy(remedy: Remedy, label: str, screen: Screen) -> Iterator[str]:
 
 def _advice(findings: Sequence[Finding], screen: Screen) -> list[list[str]]:
     """Return what changes no verdict: the names only below a problem, and how to act on it only with -v."""
-    given = advice(findings)
+    given = words.advice(findings)
     if screen.verbosity > 0:
         return [list(_finding(finding, screen)) for finding in given]
     if given and len(given) < len(findings):
@@ -109,7 +99,7 @@ def _advice(findings: Sequence[Finding], screen: Screen) -> list[list[str]]:
 
 def _questions(report: Report, screen: Screen) -> Iterator[list[str]]:
     """Yield a block for each part of an unknown verdict. Commands are never wrapped."""
-    for question in questions(report):
+    for question in words.questions(report):
         block = [f"{question.heading}:"]
         for line in question.lines:
             block += wrap(line, screen.columns, "  ", "    ")
@@ -137,9 +127,8 @@ def _answers(report: Report, screen: Screen) -> Iterator[list[str]]:
 
 
 def _crashed(results: Sequence[CheckResult], screen: Screen) -> list[str]:
-    return [
-        line for r in crashed(results) for line in wrap(f"{r.check_id} {clean(r.reason)}", screen.columns, "", "  ")
-    ]
+    told = (f"{result.check_id} {clean(result.reason)}" for result in words.crashed(results))
+    return [line for text in told for line in wrap(text, screen.columns, "", "  ")]
 
 
 def _grouped(title: str, results: Sequence[CheckResult], screen: Screen) -> list[str]:
@@ -147,7 +136,7 @@ def _grouped(title: str, results: Sequence[CheckResult], screen: Screen) -> list
     groups: dict[str, list[str]] = {}
     facts: dict[str, None] = {}
     for result in results:
-        fact = unknown_fact(result.reason)
+        fact = words.unknown_fact(result.reason)
         if fact:
             facts[fact] = None
         groups.setdefault("" if fact else clean(result.reason), []).append(result.check_id)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from gpudoctor.model import Symptom
+from gpudoctor.model.codec import json_beside
 from gpudoctor.symptoms.tables import row_of
 
 Symptoms = Iterable[Symptom] | None
@@ -12,16 +13,30 @@ Symptoms = Iterable[Symptom] | None
 def of_kind(symptoms: Symptoms, *kinds: str) -> tuple[Symptom, ...]:
     """Return the symptoms of these kinds, in the order of the report.
 
-    kinds: ids of rows of the message tables; one that ends with "*" means all that begin like it.
+    kinds: ids of rows of the message tables; one that ends with "*" means all that begin like it, "@name" those of a
+    group of groups.json.
     """
+    if not symptoms:  # most machines have none, and need no table
+        return ()
     exact, beginnings = _exact_and_beginnings(kinds)
-    return tuple(s for s in symptoms or () if s.kind in exact or s.kind.startswith(beginnings))
+    return tuple(s for s in symptoms if s.kind in exact or s.kind.startswith(beginnings))
 
 
 @cache
 def _exact_and_beginnings(kinds: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    exact = frozenset(kind for kind in kinds if not kind.endswith("*"))
-    return exact, tuple(kind[:-1] for kind in kinds if kind.endswith("*"))
+    named = {each for kind in kinds for each in (group(kind[1:]) if kind.startswith("@") else (kind,))}
+    exact = frozenset(kind for kind in named if not kind.endswith("*"))
+    return exact, tuple(kind[:-1] for kind in named - exact)
+
+
+def group(name: str) -> tuple[str, ...]:
+    """Return the kinds of a group in groups.json, those that say most first."""
+    return tuple(json_beside(__file__, "groups")["groups"][name]["kinds"])
+
+
+def most_telling(symptoms: Symptoms, name: str) -> Symptom | None:
+    """Return the first symptom of the first kind of the group `name` that has one."""
+    return first(*(of_kind(symptoms, kind) for kind in group(name))) if symptoms else None
 
 
 def with_code(symptoms: Symptoms, *codes: str) -> tuple[Symptom, ...]:
@@ -36,12 +51,8 @@ def pasted(symptoms: Symptoms) -> tuple[Symptom, ...]:
 
 def with_role(symptoms: Symptoms, role: str) -> tuple[Symptom, ...]:
     """Return the symptoms of this role: "failure", "works" or "context". A bare error code is a failure."""
-    return tuple(symptom for symptom in symptoms or () if _role(symptom) == role)
-
-
-def _role(symptom: Symptom) -> str:
-    row = row_of(symptom.kind)
-    return row.role if row is not None else "failure"
+    rows = ((symptom, row_of(symptom.kind)) for symptom in symptoms or ())
+    return tuple(symptom for symptom, row in rows if (row.role if row is not None else "failure") == role)
 
 
 def first(*found: Sequence[Symptom]) -> Symptom | None:

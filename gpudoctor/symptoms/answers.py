@@ -53,7 +53,7 @@ def filled(template: str, names: Mapping[str, str]) -> str:
     """Return the text with what the message names: "no kernel[ for {gpu}]" is "no kernel" if it names no GPU."""
 
     def optional(match: re.Match[str]) -> str:
-        return match[1] if all(name in names for name in re.findall(r"\{(\w+)\}", match[1])) else ""
+        return match[1] if all(name in names for name in re.findall(r"\{(\w+)\}", match.group())) else ""
 
     text = re.sub(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]", optional, template)
     return re.sub(r"\{(\w+)\}", lambda match: names.get(match[1], ""), text)

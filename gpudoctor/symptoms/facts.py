@@ -30,9 +30,8 @@ def with_symptoms(snapshot: Snapshot) -> Snapshot:
     shown = snapshot.symptoms or ()
     kinds = {symptom.kind for symptom in shown}
     codes = {symptom.code for symptom in shown}
-    found = [
-        s for s in _symptoms(snapshot, kinds) if s.kind not in kinds and not (_is_return_code(s) and s.code in codes)
-    ]
+    new = (symptom for symptom in _symptoms(snapshot, kinds) if symptom.kind not in kinds)
+    found = [s for s in new if s.kind not in (CUDA_RETURN_CODE, NVML_RETURN_CODE) or s.code not in codes]
     checked = (_checked(symptom, number, snapshot) for number, symptom in enumerate(shown))
     return replace(snapshot, symptoms=(*checked, *found))
 
@@ -49,10 +48,6 @@ def _checked(symptom: Symptom, number: int, snapshot: Snapshot) -> Symptom:
         known = isinstance(look_up(snapshot, symptom.fact), str | int)
         fact = symptom.fact if known and not symptom.fact.startswith("symptoms") else own
     return replace(symptom, fact=fact, code=row.code if row is not None else symptom.code)
-
-
-def _is_return_code(symptom: Symptom) -> bool:
-    return symptom.kind in (CUDA_RETURN_CODE, NVML_RETURN_CODE)
 
 
 def _symptoms(snapshot: Snapshot, known: Collection[str]) -> Iterator[Symptom]:

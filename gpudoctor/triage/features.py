@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import ComputeCapability, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
-from gpudoctor.symptoms import of_kind, with_role
+from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 SYMPTOM = "symptom:"
 GROUPS = ("about-", "place-", "asks-", "shown-")
@@ -20,12 +20,12 @@ NEWEST = ComputeCapability(10, 0)  # Blackwell: builds before PyTorch 2.7 have n
 
 def features(
     origin: Origin,
-    system: System | None,
+    system: System,
     place: Place,
     pytorch: Pytorch,
     gpu: Gpu,
     driver_state: DriverState,
-    symptoms: tuple[Symptom, ...] | None,
+    symptoms: Symptoms,
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
     kinds = {symptom.kind for symptom in symptoms or ()} - UNRANKED
@@ -48,12 +48,18 @@ def features(
     return frozenset(found)
 
 
-def _not_told(symptoms: tuple[Symptom, ...] | None) -> tuple[Symptom, ...]:
+def fits(features: frozenset[str], needed: Iterable[str], excluding: Iterable[str]) -> bool:
+    """Return whether the features have all that is needed ("a|b" is either), and nothing that excludes."""
+    met = all(any(option in features for option in item.split("|")) for item in needed)
+    return met and features.isdisjoint(excluding)
+
+
+def _not_told(symptoms: Symptoms) -> tuple[Symptom, ...]:
     """Return the symptoms that are messages of programs, not words of people."""
     return tuple(symptom for symptom in symptoms or () if not symptom.kind.startswith("asks-"))
 
 
-def _generations(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+def _generations(gpu: Gpu, symptoms: Symptoms) -> Iterator[str]:
     """Yield "gpu:old" for what new builds no longer support, "gpu:new" for what old builds do not know."""
     names = [symptom.text for symptom in of_kind(symptoms, "nvidia-gpu-named")]
     known = [found.capability for found in gpu.known] + [c for c in map(capability_of, names) if c is not None]
@@ -63,10 +69,10 @@ def _generations(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str
         yield "gpu:new"
 
 
-def _system(system: System | None, place: Place) -> Iterator[str]:
+def _system(system: System, place: Place) -> Iterator[str]:
     if place.in_wsl:
         yield "os:wsl"
-    elif system is not None and system.os:
+    elif system.os:
         yield f"os:{system.os}"
     if place.about_container:
         yield "place:docker"

@@ -2,34 +2,28 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import Python, System
 from gpudoctor.model.report import NextStep
 from gpudoctor.remedies.commands import is_windows, quote_value
+from gpudoctor.triage.features import fits
 
 MOST = 2
 
 
-def next_steps(features: frozenset[str], python: Python | None, system: System | None) -> tuple[NextStep, ...]:
+def next_steps(features: frozenset[str], python: Python, system: System) -> tuple[NextStep, ...]:
     """Return what to run next, the most informative first. What the report shows already is not asked for again."""
-    windows = "os:windows" in features or is_windows(python or Python(), system)
-    interpreter = quote_value((python.executable if python is not None else None) or "python", windows)
+    windows = "os:windows" in features or is_windows(python, system)
+    interpreter = quote_value(python.executable or "python", windows)
     names = {"python": interpreter if interpreter.isprintable() else "python"}
     found: dict[str, NextStep] = {}
     for row in load_table("next_steps")["steps"]:
         command = _filled(row["command"], names)
         asked = row["topic"] in found or any(step.command == command for step in found.values())
-        if not asked and _fits(row, features):
+        if not asked and fits(features, row.get("when", ()), row.get("unless", ())):
             found[row["topic"]] = NextStep(command=command, why=row["why"], where=row.get("where", ""))
     return tuple(found.values())[:MOST]
-
-
-def _fits(row: Mapping[str, Any], features: frozenset[str]) -> bool:
-    """Return whether all features of the row's `when` are there, and none of its `unless`. "a|b" is either."""
-    needed = all(any(option in features for option in item.split("|")) for item in row.get("when", ()))
-    return needed and not any(item in features for item in row.get("unless", ()))
 
 
 def _filled(command: str, names: Mapping[str, str]) -> str:

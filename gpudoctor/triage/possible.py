@@ -4,10 +4,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model.report import PossibleCause
+from gpudoctor.triage.features import fits
 
 MOST = 3
 UNSEEN = 0.5
@@ -40,18 +41,13 @@ def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) ->
     excluded: ids of checks that cannot be the cause.
     """
     rows = {row["check"]: row for row in load_table("possible_causes")["causes"]}
-    fitting = [name for name, row in rows.items() if name not in excluded and _fits(row, features)]
+    asked = [(name, row) for name, row in rows.items() if name not in excluded]
+    fitting = [name for name, row in asked if fits(features, row.get("needs", ()), row.get("excluded_by", ()))]
     suggested = {name: SUGGESTED for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
     ranked = sorted(fitting, key=lambda name: -_score(name, features) - suggested.get(name, 0))
     return tuple(
         PossibleCause(check=name, why=rows[name]["why"], confirm=rows[name]["confirm"]) for name in ranked[:MOST]
     )
-
-
-def _fits(row: Mapping[str, Any], features: frozenset[str]) -> bool:
-    """Return whether the cause is possible: it has what it needs ("a|b" is either), and nothing excludes it."""
-    needed = all(any(option in features for option in item.split("|")) for item in row.get("needs", ()))
-    return needed and not any(item in features for item in row.get("excluded_by", ()))
 
 
 def _score(cause: str, features: frozenset[str]) -> float:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, Device, Driver, Gpu, Place, Pytorch, Symptom, System
-from gpudoctor.symptoms import of_kind, with_role
+from gpudoctor.model import Cupy, Devices, Driver, Gpu, Place, Pytorch, System
+from gpudoctor.symptoms import Symptoms, of_kind, with_role
 from gpudoctor.symptoms.tables import row_of
 
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
@@ -17,27 +17,20 @@ MERE_WORDS = (
 
 
 def understood(
-    system: System | None,
-    place: Place,
-    gpu: Gpu,
-    driver: Driver | None,
-    pytorch: Pytorch,
-    cupy: Cupy | None,
-    symptoms: tuple[Symptom, ...] | None,
+    system: System, place: Place, gpu: Gpu, driver: Driver, pytorch: Pytorch, cupy: Cupy, symptoms: Symptoms
 ) -> tuple[str, ...]:
     """Return what is known of the machine, and what it complains about."""
     found = (
         *_system(system, place),
         *_gpu(gpu, symptoms),
-        *((f"NVIDIA {driver.label}",) if driver is not None and driver.version else ()),
+        *((f"NVIDIA {driver.label}",) if driver.version else ()),
         *_frameworks(pytorch, cupy),
         *_said(symptoms),
     )
     return tuple(dict.fromkeys(found))
 
 
-def _system(system: System | None, place: Place) -> Iterator[str]:
-    system = system or System()
+def _system(system: System, place: Place) -> Iterator[str]:
     named = f"{(system.distribution or '').capitalize()} {system.distribution_version or ''}".strip()
     distribution = system.distribution_name or named
     if place.in_wsl:
@@ -48,7 +41,7 @@ def _system(system: System | None, place: Place) -> Iterator[str]:
         yield "a container"
 
 
-def _gpu(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+def _gpu(gpu: Gpu, symptoms: Symptoms) -> Iterator[str]:
     named = of_kind(symptoms, "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named")
     if gpu.present:
         alike = len(gpu.known) if len({known.name for known in gpu.known}) == 1 else 1
@@ -57,14 +50,14 @@ def _gpu(gpu: Gpu, symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
         yield named[0].text
 
 
-def _frameworks(pytorch: Pytorch, cupy: Cupy | None) -> Iterator[str]:
+def _frameworks(pytorch: Pytorch, cupy: Cupy) -> Iterator[str]:
     if pytorch.version is not None:
         yield f"{pytorch.label}{', a build without CUDA' if pytorch.build == 'cpu' else ''}"
-    if cupy is not None and cupy.version is not None:
+    if cupy.version is not None:
         yield f"CuPy {cupy.version}"
 
 
-def _said(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
+def _said(symptoms: Symptoms) -> Iterator[str]:
     """Yield what the report is about, and its failures, each with the words that show it."""
     for symptom in of_kind(symptoms, "about-*", "place-*", "cupy-named", "intel-gpu-named"):
         row = row_of(symptom.kind)
@@ -77,19 +70,13 @@ def _said(symptoms: tuple[Symptom, ...] | None) -> Iterator[str]:
         yield f'{says}: "{symptom.text[:LONGEST_QUOTE]}"'
 
 
-def missing(
-    system: System | None,
-    driver: Driver | None,
-    devices: tuple[Device, ...] | None,
-    pytorch: Pytorch,
-    symptoms: tuple[Symptom, ...] | None,
-) -> tuple[str, ...]:
+def missing(system: System, driver: Driver, devices: Devices, pytorch: Pytorch, symptoms: Symptoms) -> tuple[str, ...]:
     """Return what a verdict needs and nothing shows."""
-    is_mac = system is not None and system.os == "darwin"
+    is_mac = system.os == "darwin"
     about_torch = pytorch.version is not None or bool(of_kind(symptoms, "about-torch-named"))
     wanted = (
-        ("the operating system", system is None or system.os is None),
-        ("the driver version", not is_mac and (driver is None or driver.version is None)),
+        ("the operating system", system.os is None),
+        ("the driver version", not is_mac and driver.version is None),
         ("which GPU the driver sees", not is_mac and not devices),
         ("the PyTorch version", about_torch and pytorch.version is None),
         ("the PyTorch build (CUDA or CPU)", about_torch and pytorch.build is None),

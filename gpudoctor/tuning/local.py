@@ -264,7 +264,7 @@ class LocalExecutor:
         if "failure" not in answer:
             return answer.get("value")
         failure = read(Failure, answer["failure"])
-        if failure.poisons or failure.kind in (OUT_OF_MEMORY, LIBRARY, USAGE):
+        if failure.poisons or failure.kind == OUT_OF_MEMORY:
             self._end(key)
         if failure.kind == WORKLOAD:
             raise WorkloadError(f"the workload failed: {failure.detail}", failure.traceback)

@@ -54,7 +54,7 @@ class MemoryModel:
     @property
     def shows_slope(self) -> bool:
         """Whether the memory grew between two batch sizes. On the CPU a small step may take less than was resident."""
-        return len(self.points) > 1 and self.points[-1].held > self.points[0].held
+        return bool(self.points) and self.points[-1].held > self.points[0].held
 
     def upper(self, batch_size: int) -> float:
         """Return the bytes that a batch of this size holds at most.

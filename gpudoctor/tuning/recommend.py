@@ -6,15 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gpudoctor.data.numerics import percent
-from gpudoctor.model.tuning import (
-    COMPLEX_PRECISIONS,
-    OK,
-    PRECISIONS,
-    Measurement,
-    Numerics,
-    Recommendation,
-    RunnerUp,
-)
+from gpudoctor.model.tuning import COMPLEX_PRECISIONS, OK, PRECISIONS, Measurement, Numerics, Recommendation, RunnerUp
 from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.figures import FEW_STEPS, spoilt_by
 from gpudoctor.tuning.gates import reference_name
@@ -274,7 +266,7 @@ def _why_not(measurement: Measurement, chosen: Measurement, verdict: Numerics | 
     if not verdict.passed:
         return f"numerical error: {verdict.reason or 'too large'}"
     gain = _rate(measurement) / _rate(chosen) - 1
-    return f"{-gain:.1%} slower" if gain <= 0 else f"{_not_worth(gain, measurement, chosen)} a less safe precision"
+    return f"{abs(gain):.1%} slower" if gain <= 0 else f"{_not_worth(gain, measurement, chosen)} a less safe precision"
 
 
 def _warnings(chosen: Measurement, verdict: Numerics | None) -> Iterator[str]:

@@ -122,7 +122,8 @@ class Known:
             return self.largest if self.failed else None
         proved = self.memory.largest_proved(self.limits.memory_bytes or 0)
         proved = min(proved, MOST_TIMES_MEASURED * self.largest, self.limits.largest_batch or proved)
-        return max(self.largest, 0 if min(self.failed, default=proved + 1) <= proved else proved)
+        is_void = min(self.failed, default=math.inf) <= proved
+        return self.largest if is_void else max(self.largest, proved)
 
     @cached_property
     def reachable(self) -> int:

@@ -71,22 +71,12 @@ PROBE_FAULTS = (
     *("hang", "crash", "silent exit", "200 MB", "garbage", "keeps the pipe", "leaves the session"),
     *("leaves the session twice", "memory"),
 )
-# Worker → the probes whose answers come of its process, which a fault may take with it.
+# Worker → the probes that it answers, which a fault takes with it.
 LOST = {
-    "read_host": (
-        "system",
-        "driver-files",
-        "nvml",
-        "container",
-        "toolkit",
-        "project",
-        "profile",
-        "python",
-        "cuda-driver",
-    ),
+    "read_host": ("system", "driver-files", "container", "toolkit", "project", "profile"),
     "nvml_devices": ("nvml",),
-    "read_kernel_log": ("kernel-log", "driver-files", "nvml"),
-    "python_environment": ("python", "cuda-driver"),
+    "read_kernel_log": ("kernel-log",),
+    "python_environment": ("python",),
     "cuda_driver": ("cuda-driver",),
     "torch_runtime": ("torch-runtime",),
     "cupy_runtime": ("cupy-runtime",),

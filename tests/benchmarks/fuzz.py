@@ -34,7 +34,6 @@ from gpudoctor.containers.builds.dockerignore import parse_dockerignore  # noqa:
 from gpudoctor.containers.builds.stages import needed_stages, read_stages  # noqa: E402
 from gpudoctor.containers.compose.reader import read_project  # noqa: E402
 from gpudoctor.containers.images.files import Unreadable, read_layers  # noqa: E402
-from gpudoctor.engine.catalog import load_checks  # noqa: E402
 from gpudoctor.engine.runner import run_checks  # noqa: E402
 from gpudoctor.errors import GpudoctorError  # noqa: E402
 from gpudoctor.model import Outcome, Snapshot  # noqa: E402
@@ -45,6 +44,7 @@ from gpudoctor.readers.report import read_texts  # noqa: E402
 from gpudoctor.reporters import json_report, table  # noqa: E402
 from gpudoctor.reporters.terminal import Screen  # noqa: E402
 from gpudoctor.snapshots.recording import RecordedHost  # noqa: E402
+from tests.own_checks import own_checks  # noqa: E402
 from tests.readers import pasted  # noqa: E402
 
 SLOW_SECONDS = 20.0
@@ -366,7 +366,7 @@ def main() -> None:
     )
 
 
-CHECKS = load_checks()
+CHECKS = own_checks()
 
 if __name__ == "__main__":
     main()

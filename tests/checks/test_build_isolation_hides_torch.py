@@ -39,6 +39,13 @@ def test_outcome(text: str, outcome: Outcome) -> None:
     assert run_check("build-isolation-hides-torch", symptoms=said(text)).outcome is outcome
 
 
+@pytest.mark.parametrize(("names", "outcome"), [({"requirements": "x"}, Outcome.FOUND), ({}, Outcome.SKIPPED)])
+def test_a_build_that_failed_before_it_began_lacks_torch(names: dict[str, str], outcome: Outcome) -> None:
+    failed = Symptom(kind="package-build-failed", text="failed", names=names)
+    symptoms = (failed, Symptom(kind="torch-module-missing", text=MISSING))
+    assert run_check("build-isolation-hides-torch", symptoms=symptoms).outcome is outcome
+
+
 def test_finding_and_commands() -> None:
     (finding,) = run_check(
         "build-isolation-hides-torch", symptoms=said(PIP), torch=Torch(installed=True), python=Python(installer="uv")

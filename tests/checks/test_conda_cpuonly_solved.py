@@ -8,6 +8,7 @@ import pytest
 
 from gpudoctor.model import (
     Device,
+    Fix,
     Outcome,
     Package,
     PackageVersion,
@@ -33,7 +34,7 @@ def conda_torch(**fields: Any) -> Torch:
     [
         pytest.param(
             conda_torch(conda_build="py3.11_cpu_0", conda_cpuonly=True),
-            "conda chose the CPU build py3.11_cpu_0 of PyTorch 2.5.1because its package cpuonly is installed, "
+            "conda chose the CPU build py3.11_cpu_0 of PyTorch 2.5.1 because its package cpuonly is installed, "
             "and the machine has NVIDIA L4",
             id="cpuonly",
         ),
@@ -142,3 +143,12 @@ def test_a_report_that_names_no_gpu(system: System | None, severities: list[Seve
 
 def test_a_machine_of_which_the_gpu_is_not_known() -> None:
     assert run_check("conda-cpuonly-solved", torch=conda_torch(conda_build="py3.11_cpu_0")).outcome is Outcome.SKIPPED
+
+
+@pytest.mark.parametrize(("asked", "cuda"), [("12.4", "12.4"), ("11.3", "12"), ("", "12")])
+def test_for_the_nodes_of_a_cluster_conda_is_told_their_cuda(asked: str, cuda: str) -> None:
+    login = Symptom(kind="login-node-told", text="login node", fact="symptoms[1].text")
+    named = Symptom(kind="conda-cuda-asked", text="cuda-version", names={"version": asked} if asked else {})
+    torch = conda_torch(conda_build="cpu_generic_py311_h0d6a1c8_1")
+    (finding,) = run_check("conda-cpuonly-solved", torch=torch, devices=(L4,), symptoms=(named, login)).findings
+    assert finding.fixes[0] == Fix("install-torch-for-gpu-nodes", cuda=cuda)

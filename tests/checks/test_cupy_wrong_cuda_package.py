@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -295,3 +296,18 @@ def test_a_symbol_that_the_loaded_library_lacks(symbol: str, library: str, what:
     (finding,) = run_check("cupy-wrong-cuda-package", symptoms=(message,)).findings
     assert all(text in finding.summary for text in (what, symbol, library))
     assert command in " ".join(finding.remedies[0].commands)
+
+
+@pytest.mark.parametrize(
+    ("driver", "major", "runs"),
+    [
+        pytest.param(Driver(), 12, None, id="unknown"),
+        pytest.param(Driver(cuda_version=CudaVersion(10, 0)), 10, True, id="the first of its major version"),
+        pytest.param(Driver(cuda_version=CudaVersion(9, 2)), 10, False, id="the last before"),
+        pytest.param(Driver(version=DriverVersion.parse("410.48")), 10, True, id="the first driver"),
+        pytest.param(Driver(version=DriverVersion.parse("396.82")), 10, False, id="the last driver before"),
+    ],
+)
+def test_whether_a_driver_runs_programs_of_a_version(driver: Driver, major: int, runs: bool | None) -> None:
+    check = import_module("gpudoctor.checks.cupy_wrong_cuda_package")
+    assert check._driver_runs(driver, major) is runs

@@ -21,18 +21,20 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import _run
 from gpudoctor.model import Fix, Snapshot, Symptom
 from gpudoctor.model.conclusions import CONCLUSIONS
+from gpudoctor.symptoms import group
 from gpudoctor.symptoms.matching import recognise
 from gpudoctor.symptoms.tables import failure_messages, row_of
 from tests.conclusions.test_every_symptom import MACHINES, _different, machine
+from tests.own_checks import own_checks
 from tests.symptoms.test_every_row import text_of
+from tests.symptoms.test_groups import GROUPS
 
 FILE = Path(__file__).parent / "every_pair.json"
 ROOT = Path(__file__).parents[2]
-CHECKS = {check.id: check for check in load_checks()}
+CHECKS = {check.id: check for check in own_checks()}
 MOST_OF_A_PATTERN = 2
 PAIRS = 20
 """So many pairs of messages of each module are looked at, a stable choice."""
@@ -89,6 +91,7 @@ def change(name: str, place: str, kinds: tuple[str, ...]) -> Decision:
 def named_kinds(module: Path) -> list[str]:
     """Return the kinds of messages that a module names; of a pattern the first few."""
     texts = {str(node.value) for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Constant)}
+    texts |= {kind for text in texts if text in GROUPS or text[:1] == "@" for kind in group(text.lstrip("@"))}
     kinds = [row.id for row in failure_messages()]
     found: dict[str, None] = {}
     for text in sorted(texts):

@@ -19,6 +19,12 @@ def test_an_older_glibc_is_named_and_not_replaced() -> None:
     assert "--no-build-isolation" in finding.remedies[0].summary
 
 
+def test_the_first_of_several_libraries_is_named() -> None:
+    messages = (said("GLIBC_2.34", "a.so"), said("GLIBC_2.32", "b.so"))
+    (finding,) = run_check(CHECK, symptoms=messages).findings
+    assert finding.subject == "a.so"
+
+
 @pytest.mark.parametrize(
     ("python", "command"),
     [

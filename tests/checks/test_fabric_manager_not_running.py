@@ -42,7 +42,7 @@ WAITING = replace(H100, fabric_state="in-progress")
             Driver(version=VERSION),
             (H100, WAITING),
             "1 of 2 GPUs have not joined the NVLink fabric",
-            "sudo systemctl enable --now nvidia-fabricmanager",
+            "sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'",
             id="fabric state of nvidia-smi -q",
         ),
     ],
@@ -71,6 +71,7 @@ def test_a_waiting_device_is_a_warning_where_cuda_works() -> None:
     ("driver", "devices", "system"),
     [
         pytest.param(HGX, (H100,), LINUX, id="in order"),
+        pytest.param(replace(HGX, fabric_manager="not-running", cuda_init_code=0), (), LINUX, id="CUDA works"),
         pytest.param(replace(HGX, nvswitches=0, fabric_manager="not-installed"), (), LINUX, id="no NVSwitches"),
         pytest.param(replace(HGX, fabric_manager="not-installed"), (H100,), LINUX, id="joined, run by another machine"),
         pytest.param(

@@ -39,6 +39,11 @@ def test_onnxruntime(devices: tuple[Device, ...], kept: str) -> None:
         ),
         pytest.param((package("onnxruntime-gpu", "1.23.2"),), Outcome.PASSED, id="one alone"),
         pytest.param(
+            (package("onnxruntime-gpu", "1.23.2"), package("onnxruntime-gpu", "1.22.0")),
+            Outcome.PASSED,
+            id="one, of which the record of another version is left",
+        ),
+        pytest.param(
             (package("onnxruntime", "1.22.0", location="/usr/lib"), package("onnxruntime-gpu", "1.23.2")),
             Outcome.PASSED,
             id="in two folders",

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     Device,
@@ -22,6 +21,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
+from tests.own_checks import own_checks
 
 ABSENT = Torch(installed=False)
 X86 = System(os="linux", machine="x86_64", glibc="2.39", pci_gpus=())
@@ -167,7 +167,7 @@ def test_what_is_newer_than_the_table_is_said_to_be(version: str, named: bool) -
         f"ERROR: Could not find a version that satisfies the requirement torch=={version} (from versions: none)\n"
         f"ERROR: No matching distribution found for torch=={version}\n"
     )
-    report = run_checks(load_checks(), read_texts([("log", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("log", text.encode())]))
     (finding,) = (found for found in report.findings if found.check_id == "python-version-no-wheel")
     assert (f"torch=={version} has wheels" in finding.remedies[0].summary) is not named
     assert (f"torch=={version} is not in gpudoctor's tables" in finding.remedies[0].summary) is named

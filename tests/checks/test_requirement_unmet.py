@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.configuration.requirements import parse_requirement
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import exit_status
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
@@ -29,6 +28,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.reporters import table
 from gpudoctor.reporters.terminal import Screen
+from tests.own_checks import own_checks
 
 MIB = 2**20
 RTX_4090 = Device(nvml_index=0, name="NVIDIA GeForce RTX 4090", memory_total_bytes=24564 * MIB)
@@ -50,7 +50,7 @@ SNAPSHOT = Snapshot(
 
 def report(*texts: str, snapshot: Snapshot = SNAPSHOT, severities: dict[str, Severity] | None = None) -> Report:
     requirements = [parse_requirement(text) for text in texts]
-    return run_checks(load_checks(), snapshot, None, requirements, severities)
+    return run_checks(own_checks(), snapshot, None, requirements, severities)
 
 
 def unmet(*texts: str, snapshot: Snapshot = SNAPSHOT) -> list[Finding]:

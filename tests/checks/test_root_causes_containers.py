@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Container, Containers, ContainerSetup, Device, Driver, PciGpu, Severity, Snapshot, Symptom
 from gpudoctor.symptoms.facts import with_symptoms
 from tests.container_setups import CUDA, DOCKER, GPUS, HOST, R535, WITH_GPU
+from tests.own_checks import own_checks
 
-CHECKS = load_checks()
+CHECKS = own_checks()
 UTILITY_ONLY = {"NVIDIA_DRIVER_CAPABILITIES": "utility"}
 REFUSED = Symptom(kind="container-no-device-driver", text="could not select device driver")
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     ComputeCapability,
@@ -33,6 +32,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from tests.own_checks import own_checks
 
 GIB = 1024**3
 R580 = DriverVersion((580, 95, 5))
@@ -515,7 +515,7 @@ POWER_CAP = replace(
 
 
 def diagnosed(snapshot: Snapshot) -> Report:
-    return run_checks(load_checks(), snapshot)
+    return run_checks(own_checks(), snapshot)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     ComputeCapability,
@@ -33,6 +32,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.report import Report
+from tests.own_checks import own_checks
 
 VERIFY = '-c "import torch; print(torch.__version__, torch.cuda.is_available())"'
 VERIFY_CUPY = '-c "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"'
@@ -50,7 +50,7 @@ def machine(**sections: Any) -> Snapshot:
 
 
 def diagnose(snapshot: Snapshot) -> Report:
-    report = run_checks(load_checks(), snapshot)
+    report = run_checks(own_checks(), snapshot)
     assert not [result.reason for result in report.results if result.outcome.value == "crashed"]
     return report
 

@@ -109,6 +109,22 @@ def test_the_remedy_is_that_of_the_place(sections: dict[str, object], remedy: st
     assert remedy in f"{finding.remedies[0].summary} {' '.join(finding.remedies[0].commands)}"
 
 
+@pytest.mark.parametrize(
+    ("system", "container", "told_size"),
+    [(64, 32, "64 MiB"), (None, 32, "32 MiB"), (64, None, "64 MiB"), (None, None, "")],
+)
+def test_the_size_that_is_known(system: int | None, container: int | None, told_size: str) -> None:
+    (finding,) = run_check(
+        "shm-too-small",
+        symptoms=told("Unexpected bus error encountered in worker."),
+        system=System(shm_total_bytes=system and system * 2**20, container="docker"),
+        container=Container(shm_size_bytes=container and container * 2**20),
+    ).findings
+    assert finding.summary.startswith(
+        f"The shared memory (/dev/shm{', ' if told_size else ''}{told_size}) is too small"
+    )
+
+
 def test_a_full_disk_is_not_shared_memory() -> None:
     result = run_check("shm-too-small", symptoms=told("OSError: [Errno 28] No space left on device: '/home/u/a.bin'"))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "system.container is unknown")

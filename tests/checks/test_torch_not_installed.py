@@ -116,7 +116,10 @@ def test_a_program_that_imports_it_needs_it() -> None:
     (finding,) = run_check("torch-not-installed", torch=torch, symptoms=(MISSING,)).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == "PyTorch is not installed, and a program imports it"
-    assert "activate" in finding.remedies[1].summary
+    assert [fix.name for fix in finding.fixes] == ["install-torch-first", "use-environment-with-torch"]
+    elsewhere = Symptom(kind="torch-imports-elsewhere", text="in the terminal it works")
+    (finding,) = run_check("torch-not-installed", torch=torch, symptoms=(MISSING, elsewhere)).findings
+    assert finding.fixes[0].name == "use-environment-with-torch"
 
 
 def test_a_build_that_imports_it_says_nothing_of_the_environment() -> None:

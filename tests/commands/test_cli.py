@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Snapshot
 from gpudoctor.model.codec import from_json
 from gpudoctor.reporters import json_report
+from tests.own_checks import own_checks
 
 
 def gpudoctor(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -48,12 +48,12 @@ def test_the_report_keeps_its_promise(report: dict[str, object]) -> None:
 def test_every_check_is_accounted_for(report: dict[str, object]) -> None:
     found = {finding["check"] for finding in report["findings"]}  # type: ignore[attr-defined]
     skipped = {entry["check"] for entry in report["skipped"]}  # type: ignore[attr-defined]
-    assert found | skipped | set(report["passed"]) == {check.id for check in load_checks()}  # type: ignore[call-overload]
+    assert found | skipped | set(report["passed"]) == {check.id for check in own_checks()}  # type: ignore[call-overload]
 
 
 def test_the_snapshot_gives_the_same_findings_byte_for_byte(report: dict[str, object]) -> None:
     snapshot = from_json(Snapshot, report["snapshot"])
-    again = json.loads(json_report.render(run_checks(load_checks(), snapshot)))
+    again = json.loads(json_report.render(run_checks(own_checks(), snapshot)))
     assert json.dumps(again["findings"]) == json.dumps(report["findings"])
 
 
@@ -202,21 +202,21 @@ def test_a_stream_that_is_closed(closed: str, tmp_path: Path) -> None:
 def test_list_is_one_line_for_each_check_in_a_pipe(tmp_path: Path) -> None:
     done = gpudoctor("list", folder=tmp_path)
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [check.id for check in load_checks()]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [check.id for check in own_checks()]
 
 
 def test_list_as_json(tmp_path: Path) -> None:
     document = json.loads(gpudoctor("list", "driver", "--format", "json", folder=tmp_path).stdout)
     assert document["schema"] == "gpudoctor/checks/1"
-    drivers = [check for check in load_checks() if check.family == "driver"]
+    drivers = [check for check in own_checks() if check.family == "driver"]
     assert document["checks"] == [{"id": c.id, "family": "driver", "problem": c.title} for c in drivers]
 
 
-@pytest.mark.parametrize("check_id", [check.id for check in load_checks()])
+@pytest.mark.parametrize("check_id", [check.id for check in own_checks()])
 def test_explain_has_a_page_for_each(check_id: str, tmp_path: Path) -> None:
     from gpudoctor.reporters import catalog
 
-    page = catalog.render_page(next(check for check in load_checks() if check.id == check_id), width=80)
+    page = catalog.render_page(next(check for check in own_checks() if check.id == check_id), width=80)
     assert check_id in page
     headings = [line.partition(":")[0] for line in page.splitlines() if ":" in line[:12] and line[0] != " "]
     assert headings[:5] == ["Why", "See it", "Fix", "Exception", "Reference"]
@@ -234,7 +234,7 @@ def test_a_recording_gives_the_same_diagnosis(tmp_path: Path) -> None:
 
     done = gpudoctor("record", "machine", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
-    recorded = run_checks(load_checks(), take_snapshot(RecordedHost.load(tmp_path / "machine")))
+    recorded = run_checks(own_checks(), take_snapshot(RecordedHost.load(tmp_path / "machine")))
     live = json.loads(gpudoctor("check", "--format", "json", "--fail-on", "never", folder=tmp_path).stdout)
     assert [finding.check_id for finding in recorded.findings] == [finding["check"] for finding in live["findings"]]
 

@@ -9,7 +9,7 @@ NAME = "PYTORCH_CUDA_ALLOC_CONF"
 
 
 def variable(value: str) -> AllocatorVariable:
-    (found,) = allocator(Environment(variables={NAME: value}), None).variables or ()
+    (found,) = allocator(Environment(variables={NAME: value}), Torch()).variables or ()
     return found
 
 
@@ -80,6 +80,9 @@ def test_settings_that_pytorch_refuses(value: str, problem: str) -> None:
         ("expandable_segments:true", "expandable_segments:True"),
         ("expandable_segments:1;max_split_size_mb:64", "expandable_segments:True,max_split_size_mb:64"),
         ("'expandable_segments:False'", "expandable_segments:False"),
+        *((f"expandable_segments:{word}", "expandable_segments:True") for word in ("TRUE", "1", "on")),
+        *((f"expandable_segments:{word}", "expandable_segments:False") for word in ("false", "FALSE", "0", "off")),
+        ("expandable_segments:onward", ""),
         ("max_split_size_mb:1", ""),
         ("expandable_segments:True", ""),
     ],
@@ -107,5 +110,5 @@ def test_releases_that_do_not_read_the_new_name(version: str | None, too_old: Pa
 
 
 def test_an_unknown_environment_has_unknown_variables() -> None:
-    assert allocator(None, None).variables is None
-    assert allocator(Environment(), None).variables == ()
+    assert allocator(None, Torch()).variables is None
+    assert allocator(Environment(), Torch()).variables == ()

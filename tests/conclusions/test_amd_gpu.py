@@ -21,7 +21,7 @@ def test_rocm_names_the_target() -> None:
 
 
 def test_a_product_has_a_target() -> None:
-    found = amd_gpu(None, (RX_6800,))
+    found = amd_gpu(System(), (RX_6800,))
     assert (found.targets, found.fact) == (("gfx1030",), "symptoms[0].text")
     assert (found.product, found.product_target) == ("Radeon RX 6800", "gfx1030")
 
@@ -32,12 +32,12 @@ def test_what_rocm_says_counts_before_the_product() -> None:
 
 
 def test_words_count_if_no_product_is_named() -> None:
-    assert amd_gpu(None, (GRAPHICS, TOLD)).said == "symptoms[1].text"
-    assert amd_gpu(None, (RX_6800, TOLD)).said == ""
+    assert amd_gpu(System(), (GRAPHICS, TOLD)).said == "symptoms[1].text"
+    assert amd_gpu(System(), (RX_6800, TOLD)).said == ""
 
 
 def test_nothing_is_known() -> None:
-    assert amd_gpu(None, None) == AmdGpu()
+    assert amd_gpu(System(), None) == AmdGpu()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_nothing_is_known() -> None:
     ],
 )
 def test_how_a_product_is_named(symptom: Symptom, product: str, target: str) -> None:
-    found = amd_gpu(None, (symptom,))
+    found = amd_gpu(System(), (symptom,))
     assert (found.product or "", found.product_target or "") == (product, target)
 
 

@@ -16,7 +16,7 @@ def said(kind: str, fact: str = "symptoms[0].text", **names: str) -> Symptom:
 
 
 def intent(*symptoms: Symptom, gpu: str = "", toolkit: Toolkit | None = None, origin: Origin = REPORT) -> CudaIntent:
-    return cuda_intent(origin, Gpu(name=gpu), toolkit, None, symptoms)
+    return cuda_intent(origin, Gpu(name=gpu), toolkit or Toolkit(), Python(), symptoms)
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_the_indexes_of_cuda_and_rocm_are_told_apart() -> None:
 def test_conda_was_asked_by_a_message_or_a_package() -> None:
     assert intent(said("conda-driver-seen")).conda == "symptoms[0].text"
     python = Python(packages=(Package(name="pytorch-cuda", version=PackageVersion("12.1")),))
-    found = cuda_intent(REPORT, Gpu(), None, python, None)
+    found = cuda_intent(REPORT, Gpu(), Toolkit(), python, None)
     assert (found.conda, found.fact) == ("python.packages[0].version", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -167,3 +168,11 @@ def test_all_else_of_another_cuda_is_only_likely(torch: str, packages: tuple[str
     ).by_version
     assert (found.certain if found else None) is certain
     assert found is None or (found.cuda_major, found.names["other"]) == (13, "13")
+
+
+def test_versions_say_nothing_of_a_cupy_that_works_or_needs_no_cuda() -> None:
+    other = Toolkit(toolkits=(ToolkitInstall(path="/usr/local/cuda", version=CudaVersion(13, 0)),), system_libraries=())
+    works = CupyRuntime(import_error="", calls=(LibraryCall(library="elementwise"),))
+    assert mismatches(cupy=WHEEL, toolkit=other).by_version is not None
+    assert mismatches(cupy=WHEEL, toolkit=other, cupy_runtime=works) == CupyMismatches()
+    assert mismatches(cupy=replace(WHEEL, platform="rocm"), toolkit=other) == CupyMismatches()

@@ -11,11 +11,11 @@ V13 = CupyStatus(version=PackageVersion("13.6.0"))
 
 
 def test_the_metadata_comes_before_the_table() -> None:
-    found = cupy_numpy(Cupy(numpy_requirement=">=1.22,<2.3"), V13, None, None)
+    found = cupy_numpy(Cupy(numpy_requirement=">=1.22,<2.3"), V13, Python(), None)
     assert (found.requirement, found.requirement_fact) == (">=1.22,<2.3", "cupy.numpy_requirement")
-    found = cupy_numpy(Cupy(version=PackageVersion("13.6.0")), V13, None, None)
+    found = cupy_numpy(Cupy(version=PackageVersion("13.6.0")), V13, Python(), None)
     assert (found.requirement, found.requirement_fact) == (">=1.22,<3", "cupy.version")
-    assert cupy_numpy(None, V13, None, None).requirement == ""
+    assert cupy_numpy(None, V13, Python(), None).requirement == ""
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_the_metadata_comes_before_the_table() -> None:
 )
 def test_whether_it_fits(numpy: str | None, fits: bool | None) -> None:
     version = PackageVersion(numpy) if numpy else None
-    found = cupy_numpy(Cupy(version=PackageVersion("13.6.0"), numpy_version=version), V13, None, None)
+    found = cupy_numpy(Cupy(version=PackageVersion("13.6.0"), numpy_version=version), V13, Python(), None)
     assert found.fits is fits
 
 
@@ -54,4 +54,4 @@ def test_a_removed_function_counts_if_this_cupy_used_it(
 ) -> None:
     symptom = Symptom(kind="numpy-function-removed", text="x", names={"function": function}, fact=fact)
     status = CupyStatus(version=PackageVersion(version) if version else None)
-    assert (cupy_numpy(None, status, None, (symptom,)).failure is symptom) is counts
+    assert (cupy_numpy(None, status, Python(), (symptom,)).failure is symptom) is counts

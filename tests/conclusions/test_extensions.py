@@ -28,23 +28,23 @@ def installed(**versions: str) -> Python:
     ],
 )
 def test_what_an_extension_was_built_for(local: str, torch: str, cuda_major: int | None, abi: bool | None) -> None:
-    (built,) = extensions(installed(x=f"1.0+{local}"), None, None).built or ()
+    (built,) = extensions(installed(x=f"1.0+{local}"), Project(), None).built or ()
     assert (built.torch, built.cuda_major, built.cxx11_abi) == (torch, cuda_major, abi)
     assert built.fact == "python.packages[0].version"
 
 
 @pytest.mark.parametrize("local", ["cu118", "torch210cu128", "gitabc"])
 def test_a_version_that_names_no_pytorch(local: str) -> None:
-    assert extensions(installed(x=f"1.0+{local}"), None, None).built == ()
+    assert extensions(installed(x=f"1.0+{local}"), Project(), None).built == ()
 
 
 def test_pytorch_itself_is_no_extension() -> None:
-    assert extensions(installed(torch="2.3+cu121torch2.3"), None, None).built == ()
+    assert extensions(installed(torch="2.3+cu121torch2.3"), Project(), None).built == ()
 
 
 def test_without_a_list_of_packages_nothing_is_known() -> None:
-    assert extensions(None, None, None).built is None
-    assert extensions(Python(), None, None).built is None
+    assert extensions(Python(), Project(), None).built is None
+    assert extensions(Python(), Project(), None).built is None
 
 
 def failed(file: str = "", symbol: str = "", kind: str = "extension-undefined-symbol", library: str = "") -> Symptom:
@@ -64,15 +64,15 @@ def failed(file: str = "", symbol: str = "", kind: str = "extension-undefined-sy
     ],
 )
 def test_the_distribution_of_a_file(symptom: Symptom, name: str) -> None:
-    (extension,) = extensions(None, None, (symptom,)).failed
+    (extension,) = extensions(Python(), Project(), (symptom,)).failed
     assert extension.name == name
 
 
 def test_without_a_file_the_only_compiled_package_is_meant() -> None:
-    (extension,) = extensions(installed(xformers="0.0.27", click="8"), None, (failed(),)).failed
+    (extension,) = extensions(installed(xformers="0.0.27", click="8"), Project(), (failed(),)).failed
     assert (extension.name, str(extension.version)) == ("xformers", "0.0.27")
     assert extension.facts == ("symptoms[0].text", "python.packages[0].version")
-    (extension,) = extensions(installed(xformers="0.0.27", apex="1"), None, (failed(),)).failed
+    (extension,) = extensions(installed(xformers="0.0.27", apex="1"), Project(), (failed(),)).failed
     assert extension.name == ""
 
 
@@ -85,15 +85,15 @@ def test_without_a_file_the_only_compiled_package_is_meant() -> None:
     ],
 )
 def test_the_abi_of_a_symbol(symbol: str, abi: str) -> None:
-    (extension,) = extensions(None, None, (failed("/e/site-packages/apex/x.so", symbol),)).failed
+    (extension,) = extensions(Python(), Project(), (failed("/e/site-packages/apex/x.so", symbol),)).failed
     assert extension.abi == abi
 
 
 def test_each_distribution_once_and_only_of_a_report() -> None:
     twice = (failed("/e/site-packages/apex/a.so"), failed("/e/site-packages/apex/b.so"))
-    assert len(extensions(None, None, twice).failed) == 1
+    assert len(extensions(Python(), Project(), twice).failed) == 1
     live = Symptom(kind="extension-undefined-symbol", text="x", fact="torch_runtime.import_error")
-    assert extensions(None, None, (live,)).failed == ()
+    assert extensions(Python(), Project(), (live,)).failed == ()
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ WORKING = Driver(cuda_init_code=0, cuda_device_count=1)
 def test_a_gpu_that_is_there(
     devices: tuple[Device, ...] | None, driver: Driver | None, system: System | None, name: str | None
 ) -> None:
-    assert gpu(devices, driver, system).present == name
+    assert gpu(devices, driver or Driver(), system or System()).present == name
 
 
 def test_the_bus_names_a_device_that_nvml_has_lost() -> None:
     bus = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2204", name="NVIDIA GeForce RTX 3090")
     lost = Device(nvml_index=0, error="GPU is lost")
-    assert gpu((lost,), None, System(pci_gpus=(bus,))).present == "NVIDIA GeForce RTX 3090"
-    assert gpu((lost, lost), None, System(pci_gpus=(bus, bus))).present == "an NVIDIA GPU"
+    assert gpu((lost,), Driver(), System(pci_gpus=(bus,))).present == "NVIDIA GeForce RTX 3090"
+    assert gpu((lost, lost), Driver(), System(pci_gpus=(bus, bus))).present == "an NVIDIA GPU"
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_the_bus_names_a_device_that_nvml_has_lost() -> None:
     ],
 )
 def test_a_gpu_of_others_does_not_count(system: System, driver: Driver | None, name: str) -> None:
-    found = gpu(None, driver, system)
+    found = gpu(None, driver or Driver(), system)
     assert (found.name, found.fact) == (name, "system.pci_gpus" if name else "")
     assert found.present == "RTX 4090"
 
 
 def test_a_capability_follows_from_the_product() -> None:
     devices = (Device(nvml_index=0, error="GPU is lost"), Device(nvml_index=1, name="Tesla T4"))
-    assert [(str(known), known.fact) for known in gpu(devices, None, None).known] == [
+    assert [(str(known), known.fact) for known in gpu(devices, Driver(), System()).known] == [
         ("Tesla T4 (sm_75)", "devices[1].name")
     ]

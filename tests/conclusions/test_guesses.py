@@ -11,15 +11,15 @@ import pytest
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.guesses import guess_of
 from gpudoctor.conclusions.inferred import with_inferred
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Fix, Report, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.remedies.fixes import remedies_of
 from gpudoctor.symptoms.matching import MOST_WORDS, recognise
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+from tests.own_checks import own_checks
 
-CHECKS = load_checks()
+CHECKS = own_checks()
 GUESSES = [pytest.param(row, id=row.id) for row in failure_messages() if row.guess]
 MACHINES = ("Windows 11, RTX 4090", "Ubuntu 22.04, in docker", "a Kubernetes pod", "WSL2", "macOS")
 
@@ -216,6 +216,46 @@ def first_of(report: Report) -> str:
                 'docker compose up on macOS: could not select device driver "" with capabilities: [[gpu]]',
             )
         ),
+        *(
+            (text, ("cuda-visible-devices-hides-gpu",))
+            for text in (
+                "2x A5000, .bashrc has export CUDA_VISIBLE_DEVICES=2,3 and my script picks cpu",
+                "dual 3090 box, CUDA_VISIBLE_DEVICES is set to 2 by the queue: it runs on the CPU",
+                "The job uses the CPU. CUDA_VISIBLE_DEVICES=3, two GPUs in the machine",
+                "both cards are idle, only CPU is used, CUDA_VISIBLE_DEVICES: 4",
+                "with CUDA_VISIBLE_DEVICES='2' the two V100 are not found",
+            )
+        ),
+        *(
+            (text, ("wsl-driver-problem",))
+            for text in (
+                "WSL2 ubuntu: did sudo apt install nvidia-driver-550, since then nvidia-smi inside wsl fails",
+                "I installed the linux driver in WSL and now cuda is not found",
+                "after installing cuda-drivers in wsl 2 the GPU isn't detected",
+                "nvidia-utils-535: installed nvidia-utils-535 inside WSL, nvidia-smi fails",
+                "wsl broke: nvidia-smi fails after I had installed nvidia-driver-535-server",
+            )
+        ),
+        *(
+            (text, ("cuda-no-device",))
+            for text in (
+                "RuntimeError: CUDA error: no CUDA-capable device is detected",
+                "cudaGetDeviceCount returned 100",
+                "cuInit failed with error 100",
+                "what(): CUDA_ERROR_NO_DEVICE",
+                "deviceQuery says no CUDA-capable device is detected since this morning",
+            )
+        ),
+        *(
+            (text, ("nvidia-container-toolkit-missing",))
+            for text in (
+                "the following directives are specified both as a flag and in the configuration file: runtimes",
+                "the following directives are specified as a flag and in the configuration file: runtimes: (from flag",
+                "ExecStart=/usr/bin/dockerd --add-runtime=nvidia=/usr/bin/nvidia-container-runtime (code=exited",
+            )
+        ),
+        ("RuntimeError: Failed to infer device type", ("runs-on-cpu",)),
+        ("CUBLAS_STATUS_ARCH_MISMATCH when calling `cublasGemmEx`", ("compute-capability-unsupported",)),
         ("5070 Ti: kernel error in every render, comfy portable", ("torch-no-kernel-for-device",)),
         ("any pytorch for a GPU with 3.0 compute capability? it does not run", ("torch-no-kernel-for-device",)),
         ("Only one MIG instance is used by vllm, the A100 has 4 slices", ("mig-misconfigured",)),
@@ -398,7 +438,7 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "No GPU is used while building the image, as expected. The container runs on the GPU",
         "Is my driver too old for CUDA 12? nvidia-smi shows 535.54, torch.cuda.is_available() is True",
         "I updated the nvidia drivers and everything works now",
-        "RuntimeError: CUDA failed with error no CUDA-capable device is detected",
+        "CUDA_VISIBLE_DEVICES=2,3 on the box with 8 A100 works as it should",
         "A docker image that is CPU-only would be nice for our CI; my GPU is not used there",
         "how do I use two GPUs at once with DDP? one works perfectly",
         "gpu works, cuda available True, I only wonder which batch size is good",

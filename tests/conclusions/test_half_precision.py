@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.conclusions.half_precision import half_precision
-from gpudoctor.model import Device, Symptom
+from gpudoctor.model import Device, Symptom, TorchRuntime
 from tests.torch_runtimes import GTX_1660, L4, working
 
 GTX_16 = (Device(nvml_index=0, name=GTX_1660[0]),)
@@ -30,11 +30,11 @@ def said(*kinds: str) -> tuple[Symptom, ...]:
     ],
 )
 def test_nan(devices: tuple[Device, ...], kinds: tuple[str, ...], nan: str | None, certain: bool) -> None:
-    found = half_precision(None, devices, said(*kinds))
+    found = half_precision(TorchRuntime(), devices, said(*kinds))
     assert (found.nan.kind if found.nan else None, found.certain) == (nan, certain)
 
 
 def test_gpus_that_are_known_for_it() -> None:
-    assert half_precision(None, GTX_16, None).faulty == {"devices[0].name": GTX_1660[0]}
+    assert half_precision(TorchRuntime(), GTX_16, None).faulty == {"devices[0].name": GTX_1660[0]}
     assert half_precision(working(L4, GTX_1660), GTX_16, None).faulty == {"torch_runtime.device_names[1]": GTX_1660[0]}
     assert half_precision(working(L4), GTX_16, None).faulty == {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gpudoctor.conclusions.image_verdicts import image_verdicts
+from gpudoctor.conclusions.image_verdicts import CLOCK_SECONDS, image_verdicts
 from gpudoctor.model import CopiedFiles, Mounted, ProjectImage, RunningContainer
 
 SAME = CopiedFiles(line=3, text="COPY . .", stage="0")
@@ -67,3 +68,35 @@ def test_code_that_a_process_does_not_keep(about: dict[str, Any], in_mount: bool
     container = RunningContainer(name="web", image_id="1", started_at=100.0, mounts=(mount,), **known)
     (found,) = image_verdicts((image(SAME, container=container),))
     assert (found.verdict, found.newer_code) == ("fresh", "")
+
+
+CHANGED = CopiedFiles(line=3, text="COPY . .", stage="0", stale=("a.py",), newest_change_at=200.0)
+KEPT = replace(CHANGED, may_be_kept=True)
+NAMED = replace(CHANGED, text="COPY $V .")
+
+
+@pytest.mark.parametrize(
+    ("changed", "built_after", "by_buildkit", "cause"),
+    [
+        pytest.param([KEPT], 0.1, None, "image-rebuilt-but-stale", id="built since, and may have kept it"),
+        pytest.param([CHANGED, KEPT], 0.1, None, "image-rebuilt-but-stale", id="one of two may be kept"),
+        pytest.param([KEPT], 0.0, None, "image-not-rebuilt", id="clocks differ as much"),
+        pytest.param([KEPT], None, None, "image-not-rebuilt", id="nobody knows when it was built"),
+        pytest.param(
+            [KEPT, replace(KEPT, newest_change_at=201.0)], 0.5, None, "image-not-rebuilt", id="the newest change counts"
+        ),
+        pytest.param([replace(KEPT, newest_change_at=None)], 0.1, None, "image-not-rebuilt", id="no time of a change"),
+        pytest.param([CHANGED], 0.1, False, "image-not-rebuilt", id="nothing explains it"),
+        pytest.param([NAMED], 0.1, False, "dockerfile-differs-from-image", id="another argument"),
+        pytest.param([NAMED, CHANGED], 0.1, False, "image-not-rebuilt", id="an argument in one of two"),
+        pytest.param([NAMED], 0.1, True, "image-not-rebuilt", id="BuildKit shows the sources"),
+        pytest.param([NAMED], 0.1, None, "image-not-rebuilt", id="nobody knows the builder"),
+        pytest.param([NAMED], 0.0, False, "image-not-rebuilt", id="an argument, and no build since"),
+    ],
+)
+def test_why_it_is_stale(
+    changed: list[CopiedFiles], built_after: float | None, by_buildkit: bool | None, cause: str
+) -> None:
+    built_at = None if built_after is None else 200.0 + CLOCK_SECONDS + built_after
+    (found,) = image_verdicts((image(*changed, built_at=built_at, by_buildkit=by_buildkit),))
+    assert (found.verdict, found.causes) == ("stale", (cause,))

@@ -33,7 +33,7 @@ L4 = Symptom(kind="nvrtc-architecture-device", text="L4 ... --gpu-architecture",
 
 
 def refused(symptoms: tuple[Symptom, ...] | None) -> Symptom | None:
-    return nvrtc(cupy=None, cupy_runtime=None, toolkit=None, python=None, symptoms=symptoms).refused
+    return nvrtc(cupy=Cupy(), cupy_runtime=CupyRuntime(), toolkit=Toolkit(), python=Python(), symptoms=symptoms).refused
 
 
 def test_who_refuses() -> None:
@@ -63,8 +63,8 @@ L40 = Python(packages=(Package(name="nvidia-cuda-nvrtc-cu12", version=PackageVer
 
 
 def concluded(**sections: Any) -> Nvrtc:
-    given = dict.fromkeys(("cupy", "cupy_runtime", "toolkit", "python", "symptoms"), None)
-    return nvrtc(**{**given, **sections})
+    known = {"cupy": Cupy(), "cupy_runtime": CupyRuntime(), "toolkit": Toolkit(), "python": Python(), "symptoms": None}
+    return nvrtc(**{**known, **sections})
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ CONDA = Package(name="cuda-nvrtc", version=PackageVersion("12.4"), installer="co
 def test_where_the_library_of_nvrtc_is(
     cupy: Cupy, toolkit: Toolkit | None, python: Python | None, on_disk: bool | None, unknown: str
 ) -> None:
-    found = concluded(cupy=cupy, toolkit=toolkit, python=python)
+    found = concluded(cupy=cupy, toolkit=toolkit or Toolkit(), python=python or Python())
     assert (found.on_disk, found.unknown) == (on_disk, unknown)

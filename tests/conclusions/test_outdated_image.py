@@ -15,7 +15,7 @@ NAMED = Symptom(kind="docker-requirement-named", text="in requirements", names={
 
 
 def concluded(*symptoms: Symptom, place: Place = INSIDE, project: Project | None = None) -> OutdatedImage:
-    return outdated_image(place, project, symptoms)
+    return outdated_image(place, project or Project(), symptoms)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def concluded(**sections: Any) -> Pytorch:
     ],
 )
 def test_the_local_version_names_the_build(version: str, build: str | None, cuda: CudaVersion | None) -> None:
-    found = merge_torch(Torch(version=PackageVersion(version)), None)
+    found = merge_torch(Torch(version=PackageVersion(version)), TorchRuntime())
     assert (found.build, found.cuda_version) == (build, cuda)
     assert found.facts.get("build") == ("torch.version" if build else None)
 
@@ -85,7 +85,7 @@ def test_the_files_count_before_the_import() -> None:
 def test_whether_it_is_installed(
     torch: Torch | None, runtime: TorchRuntime | None, installed: bool | None, fact: str | None
 ) -> None:
-    found = merge_torch(torch, runtime)
+    found = merge_torch(torch or Torch(), runtime or TorchRuntime())
     assert (found.installed, found.facts.get("installed")) == (installed, fact)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from gpudoctor.conclusions.setups import cuda_of_image_name, gpu_access, gpu_intent, setups
 from gpudoctor.model import (
+    Container,
     ContainerEngine,
     Containers,
     ContainerSetup,
@@ -94,12 +95,12 @@ def test_a_name_that_asks_for_nothing(name: str) -> None:
 
 
 def seen(*found: ContainerSetup, engine: ContainerEngine | None = RUNC, **known: object) -> tuple[SeenSetup, ...]:
-    sections: dict[str, object] = {"container": None, "devices": None, "system": None, **known}
+    sections: dict[str, object] = {"container": Container(), "devices": None, "system": System(), **known}
     return setups(Containers(setups=found, engine=engine), **sections)  # type: ignore[arg-type]
 
 
 def test_without_containers_there_is_none() -> None:
-    assert setups(None, None, None, None) == ()
+    assert setups(None, Container(), None, System()) == ()
 
 
 def test_a_setup_with_its_path_and_its_failures() -> None:

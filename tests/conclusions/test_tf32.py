@@ -11,6 +11,7 @@ from gpudoctor.model import (
     Pytorch,
     Symptom,
     Tf32,
+    TorchRuntime,
 )
 from tests.torch_runtimes import L4, T4, with_result, working
 
@@ -20,7 +21,7 @@ NAMED = Symptom(kind="gpu-named-ampere", text="RTX 3090")
 
 
 def concluded(*gpus: KnownGpu, symptoms: tuple[Symptom, ...] = (), **variables: str) -> Tf32:
-    return tf32(None, Pytorch(), gpus, Environment(variables=variables), symptoms)
+    return tf32(TorchRuntime(), Pytorch(), gpus, Environment(variables=variables), symptoms)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_tf32_is_possible_unless_every_gpu_is_older(
 @pytest.mark.parametrize("name", ["TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUPY_TF32", "NVIDIA_TF32_OVERRIDE"])
 def test_each_variable_allows_it(name: str) -> None:
     for value, expected in (("0", ()), ("1", (name,)), ("2", ())):
-        found = tf32(None, Pytorch(), (), Environment(variables={name: value}), ())
+        found = tf32(TorchRuntime(), Pytorch(), (), Environment(variables={name: value}), ())
         assert found.variables == expected
 
 
@@ -62,20 +63,22 @@ def test_variables() -> None:
 )
 def test_releases_that_allow_it_by_default(version: str, build: str, by_default: bool) -> None:
     pytorch = Pytorch(version=PackageVersion(version), build=build, facts={"version": "torch.version"})
-    found = tf32(None, pytorch, (), None, None)
+    found = tf32(TorchRuntime(), pytorch, (), Environment(), None)
     assert (found.default_of, found.default_fact) == ((pytorch.version, "torch.version") if by_default else (None, ""))
 
 
 def test_a_program_that_switched_it_off_uses_no_default() -> None:
     pytorch = Pytorch(version=PackageVersion("1.10.0"), build="cuda", facts={"version": "torch.version"})
-    assert tf32(working(L4, matmul_tf32=False), pytorch, (), None, None).default_of is None
+    assert tf32(working(L4, matmul_tf32=False), pytorch, (), Environment(), None).default_of is None
 
 
 def test_a_product_with_the_error_of_tf32() -> None:
-    (product,) = tf32(with_result(working(L4), "fp32", relative_error=3e-4), Pytorch(), (), None, None).products
+    (product,) = tf32(
+        with_result(working(L4), "fp32", relative_error=3e-4), Pytorch(), (), Environment(), None
+    ).products
     assert (product.device, product.relative_error) == ("cuda:0", 3e-4)
     assert product.fact == "torch_runtime.precision_results[0].relative_error"
-    assert tf32(working(T4), Pytorch(), (), None, None).products == ()
+    assert tf32(working(T4), Pytorch(), (), Environment(), None).products == ()
 
 
 @pytest.mark.parametrize(

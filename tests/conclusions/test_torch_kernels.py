@@ -40,7 +40,7 @@ def kernels(
     nvrtc: Nvrtc | None = None,
 ) -> TorchKernels:
     return torch_kernels(
-        pytorch, TorchDevices(listed=listed), Gpu(known=gpus), nvrtc or Nvrtc(), REPORT, system, symptoms
+        pytorch, TorchDevices(listed=listed), Gpu(known=gpus), nvrtc or Nvrtc(), REPORT, system or System(), symptoms
     )
 
 

@@ -23,11 +23,13 @@ JAX = Python(packages=(Package(name="jax", version=PackageVersion("0.8")),))
 def test_severity(
     project: Project | None, gpu: str, cupy: Cupy | None, python: Python | None, severity: Severity
 ) -> None:
-    assert torch_need(project, Gpu(name=gpu), cupy, python, None).severity is severity
+    assert (
+        torch_need(project or Project(), Gpu(name=gpu), cupy or Cupy(), python or Python(), None).severity is severity
+    )
 
 
 def test_a_requirement_of_a_companion_is_none_of_torch_itself() -> None:
-    found = torch_need(ASKS, Gpu(), None, None, None)
+    found = torch_need(ASKS, Gpu(), Cupy(), Python(), None)
     assert found.requirement == (ASKS.requirements or ())[0]
     assert found.of_torch is None
 
@@ -35,7 +37,7 @@ def test_a_requirement_of_a_companion_is_none_of_torch_itself() -> None:
 @pytest.mark.parametrize(("names", "imported"), [({"missing": "torch"}, "symptoms[0].text"), ({"build": "x"}, "")])
 def test_a_program_imports_it_but_not_the_build_of_a_package(names: dict[str, str], imported: str) -> None:
     said = Symptom(kind="torch-module-missing", text="No module named 'torch'", names=names, fact="symptoms[0].text")
-    assert torch_need(None, Gpu(), None, None, (said,)).imported == imported
+    assert torch_need(Project(), Gpu(), Cupy(), Python(), (said,)).imported == imported
 
 
 @pytest.mark.parametrize(
@@ -47,9 +49,9 @@ def test_a_program_imports_it_but_not_the_build_of_a_package(names: dict[str, st
 )
 def test_each_other_framework_uses_the_gpu(name: str) -> None:
     python = Python(packages=(Package(name=name, version=PackageVersion("1.0")),))
-    assert torch_need(None, Gpu(name="NVIDIA L4"), NO_CUPY, python, None).severity is Severity.INFO
+    assert torch_need(Project(), Gpu(name="NVIDIA L4"), NO_CUPY, python, None).severity is Severity.INFO
 
 
 def test_another_package_uses_no_gpu() -> None:
     python = Python(packages=(Package(name="jax-tools", version=PackageVersion("1.0")),))
-    assert torch_need(None, Gpu(name="NVIDIA L4"), NO_CUPY, python, None).severity is Severity.WARNING
+    assert torch_need(Project(), Gpu(name="NVIDIA L4"), NO_CUPY, python, None).severity is Severity.WARNING

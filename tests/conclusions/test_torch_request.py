@@ -20,7 +20,7 @@ def index(variant: str) -> Symptom:
 
 
 def asked(*symptoms: Symptom, python: Python | None = PYTHON_312, system: System | None = LINUX) -> TorchRequest:
-    return torch_request(symptoms, python, system)
+    return torch_request(symptoms, python or Python(), system or System())
 
 
 def test_no_installer_failed() -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from gpudoctor.configuration.options import Configuration
 from gpudoctor.configuration.requirements import parse_requirement
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.plan import Plan, configured, project_configuration
 from gpudoctor.errors import UsageError
 from gpudoctor.model import Severity
 from gpudoctor.probes.host import ImageRequest
+from tests.own_checks import own_checks
 
 GPU = parse_requirement("gpu>=1")
 
@@ -217,7 +217,7 @@ def test_a_file_without_end(tmp_path: Path) -> None:
 
 def test_a_family_is_ignored_check_by_check_but_no_requirement_with_it(tmp_path: Path) -> None:
     (tmp_path / "gpudoctor.toml").write_text('ignore = ["tool: noise"]')
-    ids = {check.id for check in load_checks() if check.family == "tool"} - {"requirement-unmet"}
+    ids = {check.id for check in own_checks() if check.family == "tool"} - {"requirement-unmet"}
     assert load(tmp_path).ignore == dict.fromkeys(ids, "ignored in gpudoctor.toml: noise")
 
 

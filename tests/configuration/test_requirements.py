@@ -11,7 +11,6 @@ from gpudoctor.conclusions.requirements import judgement as judgements
 from gpudoctor.conclusions.requirements.judging import judge
 from gpudoctor.configuration.requirement_names import names
 from gpudoctor.configuration.requirements import UNITS, parse_requirement, sections_of
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.errors import UsageError
 from gpudoctor.model import (
     SECTIONS,
@@ -34,6 +33,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
+from tests.own_checks import own_checks
 
 NAMES = names()
 
@@ -450,7 +450,7 @@ def test_the_sections_to_ask_for_are_those_of_all() -> None:
 
 
 def test_the_faults_that_explain_a_requirement_are_checks() -> None:
-    ids = {check.id for check in load_checks()}
+    ids = {check.id for check in own_checks()}
     lists = [value for name, value in vars(judgements).items() if name.isupper() and isinstance(value, tuple)]
     named = {fault for faults in lists for fault in faults}
     assert len(lists) == 9

@@ -102,7 +102,7 @@ class Shelf:
             for path in root.rglob("*"):
                 os.utime(path, (an_hour_ago, an_hour_ago))
             if "RUN" in dockerfile:
-                time.sleep(1 - time.time() % 1)  # what a later RUN changed is told by whole seconds of the history
+                time.sleep(1 - time.time() % 1)  # the history dates what a later RUN changed in whole seconds
             place.build("--network", "none")
         return self._places[key]
 

@@ -122,6 +122,16 @@ def test_what_only_another_stage_took(
     assert compare_copy(context, traced, {}, None, frozenset()).changed_unseen(built_at, seen) == changed
 
 
+def test_what_only_the_layer_can_decide(context: BuildContext, tmp_path: Path) -> None:
+    """The doubtful file, and what may be a hard link to it: a file of the same size."""
+    (tmp_path / "code/link.py").write_text("abc")
+    there = {"/app/a.py": in_image("old"), "/app/b.py": in_image("same"), "/app/link.py": in_image("abc")}
+    look = compare_copy(context, copied(context, RUN), there, None, frozenset())
+    assert look.doubtful == {"/app/a.py": 3, "/app/link.py": 3}
+    assert look.seen == {"code/b.py", "code/link.py"}
+    assert replace(look, differences=(), extra=("/app/c.py",)).doubtful == {"/app/c.py": -1}
+
+
 def test_what_is_the_same_is_no_difference(context: BuildContext) -> None:
     found = compare(context, COPY, {"/app/a.py": in_image("new")})
     assert (found.stale, found.missing, found.extra, found.unknown, found.compared) == ((), (), (), "", 2)

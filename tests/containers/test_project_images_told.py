@@ -1,4 +1,4 @@
-"""What is told of an image and its container, by an engine that is only described."""
+"""What is reported about an image and its container, with a stand-in for the engine."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ RUNNING = RunningContainer(name="web", image_id="", is_running=True, started_at=
 
 
 def with_container(root: Path, tree: Tree | None = None, changes: Any = (), **about: Any) -> RunningContainer:
-    """Return what is told of a container of an image with the files of the context."""
+    """Return what is reported about a container whose image holds the files of the context."""
     engine = FakeEngine()
     identity = engine.add_image("app:1", tree=FILES, history=[COPY])
     container = engine.add_container("web", identity, tree, **about)
@@ -149,6 +149,7 @@ def with_container(root: Path, tree: Tree | None = None, changes: Any = (), **ab
     [
         ({}, {}),
         ({"State": {"Running": False, "StartedAt": ""}}, {"is_running": False, "started_at": None}),
+        ({"State": {"StartedAt": "0001-01-01T00:00:00Z"}}, {"is_running": False, "started_at": None}),
         ({"State": None}, {"is_running": False, "started_at": None}),
         ({"Path": "uvicorn", "Args": ["app:app", "--reload"]}, {"keeps_code": False}),
         ({"Path": "bash", "Args": None}, {"keeps_code": False}),

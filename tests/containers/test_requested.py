@@ -133,7 +133,7 @@ def write(folder: Path, **texts: str) -> None:
 
 
 def asked(engine: FakeEngine, folder: Path, **arguments: Any) -> Any:
-    """Return the images that are told of; else the whole answer."""
+    """Return the images in the answer; without any, the whole answer."""
     answer = look_at({"directory": str(folder), **arguments}, {})
     assert engine.is_closed
     return from_json(tuple[ProjectImage, ...], answer["images"], "images") if "images" in answer else answer

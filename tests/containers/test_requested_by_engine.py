@@ -1,4 +1,4 @@
-"""What is asked for, found in a compose file, or not there: that is told in words, not in the engine's."""
+"""A requested image or service that is not there: gpudoctor says so in its own words, not in the engine's."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -112,3 +113,32 @@ def test_the_newest_code_is_not_that_of_tests_and_builds(tmp_path: Path) -> None
     assert running._newest(running._code_in(str(tmp_path), read)) == (1000.0, str(tmp_path / "a.py"))
     assert list(running._code_in("/x/one.py", None)) == ["/x/one.py"]
     assert running._newest(["/does/not/exist.py"]) is None
+
+
+MOUNTS = """\
+36 35 98:0 /old//deleted /app rw - ext4 /dev/sda rw
+37 35 98:0 /srv/app /app rw - ext4 /dev/sda rw
+38 35 98:0 /srv/my\\040data//deleted /my\\040data rw - ext4 /dev/sda rw
+39 35 98:0 /a//deleted /five
+40 35 98:0 /cut"""
+
+
+@pytest.mark.parametrize(
+    ("pid", "destination", "is_deleted"),
+    [
+        pytest.param(9, "/app", False, id="mounted twice: the last one counts"),
+        pytest.param(9, "/my data", True, id="an octal escape"),
+        pytest.param(9, "/five", True, id="no further fields"),
+        pytest.param(9, "/cut", None, id="not mounted"),
+        pytest.param(0, "/my data", None, id="no process"),
+    ],
+)
+def test_what_the_kernel_calls_deleted(
+    pid: int, destination: str, is_deleted: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_table(path: str, **_: Any) -> io.StringIO:
+        assert path == f"/proc/{pid}/mountinfo"
+        return io.StringIO(MOUNTS)
+
+    monkeypatch.setattr(running, "open", open_table, raising=False)
+    assert running._is_deleted(pid, destination) is is_deleted

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docker.errors import APIError
+from docker.errors import APIError, DockerException
+from requests import RequestException
 
 from gpudoctor.containers import setups
 from gpudoctor.containers.compose.project import Service
@@ -241,6 +242,49 @@ def test_an_engine_that_refuses(engine: FakeEngine, tmp_path: Path) -> None:
     engine.info = refuse  # type: ignore[method-assign]
     refused = "the engine refuses, or its answer cannot be read: no archives"
     assert asked(engine, tmp_path, image="app:1") == {"unavailable": refused}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (DockerException("no"), "the engine refuses, or its answer cannot be read: DockerException: no"),
+        (RequestException("no"), "the engine refuses, or its answer cannot be read: RequestException: no"),
+        (ValueError("of an answer"), "of an answer"),
+    ],
+)
+def test_every_way_to_fail_leaves_the_setups_unknown(
+    error: Exception, told: str, engine: FakeEngine, tmp_path: Path
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    engine.info = fail  # type: ignore[method-assign]
+    assert asked(engine, tmp_path, image="app:1") == {"unavailable": told}
+    assert engine.is_closed
+
+
+@pytest.mark.parametrize("named", [{"image": "app:1"}, {"container": "shop-train-1"}, {"dockerfile": "Dockerfile"}])
+def test_where_something_is_named_the_project_is_not_read(
+    named: dict[str, str], engine: FakeEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "compose.yaml").write_text("services: [")
+    (tmp_path / "Dockerfile").write_text("FROM app:1\n")
+    assert [setup.kind for setup in asked(engine, tmp_path, **named)] == [
+        "container" if "container" in named else "image"
+    ]
+    assert "compose.yaml" in asked(engine, tmp_path)["unavailable"]
+
+
+@pytest.mark.parametrize("error", [APIError("no archives"), ValueError("no archive")])
+def test_files_that_cannot_be_read_leave_torch_unknown(
+    error: Exception, engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(setups, "find_torch", fail)
+    assert asked(engine, tmp_path, image="app:1") == [IMAGE]
+    assert asked(engine, tmp_path, container="shop-train-1") == [CONTAINER]
 
 
 def test_the_log_since_the_last_start(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,9 @@
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 HEALTHY = (
     ">>> import torch\n>>> torch.cuda.is_available()\nTrue\n>>> torch.cuda.get_device_name(0)\n'NVIDIA GeForce RTX 3060'\n\nworks fine here on Fedora 41. What batch size do you recommend for a 7B LoRA on 12 GB?",
@@ -32,7 +32,7 @@ COMPLAINTS = (
 
 
 def proof(text: str) -> tuple[str, ...]:
-    return run_checks(load_checks(), read_texts([("report.txt", text.encode())])).proof
+    return run_checks(own_checks(), read_texts([("report.txt", text.encode())])).proof
 
 
 @pytest.mark.parametrize("text", HEALTHY)

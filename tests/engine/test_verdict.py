@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.checkup import exit_status
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.engine.verdict import Policy
@@ -13,8 +12,9 @@ from gpudoctor.model import Cupy, Driver, Finding, ProbeReport, Report, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.registry import Check
 from tests.checks.test_root_causes_driver import CPU_ONLY, HEALTHY, NO_DRIVER, NOTHING
+from tests.own_checks import own_checks
 
-CHECKS = load_checks()
+CHECKS = own_checks()
 TABLE = """\
 | NVIDIA-SMI 580.95.05              Driver Version: 580.95.05      CUDA Version: 13.0     |
 |   0  NVIDIA GeForce RTX 4090        On  |   00000000:01:00.0 Off |                  Off |

@@ -1,9 +1,11 @@
 """One driver of several parts, and other sections that several answers tell."""
 
+from typing import Any
+
 import pytest
 
-from gpudoctor.model import CudaVersion, Driver, DriverVersion, Toolkit
-from gpudoctor.probes.driver import first_known, merge_driver
+from gpudoctor.model import ComputeCapability, CudaDevice, CudaVersion, Driver, DriverVersion, Toolkit
+from gpudoctor.probes.driver import first_known, merge_driver, parse_cuda_driver
 
 R535, R550 = DriverVersion.parse("535.129.03"), DriverVersion.parse("550.54.15")
 
@@ -57,3 +59,42 @@ def test_each_fact_is_that_of_the_first_part_that_knows_it() -> None:
 def test_one_part_is_the_section() -> None:
     devices = ("a", "b")
     assert first_known(devices) is devices
+
+
+@pytest.mark.parametrize(
+    ("facts", "field", "value"),
+    [
+        ({"cuda_version": 1000}, "cuda_version", CudaVersion(1, 0)),
+        ({"cuda_version": 999}, "cuda_version", None),
+        ({"cuda_version": 99_999}, "cuda_version", CudaVersion.from_number(99_999)),
+        ({"cuda_version": 100_000}, "cuda_version", None),
+        ({"init_code": 0, "init_error": "no"}, "cuda_init_error", ""),
+        ({"init_code": 1, "init_error": "no"}, "cuda_init_error", "no"),
+        ({"init_code": 1}, "cuda_init_error", None),
+        ({"init_code": 0}, "cuda_init_code", 0),
+        ({"init_code": 2**31 - 1}, "cuda_init_code", 2**31 - 1),
+        ({"init_code": 2**31}, "cuda_init_code", None),
+        ({"init_code": -1}, "cuda_init_code", None),
+        ({"device_count": 0}, "cuda_device_count", 0),
+        ({"device_count": 1024}, "cuda_device_count", 1024),
+        ({"device_count": 1025}, "cuda_device_count", None),
+        ({"devices": None}, "cuda_devices", None),
+        ({"devices": []}, "cuda_devices", ()),
+        ({"library_error": "none"}, "libcuda_error", "none"),
+        ({"path": "/usr/local/cuda/lib64/stubs/libcuda.so"}, "installed", None),
+        ({"file": "/usr/local/cuda/compat/libcuda.so.535.129.03"}, "library_version", None),
+        ({"path": "/usr/lib/libcuda.so.1", "file": "/usr/lib/libcuda.so.535.129.03"}, "library_version", R535),
+        ({"path": "/usr/lib/libcuda.so.1"}, "installed", True),
+    ],
+)
+def test_what_is_believed_of_libcuda(facts: dict[str, Any], field: str, value: Any) -> None:
+    assert getattr(parse_cuda_driver(facts), field) == value
+
+
+@pytest.mark.parametrize(("size", "known"), [(0, None), (1, 1), (2**50, 2**50), (2**50 + 1, None), ("1", None)])
+def test_a_device_of_libcuda(size: Any, known: int | None) -> None:
+    facts = {"devices": [{"name": "A10", "compute_capability": [8, 6], "memory_total_bytes": size}, {"name": 1}]}
+    assert parse_cuda_driver(facts).cuda_devices == (
+        CudaDevice(name="A10", compute_capability=ComputeCapability(8, 6), memory_total_bytes=known),
+        CudaDevice(),
+    )

@@ -20,6 +20,14 @@ from tests.waiting import is_at_work, wait_until
 LONG_SECONDS = 60.0
 
 
+OWN_STAT = {"files": ["/proc/self/stat"]}
+"""What to read to learn which process answers."""
+
+
+def pid_of(answer: Answer) -> str:
+    return str(answer.facts["files"]["/proc/self/stat"]["text"].split()[0])
+
+
 class Ask(Protocol):
     def __call__(self, body: str, timeout_seconds: float = LONG_SECONDS, **arguments: object) -> Answer: ...
 
@@ -127,25 +135,47 @@ def test_workers_run_at_the_same_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
-def test_questions_with_the_same_word_share_a_process_and_others_have_one_each(tmp_path: Path) -> None:
-    reading = {"files": ["/proc/self/stat"]}
+def test_questions_that_share_have_one_process_and_others_one_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_host, "SOON_SECONDS", LONG_SECONDS)
     questions = [
-        Question(name=name, worker="read_host", arguments=reading, shares=word)
-        for name, word in (("one", "files"), ("two", ""), ("three", "files"), ("four", ""))
+        Question(name=name, worker="read_host", arguments=OWN_STAT, shares=shares)
+        for name, shares in (("one", True), ("two", False), ("three", True), ("four", False))
     ]
     answered = answers(questions, tmp_path)
-    pids = {name: answer.facts["files"]["/proc/self/stat"]["text"].split()[0] for name, answer in answered.items()}
+    pids = {name: pid_of(answer) for name, answer in answered.items()}
     assert pids["one"] == pids["three"]
     assert len(set(pids.values())) == 3
 
 
-def test_a_question_that_hangs_takes_no_answer_before_it(tmp_path: Path) -> None:
-    hang = Question(name="hang", worker="torch_runtime", shares="word")
-    (tmp_path / "torch.py").write_text("import time\nwhile True: time.sleep(1000)")
-    first = Question(name="first", worker="read_host", arguments={"values": ["platform"]}, shares="word")
-    setting = ProbeContext(environ={**os.environ, "PYTHONPATH": str(tmp_path)}, directory=tmp_path, timeout_seconds=5.0)
-    answered = LocalHost(setting).ask([first, hang])()
-    assert {name: answer.state for name, answer in answered.items()} == {"first": "ok", "hang": "timed-out"}
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
+@pytest.mark.parametrize(
+    ("body", "state", "soon", "timeout"),
+    [
+        pytest.param("while True: time.sleep(1000)", "timed-out", 0.2, 5.0, id="hangs"),
+        pytest.param("os._exit(9)", "failed", LONG_SECONDS, LONG_SECONDS, id="crashes"),
+        pytest.param("time.sleep(0.8); raise ImportError", "ok", 0.2, LONG_SECONDS, id="is slow"),
+    ],
+)
+def test_a_question_takes_no_answer_of_its_process_with_it(
+    body: str, state: str, soon: float, timeout: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_host, "SOON_SECONDS", soon)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "torch.py").write_text(f"import os, time\n{body}\n")
+    bad = Question(name="bad", worker="torch_runtime", shares=True)
+    before, after, last = (
+        Question(name=name, worker="read_host", arguments=OWN_STAT, shares=True) for name in ("before", "after", "last")
+    )
+    answered = answers([before, bad, after, last], tmp_path, timeout)
+    assert {name: answer.state for name, answer in answered.items()} == {
+        "before": "ok",
+        "bad": state,
+        "after": "ok",
+        "last": "ok",
+    }
+    assert pid_of(answered["before"]) != pid_of(answered["last"])
 
 
 def test_an_interpreter_that_cannot_be_started_is_a_failed_answer(tmp_path: Path) -> None:
@@ -163,3 +193,9 @@ def test_answers_name_no_person(tmp_path: Path) -> None:
     asked = Question(name="it", worker="read_host", arguments={"files": [f"{tmp_path}/note"]})
     facts = LocalHost(setting).ask([asked])()["it"].facts
     assert facts["files"] == {"~/note": {"text": "in ~/secret"}}
+
+
+def test_the_names_of_the_user() -> None:
+    names = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
+    context = ProbeContext(environ={name: name.lower() for name in names}, directory=Path("/"), home="/home/ann")
+    assert context.user_names == ("user", "logname", "username", "sudo_user", "ann")

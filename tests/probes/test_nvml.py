@@ -1,14 +1,19 @@
 """NVML through the real pynvml, with stand-ins for libnvidia-ml.so.1 and nvidia-smi."""
 
+import ctypes
+import io
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Device, DeviceProcess, Driver, DriverVersion
+from gpudoctor.nvml import LIBRARY, Gate
 from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.nvml import SMI_SECONDS, parse_devices, parse_nvml_driver, why_unknown
 from gpudoctor.probes.workers import nvml_devices
@@ -108,6 +113,10 @@ def test_the_least_that_is_believed(answer: Callable[[int], dict[str, Any]], fie
         (lambda number: {"retired_pages_pending": number}, "retired_pages_pending", 1),
         (lambda number: {"pcie_generation": number}, "pcie_generation", 16),
         (lambda number: {"pcie_width_max": number}, "pcie_width_max", 64),
+        (lambda number: {"pcie_width": number}, "pcie_width", 64),
+        (lambda number: {"pcie_generation_max": number}, "pcie_generation_max", 16),
+        (lambda number: {"memory": {"total": number}}, "memory_total_bytes", 2**50),
+        (lambda number: {"memory": {"used": number}}, "memory_used_bytes", 2**50),
     ],
 )
 def test_the_most_that_is_believed(answer: Callable[[int], dict[str, Any]], field: str, most: int) -> None:
@@ -206,21 +215,20 @@ def test_mig_without_an_instance(ask: Any) -> None:
     assert (device.mig_enabled, device.mig_uuids) == (True, ())
 
 
-def test_instances_that_a_container_may_not_open_are_unknown(ask: Any) -> None:
-    device = only_device(ask(H100_MIG.but(fail={"nvmlDeviceGetMigDeviceHandleByIndex": 4})))
-    assert (device.mig_enabled, device.mig_uuids) == (True, None)
-
-
 @pytest.mark.parametrize(
-    ("fabric", "state"),
+    ("answer", "state"),
     [
-        pytest.param((3, 0), "completed", id="joined"),
-        pytest.param((1, 0), "not-started", id="not started"),
-        pytest.param(None, "not-supported", id="no fabric"),
+        ({"value": {"state": 0}}, "not-supported"),
+        ({"value": {"state": 1}}, "not-started"),
+        ({"value": {"state": 2}}, "in-progress"),
+        ({"value": {"state": 3}}, "completed"),
+        ({"value": {"state": 4}}, None),
+        ({"error": 3, "text": "Not Supported"}, "not-supported"),
+        ({"error": 13, "text": "Function Not Found"}, None),
     ],
 )
-def test_fabric(ask: Any, fabric: tuple[int, int] | None, state: str) -> None:
-    assert only_device(ask(H100.but(fabric=fabric))).fabric_state == state
+def test_fabric(answer: dict[str, Any], state: str | None) -> None:
+    assert only_device({"devices": [{"index": 0, "answers": {"fabric": answer}}]}).fabric_state == state
 
 
 def test_memory_errors(ask: Any) -> None:
@@ -333,6 +341,11 @@ def test_texts_are_made_fit_to_show(ask: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(("number", "mode"), [(1, None), (2, "prohibited"), (3, "exclusive-process")])
+def test_the_compute_mode(number: int, mode: str | None, ask: Any) -> None:
+    assert only_device(ask(RTX_4090.but(compute_mode=number))).compute_mode == mode
+
+
 def test_numbers_that_cannot_be_are_unknown(ask: Any) -> None:
     nothing = 2**64 - 1
     device = only_device(
@@ -380,6 +393,16 @@ def test_numbers_that_cannot_be_are_unknown(ask: Any) -> None:
 def test_a_reason_without_a_name_is_kept(ask: Any) -> None:
     device = only_device(ask(RTX_4090.but(event_reasons=0x8 | 0x40 | 1 << 40)))
     assert device.throttle_reasons == ("hw_slowdown", "hw_thermal_slowdown", "reason_0x10000000000")
+
+
+@pytest.mark.parametrize(("unnamed", "known"), [(0, 0), (4, 4), (5, None)])
+def test_a_mask_of_mostly_unnamed_bits_is_none(unnamed: int, known: int | None) -> None:
+    mask = sum(1 << bit for bit in range(40, 40 + unnamed)) | 0x8
+    device = only_device({"devices": [{"index": 0, "answers": {"event_reasons": {"value": mask}}}]})
+    expected = None if known is None else ("hw_slowdown", *(f"reason_{1 << bit:#x}" for bit in range(40, 40 + known)))
+    assert device.throttle_reasons == expected
+    last = only_device({"devices": [{"index": 0, "answers": {"event_reasons": {"value": 1 << 63}}}]})
+    assert last.throttle_reasons == ("reason_0x8000000000000000",)
 
 
 def test_more_devices_counted_than_there_are(ask: Any) -> None:
@@ -467,10 +490,28 @@ def test_nvidia_smi_that_fails_too(ask: Any, smi: NvidiaSmi, text: str) -> None:
     assert why_unknown(facts).endswith(f"; nvidia-smi: {text}")
 
 
-def test_what_nvidia_smi_prints_without_end_is_cut(ask: Any, tmp_path: Path) -> None:
-    facts = ask(nvml=Broken(), smi=NvidiaSmi(stdout="x" * (9 * MIB)), nvidia_smi_seconds=1)
-    assert len(facts["commands"]["nvidia-smi"]["stdout"]) == 8 * MIB
-    assert parse_devices(facts) is None
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_nvidia_smi_prints(ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    did: list[Any] = []
+
+    def wait(seconds: float) -> int:
+        did.append(seconds)
+        if not ends:
+            raise subprocess.TimeoutExpired("nvidia-smi", seconds)
+        return 6
+
+    output = {"stdout": io.BytesIO(b"\xff-q -x" + b"x" * 9 * MIB), "stderr": io.BytesIO(b"y" * 5000)}
+    process = SimpleNamespace(**output, wait=wait, kill=lambda: did.append("killed"))
+    monkeypatch.setattr(nvml_devices, "_start_nvidia_smi", lambda: process)
+    assert nvml_devices._run_nvidia_smi(2.5) == {
+        "nvidia-smi": {
+            "status": 6 if ends else None,
+            "stdout": "\ufffd-q -x" + "x" * (8 * MIB - 6),
+            "stderr": "y" * 4096,
+            "error": "" if ends else "no end after 2.5 s",
+        }
+    }
+    assert did == ([2.5] if ends else [2.5, "killed"])
 
 
 MISSING = {"signs": [], "commands": {}, "library_error": "libnvidia-ml.so.1: cannot open", "library_missing": True}
@@ -552,3 +593,250 @@ def test_nvidia_smi_where_path_leaves_it_out(place: str, monkeypatch: pytest.Mon
     assert str(nvml_devices._start_nvidia_smi()) == "process"
     assert [command[1:] for command in started] == [["-q", "-x"]] * len(started)
     assert started[0][0] == "nvidia-smi"
+
+
+class Refused(Exception):
+    """As NVMLError of pynvml."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+class Module:
+    """As pynvml: each function answers as `answers` say, an int that is an error code as Refused, or what it was asked.
+
+    A name without an answer is a function that the library lacks.
+    """
+
+    NVMLError = Refused
+    __version__ = "12.0"
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.asked: list[tuple[Any, ...]] = []
+
+    def nvmlErrorString(self, code: int) -> str:  # noqa: N802
+        return f"code {code}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self.answers:
+            raise AttributeError(name)
+        return lambda *arguments: self._answer(name, *arguments)
+
+    def _answer(self, name: str, *arguments: Any) -> Any:
+        self.asked.append((name, *arguments))
+        answer = self.answers[name]
+        answer = answer(*arguments) if callable(answer) else answer
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+
+def refused(code: int) -> dict[str, Any]:
+    return {"error": code, "text": f"code {code}"}
+
+
+NO_FUNCTION = {"error": 13, "text": "Function Not Found"}
+ASKED = """\
+uuid nvmlDeviceGetUUID
+name nvmlDeviceGetName
+pci nvmlDeviceGetPciInfo
+compute_capability nvmlDeviceGetCudaComputeCapability
+memory nvmlDeviceGetMemoryInfo 33554472
+power_draw nvmlDeviceGetPowerUsage
+power_limit nvmlDeviceGetEnforcedPowerLimit
+power_limit_default nvmlDeviceGetPowerManagementDefaultLimit
+clock_sm nvmlDeviceGetClockInfo 1
+clock_sm_max nvmlDeviceGetMaxClockInfo 1
+event_reasons nvmlDeviceGetCurrentClocksEventReasons
+performance_state nvmlDeviceGetPerformanceState
+utilization nvmlDeviceGetUtilizationRates
+temperature nvmlDeviceGetTemperatureV 0
+temperature_slowdown nvmlDeviceGetTemperatureThreshold 1
+ecc_uncorrected_volatile nvmlDeviceGetTotalEccErrors 1 0
+retired_pages_pending nvmlDeviceGetRetiredPagesPendingStatus
+remapped_rows nvmlDeviceGetRemappedRows
+mig_mode nvmlDeviceGetMigMode
+persistence_mode nvmlDeviceGetPersistenceMode
+compute_mode nvmlDeviceGetComputeMode
+pcie_generation nvmlDeviceGetCurrPcieLinkGeneration
+pcie_generation_max nvmlDeviceGetMaxPcieLinkGeneration
+pcie_width nvmlDeviceGetCurrPcieLinkWidth
+pcie_width_max nvmlDeviceGetMaxPcieLinkWidth"""
+
+
+def test_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer is what was asked. Of five devices one is not reached, one is lost, and two are not there."""
+    questions = {fact: (name, *map(int, numbers)) for fact, name, *numbers in map(str.split, ASKED.splitlines())}
+    handles = ["first", Refused(999), "lost", Refused(2), "never asked"]
+    echoes: dict[str, Any] = {
+        name: lambda device, *rest, name=name: [name, *rest] for name in (str(asked[0]) for asked in questions.values())
+    }
+    module = Module(
+        **echoes,
+        **dict.fromkeys(("nvmlInit", "nvmlShutdown")),
+        nvmlSystemGetDriverVersion=b"550.54.15",
+        nvmlSystemGetCudaDriverVersion=12040,
+        nvmlDeviceGetCount=5,
+        nvmlDeviceGetHandleByIndex=handles.__getitem__,
+    )
+    mode = module.answers["nvmlDeviceGetMigMode"]
+    module.answers |= {
+        "nvmlDeviceGetMigMode": lambda device: [0, *mode(device)],
+        "nvmlDeviceGetName": lambda device: ["nvmlDeviceGetName"] if device == "first" else Refused(15),
+    }
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(os.path, "exists", lambda path: path == "/dev/nvidia0")
+    assert nvml_devices.collect({}) == {
+        "signs": ["/dev/nvidia0"],
+        "commands": {},
+        "module": {"file": "", "version": "12.0"},
+        "init": {"value": None},
+        "driver_version": {"value": "550.54.15"},
+        "cuda_version": {"value": 12040},
+        "device_count": {"value": 5},
+        "devices": [
+            {
+                "index": 0,
+                "answers": {fact: {"value": list(asked)} for fact, asked in questions.items()}
+                | {"mig_mode": {"value": [0, "nvmlDeviceGetMigMode"]}, "mig_uuids": {"value": []}}
+                | {"nvlinks": NO_FUNCTION, "fabric": NO_FUNCTION, "processes": NO_FUNCTION},
+            },
+            {"index": 1, "answers": {"handle": refused(999)}},
+            {"index": 2, "answers": {"uuid": {"value": ["nvmlDeviceGetUUID"]}, "name": refused(15)}},
+        ],
+    }
+    assert [asked[0] for asked in module.asked if asked[0].startswith("nvmlS")][-1] == "nvmlShutdown"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_missing"),
+    [
+        (FileNotFoundError("nvml.dll"), True),
+        (OSError(f"{LIBRARY}: cannot open shared object file: No such file or directory"), True),
+        (OSError("libnvidia-x.so: cannot open shared object file: No such file or directory"), False),
+        (OSError(f"{LIBRARY}: file too short"), False),
+    ],
+)
+def test_a_missing_library_is_not_a_broken_one(
+    error: OSError, is_missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str) -> Any:
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    monkeypatch.setattr(nvml_devices, "_run_nvidia_smi", lambda seconds: {"seconds": seconds})
+    facts = nvml_devices.collect({"nvidia_smi_seconds": "3"})
+    facts.pop("signs")
+    assert facts == {"commands": {"seconds": 3.0}, "library_error": str(error), "library_missing": is_missing}
+    assert nvml_devices.collect({})["commands"] == {"seconds": 10.0}
+
+
+def gate_of(**answers: Any) -> Gate:
+    lists = {f"nvmlDeviceGet{kind}RunningProcesses_v{n}" for kind in ("Compute", "Graphics") for n in (2, 3)}
+    library = SimpleNamespace(**dict.fromkeys(lists & {*answers}, lambda *_: None))
+    return Gate(Module(**answers), library)
+
+
+@pytest.mark.parametrize(
+    ("mode", "most", "instances", "answer"),
+    [
+        pytest.param(refused(3), 1, ["a"], refused(3), id="no such mode"),
+        pytest.param({"value": [0, 1]}, 1, ["a"], {"value": []}, id="off"),
+        pytest.param({"value": [1, 1]}, Refused(4), ["a"], refused(4), id="nobody says how many"),
+        pytest.param({"value": [1, 0]}, 2, ["a", "b", "c"], {"value": ["a", "b"]}, id="as many as there can be"),
+        pytest.param({"value": [1, 1]}, 3, [Refused(6), "b", Refused(2)], {"value": ["b"]}, id="empty places"),
+        pytest.param({"value": [1, 1]}, 2, [Refused(6), Refused(2)], {"value": []}, id="no instance"),
+        pytest.param({"value": [1, 1]}, 3, [Refused(6), Refused(4), Refused(2)], refused(4), id="refused"),
+        pytest.param({"value": [1, 1]}, 2, [Refused(4), "b"], {"value": ["b"]}, id="one of two refused"),
+    ],
+)
+def test_instances(mode: dict[str, Any], most: Any, instances: list[Any], answer: dict[str, Any]) -> None:
+    gate = gate_of(
+        nvmlDeviceGetMaxMigDeviceCount=most,
+        nvmlDeviceGetMigDeviceHandleByIndex=lambda device, index: instances[index],
+        nvmlDeviceGetUUID=lambda instance: instance,
+    )
+    assert nvml_devices._mig_uuids(gate, "gpu", mode) == answer
+
+
+@pytest.mark.parametrize(
+    ("links", "asked", "answer"),
+    [
+        pytest.param([1, Refused(3), 0, Refused(2), 1], 4, {"value": [1, 0]}, id="until there are no more"),
+        pytest.param([Refused(3)] * 40, 36, refused(3), id="no links"),
+        pytest.param([Refused(3), Refused(2)], 2, refused(3), id="the first failure is told"),
+        pytest.param([Refused(4), 1], 1, refused(4), id="no permission"),
+    ],
+)
+def test_links(links: list[Any], asked: int, answer: dict[str, Any]) -> None:
+    gate = gate_of(nvmlDeviceGetNvLinkState=lambda device, link: links[link])
+    assert nvml_devices._links(gate, "gpu") == answer
+    assert gate.module.asked == [("nvmlDeviceGetNvLinkState", "gpu", link) for link in range(asked)]
+
+
+@pytest.mark.parametrize(
+    ("versioned", "first", "answer"),
+    [
+        pytest.param(3, None, {"value": {"state": 3}}, id="today's NVML"),
+        pytest.param(None, 2, {"value": {"state": 2}}, id="older NVML"),
+        pytest.param(None, Refused(3), refused(3), id="no fabric"),
+        pytest.param(Refused(3), 1, {"value": {"state": 1}}, id="another version of the structure"),
+        pytest.param(Refused(15), 1, refused(15), id="lost"),
+        pytest.param(None, None, NO_FUNCTION, id="no function"),
+    ],
+)
+def test_the_state_of_the_fabric(versioned: Any, first: Any, answer: dict[str, Any]) -> None:
+    def fill(state: Any) -> Any:
+        def function(device: str, pointer: Any) -> Any:
+            if isinstance(state, Refused):
+                return state
+            info = pointer._obj
+            assert getattr(info, "version", 0x02000024) == 0x02000024
+            info.state = state
+            return 0
+
+        return function
+
+    functions = {"nvmlDeviceGetGpuFabricInfoV": versioned, "nvmlDeviceGetGpuFabricInfo": first}
+    gate = gate_of(**{name: fill(state) for name, state in functions.items() if state is not None})
+    assert nvml_devices._fabric(gate, "gpu") == answer
+
+
+def test_the_structures_of_the_fabric_are_those_of_nvml() -> None:
+    old, new = nvml_devices.FabricInfo, nvml_devices.FabricInfoV
+    assert [old.status.offset, old.clique.offset, old.state.offset, ctypes.sizeof(old)] == [16, 20, 24, 28]
+    assert [new.cluster.offset, new.state.offset, new.health.offset, ctypes.sizeof(new)] == [4, 28, 32, 0x24]
+
+
+@pytest.mark.parametrize(
+    ("compute", "graphics", "answer"),
+    [
+        pytest.param(Refused(4), Refused(3), refused(4), id="neither list"),
+        pytest.param(Refused(3), [(5, 70)], {"value": [(5, "five", 70)]}, id="one list"),
+        pytest.param(
+            [(5, 50), (7, None)],
+            [(5, 70), (8, 80), (9, 90)],
+            {"value": [(5, "five", 50), (7, "", None), (9, "in 9", 90)]},
+            id="each once, without its own",
+        ),
+    ],
+)
+def test_processes(compute: Any, graphics: Any, answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def listed(processes: Any) -> Any:
+        if isinstance(processes, Refused):
+            return processes
+        return [SimpleNamespace(pid=pid, usedGpuMemory=used) for pid, used in processes]
+
+    comm = {"/proc/9/comm": "in 9\n"}
+    monkeypatch.setattr(nvml_devices, "read_start", lambda path: comm.get(path, ""))
+    gate = gate_of(
+        nvmlDeviceGetComputeRunningProcesses_v3=lambda device: listed(compute),
+        nvmlDeviceGetGraphicsRunningProcesses_v2=lambda device: listed(graphics),
+        nvmlSystemGetProcessName=lambda pid: "five" if pid == 5 else Refused(6),
+    )
+    found = nvml_devices._processes(gate, "gpu", {8})
+    if "value" in found:
+        found = {"value": [(process["pid"], process["name"], process["used_bytes"]) for process in found["value"]]}
+    assert found == answer

@@ -186,7 +186,19 @@ def test_no_compiler() -> None:
     hung = {**missing, "error": "no answer in 5 s"}
     assert parse_toolkit(answer({"gcc": missing, "cc": missing})).host_compiler == ""
     assert parse_toolkit(answer({"gcc": missing, "cc": hung})).host_compiler is None
+    for names in (("gcc",), ("cc",), ("cl",), ("gcc", "cc", "cl")):
+        assert parse_toolkit(answer(dict.fromkeys(names, missing))).host_compiler == "", names
+        assert parse_toolkit(answer({**dict.fromkeys(names, missing), names[-1]: hung})).host_compiler is None, names
     assert parse_toolkit(answer({})).host_compiler is None
+
+
+def test_the_first_compiler_that_answers_counts() -> None:
+    said = {"status": 0, "stderr": ""}
+    names = ("CC", "NVCC_CCBIN", "gcc", "cc", "cl")
+    versions = {name: {**said, "stdout": f"gcc (GCC) {number}.1.0\n"} for number, name in enumerate(names, start=5)}
+    for number, name in enumerate(names, start=5):
+        found = parse_toolkit(answer({key: value for key, value in versions.items() if key in names[number - 5 :]}))
+        assert found.host_compiler_version == (number, 1, 0), name
 
 
 def test_cl_speaks_on_standard_error() -> None:

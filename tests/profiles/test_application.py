@@ -1,18 +1,23 @@
 """A program takes the profile up. What PyTorch does with it is asked of the real one."""
 
+import os
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import gpudoctor
 from gpudoctor.errors import UsageError
 from gpudoctor.model.profile import Profile
+from gpudoctor.profiles import application
 from gpudoctor.profiles.application import LoadedProfile
 from gpudoctor.profiles.env_file import write_profile
+from gpudoctor.tuning.workers.precision import TorchPrecision
 from tests.environments import python_of
 from tests.profiles.samples import LEAST, PROFILE
 
@@ -126,3 +131,79 @@ print(*(f"{w.category.__name__}: {w.message}" for w in caught), os.environ.get("
         "RuntimeWarning: PYTORCH_ALLOC_CONF=expandable_segments:True has no effect, because CUDA is already in use. "
         "Call apply() earlier, or start the program with the profile in its environment None\n"
     )
+
+
+class Switches(TorchPrecision):
+    """The switches of a precision, without torch."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self._calls = calls
+
+    def apply_switches(self) -> None:
+        self._calls.append("switches")
+
+
+OLD, NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
+
+
+@pytest.mark.parametrize(
+    ("frameworks", "environ", "initialised", "calls", "after"),
+    [
+        pytest.param({}, {}, False, ["switches"], {}, id="nothing is set"),
+        pytest.param({"OMP_NUM_THREADS": "3"}, {}, True, ["switches", "threads 3"], {}, id="threads"),
+        pytest.param({NEW: "a:1"}, {OLD: "b"}, False, ["switches"], {NEW: "a:1", OLD: "b"}, id="the allocator"),
+        pytest.param({OLD: "a:1"}, {OLD: "b"}, False, ["switches"], {OLD: "a:1"}, id="another allocator is set"),
+        pytest.param({OLD: "a:1"}, {OLD: "a:1"}, True, ["switches"], {OLD: "a:1"}, id="it is set already"),
+        pytest.param(
+            {OLD: "a:1"},
+            {},
+            True,
+            [f"{OLD}=a:1 has no effect, because CUDA is already in use", "switches"],
+            {},
+            id="too late",
+        ),
+        pytest.param({OLD: "a:1"}, {}, None, ["switches"], {OLD: "a:1"}, id="torch is not imported yet"),
+    ],
+)
+def test_what_is_set(
+    frameworks: dict[str, str],
+    environ: dict[str, str],
+    initialised: bool | None,
+    calls: list[str],
+    after: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+    cudnn = SimpleNamespace(benchmark=None)
+    torch = SimpleNamespace(
+        cuda=SimpleNamespace(is_initialized=lambda: initialised),
+        backends=SimpleNamespace(cudnn=cudnn),
+        set_num_threads=lambda count: seen.append(f"threads {count}"),
+    )
+    for name in (OLD, NEW):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    if initialised is None:  # then it is imported after the variable is set
+        known = dict(sys.modules)
+        del known["torch"]
+        monkeypatch.setattr(application, "sys", SimpleNamespace(modules=known))
+    monkeypatch.setattr(warnings, "warn", lambda text, *_, **__: seen.append(text.partition(".")[0]))
+    monkeypatch.setattr(application, "make_precision", lambda name, device: Switches(seen))
+    loaded = LoadedProfile(replace(PROFILE, frameworks=frameworks, cudnn_benchmark=True))
+    assert loaded.apply() is loaded
+    assert (seen, cudnn.benchmark) == (calls, True)
+    assert {name: os.environ[name] for name in (OLD, NEW) if name in os.environ} == after
+
+
+def test_the_warning_names_the_line_that_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_use = SimpleNamespace(
+        cuda=SimpleNamespace(is_initialized=lambda: True), backends=SimpleNamespace(cudnn=SimpleNamespace())
+    )
+    monkeypatch.setitem(sys.modules, "torch", in_use)
+    monkeypatch.setattr(application, "make_precision", lambda name, device: Switches([]))
+    monkeypatch.delenv(OLD, raising=False)
+    with pytest.warns(RuntimeWarning, match="no effect") as warned:
+        LoadedProfile(replace(PROFILE, frameworks={OLD: "a:1"})).apply()
+    assert warned[0].filename == __file__

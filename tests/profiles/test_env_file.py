@@ -23,7 +23,8 @@ def test_what_is_written_is_read_again(profile: Profile, tmp_path: Path) -> None
 
 
 def test_it_says_what_it_is() -> None:
-    first, *_ = render(PROFILE, "tuned.env").splitlines()
+    first, second, *_ = render(PROFILE, "tuned.env").splitlines()
+    assert second == "# docker run --env-file tuned.env ..., env_file of compose, EnvironmentFile of systemd;"
     assert first.startswith("# Profile of a GPU program, measured and written by gpudoctor ")
     assert first.endswith(" on 2026-11-21T13:15:34Z.")
     assert "# in a shell: set -a; . ./tuned.env; set +a\n" in render(PROFILE, "tuned.env")
@@ -113,6 +114,10 @@ def test_a_line_that_cannot_be_read_is_named(text: str, message: str) -> None:
     ("content", "message"),
     [
         (b"A=1\n\n\xff\xfe", "line 3: not UTF-8 text"),
+        (b"\n\xff", "line 2: not UTF-8 text"),
+        (b"#" * LARGEST_BYTES, ": GPUDOCTOR_SCHEMA is missing"),
+        (b"A='1'", "line 1: remove the quotes"),
+        (b'A="1"', "line 1: remove the quotes"),
         (b"#" * (LARGEST_BYTES + 1), ": larger than 64 KiB: this is not a gpudoctor profile"),
         (b"A=\x00\n", "line 1: the value of A may contain only"),
     ],
@@ -124,7 +129,12 @@ def test_what_is_no_text_or_too_large_is_said(content: bytes, message: str, tmp_
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("nowhere.env", "nowhere.env: No such file or directory"), (".", "Is a directory")]
+    ("path", "message"),
+    [
+        ("nowhere.env", "nowhere.env: No such file or directory"),
+        (".", "Is a directory"),
+        ("a\0b", "embedded null byte"),
+    ],
 )
 def test_a_file_that_cannot_be_opened_is_named(path: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):

@@ -101,3 +101,15 @@ def test_deepspeed(precision: str) -> None:
 def test_what_trains_networks_has_no_complex_precision(format_name: str, tool: str) -> None:
     with pytest.raises(UsageError, match=f"^{tool} has no precision complex64"):
         export(replace(PROFILE, precision="complex64"), format_name)
+
+
+def test_what_people_read_is_indented() -> None:
+    assert export(PROFILE, "json").startswith('{\n  "schema": "gpudoctor/profile/1",\n  "device": "cuda:0",\n')
+    assert '\n  "environment": {\n    "GPUDOCTOR_SCHEMA"' in export(PROFILE, "json")
+    assert export(PROFILE, "deepspeed").endswith('"fp16": {\n    "enabled": false\n  }\n}\n')
+
+
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
+def test_tf32_is_a_hint_beside_the_format(precision: str) -> None:
+    text = export(replace(PROFILE, precision=precision), "accelerate")
+    assert ("# precision: tf32" in text) is (precision == "tf32")

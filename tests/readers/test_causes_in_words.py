@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Report
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 NVRTC = "RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)\n"
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system.\n"
@@ -15,7 +15,7 @@ NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system.\n"
 
 def diagnosed(*texts: str) -> Report:
     named = [(f"report-{number}.txt", text.encode()) for number, text in enumerate(texts)]
-    return run_checks(load_checks(), read_texts(named))
+    return run_checks(own_checks(), read_texts(named))
 
 
 def first(*texts: str) -> Finding | None:

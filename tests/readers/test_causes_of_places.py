@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system.\n"
 NO_GPUS = "RuntimeError: No CUDA GPUs are available\n"
@@ -16,7 +16,7 @@ SMI = "| NVIDIA-SMI 430.50       Driver Version: 430.50       CUDA Version: 10.1
 
 
 def findings(text: str) -> list[Finding]:
-    report = run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     return [finding for finding in report.findings if finding.severity.name != "INFO"]
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 BUILD = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN nvidia-smi\n$ docker build -t own .\n"
 SCRIPT = "#!/bin/bash\n#SBATCH --time=02:00:00\n#SBATCH --cpus-per-task=4\n{line}python train.py\n"
@@ -20,7 +20,7 @@ RESERVED = "    deploy: {resources: {reservations: {devices: [{driver: nvidia, c
 
 def findings(text: str) -> list[Finding]:
     """Return the findings that are no advice."""
-    report = run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     return [finding for finding in report.findings if finding.severity.name != "INFO"]
 
 
@@ -31,6 +31,17 @@ def findings(text: str) -> list[Finding]:
         ("[Fatal] CUDA Tree Learner was not enabled in this build.", "runs-on-cpu", "cmake.define.USE_CUDA=ON"),
         ("please recompile with CMake option -DUSE_CUDAP=1", "runs-on-cpu", "cmake.define.USE_CUDA=ON"),
         ("storage.cc:40: Compile with USE_CUDA=1 to enable GPU usage", "runs-on-cpu", "mxnet-cu112"),
+        ("DGLError: Check failed: allow_missing: Device API cuda is not enabled.", "runs-on-cpu", "data.dgl.ai"),
+        ("OpenEncodeSessionEx failed: unsupported device (2): (no details)", "program-error", "libx264"),
+        ("RuntimeError: Failed to infer device type", "runs-on-cpu", "VLLM_LOGGING_LEVEL=DEBUG"),
+        ("No module named 'torch' in jupyter, in the terminal the import works", "torch-not-installed", "kernel"),
+        (
+            "5060 Ti: sm_120 is not compatible with the current PyTorch install",
+            "torch-no-kernel-for-device",
+            "whl/cu13",
+        ),
+        ("CUDA_VISIBLE_DEVICES=4 is set, is_available() False, 2x 3090", "cuda-visible-devices-hides-gpu", "unset"),
+        ("fp16=True: the loss is 0.0 and then nan from step 1, fp32 is ok", "fp16-nan", "bf16"),
         ("onnxruntime: Cuda provider is not showing up, Tesla T4", "runs-on-cpu", "install onnxruntime-gpu"),
         ("You are using GPU version Paddle, but your CUDA device is not set properly.", "runs-on-cpu", "paddle"),
         ("thinc/util.py, in require_gpu\nValueError: No GPU devices detected", "cupy-missing", "cupy-cuda12x"),

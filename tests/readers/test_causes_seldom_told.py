@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 UUID = "3f9d2c1a-0b7e-5d44-8a61-9be0c77d1f2"
 ONE_INSTANCE = f"""$ nvidia-smi -L
@@ -20,12 +20,18 @@ OSError: [Errno 28] No space left on device"""
 CONDA = "conda create -n nets -c conda-forge pytorch\n  + pytorch   2.7.1  cpu_mkl_py312_h1_100   conda-forge\n"
 NO_DRIVER = "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU\n"
 NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled\n"
+NO_CONTACT = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+SLURM = "#SBATCH --partition=gpu\n#SBATCH --mem=64G\nnvidia-smi\npython train.py\n\nslurm-1.out:\n"
+JAX_PLUGIN = (
+    "JAX plugin jax_cuda12_plugin version {plugin} is installed, but it is not compatible with the installed jaxlib "
+    "version {jaxlib}, so it will not be used."
+)
 MODULE = "api_1  | ModuleNotFoundError: No module named 'orjson'\n"
 
 
 def first(text: str) -> Finding | None:
     """Return the first finding that is no advice."""
-    findings = run_checks(load_checks(), read_texts([("report.txt", text.encode())])).findings
+    findings = run_checks(own_checks(), read_texts([("report.txt", text.encode())])).findings
     return next((finding for finding in findings if finding.severity.name != "INFO"), None)
 
 
@@ -317,6 +323,65 @@ def remedies(finding: Finding) -> str:
             "numpy",
             id="NumPy newer than CuPy",
         ),
+        pytest.param(SLURM + "No devices were found\n", "no-nvidia-gpu", "--gres=gpu:1", id="a job without a GPU"),
+        pytest.param(
+            f"ThinkPad, Ubuntu 22.04\n$ nvidia-smi\n{NO_CONTACT}\n$ prime-select query\nintel",
+            "driver-not-loaded",
+            "prime-select on-demand",
+            id="the GPU is off",
+        ),
+        pytest.param(
+            f"I ran sudo prime-select intel before the trip, now nvidia-smi prints {NO_CONTACT}",
+            "driver-not-loaded",
+            "prime-select on-demand",
+            id="somebody turned it off",
+        ),
+        pytest.param(
+            "Win 10, RTX 3060. nvidia-smi.exe prints No devices were found. Device manager: Windows has stopped this "
+            "device because it has reported problems. (Code 43)",
+            "gpu-hardware-xid-ecc",
+            "clean installation",
+            id="Windows has stopped the device",
+        ),
+        pytest.param("My GTX 1660 shows Code 43", "gpu-hardware-xid-ecc", "clean installation", id="only the code"),
+        pytest.param(
+            "torch.backends.mps.is_available() is False on my M1 Pro\n>>> platform.platform()\n"
+            "'macOS-14.5-x86_64-i386-64bit'",
+            "mps-issues",
+            "Python for arm64",
+            id="Python for Intel",
+        ),
+        pytest.param(
+            "Apple Silicon, macOS-13.1-x86_64-i386-64bit, mps.is_built() False",
+            "mps-issues",
+            "Python for arm64",
+            id="Python for Intel, shorter",
+        ),
+        pytest.param(
+            JAX_PLUGIN.format(plugin="0.4.38", jaxlib="0.5.0"),
+            "jax-cuda-libs-mismatch",
+            "jax-cuda12-plugin==0.5.0 jax-cuda12-pjrt==0.5.0",
+            id="plugin of JAX",
+        ),
+        pytest.param(
+            "RuntimeWarning: " + JAX_PLUGIN.format(plugin="0.9.2", jaxlib="0.9.0.1"),
+            "jax-cuda-libs-mismatch",
+            "jax-cuda12-plugin==0.9.0.1",
+            id="plugin of JAX that is newer",
+        ),
+        pytest.param(
+            "Fedora 40, dual boot with win 11, RTX 4070. modprobe: ERROR: could not insert 'nvidia': Key was rejected "
+            "by service",
+            "driver-not-loaded",
+            "/etc/pki/akmods/certs/public_key.der",
+            id="two systems",
+        ),
+        pytest.param(
+            "onnxruntime 推理一直用 CPU\n$ pip list | grep onnx\nonnxruntime   1.17.1\nonnxruntime-gpu   1.17.1\n",
+            "package-twins",
+            "install onnxruntime-gpu==1.17.1",
+            id="two of ONNX Runtime, GPU not named",
+        ),
     ],
 )
 def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
@@ -329,6 +394,11 @@ def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
     "text",
     [
         pytest.param(TWO_INSTANCES, id="two instances, nothing missing"),
+        pytest.param("RTX 3060, prime-select query prints on-demand", id="the GPU is on"),
+        pytest.param("The USB hub shows Code 43 since yesterday", id="another device"),
+        pytest.param("platform.platform() 'macOS-14.5-arm64-arm-64bit' on my M1 Pro", id="Python for arm64"),
+        pytest.param("JAX plugin jax_cuda12_plugin version 0.5.0 is installed", id="the plugin fits"),
+        pytest.param("M3 Max, device = mps. `nvidia-smi: command not found` on a mac", id="a Mac has no nvidia-smi"),
         pytest.param(ONE_INSTANCE + "my job only sees one GPU", id="one instance, one device"),
         pytest.param("Tesla P100: with amp an epoch takes half the time", id="a gain on a P100"),
         pytest.param("trainer:\n  precision: 32\nstep 40 train_loss=nan", id="NaN in float32"),

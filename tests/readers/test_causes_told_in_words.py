@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.model.report import Report
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 
 def diagnosed(text: str) -> Report:
-    return run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+    return run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
 
 
 def first(text: str) -> Finding | None:

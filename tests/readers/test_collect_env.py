@@ -405,3 +405,9 @@ def test_a_requirement_of_the_image_that_is_cut_off_is_not_believed() -> None:
 )
 def test_other_texts_hold_none(text: str) -> None:
     assert facts_of(text) == {}
+
+
+def test_fields_that_other_reports_have_too_are_no_report() -> None:
+    shared = ("Python version: 3.11.7", "CUDA runtime version: 12.4", "GCC version: 12.2.0", "CMake version: 3.28.1")
+    assert read(clean_text("\n".join(shared), "report")) == {}
+    assert read(clean_text("\n".join((*shared, "Is debug build: False")), "report")) != {}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity, Symptom
 from gpudoctor.readers import messages as reader
 from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
 from gpudoctor.symptoms.tables import FOLDER, failure_messages
+from tests.own_checks import own_checks
 
 MOUNT = "nvidia-container-cli: mount error:"
 
@@ -31,7 +31,7 @@ def kinds(text: str) -> set[str]:
 def first_cause(*texts: str) -> str:
     """Return the check whose finding a report leads to first, "" where there is none but advice."""
     snapshot = read_texts([(f"{number}.txt", text.encode()) for number, text in enumerate(texts)])
-    report = run_checks(load_checks(), snapshot)
+    report = run_checks(own_checks(), snapshot)
     assert not [result for result in report.results if result.outcome.value == "crashed"]
     return next((finding.check_id for finding in report.findings if finding.severity is not Severity.INFO), "")
 
@@ -281,5 +281,5 @@ def test_causes_in_other_words(cause: str, texts: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_no_such_cause(texts: tuple[str, ...]) -> None:
-    # A word that no cause is told of keeps the report from being empty.
+    # A word that suggests no cause keeps the report from being empty.
     assert first_cause("Python 3.11.4", *texts) == ""

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity
 from gpudoctor.readers import messages
 from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
+from tests.own_checks import own_checks
 
 LIBRARIES, NVRTC, WRONG = "cupy-cuda-libs-missing", "cupy-nvrtc-missing", "cupy-wrong-cuda-package"
 UNUSABLE, MISSING, NUMPY, ARCHITECTURE = (
@@ -20,7 +20,7 @@ UNUSABLE, MISSING, NUMPY, ARCHITECTURE = (
 
 def causes(text: str) -> list[str]:
     """Return the ids of the findings that are no advice, first things first."""
-    report = run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     return [finding.check_id for finding in report.findings if finding.severity is not Severity.INFO]
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import DriverVersion, Report
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 
 def diagnosed(*texts: str) -> Report:
     named = [(f"report-{number}.txt", text.encode()) for number, text in enumerate(texts)]
-    return run_checks(load_checks(), read_texts(named))
+    return run_checks(own_checks(), read_texts(named))
 
 
 def first(*texts: str) -> str | None:

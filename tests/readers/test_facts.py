@@ -1,5 +1,7 @@
 """Facts of several texts become those of one machine."""
 
+from typing import Any
+
 from gpudoctor.model import (
     CudaVersion,
     Device,
@@ -45,6 +47,12 @@ def test_variables_are_gathered() -> None:
 def test_messages_are_gathered_once() -> None:
     one, two = Symptom(kind="a", text="x"), Symptom(kind="b", text="y")
     assert joined({"symptoms": (one,)}, {"symptoms": (one, two)})["symptoms"] == (one, two)
+
+
+def test_of_other_lists_the_first_that_names_something_counts() -> None:
+    lists: list[dict[str, Any]] = [{"images": ()}, {"images": ("a",)}, {"images": ("b",)}]
+    assert joined(*lists)["images"] == joined(*reversed(lists[:2]))["images"] == ("a",)
+    assert joined(lists[0], lists[2])["images"] == ("b",)
 
 
 def test_a_cut_name_of_a_device_is_completed() -> None:

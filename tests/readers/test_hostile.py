@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.model import Outcome, Report, Snapshot
@@ -19,6 +18,7 @@ from gpudoctor.readers.report import READERS, Reader, read_texts
 from gpudoctor.readers.text import clean_text
 from gpudoctor.reporters import json_report, table
 from gpudoctor.reporters.terminal import Screen
+from tests.own_checks import own_checks
 from tests.readers import pasted
 
 SECONDS = 20.0  # generous, for a busy machine: the longest takes 2 s on a quiet one
@@ -32,7 +32,7 @@ def diagnose(*texts: str) -> Report | None:
     except GpudoctorError as error:
         line = str(error)
     else:
-        return run_checks(load_checks(), snapshot)
+        return run_checks(own_checks(), snapshot)
     assert line.isprintable()
     return None
 

@@ -5,16 +5,16 @@ import re
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Severity
 from gpudoctor.model.codec import to_json
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 
 def causes(text: str) -> list[Finding]:
     """Return the findings of a report that are no advice, first things first."""
-    report = run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     assert not [result for result in report.results if result.outcome.value == "crashed"]
     return [finding for finding in report.findings if finding.severity is not Severity.INFO]
 

@@ -1,13 +1,13 @@
-"""Machines that are told of in words rather than shown: what they say of the cause, and what passes."""
+"""Machines described in words rather than shown: what the words say about the cause, and what passes."""
 
 from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 HOST = """+-----------------------------------------------------------------------------+
 | NVIDIA-SMI 470.57.02    Driver Version: 470.57.02    CUDA Version: 11.4     |
@@ -24,7 +24,7 @@ REFUSED = "ValueError: Bfloat16 is only supported on GPUs with compute capabilit
 
 def first(text: str) -> Finding | None:
     """Return the first finding that is no advice."""
-    findings = run_checks(load_checks(), read_texts([("report.txt", text.encode())])).findings
+    findings = run_checks(own_checks(), read_texts([("report.txt", text.encode())])).findings
     return next((finding for finding in findings if finding.severity.name != "INFO"), None)
 
 

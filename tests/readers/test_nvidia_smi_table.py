@@ -103,6 +103,17 @@ def test_an_old_table_without_a_cuda_version() -> None:
     )
 
 
+def test_instances_are_listed_without_their_ids() -> None:
+    none = "|  No MIG devices found                                                                   |"
+    some = "|  1    3   0   0  |              37MiB / 40192MiB    | 42      0 |  3   0    2    0    0 |"
+    first, second = read(R550.replace(none, some))["devices"]
+    assert (first.mig_enabled, first.mig_uuids) == (True, None)
+    assert (second.mig_enabled, second.mig_uuids) == (True, None)
+    first, second = read(R550.partition("| MIG devices:")[0])["devices"]
+    assert (first.mig_enabled, first.mig_uuids) == (True, None)
+    assert (second.mig_enabled, second.mig_uuids) == (False, ())
+
+
 def test_a_wide_table_with_mig_and_processes() -> None:
     facts = read(R550)
     assert facts["driver"].cuda_version == CudaVersion(12, 4)

@@ -42,6 +42,19 @@ def test_a_whole_list_keeps_what_bears_on_gpus_and_shows_that_cupy_is_not_there(
     assert (found["cupy"].distributions, found["cupy"].numpy_version) == ((), PackageVersion("1.26.0"))
 
 
+@pytest.mark.parametrize("rule", ["------- -------\n", ""])
+def test_the_first_package_counts_with_and_without_a_rule(rule: str) -> None:
+    table = f"Package Version\n{rule}torch   2.9.0\nnumpy   2.0.0\nxformers 0.0.33\n"
+    assert versions(table) == {"torch": "2.9.0", "numpy": "2.0.0", "xformers": "0.0.33"}
+    names = [
+        *("attrs", "filelock", "fsspec", "idna", "jinja2", "markupsafe", "mpmath", "networkx", "numpy"),
+        *("pillow", "sympy", "urllib3"),
+    ]
+    rows = "".join(f"{name} 1.0\n" for name in names)
+    assert facts(f"Package Version\n{rule}{rows}")["torch"].installed is False  # attrs stands before cupy
+    assert "torch" not in facts(f"Package Version\n{rule}{rows.partition(chr(10))[2]}")
+
+
 def test_a_whole_list_without_torch() -> None:
     assert facts(WHOLE.replace("torch", "tox"))["torch"].installed is False
 

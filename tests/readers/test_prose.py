@@ -51,6 +51,9 @@ def test_the_gpu_of_the_machine(text: str, name: str) -> None:
         ("OS: RHEL 9", "rhel", "9"),
         ("OS: Alma Linux 9.3", "almalinux", "9.3"),
         ("OS: Arch Linux", "arch", None),
+        ("Arch, GTX 1080", "arch", None),
+        ("on Arch, with a 1080", "arch", None),
+        ("Fedora 40 with an RTX 4070, dual boot with win 11", "fedora", "40"),
         ("OS: openSUSE Leap 15.5", "opensuse-leap", "15.5"),
         ("OS: Linux Mint 21.3", "linuxmint", "21.3"),
         ("OS: Pop!_OS 22.04", "pop", "22.04"),
@@ -101,6 +104,7 @@ def test_no_nvidia_gpu() -> None:
         ("Win10 rtx 2060", ("windows", None, None, None)),
         ("an RTX 2060 on windows", ("windows", None, None, None)),
         ("WSL Ubuntu, RTX 3080", ("linux", "ubuntu", None, 2)),
+        ("M3 Max, torch 2.5.1", ("darwin", None, None, None)),
     ],
 )
 def test_the_system(text: str, expected: tuple[Any, ...]) -> None:

@@ -3,15 +3,18 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.errors import UsageError
 from gpudoctor.model import CudaVersion, Driver, DriverVersion, PackageVersion, Python, Snapshot, System, Torch
-from gpudoctor.readers.report import Reading, assemble, read_files, read_texts, unread_texts
+from gpudoctor.readers import report
+from gpudoctor.readers.report import READERS, Reading, assemble, read_files, read_texts, unread_texts
+from gpudoctor.readers.text import clean_text
 from gpudoctor.reporters import json_report
+from tests.own_checks import own_checks
 
 TOO_OLD = b"UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update"
 
@@ -20,6 +23,48 @@ def test_a_text_says_where_each_fact_stands() -> None:
     snapshot = read_texts([("log.txt", TOO_OLD)])
     (report,) = [report for report in snapshot.reports if report.section == "driver"]
     assert (report.state, report.source, "cuda_version" in report.facts) == ("ok", "messages in log.txt", True)
+
+
+# The readers in the order in which they count, with the words of which any one makes a text theirs.
+KNOWN_BY = """\
+messages:
+cupy.show_config(): cupy | cuda | cufft | curand | cusolver | cusparse | nvrtc
+collect_env: pytorch | cuda | nvidia driver version | [pip
+nvidia-smi -q -x: <nvidia_smi_log
+nvidia-smi -q: nvsmi log | attached gpus | clocks throttle reasons | clocks event reasons | fabric state | ecc errors
+nvidia-smi -q: retired pages | remapped rows | fb memory usage | gpu reset status
+nvidia-smi: nvidia-smi | bus-id | mib / | no devices were found
+nvidia-smi -L: (uuid: | cpu affinity | --query-gpu | driver_version | compute_cap | uuid, | , uuid | pstate
+nvidia-smi -L: pci.bus_id | memory. | .gpu
+gpustat:  mb
+kernel log: nvrm | xid | nvidia
+ds_report: torch version . | deepspeed info .
+accelerate env: accelerate
+transformers env: version
+environment table: sys.platform | cuda_home | built with | yolo | ultralytics | gpu count | available: | jaxlib
+nvcc: nvcc | cuda compilation tools | build cuda_
+conda info: platform
+conda:
+pip:
+docker: docker | container | nvidia-ctk | cdi | runtimes | services: | log-driver | data-root | cli-version
+commands:
+paths: python | -packages | venv
+words:
+words on containers: docker | container | pod | kubernetes | k8s | k3s | k0s | minikube | openshift | runtimeclassname
+words on containers: runargs | hostrequirements | exited with code | 容器 | コンテナ
+"""
+
+
+def test_which_readers_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = Mock(**{f"{reader.function}.return_value": {"asked": True} for reader in READERS})
+    monkeypatch.setattr(report, "import_module", lambda name: module)
+    rows = [line.split(": ", 1) if ": " in line else (line.rstrip(":"), "") for line in KNOWN_BY.splitlines()]
+    assert [reader.name for reader in READERS] == list(dict.fromkeys(name for name, _ in rows))
+    readers = {reader.name: reader for reader in READERS}
+    for name, words in rows:
+        for word in words.split(" | "):
+            assert readers[name].read(clean_text(f"x{word.upper()}x", "x")), (name, word)
+        assert bool(readers[name].read(clean_text("x", "x"))) is not bool(words)
 
 
 def test_what_no_text_tells_is_unknown() -> None:
@@ -31,7 +76,7 @@ def test_what_no_text_tells_is_unknown() -> None:
 
 
 def test_evidence_names_the_text() -> None:
-    report = run_checks(load_checks(), read_texts([("log.txt", TOO_OLD)]))
+    report = run_checks(own_checks(), read_texts([("log.txt", TOO_OLD)]))
     assert report.findings[0].check_id == "driver-too-old"
     assert {evidence.source for evidence in report.findings[0].evidence} == {"log.txt", "messages in log.txt"}
 
@@ -159,7 +204,7 @@ COMFYUI = "Set vram state to: NORMAL_VRAM\nDevice: cuda:0 NVIDIA GeForce RTX 307
     ],
 )
 def test_a_program_that_uses_the_gpu_is_proof(text: str) -> None:
-    report = run_checks(load_checks(), read_texts([("x.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("x.txt", text.encode())]))
     assert (report.verdict, len(report.proof)) == ("healthy", 1)
 
 
@@ -181,7 +226,7 @@ def test_a_program_that_uses_the_gpu_is_proof(text: str) -> None:
     ],
 )
 def test_a_story_around_a_true_is_no_proof(text: str) -> None:
-    report = run_checks(load_checks(), read_texts([("x.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("x.txt", text.encode())]))
     assert report.verdict != "healthy"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 OLD_LIST = """{} with CUDA capability sm_{} is not compatible with the current PyTorch installation.
 The current PyTorch install supports CUDA capabilities {}.
@@ -25,7 +25,7 @@ NMS = "RuntimeError: operator torchvision::nms does not exist"
 def first(*texts: str) -> tuple[str, str]:
     """Return the id of the first finding that is more than advice, and all that its remedies say."""
     snapshot = read_texts([(f"text {n}", text.encode()) for n, text in enumerate(texts)])
-    report = run_checks(load_checks(), snapshot)
+    report = run_checks(own_checks(), snapshot)
     findings = [finding for finding in report.findings if finding.severity is not Severity.INFO]
     if not findings:
         return "", ""

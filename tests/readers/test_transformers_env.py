@@ -50,6 +50,19 @@ LLAMA_FACTORY = """\
 """
 
 
+@pytest.mark.parametrize(
+    "library",
+    [
+        *("transformers", "diffusers", "datasets", "peft", "trl", "sentence-transformers", "llamafactory"),
+        *("huggingface_hub", "pandas"),
+    ],
+)
+def test_a_list_is_known_by_the_libraries_it_names(library: str) -> None:
+    """Of a list without a platform; one of other libraries may be of anything."""
+    text = f"- `{library}` version: 1.2\n- PyTorch version: 2.5.1+cu124\n"
+    assert ("torch" in facts_of(text)) is (library != "pandas")
+
+
 def facts_of(text: str) -> Facts:
     return read(clean_text(text, "report.txt"))
 

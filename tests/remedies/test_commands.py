@@ -30,7 +30,7 @@ def test_the_interpreter_of_the_environment_runs() -> None:
 
 @pytest.mark.parametrize("python", [None, Python()])
 def test_an_unknown_interpreter_is_python(python: Python | None) -> None:
-    assert python_command(python, "-V") == "python -V"
+    assert python_command(python or Python(), "-V") == "python -V"
 
 
 def test_a_path_with_a_space_is_one_word() -> None:
@@ -126,7 +126,7 @@ def test_an_externally_managed_python_gets_a_virtual_environment() -> None:
 
 
 def test_nothing_is_known() -> None:
-    remedy = install_packages(python=None, requirements=["torch"], summary="…")
+    remedy = install_packages(python=Python(), requirements=["torch"], summary="…")
     assert remedy.commands == ("python -m pip install torch",)
 
 

@@ -105,7 +105,7 @@ def test_own_options_are_kept() -> None:
     ],
 )
 def test_the_engine_that_started_it(system: System | None, container: Container | None, engine: str) -> None:
-    assert engine_of(system, container) == engine
+    assert engine_of(system or System(), container or Container()) == engine
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,10 @@ def test_the_wheel_of_cudnn(python: Python, pytorch: Pytorch | None, cuda_major:
 )
 def test_the_last_cudnn_for_volta(name: str, version: str, major: int | None, requirement: str) -> None:
     fix = Fix("install-cudnn", cuda_major=12, version=version, major=major)
-    first, _ = made(fix, python=PYTHON, system=LINUX, devices=(Device(nvml_index=0, name=name),))
+    first, second = made(fix, python=PYTHON, system=LINUX, devices=(Device(nvml_index=0, name=name),))
     assert first.commands[0] == f"{PIP} install --upgrade {requirement}"
+    package = {8: "(Debian and Ubuntu: libcudnn8)", 9: "(Debian and Ubuntu: cudnn9-cuda-12)"}
+    assert [text in second.summary for text in package.values()] == [major == number for number in package]
 
 
 def test_cudnn_before_8_has_no_wheel() -> None:
@@ -101,6 +103,7 @@ def test_another_package_uses_the_cudnn_of_pytorch(of_torch: int, requirement: s
     assert remedy.commands == (f"{PIP} install '{requirement}'",)
     other = ctranslate2_for_cudnn(asked_for=17 - of_torch, python=PYTHON)
     assert other.commands == remedy.commands
+    assert f"PyTorch has cuDNN {of_torch}," in other.summary
 
 
 def test_headers_are_those_of_the_wheel() -> None:

@@ -43,9 +43,9 @@ def advise(
     return install_cupy(
         python=python,
         system=system,
-        driver=None if driver is None else Driver(version=DriverVersion.parse(driver)),
+        driver=Driver(version=DriverVersion.parse(driver) if driver else None),
         devices=(Device(nvml_index=0, compute_capability=ComputeCapability.parse(capability)),),
-        cupy=cupy,
+        cupy=cupy or Cupy(),
         cuda_major=cuda_major,
     )
 
@@ -169,7 +169,7 @@ def test_no_command_where_none_helps(remedy: Remedy, words: str) -> None:
 
 
 def test_nothing_known() -> None:
-    remedy = install_cupy(python=None, system=None, driver=None, devices=None)
+    remedy = install_cupy(python=Python(), system=System(), driver=Driver(), devices=None)
     assert remedy.commands[0] == "python -m pip install 'cupy-cuda12x[ctk]'"
 
 

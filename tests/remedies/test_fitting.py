@@ -37,10 +37,10 @@ def foreign(commands: tuple[str, ...], pattern: re.Pattern[str]) -> list[str]:
 def fit(remedy: Remedy, **known: Any) -> Remedy:
     sections: dict[str, Any] = {
         "attempts": Attempts(),
-        "container": None,
+        "container": Container(),
         "place": Place(),
-        "python": None,
-        "system": None,
+        "python": Python(),
+        "system": System(),
     }
     (one,) = fitted((remedy,), **{**sections, **known})
     return one
@@ -102,7 +102,7 @@ def test_power_shell(command: str, expected: tuple[str, ...]) -> None:
 
 def test_what_is_left_without_commands_comes_last() -> None:
     linux, windows = Remedy(summary="a", commands=("sudo modprobe x",)), Remedy(summary="b", commands=("nvidia-smi",))
-    known: dict[str, Any] = {"attempts": Attempts(), "container": None, "place": Place(), "python": None}
+    known: dict[str, Any] = {"attempts": Attempts(), "container": Container(), "place": Place(), "python": Python()}
     assert [r.summary for r in fitted((linux, windows), system=WINDOWS_REPORT, **known)] == ["b", "a"]
     assert [r.summary for r in fitted((linux, windows), system=LINUX_REPORT, **known)] == ["a", "b"]
 
@@ -112,7 +112,7 @@ def test_what_is_left_without_commands_comes_last() -> None:
     [
         (Container(name="web", image="me/web:1"), ("docker restart web", "docker run me/web:1")),
         (
-            None,
+            Container(),
             (
                 "docker ps --format '{{.Names}}  {{.Image}}'",
                 "docker restart CONTAINER",
@@ -123,10 +123,10 @@ def test_what_is_left_without_commands_comes_last() -> None:
         (Container(name="web", image="a", engine="podman"), ("podman restart web", "podman run a")),
     ],
 )
-def test_names_of_the_report(container: Container | None, commands: tuple[str, ...]) -> None:
+def test_names_of_the_report(container: Container, commands: tuple[str, ...]) -> None:
     remedy = Remedy(summary="s", commands=("docker restart CONTAINER", "docker run IMAGE"))
     assert fit(remedy, container=container).commands == commands
-    assert ("in place of CONTAINER" in fit(remedy, container=container).summary) is (container is None)
+    assert ("in place of CONTAINER" in fit(remedy, container=container).summary) is (container == Container())
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,17 @@ import re
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding, Severity
 from gpudoctor.readers.report import read_texts
+from tests.own_checks import own_checks
 
 CPU_BUILD = "AssertionError: Torch not compiled with CUDA enabled\nRTX 3060\n"
 
 
 def first(text: str) -> Finding | None:
     """Return the first finding that is more than advice."""
-    report = run_checks(load_checks(), read_texts([("report.txt", text.encode())]))
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     return next((finding for finding in report.findings if finding.severity is not Severity.INFO), None)
 
 

@@ -178,7 +178,7 @@ def test_a_refused_value_is_shown_as_text() -> None:
     ],
 )
 def test_a_backslash_alone_is_no_sign_of_windows(path: str, windows: bool) -> None:
-    assert is_windows(Python(executable=path), None) is windows
+    assert is_windows(Python(executable=path), System()) is windows
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_pip_is_given_no_name_that_is_none(name: str) -> None:
      "--upgrade", "git+https://github.com/NVIDIA/apex.git", "torch"],
 )  # fmt: skip
 def test_pip_is_given_every_requirement(requirement: str) -> None:
-    assert environment_of(None).install([requirement]).isprintable()
+    assert environment_of(Python()).install([requirement]).isprintable()
 
 
 @pytest.mark.parametrize("value", VALUES, ids=ascii)

@@ -22,7 +22,7 @@ WINDOWS = Python(executable=r"C:\venv\Scripts\python.exe", platform_tag="win_amd
     ],
 )
 def test_command(probe: str, python: Python | None, part: str) -> None:
-    (command,) = repeat_probe(python=python, probe=probe).commands
+    (command,) = repeat_probe(python=python or Python(), probe=probe).commands
     assert part in command
 
 

@@ -83,7 +83,7 @@ class TestUpdateDriver:
 
     @pytest.mark.parametrize("system", [WINDOWS, GENTOO, None])
     def test_no_command_where_none_is_documented(self, system: System | None) -> None:
-        remedy = update_driver(system=system, needed=None)
+        remedy = update_driver(system=system or System(), needed=None)
         assert remedy.commands == ()
         assert remedy.reference is not None
         assert remedy.reference.startswith("https://")
@@ -222,14 +222,11 @@ class TestContainers:
         assert remedy.commands == ()
         assert remedy.reference
 
-    def test_an_unknown_distribution_gets_what_is_the_same_everywhere(self) -> None:
+    def test_on_an_unknown_distribution_the_toolkit_is_installed_before_it_is_configured(self) -> None:
         remedy = made_one(Fix("install-container-toolkit"), system=None)
-        assert "apt install nvidia-container-toolkit" in remedy.summary
-        assert remedy.commands == (
-            "sudo nvidia-ctk runtime configure --runtime=docker",
-            "sudo systemctl restart docker",
-            "docker run --rm --gpus all ubuntu nvidia-smi",
-        )
+        install = remedy.commands.index("sudo apt-get install -y nvidia-container-toolkit")
+        assert install < remedy.commands.index("sudo nvidia-ctk runtime configure --runtime=docker")
+        assert "other distributions" in remedy.summary
 
     def test_docker_desktop_brings_its_own(self) -> None:
         assert made_one(Fix("install-container-toolkit"), system=WINDOWS).commands[0] == "wsl --update"

@@ -56,7 +56,7 @@ def advise(
     return install_torch(
         python=python,
         system=system,
-        driver=None if driver is None else Driver(version=DriverVersion.parse(driver)),
+        driver=Driver(version=DriverVersion.parse(driver) if driver else None),
         devices=devices(*capabilities),
         pytorch=None if torch is None else Torch(version=PackageVersion(torch)),
         cuda=cuda,
@@ -133,7 +133,7 @@ class TestUnknown:
         assert "sm_75, sm_80, sm_86, sm_90, sm_100, sm_120" in remedy.summary
 
     def test_nothing_known_takes_the_build_of_pypi(self) -> None:
-        remedy = install_torch(python=None, system=None, driver=None, devices=None)
+        remedy = install_torch(python=Python(), system=System(), driver=Driver(), devices=None)
         assert "torch==2.14.1+cu130" in remedy.commands[0]
         assert remedy.commands[0].startswith("python -m pip install ")
         assert "nvidia-smi" in remedy.summary

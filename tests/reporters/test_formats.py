@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from gpudoctor.engine.catalog import load_checks
-from gpudoctor.model import Finding, Report, Severity
+from gpudoctor.model import Finding, Remedy, Report, Severity
 from gpudoctor.reporters.formats import FORMATS, Run, render
 from tests.reporters import reports
 
@@ -29,3 +31,13 @@ def test_what_gets_published_numbers_the_uuids(name: str) -> None:
 
 def test_a_run_knows_the_checks() -> None:
     assert RUN.checks == load_checks()
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "github"])
+def test_a_long_fix_is_shown_whole(name: str) -> None:
+    words = " ".join(f"word{number}" for number in range(120))
+    remedy = Remedy(summary=words)
+    finding = Finding(check_id="x", severity=Severity.ERROR, summary="broken", remedies=(remedy,))
+    text = re.sub(r"\s+", " ", render(name, reports.report(finding), RUN))
+    assert "word119" in text
+    assert "characters)" not in text

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     CheckResult,
@@ -25,6 +24,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.model.codec import from_json
 from gpudoctor.reporters.json_report import render
+from tests.own_checks import own_checks
 from tests.reporters import reports
 
 FINDING = Finding(
@@ -152,9 +152,9 @@ def test_uuids_are_numbered_and_a_snapshot_gives_the_same_findings() -> None:
         devices=(Device(nvml_index=0, name="NVIDIA A10", uuid=uuid),),
         environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "GPU-77777777-11aa-22bb-33cc-0123456789ab"}),
     )
-    text = render(run_checks(load_checks(), machine))
+    text = render(run_checks(own_checks(), machine))
     document = json.loads(text)
     assert uuid not in text
     assert "cuda-visible-devices-hides-gpu" in [finding["check"] for finding in document["findings"]]
-    again = render(run_checks(load_checks(), from_json(Snapshot, document["snapshot"])))
+    again = render(run_checks(own_checks(), from_json(Snapshot, document["snapshot"])))
     assert json.dumps(json.loads(again)["findings"]) == json.dumps(document["findings"])

@@ -4,12 +4,12 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.model import Report
 from gpudoctor.reporters import junit
+from tests.own_checks import own_checks
 from tests.reporters import reports
 
-CHECKS = load_checks()
+CHECKS = own_checks()
 
 
 def suite(report: Report, fail_on: str = "error") -> Element:

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.model import Report
+from gpudoctor.reporters import markdown
 from gpudoctor.reporters.markdown import LONGEST, escape, render
 from tests.reporters import reports
 from tests.reporters.markdown_pages import prose
@@ -96,6 +97,9 @@ def test_the_fence_is_longer_than_any_in_the_command() -> None:
 def test_hundreds_of_findings_are_cut_and_it_says_so() -> None:
     text = render(reports.HUNDREDS)
     assert len(text) < LONGEST + 100
+    every = list(markdown._blocks(reports.HUNDREDS))
+    left_out = len(every) - sum(block in text for block in every)
+    assert f"\n{left_out} parts left out" in text
     assert re.search(r"\n\d{3} parts left out: the page would be too long.\n$", text)
 
 
@@ -125,3 +129,11 @@ def test_text_from_outside_is_no_markup() -> None:
             bare = bare.replace(tag, "")
         assert not re.search(r"[<>\[\]`|]|@\w|#\d|://|www\.", bare), line
     assert sum("\u200boctocat" in line for line in lines) >= 8
+
+
+def test_a_page_as_long_as_may_be_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = render(reports.ERROR)
+    monkeypatch.setattr(markdown, "LONGEST", len(page) - 2)  # without the lines between the last blocks
+    assert render(reports.ERROR) == page
+    monkeypatch.setattr(markdown, "LONGEST", len(page) - 3)
+    assert render(reports.ERROR).endswith("\n1 part left out: the page would be too long.\n")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.model import (
     CopiedFiles,
     Finding,
@@ -24,10 +23,11 @@ from gpudoctor.model import (
     Snapshot,
 )
 from gpudoctor.reporters import sarif
+from tests.own_checks import own_checks
 from tests.reporters import reports
 from tests.reporters.json_schema import violations
 
-CHECKS = load_checks()
+CHECKS = own_checks()
 
 
 @cache

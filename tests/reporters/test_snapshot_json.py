@@ -22,4 +22,5 @@ def test_uuids_are_numbered_and_still_the_same_devices() -> None:
 
 def test_writing_twice_changes_nothing() -> None:
     text = json_report.render_snapshot(SNAPSHOT)
+    assert text.startswith('{\n  "schema": "gpudoctor/snapshot/1",\n  "devices": [\n    {\n')
     assert json_report.render_snapshot(from_json(Snapshot, json.loads(text))) == text

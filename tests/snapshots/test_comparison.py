@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     CudaVersion,
@@ -22,6 +21,7 @@ from gpudoctor.model import (
     TorchRuntime,
 )
 from gpudoctor.snapshots.comparison import Change, _member_names, compare
+from tests.own_checks import own_checks
 
 OLD = Driver(version=DriverVersion.parse("470.57.02"), cuda_version=CudaVersion(11, 4))
 NEW = Driver(version=DriverVersion.parse("580.65.06"), cuda_version=CudaVersion(13, 0))
@@ -29,7 +29,7 @@ TORCH = Torch(installed=True, build="cuda", version=PackageVersion("2.9.0+cu128"
 
 
 def report(snapshot: Snapshot) -> Report:
-    return run_checks(load_checks(), snapshot)
+    return run_checks(own_checks(), snapshot)
 
 
 def packages(*names: str) -> Snapshot:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.model import Severity
 from gpudoctor.remedies.fixes import builder_of
 from gpudoctor.symptoms.answers import filled
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+from tests.own_checks import own_checks
 
 CHECKS = Path(__file__).parent.parent.parent / "checks"
 ANSWERS = [(row, answer) for row in failure_messages() for answer in row.answers]
-IDS = {check.id for check in load_checks()}
+IDS = {check.id for check in own_checks()}
 
 
 @pytest.mark.parametrize(

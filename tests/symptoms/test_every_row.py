@@ -1,7 +1,7 @@
 """No failure message of the tables, alone or beside a harmless nvidia-smi table, lets a machine be called healthy.
 
-What each leads to is compared with `every_row.json`; `python -m tests.symptoms.test_every_row` writes it again, and its
-difference is what to look at.
+`every_text.json` has a text for each row, made from its pattern. What each leads to is compared with `every_row.json`;
+`python -m tests.symptoms.test_every_row` writes both again, and their difference is what to look at.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Outcome, Report, Snapshot
 from gpudoctor.readers.report import read_texts
 from gpudoctor.symptoms.matching import recognise
-from gpudoctor.symptoms.tables import FailureMessage, failure_messages, row_of
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 from gpudoctor.symptoms.validity import why_invalid
+from tests.own_checks import own_checks
 
 PARSER: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
-CHECKS = load_checks()
+CHECKS = own_checks()
 ROWS = [row for row in failure_messages() if not row.facts]
 TABLE = """\
 +-----------------------------------------------------------------------------------------+
@@ -41,7 +41,8 @@ TABLE = """\
 +-----------------------------------------+------------------------+----------------------+
 """
 """What nvidia-smi prints on a machine on which nothing is wrong."""
-FILE = Path(__file__).parent / "every_row.json"
+BESIDE = {"alone": "", "beside": TABLE}
+FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / "every_text.json"
 EXAMPLES = {
     "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
     "fp16-nan-told": "with fp16 the loss is NaN",
@@ -60,19 +61,25 @@ OTHERS = "\u2019\u201c\u201d\u00b7\u2014\u2026\u2502\u0430"
 
 def text_of(row: FailureMessage) -> str:
     """Return a text in which the row recognises its message."""
-    return _text_of(row.id)
+    assert row.id in texts(), "a new row: run python -m tests.symptoms.test_every_row"
+    return texts()[row.id]
 
 
 @cache
-def _text_of(kind: str) -> str:
-    row = row_of(kind)
-    assert row is not None
+def texts() -> dict[str, str]:
+    content: dict[str, str] = json.loads(TEXTS.read_text(encoding="utf-8"))
+    return content
+
+
+def made_text(row: FailureMessage) -> str:
+    """Return a text that the row's pattern matches."""
     if row.id in EXAMPLES:
         return EXAMPLES[row.id]
     tried: list[str] = []
+    pattern = PARSER.parse(row.pattern, re.IGNORECASE | re.ASCII)
     for take in range(8):
         for phrase in row.contains:
-            made = "".join(example(PARSER.parse(row.pattern, re.IGNORECASE | re.ASCII), take, phrase))
+            made = "".join(example(pattern, take, phrase))
             for text in (made, f"{made} {phrase}", f"{phrase} {made}", phrase):
                 tried.append(text)
                 if is_recognised(row, " ".join(text.split())):
@@ -176,16 +183,16 @@ def shows_that_it_works(row: FailureMessage) -> bool:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-@pytest.mark.parametrize("beside", ["", TABLE], ids=["alone", "beside nvidia-smi"])
-def test_no_message_is_called_healthy(row: FailureMessage, beside: str) -> None:
-    report = diagnosed(f"{beside}\n{text_of(row)}\n")
-    assert [result.reason for result in report.results if result.outcome is Outcome.CRASHED] == []
-    if not shows_that_it_works(row):
-        assert report.verdict != "healthy"
-    if report.verdict == "unknown":
-        assert report.triage is not None
-        assert 1 <= len(report.triage.next_steps) <= 2
-    assert decided(report) == recorded()[f"{row.id} {'beside' if beside else 'alone'}"]
+def test_no_message_is_called_healthy(row: FailureMessage) -> None:
+    for way, beside in BESIDE.items():
+        report = diagnosed(f"{beside}\n{text_of(row)}\n")
+        assert [result.reason for result in report.results if result.outcome is Outcome.CRASHED] == []
+        if not shows_that_it_works(row):
+            assert report.verdict != "healthy"
+        if report.verdict == "unknown":
+            assert report.triage is not None
+            assert 1 <= len(report.triage.next_steps) <= 2
+        assert decided(report) == recorded()[f"{row.id} {way}"]
 
 
 @pytest.mark.parametrize("row", [row for row in failure_messages() if row.facts], ids=lambda row: row.id)
@@ -242,9 +249,11 @@ def test_a_failure_whose_names_are_wrong_stays_a_failure_and_is_reported() -> No
 
 
 if __name__ == "__main__":
+    made = [f"{json.dumps(row.id)}: {json.dumps(made_text(row))}" for row in failure_messages()]
+    TEXTS.write_text("{\n" + ",\n".join(made) + "\n}\n", encoding="utf-8")
     lines = []
-    for row in (row for row in failure_messages() if not row.facts):
-        for way, beside in (("alone", ""), ("beside", TABLE)):
+    for row in ROWS:
+        for way, beside in BESIDE.items():
             report = diagnosed(f"{beside}\n{text_of(row)}\n")
             lines.append(f"{json.dumps(f'{row.id} {way}')}: {json.dumps(decided(report))}")
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

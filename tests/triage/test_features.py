@@ -16,7 +16,7 @@ def of(*kinds: str, texts: tuple[str, ...] = (), **known: Any) -> set[str]:
     symptoms = (*(Symptom(kind=kind, text="x") for kind in kinds), *map(named, texts))
     arguments = {
         "origin": Origin(is_report=True),
-        "system": None,
+        "system": System(),
         "place": Place(),
         "pytorch": Pytorch(),
         "gpu": Gpu(),
@@ -37,9 +37,9 @@ def capable(*number: int) -> Gpu:
 
 def test_symptoms_are_features() -> None:
     symptoms = (Symptom(kind="about-ollama", text="ollama"), Symptom(kind="torch-no-gpus", text="No CUDA GPUs"))
-    found = features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), DriverState(), symptoms)
+    found = features(Origin(is_report=True), System(), Place(), Pytorch(), Gpu(), DriverState(), symptoms)
     assert found == {"about:ollama", "symptom:torch-no-gpus", "no-torch", "error"}
-    assert features(Origin(is_report=True), None, Place(), Pytorch(), Gpu(), DriverState(), None) == NOTHING
+    assert features(Origin(is_report=True), System(), Place(), Pytorch(), Gpu(), DriverState(), None) == NOTHING
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ LINUX, WINDOWS = System(os="linux"), System(os="windows")
 
 
 def commands(*features: str, python: Python | None = None, system: System | None = None) -> list[str]:
-    return [step.command for step in next_steps(frozenset(features), python, system)]
+    return [step.command for step in next_steps(frozenset(features), python or Python(), system or System())]
 
 
 @pytest.mark.parametrize(

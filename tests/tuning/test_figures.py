@@ -7,9 +7,11 @@ import pytest
 from gpudoctor.model.tuning import (
     NUMERICS,
     OUT_OF_MEMORY,
+    Ceiling,
     Conditions,
     Loading,
     Measurement,
+    Numerics,
     Recommendation,
     RunnerUp,
     Settings,
@@ -157,3 +159,47 @@ def test_what_may_have_spoilt_a_measurement(
 def test_noise_is_the_spread_of_the_median(steps: tuple[float, ...], noise: float | None) -> None:
     measurement = Measurement(precision="bf16", batch_size=8, step_seconds=steps)
     assert figures.noise(measurement) == noise
+
+
+def test_limits_of_what_spoils_a_measurement() -> None:
+    """Nothing is told at the limit itself; a warning is, one step beyond."""
+    foreign = Conditions(clock_mhz=1049, foreign_memory_bytes=256 * 2**20 - 1)
+    quiet = Measurement(precision="bf16", batch_size=8, step_seconds=(9.5, 9.5, 10.0, 10.5, 10.5), conditions=foreign)
+    assert figures.spoilt_by(quiet, Conditions(clock_mhz=1000)) == ()
+    loud = replace(
+        quiet,
+        step_seconds=(0.94, 0.94, 1.0, 1.05),
+        conditions=Conditions(clock_mhz=1051, foreign_memory_bytes=256 * 2**20),
+    )
+    assert figures.spoilt_by(loud, Conditions(clock_mhz=1000)) == (
+        "the SM clock changed from 1000 to 1051 MHz",
+        "another process uses 0.2 GiB",
+    )
+    assert figures.spoilt_by(replace(loud, step_seconds=(1.0, 1.0, 1.0))) == (
+        "another process uses 0.2 GiB",
+        "few steps: 3",
+    )
+    assert figures.spoilt_by(replace(quiet, step_seconds=())) == ()
+    assert figures.spoilt_by(replace(quiet, step_seconds=(0.94, 0.94, 1.0, 1.05, 1.05))) == (
+        "step times vary by 11% of the median",
+    )
+
+
+def test_every_figure_of_a_tuning() -> None:
+    ceiling = Ceiling(precision="bf16", measured_tflops=10.0)
+    measured = replace(FAST, flops_per_step=60_000_000_000)
+    numerics = tuple(Numerics(precision=name, reference="fp64", passed=True) for name in ("tf32", "bf16"))
+    skipped = replace(FAST, batch_size=0)
+    told = tuning(measured, replace(SLOW, precision="fp32"), skipped, ceilings=(ceiling,), numerics=numerics)
+    assert figures.fraction_of_ceiling(told, measured) == pytest.approx(0.4)
+    assert figures.fraction_of_ceiling(told, FAST) is None
+    assert figures.fraction_of_ceiling(told, replace(measured, precision="fp32")) is None
+    assert figures.precisions(told) == ("bf16", "fp32", "tf32")
+    assert (figures.numerics_of(told, "bf16"), figures.numerics_of(told, "fp32")) == (numerics[1], None)
+    assert figures.curve(told, "bf16") == (measured,)
+    one = replace(FAST, batch_size=1)
+    assert figures.curve(tuning(one), "bf16") == (one,)
+    assert figures.memory_limit_bytes(told) == 1000
+    assert figures.memory_limit_bytes(replace(told, device=replace(told.device, memory_usable_bytes=None))) == 2000
+    none = replace(FAST, step_seconds=(0.0, 0.0, 0.0, 1.0))
+    assert (figures.throughput_quartiles(none), figures.spread_seconds(none)) == (None, 0.25)

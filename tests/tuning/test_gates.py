@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -198,3 +199,105 @@ def test_losses_that_are_missing_or_not_finite() -> None:
     assert loss_errors([None, math.nan, 1.0], [1.0, 1.0, math.nan]) == (None, math.inf, None)
     assert loss_errors([1.0, 2.0], [1.0]) == (0.0,)
     assert loss_errors([0.0], [0.0]) == (0.0,)
+
+
+def above(limit: float) -> float:
+    return math.nextafter(limit, math.inf)
+
+
+OUTPUTS = {"fp32": 1e-3, "tf32": 0.02, "bf16": 0.05, "fp16": 0.02, "complex64": 1e-4}
+PRODUCTS = {"fp32": 1e-5, "tf32": 1e-3, "bf16": 1e-2, "fp16": 1e-3, "complex64": 1e-5}
+
+
+@pytest.mark.parametrize("usual", [FP32, TF32, BF16, FP16, COMPLEX64], ids=lambda usual: usual.precision)
+def test_each_limit_passes_and_nothing_above_it(usual: Compared) -> None:
+    output, product = OUTPUTS[usual.precision], PRODUCTS[usual.precision]
+    assert judge(replace(usual, output_error=output, gradient_error=0.9, product_error=product)).passed
+    for field, limit in (("output_error", output), ("gradient_error", 0.9), ("product_error", product)):
+        assert not judge(replace(usual, **{field: above(limit)})).passed, field  # type: ignore[arg-type]
+    assert judge(replace(usual, output_error=None, gradient_error=None, product_error=None)).passed
+
+
+@pytest.mark.parametrize(
+    ("compared", "reason"),
+    [
+        (replace(FP32, product_error=1e-5), ""),
+        (replace(FP32, product_error=above(1e-5)), "fp32 uses TF32"),
+        (replace(FP32, product_error=1e-3), "fp32 uses TF32"),
+        (replace(FP32, product_error=above(1e-3)), "the error of a matrix product"),
+        (replace(TF32, product_error=1e-5), ""),
+        (replace(TF32, product_error=math.nextafter(1e-5, 0)), "tf32 is not in effect"),
+        (replace(BF16, product_error=math.nextafter(1e-5, 0)), "bf16 is not in effect"),
+        (replace(FP16, product_error=math.nextafter(1e-5, 0)), "fp16 is not in effect"),
+        (replace(FP16, output_error=2e-7, gradient_error=None), "fp16 is not in effect"),
+        (replace(TF32, output_error=2e-7, gradient_error=2e-7), ""),
+        (replace(BF16, output_error=2e-7), ""),  # the gradients show that it is in effect
+        (replace(BF16, gradient_error=2e-7), ""),
+        (replace(BF16, output_error=1e-5, gradient_error=1e-5), "bf16 is not in effect"),
+        (replace(BF16, output_error=above(1e-5), gradient_error=1e-5), ""),
+        (
+            replace(BF16, output_error=3 * 2.0**-13, strict_output_error=2.0**-13, gradient_error=None),
+            "bf16 is not in effect",
+        ),
+        (replace(BF16, output_error=above(3 * 2.0**-13), strict_output_error=2.0**-13, gradient_error=None), ""),
+        (replace(BF16, output_error=1e-5, strict_output_error=None, gradient_error=None), "bf16 is not in effect"),
+        (replace(BF16, loss_errors=(0.0, 0.0, 0.0, 0.01)), ""),
+        (replace(BF16, loss_errors=(0.0, 0.0, 0.0, above(0.01))), "the loss of step 4"),
+        (replace(BF16, loss_errors=(None, None, None, None, 0.05)), ""),
+        (replace(BF16, loss_errors=(None, None, None, None, above(0.05))), "the loss of step 5"),
+        (replace(TF32, loss_errors=(0.2,)), "the loss of step 1"),
+        (replace(FP16, loss_errors=(0.2,)), "the loss of step 1"),
+        (replace(FP32, loss_errors=(0.2,)), ""),
+        (replace(BF16, loss_errors=(0.0, 0.02), strict_loss_errors=(0.0, 200 * 2.0**-24)), ""),
+        (
+            replace(BF16, loss_errors=(0.0, above(0.02)), strict_loss_errors=(None, 200 * 2.0**-24)),
+            "the loss of step 2",
+        ),
+        (replace(BF16, loss_errors=(0.02,), strict_loss_errors=(0.0, 1.0)), "the loss of step 1"),
+        (replace(BF16, loss_errors=(0.01, 0.02), strict_loss_errors=()), "the loss of step 2"),
+    ],
+)
+def test_the_edges_of_each_rule(compared: Compared, reason: str) -> None:
+    found = judge(compared)
+    assert (found.passed, found.reason[: len(reason)]) == (not reason, reason)
+
+
+REFERENCE = "this is the reference itself; only NaN and infinity were checked"
+OUTPUTS_OF_A_STEP = "outputs: the step returns nothing and the workload has no `model`"
+OUTPUTS_OF_A_MODEL = "outputs: the step does not call the workload's `model`"
+GRADIENTS, LOSSES = "gradients: no torch optimiser received any", "losses: the step returns no loss"
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, (OUTPUTS_OF_A_STEP,)),
+        ({"trained": True}, (OUTPUTS_OF_A_MODEL, GRADIENTS, LOSSES)),
+        ({"trained": True, "output_error": 0.0}, (GRADIENTS, LOSSES)),
+        ({"trained": True, "output_error": 0.0, "gradient_error": 0.0}, (LOSSES,)),
+        ({"trained": True, "output_error": 0.0, "loss_errors": (None, 0.0)}, (GRADIENTS,)),
+        ({"output_error": 0.0, "loss_errors": (None,)}, ()),
+        ({"reference": "x", "problem": "no"}, ("x is the reference: no", REFERENCE)),
+        ({"problem": "no", "output_error": 0.0}, ("float64 is the reference: no",)),
+    ],
+)
+def test_all_that_could_not_be_compared(fields: dict[str, Any], told: tuple[str, ...]) -> None:
+    found = judge(Compared(**{"precision": "x", "reference": "fp64", **fields}))
+    assert (found.not_compared, found.steps_compared, found.passed) == (told, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("losses", "reference", "errors"),
+    [
+        ((1.0, 2.0), (2.0,), (0.5,)),
+        ((None, 1.0, 1.0), (1.0, None, 1.0), (None, None, 0.0)),
+        ((math.inf, math.nan), (1.0, 1.0), (math.inf, math.inf)),
+        ((1.0, 1.0), (math.inf, math.nan), (None, None)),
+        ((0.02, 4.0), (0.0, 4.0), (1.0, 0.0)),  # against a hundredth of the mean, which is 2
+        ((0.02, 4.0, 1.0), (0.0, -4.0, math.inf), (1.0, 2.0, None)),
+        ((0.0,), (0.0,), (0.0,)),
+        ((), (), ()),
+    ],
+)
+def test_the_error_of_each_loss(losses: Any, reference: Any, errors: Any) -> None:
+    assert loss_errors(losses, reference) == errors

@@ -19,8 +19,8 @@ from tests.environments import python_of
 pytestmark = pytest.mark.environments
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-LONG = ("test_networks.py", "test_comparing.py")
-"""Tests of the workers that take longest: each file is a test of its own, so that they can run side by side."""
+LONG = ("test_comparing.py",)
+"""Tests of the workers that take long: a test of their own, so that they can run beside the others."""
 PYTEST_PACKAGES = (
     "pytest",
     "_pytest",

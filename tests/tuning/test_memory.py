@@ -118,3 +118,43 @@ def test_the_model_takes_the_larger_of_two_measurements_and_no_failures() -> Non
     found = model_of([first, again, failed])
     assert found.points == [MemoryPoint(batch_size=8, peak=1100, held=1200)]
     assert found.resident == 100
+
+
+def of_sizes(*points: tuple[int, int], resident: int = 0) -> MemoryModel:
+    return MemoryModel([MemoryPoint(batch_size=size, peak=held, held=held) for size, held in points], resident)
+
+
+@pytest.mark.parametrize(
+    ("points", "proved", "likely"),
+    [
+        pytest.param([(8, 990)], 8, 8, id="all but the headroom"),
+        pytest.param([(8, 991)], 0, 0, id="a byte more"),
+        pytest.param([(2, 950)], 2, 2, id="a twentieth is not free"),
+        pytest.param([(2, 949)], 2, 3, id="a twentieth is free"),
+        pytest.param([(8, 500), (16, 1200), (32, 1300)], 11, 11, id="along the next one, which does not fit"),
+        pytest.param([(8, 81), (16, 90), (24, 100)], 237, 237, id="proved by far"),
+        pytest.param([(8, 900), (16, 910)], 17, 24, id="half as much again"),
+        pytest.param([(8, 900), (16, 910), (24, 920)], 25, 48, id="three on a line: twice"),
+        pytest.param([(8, 881), (16, 890), (24, 908)], 26, 48, id="as near to a line as counts"),
+        pytest.param([(8, 881), (16, 890), (24, 909)], 26, 36, id="farther from a line"),
+        pytest.param([(8, 400), (16, 400)], 39, 39, id="no growth"),
+    ],
+)
+def test_how_far_a_thousand_bytes_reach(points: list[tuple[int, int]], proved: int, likely: int) -> None:
+    found = of_sizes(*points)
+    assert (found.largest_proved(1000), found.largest_likely(1000)) == (proved, likely)
+
+
+def test_a_model_of_one_of_none_and_of_several() -> None:
+    assert [of_sizes(*points).shows_slope for points in ([], [(8, 5)], [(8, 5), (9, 5)], [(8, 5), (9, 6)])] == [
+        *(False, False, False),
+        True,
+    ]
+    assert [of_sizes((8, 80), (16, 100)).estimate(size) for size in (4, 8, 12, 16, 20)] == [70, 80, 90, 100, 110]
+    assert of_sizes((8, 80), (16, 100), resident=75).estimate(4) == 75
+    assert [of_sizes((8, 80), (16, 100)).upper(size) for size in (4, 8, 12, 16, 20)] == [80, 80, 90, 100, 125]
+    untold = Measurement(precision="fp32", batch_size=8, peak_memory_bytes=0)
+    assert (model_of([untold]).points, model_of([untold]).resident, model_of([]).resident) == (
+        [MemoryPoint(batch_size=8, peak=0, held=0)],
+        *(0, 0),
+    )

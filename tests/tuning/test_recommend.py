@@ -238,3 +238,151 @@ def test_without_time_the_first_measurements_decide() -> None:
     assert device.asked == []
     assert found is not None
     assert found.precision == "fp16"
+
+
+def steady(precision: str, throughput: float, batch_size: int, steps: int = 4) -> Measurement:
+    found = measurement(precision, throughput, batch_size, noise=0.0)
+    return replace(found, step_seconds=found.step_seconds[:steps], peak_memory_bytes=None)
+
+
+ONE = Limits(largest_batch=1)
+HIGH = "Confidence: high. 4 timed steps give the throughput to within 0.0%."
+FASTEST = "It is the fastest of the 2 batch sizes measured."
+
+
+@pytest.mark.parametrize(
+    ("measured", "limits", "why"),
+    [
+        pytest.param(
+            [steady("fp32", 128.0, 2), steady("fp32", 128.0, 1)],
+            NO_LIMITS,
+            (
+                "fp32 at batch size 1 runs 128 images/s.",
+                "Batch size 2 is 0.0% faster, which is within the noise of 0.0% and does not justify a larger batch.",
+                HIGH,
+            ),
+            id="as fast as a larger batch",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 1), steady("fp32", 100.0, 100)],
+            NO_LIMITS,
+            ("fp32 at batch size 100 runs 100 images/s.", FASTEST, HIGH),
+            id="a hundred",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 1), steady("fp32", 99.5, 2)],
+            NO_LIMITS,
+            ("fp32 at batch size 2 runs 99.50 images/s.", FASTEST, HIGH),
+            id="less than a hundred",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 1)],
+            ONE,
+            ("fp32 at batch size 1 runs 64.00 images/s.", "Only batch size 1 was measured.", HIGH),
+            id="no other batch size is allowed",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 2)],
+            replace(ONE, largest_batch=2),
+            (
+                "fp32 at batch size 2 runs 64.00 images/s.",
+                "Only batch size 2 was measured.",
+                "Confidence: low. No other batch size was measured; 4 timed steps give the throughput to within 0.0%.",
+            ),
+            id="another batch size is allowed",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 2)],
+            Limits(largest_batch=2, smallest_batch=2, effective_batch=2),
+            (
+                "fp32 at batch size 2 runs 64.00 images/s.",
+                "Only batch size 2 was measured.",
+                "Step the optimiser after each batch: 1 x 2 = 2 samples.",
+                HIGH,
+            ),
+            id="one batch makes the effective one",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 1, steps=1)],
+            replace(ONE, effective_batch=3),
+            (
+                "fp32 at batch size 1 runs 64.00 images/s.",
+                "Only batch size 1 was measured.",
+                "Step the optimiser after every 3 batches: 3 x 1 = 3 samples.",
+                "Confidence: low. Only one step was timed.",
+            ),
+            id="one step",
+        ),
+        pytest.param(
+            [steady("fp32", 64.0, 2, steps=3)],
+            Limits(effective_batch=3),
+            (
+                "fp32 at batch size 2 runs 64.00 images/s.",
+                "Only batch size 2 was measured.",
+                "No batch size that was measured divides the effective batch of 3.",
+                "Confidence: low. Only 3 steps were timed.",
+            ),
+            id="three steps, and batches that do not divide",
+        ),
+        pytest.param(
+            [replace(steady("fp32", 96.0, 2), status=OUT_OF_MEMORY), steady("fp32", 96.0, 2), steady("fp32", 64.0, 1)],
+            NO_LIMITS,
+            (
+                "fp32 at batch size 1 runs 64.00 images/s.",
+                "Batch size 2 was faster and failed when it was measured again.",
+                HIGH,
+            ),
+            id="a larger batch failed later",
+        ),
+    ],
+)
+def test_all_that_speaks_for_a_choice(measured: list[Measurement], limits: Limits, why: tuple[str, ...]) -> None:
+    found = advice(
+        result(*measured), numerics=[Numerics(precision="fp32", reference="fp64", passed=True)], limits=limits
+    )
+    assert found.why == why
+    effective = limits.effective_batch or 0
+    assert found.accumulation_steps == (
+        effective // found.batch_size or None if effective % found.batch_size == 0 else None
+    )
+
+
+def test_a_search_that_was_cut_short_is_less_sure() -> None:
+    cut = replace(result(steady("fp32", 64.0, 1), steady("fp32", 96.0, 2)), cut_short=True)
+    assert advice(cut).why[-1] == (
+        "Confidence: medium. The budget ended the search; 4 timed steps give the throughput to within 0.0%."
+    )
+
+
+@pytest.mark.parametrize(("other", "again"), [(900.0, True), (899.0, False)])
+def test_how_close_two_precisions_are_measured_again(other: float, again: bool) -> None:
+    device = Device(bf16=1000.0, fp16=other)
+    results = [result(steady("bf16", 1000.0, 1000)), result(steady("fp16", other, 1000))]
+    recommend(device, results, passed("bf16", "fp16"))
+    assert device.asked == ["bf16", "fp16"] * 2 * again
+
+
+def test_of_turns_the_last_tells_what_is_not_a_step() -> None:
+    class Filling(Device):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            found = super().measure(trial, effort)
+            return replace(found, peak_memory_bytes=len(self.asked))
+
+    results = [result(steady("bf16", 3000.0, 100)), result(steady("fp16", 3100.0, 100))]
+    found = recommend(Filling(bf16=3000.0, fp16=3300.0), results, passed("bf16", "fp16"))
+    assert found is not None
+    assert (found.precision, found.peak_memory_bytes) == ("fp16", 3)
+    assert found.why[-1].startswith("Confidence: low. No other batch size was measured; 40 timed steps")
+
+
+@pytest.mark.parametrize(
+    ("throughput", "why"),
+    [
+        (64.0, "0.0% slower"),
+        (32.0, "50.0% slower"),
+        (65.0, "1.6% faster, which does not justify a less safe precision"),
+    ],
+)
+def test_why_another_precision_lost(throughput: float, why: str) -> None:
+    found = advice(result(steady("fp32", 64.0, 1)), result(steady("tf32", throughput, 1)))
+    assert [(other.precision, other.why) for other in found.runners_up] == [("tf32", why)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,14 +61,6 @@ def improved(
     switches: list[SettingTrial] = []
     best = improve(bench, device, PLAIN, deadline, switches.append)  # type: ignore[arg-type]  # all that it needs
     return best.settings, {switch.name: switch for switch in switches}
-
-
-def test_what_is_tried_on_a_gpu() -> None:
-    assert [name for name, _ in candidates(CUDA)] == ["cudnn_benchmark", "allocator", "channels_last", "compile"]
-
-
-def test_threads_are_tried_on_the_cpu() -> None:
-    assert [name for name, _ in candidates(CPU)] == ["channels_last", "threads=2", "threads=8", "compile"]
 
 
 def test_switches_that_gain_are_kept_together() -> None:
@@ -209,3 +202,62 @@ def test_fits_on_device() -> None:
 )
 def test_wait_fraction(batch_seconds: float, step_seconds: float | None, workers: int, expected: float | None) -> None:
     assert wait_fraction(batch_seconds, step_seconds, workers) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "threads", "names"),
+    [
+        ("cuda", 4, ["cudnn_benchmark", "allocator", "channels_last", "compile"]),
+        ("mps", 4, ["channels_last", "compile"]),
+        ("cpu", None, ["channels_last", "compile"]),
+        ("cpu", 1, ["channels_last", "compile"]),
+        ("cpu", 2, ["channels_last", "threads=1", "threads=4", "compile"]),
+        ("cpu", 5, ["channels_last", "threads=2", "threads=10", "compile"]),
+    ],
+)
+def test_what_is_tried_where(kind: str, threads: int | None, names: list[str]) -> None:
+    assert [name for name, _ in candidates(TunedDevice(kind=kind, threads=threads))] == names
+
+
+@pytest.mark.parametrize(
+    ("deadline", "steps", "tried"),
+    [
+        pytest.param(6 * 0.5, (0.5,) * 9, False, id="half of the time left holds three steps"),
+        pytest.param(6 * 0.5 + 0.25, (0.5,) * 9, True, id="it holds more"),
+        pytest.param(0.25, (), True, id="nobody knows how long a step takes"),
+        pytest.param(0.0, (), False, id="no time is left"),
+    ],
+)
+def test_how_much_time_a_switch_needs(deadline: float, steps: tuple[float, ...], tried: bool) -> None:
+    efforts: list[Effort] = []
+
+    class Noting(Bench):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            efforts.append(effort)
+            return super().measure(trial, effort)
+
+    executor: Any = Noting()
+    improve(executor, CUDA, replace(PLAIN, step_seconds=steps), deadline, lambda _: None)
+    assert bool(efforts) is tried
+    assert {(effort.warmup_steps, effort.steps, effort.limit_seconds) for effort in efforts} == (
+        {(3, 15, deadline / 2)} if tried else set()
+    )
+
+
+def test_among_equal_ways_the_simplest_is_chosen() -> None:
+    ways = [
+        Transfer(pinned=pinned, non_blocking=queued, gb_s=100.0) for pinned in (True, False) for queued in (True, False)
+    ]
+    found = [choose_transfer(ways[:count]) for count in (1, 2, 3, 4)]
+    assert [(way.pinned, way.non_blocking) for way in found if way is not None] == [
+        *((True, True), (True, False), (False, True), (False, False)),
+    ]
+    fast, near, far = (
+        replace(ways[0], gb_s=rate, pinned=pinned) for rate, pinned in ((100.0, True), (97.0, False), (96.0, False))
+    )
+    assert (choose_transfer([fast, near]), choose_transfer([fast, far])) == (near, fast)
+    few, many = (
+        Loading(workers=0, samples_per_second=9.0, wait_fraction=0.03),
+        Loading(workers=4, samples_per_second=9.0, wait_fraction=0.0),
+    )
+    assert (choose_workers([many, few]), choose_workers([many, replace(few, wait_fraction=0.04)])) == (0, 4)

@@ -75,3 +75,9 @@ def test_the_error_of_a_median_falls_with_the_root_of_the_steps() -> None:
     assert relative_error(many) == pytest.approx(relative_error(few) / 4, rel=0.2)
     assert relative_error((1.0,)) == pytest.approx(0.1)
     assert math.isclose(relative_error((2.0,) * 9), 0.0)
+
+
+def test_below_the_smallest_size_the_first_two_points_count() -> None:
+    times = StepTimes([point(4, 0.020), point(8, 0.024), affine(64), affine(256), affine(1024)])
+    assert [times.seconds(size) for size in (1, 4, 6, 8)] == [pytest.approx(s) for s in (0.017, 0.020, 0.022, 0.024)]
+    assert StepTimes([]).seconds(1) == math.inf

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from gpudoctor.model.codec import to_json
+from gpudoctor.watching import sampler
 from gpudoctor.watching.sampler import CpuUse
-from gpudoctor.watching.samples import Watch
+from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.watching.watcher import Watcher
 from tests.conftest import Install
-from tests.stand_ins import MISSING_IN_R450, RTX_4090, Gpu, Nvml
+from tests.stand_ins import RTX_4090, Nvml
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-BUSY = [sys.executable, "-c", "while True: pass"]
+BUSY = [sys.executable, "-c", "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"]
 IN_A_CHILD = [sys.executable, "-c", f"import subprocess; subprocess.run({BUSY})"]
 
 
@@ -44,17 +49,11 @@ def cores_of(process: subprocess.Popen[bytes], seconds: float = 0.5) -> float | 
     return use.cores
 
 
-@pytest.mark.parametrize("command", [BUSY, IN_A_CHILD], ids=["itself", "in a child"])
-def test_a_busy_program(command: list[str]) -> None:
-    with running(command) as process:
+def test_a_program_that_is_busy_in_a_child() -> None:
+    with running(IN_A_CHILD) as process:
         cores = cores_of(process)
     assert cores is not None
     assert 0.1 < cores < 1.5  # others may want the machine too
-
-
-def test_a_waiting_program() -> None:
-    with running(["sleep", "60"]) as process:
-        assert cores_of(process) == pytest.approx(0, abs=0.1)
 
 
 def test_a_stopped_program_is_not_looked_at() -> None:
@@ -107,21 +106,147 @@ def watch(driver_stand_in: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return watch
 
 
-@pytest.mark.parametrize(
-    ("missing", "used_mib"), [((), 2000), (MISSING_IN_R450, 2346)], ids=["today's NVML", "NVML of R450"]
-)
-def test_what_is_watched(missing: tuple[str, ...], used_mib: int, watch: Callable[[Nvml], Watch]) -> None:
+def test_what_is_watched(watch: Callable[[Nvml], Watch]) -> None:
     gpu = RTX_4090.but(memory_used=2000 * MIB, utilization=97)
-    seen = watch(Nvml(devices=(gpu,), missing=missing))
+    seen = watch(Nvml(devices=(gpu,)))
     (device,) = seen.devices
     assert (device.nvml_index, device.name, device.power_limit_watts) == (0, "NVIDIA GeForce RTX 4090", 450.0)
     assert (device.memory_total_bytes, device.clock_max_mhz) == (24564 * MIB, 3120)
     (sample,) = seen.samples[0].devices
     assert (sample.utilization_percent, sample.temperature_celsius, sample.power_watts) == (97, 34, 21.34)
-    assert sample.memory_used_bytes == used_mib * MIB  # the first version counts what the driver reserves
+    assert sample.memory_used_bytes == 2000 * MIB
 
 
-def test_a_device_that_cannot_be_opened_is_left_out(watch: Callable[[Nvml], Watch]) -> None:
-    lost: Gpu = RTX_4090.but(fail={"nvmlDeviceGetHandleByIndex": 15})
-    assert [device.nvml_index for device in watch(Nvml(devices=(lost, RTX_4090))).devices] == [1]
-    assert watch(Nvml(devices=(lost,))).problem == "NVML reports no usable GPU"
+class Ended(BaseException):
+    """What ends the process that looks again and again."""
+
+
+def gate_of(told: dict[tuple[Any, ...], Any]) -> Any:
+    """Return what answers like NVML: by function and arguments; whatever is not told is not supported."""
+
+    def ask(functions: str, *arguments: Any) -> dict[str, Any]:
+        asked = (functions.split(maxsplit=1)[0].removeprefix("nvml"), *arguments)
+        return {"value": told[asked]} if asked in told else {"error": 3, "text": "Not Supported"}
+
+    def call(function: str, *arguments: Any) -> tuple[Any, dict[str, Any] | None]:
+        answer = ask(function, *arguments)
+        return answer.get("value"), None if "value" in answer else answer
+
+    return SimpleNamespace(ask=ask, ask_list=ask, call=call)
+
+
+TOLD: dict[tuple[Any, ...], Any] = {
+    ("DeviceGetCount",): 4,
+    ("DeviceGetHandleByIndex", 0): "a",
+    ("DeviceGetHandleByIndex", 2): "c",
+    ("DeviceGetHandleByIndex", 4): "never asked",
+    ("DeviceGetName", "a"): "A10",
+    ("DeviceGetEnforcedPowerLimit", "a"): 150_500,
+    ("DeviceGetMaxClockInfo", "a", 1): 1695,
+    ("DeviceGetMemoryInfo", "a", 0x02000028): {"total": 1000, "used": 70},
+    ("DeviceGetMemoryInfo", "a"): {"total": 1000, "used": 90},  # with what the driver reserves
+    ("DeviceGetMemoryInfo", "c"): {"total": 2000, "used": 80},
+    ("DeviceGetUtilizationRates", "a"): {"gpu": 0, "memory": 9},
+    ("DeviceGetClockInfo", "a", 1): 210,
+    ("DeviceGetPowerUsage", "a"): 17_250,
+    ("DeviceGetTemperatureV", "a", 0): 41,
+    ("DeviceGetCurrentClocksEventReasons", "a"): 0x5,
+    ("DeviceGetComputeRunningProcesses_v3", "a"): [{"pid": 77, "usedGpuMemory": None}],
+}
+
+
+def answers_of(gate: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what is answered until the fifth look; the program stands still at the second one."""
+    answers: list[Any] = []
+    monkeypatch.setattr(
+        sampler, "take_over_streams", lambda: (iter([{"pid": 77, "every_seconds": 0.5}]), answers.append)
+    )
+    monkeypatch.setattr(sampler, "open_nvml", lambda: (gate, problem))
+    monkeypatch.setattr(sampler, "own_pids", {77}.intersection)
+    states = [("S", 1.0, 10.0), ("T", 1.5, 10.0), ("R", 2.0, 20.0), ("R", 2.25, 21.0)]
+    tables = iter([{77: (state, 1, own), 78: ("S", 77, childs), 1: ("S", 0, 99.0)} for state, own, childs in states])
+    now = [100.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] > 102.0:
+            raise Ended
+
+    monkeypatch.setattr(sampler, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(sampler, "_processes", lambda: next(tables))
+    with suppress(Ended):
+        sampler.main()
+    return answers
+
+
+def test_all_that_is_told_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = (
+        WatchedDevice(nvml_index=0, name="A10", memory_total_bytes=1000, power_limit_watts=150.5, clock_max_mhz=1695),
+        WatchedDevice(nvml_index=2, memory_total_bytes=2000),
+    )
+    seen = (
+        DeviceSample(
+            nvml_index=0,
+            utilization_percent=0,
+            memory_used_bytes=70,
+            clock_mhz=210,
+            power_watts=17.25,
+            temperature_celsius=41,
+            throttle_reasons=("sw_power_cap",),
+            is_used_by_program=True,
+        ),
+        DeviceSample(nvml_index=2, memory_used_bytes=80),
+    )
+    samples = [
+        Sample(at_seconds=at, cpu_cores=cores, devices=seen) for at, cores in ((0.5, None), (1.5, None), (2.0, 2.5))
+    ]
+    expected = [to_json(Watch(devices=devices)), *map(to_json, samples)]
+    assert answers_of(gate_of(TOLD), "", monkeypatch) == expected
+
+
+@pytest.mark.parametrize(
+    ("gate", "problem", "told"),
+    [
+        (None, "NVML does not start", "NVML does not start"),
+        (gate_of({}), "", "NVML reports no usable GPU"),
+        (gate_of({("DeviceGetCount",): 1}), "", "NVML reports no usable GPU"),
+    ],
+)
+def test_nothing_to_watch(gate: Any, problem: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers_of(gate, problem, monkeypatch) == [to_json(Watch(problem=told))]
+
+
+@pytest.mark.parametrize(
+    ("pids", "is_used"),
+    [([5, 77], True), ([os.getpid()], False), ([os.getpid(), 2**22 + 1], None), ([], None), (None, None)],
+)
+def test_whether_the_program_is_on_the_device(
+    pids: list[int] | None, is_used: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "own_pids", {77}.intersection)
+    listed = {} if pids is None else {("DeviceGetComputeRunningProcesses_v3", "a"): [{"pid": pid} for pid in pids]}
+    assert sampler._is_used(gate_of(listed), "a") is is_used
+
+
+@pytest.mark.parametrize(
+    ("text", "process"),
+    [
+        (b"5 (a b) c) S 4 " + b"1 " * 9 + b"100 20 3 4 50 60", ("S", 4, 1.27)),
+        (b"5 (x) R 4", ("R", 4, 0.0)),
+        (b"5 (x) R", None),
+        (b"5 (x) R four", None),
+        (b"", None),
+        (None, None),
+    ],
+)
+def test_what_the_kernel_tells_of_a_process(
+    text: bytes | None, process: tuple[str, int, float] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_stat(path: str, mode: str) -> io.BytesIO:
+        assert (path, mode) == ("/proc/5/stat", "rb")
+        if text is None:
+            raise FileNotFoundError
+        return io.BytesIO(text)
+
+    monkeypatch.setattr(sampler, "open", open_stat, raising=False)
+    assert sampler._process(5, 100) == process

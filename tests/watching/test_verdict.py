@@ -177,3 +177,24 @@ def test_a_gpu_that_was_never_used_asks_for_a_check() -> None:
 def test_what_was_not_watched_is_not_judged() -> None:
     (reason,) = what_held_back(Watch(problem="no driver"))
     assert (reason.kind, reason.sentence) == ("unwatched", "the GPU was not watched: no driver")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_samples_are_counted(count: int) -> None:
+    (reason,) = judge(samples(count))
+    assert reason.sentence.startswith(f"{count} sample{'s' if count > 1 else ''} of the GPU, which is too few")
+
+
+@pytest.mark.parametrize(("percent", "told"), [(97, ": utilisation 97 % (median)"), (None, "")])
+def test_nothing_that_limits(percent: int | None, told: str) -> None:
+    (reason,) = judge(samples(9, utilization_percent=percent))
+    assert (reason.kind, reason.sentence) == ("none", f"nothing measured limited GPU 0{told}")
+
+
+def test_memory_that_is_not_told_is_no_use() -> None:
+    unknown: dict[str, Any] = {"utilization_percent": 0, "is_used_by_program": None}
+    untold = samples(9, memory_used_bytes=None, **unknown)
+    assert [reason.kind for reason in judge(untold)] == ["unused"]
+    assert [reason.kind for reason in judge(untold, samples(5, memory_used_bytes=GIB, **unknown))] == ["unused"]
+    busy = samples(9, memory_used_bytes=None, utilization_percent=3, is_used_by_program=None)
+    assert [reason.kind for reason in judge(untold, busy)] == ["idle"]

@@ -7,7 +7,7 @@ from gpudoctor.conclusions.pytorch import merge_torch
 from gpudoctor.conclusions.requirements.judgement import NO_GPU, size_agrees, version_agrees, why_unknown
 from gpudoctor.data.capabilities import features, has_tensor_cores
 from gpudoctor.data.gpu_names import device_capability
-from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot, described, known_facts
+from gpudoctor.model import ComputeCapability, CudaDevice, Device, Driver, Snapshot, Torch, described, known_facts
 from gpudoctor.model.record import record
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 
@@ -81,7 +81,7 @@ def _by_cuda(snapshot: Snapshot) -> Gpus | None:
 def _by_torch(snapshot: Snapshot) -> Gpus | None:
     """A build for CUDA asks CUDA itself; what another build finds says nothing."""
     runtime = snapshot.torch_runtime
-    if runtime is None or runtime.available is None or merge_torch(snapshot.torch, runtime).build != "cuda":
+    if runtime is None or runtime.available is None or merge_torch(snapshot.torch or Torch(), runtime).build != "cuda":
         return None
     if not runtime.available:
         return Gpus(count=0, why="torch.cuda.is_available() is False", facts=("torch_runtime.available",))

@@ -20,7 +20,7 @@ from gpudoctor.conclusions.requirements.judgement import (
     why_unknown,
 )
 from gpudoctor.data.numerics import within
-from gpudoctor.model import Cupy, CupyRuntime, Driver, Python, Snapshot, System, TorchRuntime
+from gpudoctor.model import Cupy, CupyRuntime, Driver, Python, Snapshot, System, Torch, TorchRuntime
 from gpudoctor.model.requirement import Judgement, MachineRequirement
 
 _MIB = 2**20
@@ -76,7 +76,7 @@ def _torch(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
     absent = _torch_absent(requirement, snapshot)
     if absent is not None:
         return absent
-    pytorch = merge_torch(snapshot.torch, snapshot.torch_runtime)
+    pytorch = merge_torch(snapshot.torch or Torch(), snapshot.torch_runtime or TorchRuntime())
     if pytorch.version is None:
         return _unknown(requirement, "the version of PyTorch", why_unknown(snapshot, "torch"), NO_TORCH)
     return _version(requirement, f"PyTorch is {pytorch.version}", str(pytorch.version), pytorch.facts["version"])
@@ -112,14 +112,14 @@ def _torch_absent(
     requirement: MachineRequirement, snapshot: Snapshot, faults: tuple[str, ...] = ()
 ) -> Judgement | None:
     """Return why PyTorch cannot be had: it is not installed, or its import fails; None if nothing says so."""
-    pytorch = merge_torch(snapshot.torch, snapshot.torch_runtime)
+    pytorch = merge_torch(snapshot.torch or Torch(), snapshot.torch_runtime or TorchRuntime())
     if pytorch.installed is False:
         return _lacking(requirement, "PyTorch is not installed", pytorch.facts["installed"], (*NO_TORCH, *faults))
     return _import_fails(requirement, "torch_runtime", "PyTorch", snapshot, BROKEN_TORCH)
 
 
 def _cupy(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
-    if cupy_installed(snapshot.cupy, snapshot.cupy_runtime) is False:
+    if cupy_installed(snapshot.cupy or Cupy(), snapshot.cupy_runtime or CupyRuntime()) is False:
         fact = "cupy_runtime.import_error" if snapshot.cupy is None else "cupy.distributions"
         return _lacking(requirement, "CuPy is not installed", fact, (*NO_CUPY, *NO_GPU))
     failing = _import_fails(requirement, "cupy_runtime", "CuPy", snapshot, BROKEN_CUPY)

@@ -58,8 +58,8 @@ class DockerIgnore:
         paths = ["/".join(names[: end + 1]) for end in range(len(names))]
         if self.has_exceptions and not self._enters_all:
             for end in range(1, len(paths)):
-                found = self._last(paths[:end])
-                if found is not None and not self._is_entered(f"{paths[end - 1]}/"):
+                found, folder = self._last(paths[:end]), f"{paths[end - 1]}/"
+                if found and not any(p.excepts and f"{p.path}/".startswith(folder) for p in self._patterns):
                     return found
         return self._last(paths)
 
@@ -70,9 +70,6 @@ class DockerIgnore:
             if pattern.excepts == (found is not None) and any(pattern.expression.match(p) for p in paths):
                 found = None if pattern.excepts else pattern.text
         return found
-
-    def _is_entered(self, folder: str) -> bool:
-        return any(pattern.excepts and f"{pattern.path}/".startswith(folder) for pattern in self._patterns)
 
 
 def parse_dockerignore(text: str) -> DockerIgnore:

@@ -244,8 +244,12 @@ def _how_to_start(endpoint: Endpoint, environ: Mapping[str, str]) -> str:
 
 
 def seconds_of(time: str) -> float:
-    """Return the seconds since 1970 of a time as the engine writes it, "2026-11-21T13:22:05.3Z"; 0 for another text."""
+    """Return the seconds since 1970 of a time as the engine writes it, "2026-11-21T13:22:05.3Z".
+
+    0 for another text, and for one before 1970: the engine writes year 1 for never.
+    """
     match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", time)
     if match is None:
         return 0.0
-    return datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00")).timestamp() + float(match[2] or 0)
+    whole = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00")).timestamp()
+    return max(0.0, whole + float(match[2] or 0))

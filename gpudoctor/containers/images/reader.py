@@ -220,4 +220,4 @@ class ContainerFiles:
 
 def _moved(path: str, old: str, new: str) -> str:
     """Return `path` with the folder `old` at its beginning replaced by `new`."""
-    return new + path[len(old) :] if old != new and is_below(path, [old]) else path
+    return new + path[len(old) :] if is_below(path, [old]) else path

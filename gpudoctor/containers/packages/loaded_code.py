@@ -7,6 +7,7 @@ import ast
 import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, product
 from pathlib import Path
 
 from gpudoctor.containers.packages.start_command import started_file
@@ -81,11 +82,9 @@ class _Imports:
             folder = posixpath.dirname(folder)
 
     def _modules(self, roots: Sequence[str], names: Sequence[str]) -> Iterator[str]:
-        names = [name for name in names if name]
-        for root in roots:
-            for end in range(1, len(names) + 1):
-                place = posixpath.join(root, *names[:end])
-                yield from filter(self._here, (f"{place}/__init__.py", f"{place}.py"))
+        for root, inside in product(roots, accumulate(filter(None, names), posixpath.join)):
+            place = posixpath.join(root, inside)
+            yield from filter(self._here, (f"{place}/__init__.py", f"{place}.py"))
 
     def _here(self, path: str) -> str:
         """Return where the file of the container stands on this machine; "" if no mount shows it."""

@@ -104,7 +104,8 @@ def wanted_by(
         file = read_requirement_file(plan.context, path, platform, commands.parts)
         is_changed = not changed.isdisjoint(file.files)
         if path not in copied:
-            is_changed = any(_changed_at(plan, part) > built_at for part in file.files)
+            entries = filter(None, map(plan.context.entry, file.files))
+            is_changed = any(max(entry.st_ctime, entry.st_mtime) > built_at for entry in entries)
         if is_changed or (path in copied and not commands.install_files):
             found.append(replace(commands.without_named(file), is_partly_installed=not is_changed))
     included = {path for item in found for path in item.files[1:]}
@@ -244,11 +245,6 @@ def _installed_from(plan: Plan, mount: Mapping[str, str], command: str) -> Itera
         inside = posixpath.normpath(posixpath.join(source, place)) if place else source
         if not inside.startswith("..") and (plan.context.root / inside).is_file():
             yield inside, path
-
-
-def _changed_at(plan: Plan, path: str) -> float:
-    about = plan.context.entry(path)
-    return 0.0 if about is None else max(about.st_ctime, about.st_mtime)
 
 
 def _runs(plan: Plan) -> Iterator[Step]:

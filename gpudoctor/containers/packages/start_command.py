@@ -30,7 +30,6 @@ _LAUNCHER_MODULES = re.compile(r"torch\.distributed\.\w+|accelerate\.commands\.l
 _SERVERS = ("gunicorn", "uvicorn", "hypercorn", "celery", "flask")
 _CHANGES_DIRECTORY = ("--chdir", "--app-dir", "--workdir")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
-_SEPARATORS = ("&&", "||", ";", "|", "&")
 
 
 def command_of(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -158,10 +157,8 @@ def _by_python(words: Sequence[str], directory: str) -> tuple[str, ...]:
     if any(re.fullmatch(r"-[A-Za-z]*[IP]", word) for word in _options(words)):
         return ()
     rest = list(words[len(_options(words)) :])
-    if not rest or rest[0] in ("-c", "-"):
-        return (directory,)
-    if rest[0] != "-m":
-        return (posixpath.dirname(_absolute(directory, rest[0])),)
+    if rest[:1] != ["-m"]:  # a script, -c or nothing: these two are no file of another folder
+        return (posixpath.dirname(_absolute(directory, "".join(rest[:1]) or "-")),)
     script = next((item for item in rest[2:] if item.endswith(".py")), None)
     if script is None:
         return (directory,)
@@ -198,7 +195,7 @@ def _commands(text: str, arguments: Sequence[str]) -> Iterator[list[str]]:
             continue
         command: list[str] = []
         for word in (*words, ";"):
-            if word in _SEPARATORS or set(word) <= set(";&|"):
+            if set(word) <= set(";&|"):
                 if command:
                     yield command
                 command = []

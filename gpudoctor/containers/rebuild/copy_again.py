@@ -49,7 +49,7 @@ class CopyAgain:
     def _text_up_to(self, stage: Stage, plan: Plan) -> str:
         """Return the Dockerfile up to the end of the stage: --target takes no stage without a name."""
         lines = self.builder.subject.dockerfile.read_text(encoding="utf-8").splitlines(keepends=True)
-        after = plan.stages[stage.index + 1 : stage.index + 2]
+        after = plan.stages[stage.index + 1 :]
         return "".join(lines[: after[0].line - 1] if after else lines)
 
     def _renew(self, stage: Stage, plan: Plan, progress: Progress) -> None:

@@ -233,13 +233,9 @@ def _processes(gate: Gate, handle: Any, own_pids: Set[int]) -> Answer:
     for process in [process for answer in lists for process in answer.get("value", ())]:
         pid = process["pid"]
         if pid not in found and len(found) < MOST_PROCESSES and not is_own(pid, own_pids):
-            found[pid] = {"pid": pid, "name": _process_name(gate, pid), "used_bytes": process["usedGpuMemory"]}
+            name = gate.ask("nvmlSystemGetProcessName", pid).get("value") or read_start("/proc/%d/comm" % pid).strip()
+            found[pid] = {"pid": pid, "name": str(name), "used_bytes": process["usedGpuMemory"]}
     return {"value": list(found.values())}
-
-
-def _process_name(gate: Gate, pid: int) -> str:
-    name = gate.ask("nvmlSystemGetProcessName", pid).get("value")
-    return str(name) if name else read_start("/proc/%d/comm" % pid).strip()
 
 
 def _start_nvidia_smi() -> Optional[subprocess.Popen[bytes]]:
@@ -277,14 +273,14 @@ def _run_nvidia_smi(seconds: float) -> Dict[str, Any]:
         outcome[name] = stream.read(most).decode("utf-8", "replace")
 
     streams = (("stdout", process.stdout, SMI_BYTES), ("stderr", process.stderr, 4096))
-    for stream in streams:
-        threading.Thread(target=read, args=stream, daemon=True).start()
+    threads = [threading.Thread(target=read, args=stream, daemon=True) for stream in streams]
+    for thread in threads:
+        thread.start()
     try:
         outcome["status"] = process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         outcome["error"] = "no end after %g s" % seconds
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.daemon:
-            thread.join(1.0)
+    for thread in threads:
+        thread.join(1.0)
     return {"nvidia-smi": outcome}

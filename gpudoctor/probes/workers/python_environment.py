@@ -43,6 +43,7 @@ MOST_METADATA_BYTES = 256 * 1024  # the headers of torch 2.14 take 10 KB, those 
 MOST_TEXT_BYTES = 16 * 1024
 MOST_SECTION_BYTES = 64 * 2**20  # .rodata of libtorch_python.so takes 1 MB
 MOST_FILES = 2000
+MOST_CACHE_BYTES = 8 * 2**20
 LAZY_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cuda_linalg.so", "libcaffe2_nvrtc.so")  # loaded by name
 # Libraries that a build of PyTorch brings or asks of its wheels. libcuda.so.1 is the driver's and is none of them.
 BUILD_LIBRARY = (
@@ -314,7 +315,7 @@ def _unresolved(starts: Sequence[str], places: Sequence[str]) -> Set[str]:
                 waiting.append(path)
             else:
                 missing.add(name)
-    cache = _read("/etc/ld.so.cache", MOST_SECTION_BYTES) if missing else ""
+    cache = _read("/etc/ld.so.cache", MOST_CACHE_BYTES) if missing else ""
     return {name for name in missing if "\0" + name + "\0" not in (cache or "")}
 
 

@@ -29,11 +29,6 @@ INITIAL_SCALE = 2.0**10
 optimiser skips those steps. Its state, and the memory of it, would then come later than the warm-up believes."""
 
 
-def baseline_of(name: str) -> str:
-    """Return the baseline of the precision `name`."""
-    return BASELINES[name in COMPLEX_PRECISIONS]
-
-
 def make_precision(name: str, device: str) -> "Precision":
     """Return the precision `name` on `device` ("cuda:0", "cpu", "mps").
 

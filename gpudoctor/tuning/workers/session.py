@@ -7,6 +7,7 @@ from typing import Any
 
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.tuning import (
+    COMPLEX_PRECISIONS,
     UNSUPPORTED,
     Loading,
     Measurement,
@@ -23,7 +24,7 @@ from gpudoctor.tuning.workers.devices import Cupy, Device, Host
 from gpudoctor.tuning.workers.failures import Failure
 from gpudoctor.tuning.workers.library import ArrayLibrary, Library
 from gpudoctor.tuning.workers.measuring import COUNTED_BATCH, Bench, arrays, dataset_size, samples_of, unit_of
-from gpudoctor.tuning.workers.precision import baseline_of, make_precision
+from gpudoctor.tuning.workers.precision import BASELINES, make_precision
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 HEADROOM = 1.1
@@ -61,7 +62,7 @@ class Session:
             return failure
         trial = from_json(Trial, request.get("trial", {"batch_size": 0, "precision": "", **request}))
         sizes = (trial.batch_size,) if trial.batch_size else BATCH_SIZES
-        baseline = baseline_of(trial.precision)
+        baseline = BASELINES[trial.precision in COMPLEX_PRECISIONS]
         plain = replace(trial, settings=Settings())
         if trial.settings != plain.settings and self._bench.works(plain):
             return Failure(kind=UNSUPPORTED, detail=f"the step works without this setting: {failure.detail}")

@@ -117,8 +117,8 @@ def _further_formulas() -> dict[Any, Callable[..., int]]:
         "_cudnn_rnn_backward": _rnn_backward,
         "miopen_rnn": _rnn,
         "miopen_rnn_backward": _rnn_backward,
-        "mkldnn_rnn_layer": _rnn_layer,
-        "mkldnn_rnn_layer_backward": _rnn_layer_backward,
+        "mkldnn_rnn_layer": lambda inputs, *weights, **_: _rnn(inputs, weights[:2]),
+        "mkldnn_rnn_layer_backward": lambda inputs, *weights, **_: _rnn_backward(inputs, weights[:2]),
         "_scaled_dot_product_flash_attention_for_cpu": lambda *shapes, **_: sdpa_flop_count(*shapes[:3]),
         "_scaled_dot_product_flash_attention_for_cpu_backward": lambda *shapes, **_: sdpa_backward_flop_count(
             *shapes[:4]
@@ -134,11 +134,3 @@ def _rnn(inputs: Shape, weights: Sequence[Shape], *_: Any, **__: Any) -> int:
 
 def _rnn_backward(inputs: Shape, weights: Sequence[Shape], *_: Any, **__: Any) -> int:
     return 2 * _rnn(inputs, weights)  # the gradients of the inputs, and those of the weights
-
-
-def _rnn_layer(inputs: Shape, of_input: Shape, of_state: Shape, *_: Any, **__: Any) -> int:
-    return _rnn(inputs, (of_input, of_state))
-
-
-def _rnn_layer_backward(inputs: Shape, of_input: Shape, of_state: Shape, *_: Any, **__: Any) -> int:
-    return 2 * _rnn(inputs, (of_input, of_state))

@@ -1,4 +1,4 @@
-"""How many GPUs a program can use, by whom that is told, and what each of them has."""
+"""How many GPUs a program can use, which source says so, and what each of them has."""
 
 from __future__ import annotations
 

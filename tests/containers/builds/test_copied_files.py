@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import tarfile
 from pathlib import Path
@@ -148,13 +149,37 @@ def test_what_is_no_archive_is_copied_as_it_is(tmp_path: Path, data: bytes) -> N
 
 def test_a_bomb_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied_files, "MAXIMUM_BYTES", 1000)
-    (tmp_path / "code.tar").write_bytes(archive(member("a", bytes(600)), member("b", bytes(600))))
+    link = member("link", type=tarfile.SYMTYPE, linkname="a")
+    assert len(names(tmp_path / "code.tar", archive(member("a", bytes(600)), link, member("b", bytes(400))))) == 3
+    (tmp_path / "code.tar").write_bytes(archive(member("a", bytes(600)), member("b", bytes(401))))
     with pytest.raises(NotRead, match="more files than"):
         unpacked(tmp_path / "code.tar", FILE)
+
+
+def test_an_archive_that_ends_too_early(tmp_path: Path) -> None:
+    data = gzip.compress(archive(member("a", b"x" * 9000), member("b", b"x" * 9000)))
+    (tmp_path / "code.tar").write_bytes(data[:-20])
+    with pytest.raises(NotRead):
+        unpacked(tmp_path / "code.tar", FILE)
+
+
+def test_the_names_in_a_folder_of_the_context(root: Path) -> None:
+    context = read_context(root, root / "Dockerfile")
+    assert "a.txt" in context.names("")
+    assert (context.names("a.txt"), context.names("none")) == ([], [])
 
 
 def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied_files, "MAXIMUM_MEMBERS", 3)
+    assert len(names(tmp_path / "code.tar", archive(*(member(f"{n}") for n in range(3))))) == 3
     (tmp_path / "code.tar").write_bytes(archive(*(member(f"{n}") for n in range(4))))
     with pytest.raises(NotRead, match="more files than"):
         unpacked(tmp_path / "code.tar", FILE)
+
+
+def test_so_many_ignored_files_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / ".dockerignore").write_text("data/*\n")
+    every = selection(root, "COPY data /d").ignored
+    assert len(every) > 1
+    monkeypatch.setattr(copied_files, "MAXIMUM_IGNORED", 1)
+    assert selection(root, "COPY data /d").ignored == every[:1]

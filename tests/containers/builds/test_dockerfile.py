@@ -127,3 +127,19 @@ def test_which_instructions_may_be_json(name: str, is_json: bool) -> None:
     found = only(f'{name} {"CMD " if name == "HEALTHCHECK" else ""}["/a", "/b c"]')
     assert found.is_json is is_json
     assert (found.words[-2:] == ("/a", "/b c")) is is_json
+
+
+@pytest.mark.parametrize(
+    ("line", "contents"),
+    [
+        pytest.param("RUN cat <<EOF", ["a\n"], id="a shell form"),
+        pytest.param("COPY <<EOF /x", ["a\n"], id="a copy"),
+        pytest.param('RUN ["cat", "<<EOF"]', None, id="a JSON form has none"),
+        pytest.param("CMD cat <<EOF", None, id="nor have others"),
+    ],
+)
+def test_where_a_here_document_may_stand(line: str, contents: list[str] | None) -> None:
+    text = f"FROM scratch\n{line}\n" + ("a\nEOF\n" if contents else "USER a\n")
+    found = parse_dockerfile(text).instructions
+    assert [heredoc.content for heredoc in found[1].heredocs] == (contents or [])
+    assert [each.name for each in found[2:]] == ([] if contents else ["USER"])

@@ -147,3 +147,40 @@ def test_the_two_forms_of_env(line: str, value: str | None) -> None:
             copies(text)
     else:
         assert copies(text)[0].sources == (f"x{value}",)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("ENV A=$V", ("A=x",)),
+        ("EXPOSE $V", ("x",)),
+        ("LABEL A=$V", ("A=x",)),
+        ("STOPSIGNAL $V", ("x",)),
+        ("USER $V:${V}", ("x:x",)),
+        ("VOLUME $V /b", ("x", "/b")),
+        ('VOLUME ["$V"]', ("x",)),
+        ("CMD echo $V", ("echo", "$V")),
+        ("ENTRYPOINT $V", ("$V",)),
+    ],
+)
+def test_where_variables_are_replaced(line: str, words: tuple[str, ...]) -> None:
+    (stage,) = read_stages(parse_dockerfile(f"FROM scratch\nARG V=x\n{line}\n"), {})
+    assert stage.steps[-1].words == words
+
+
+@pytest.mark.parametrize(
+    ("destination", "path"),
+    [
+        (".", "/app/"),
+        ("..", "/"),
+        ("./", "/app/"),
+        ("./.", "/app/"),
+        ("x/..", "/app/"),
+        ("x", "/app/x"),
+        ("/y/", "/y/"),
+        ("...", "/app/..."),
+    ],
+)
+def test_where_a_copy_ends(destination: str, path: str) -> None:
+    (stage,) = read_stages(parse_dockerfile(f"FROM scratch\nWORKDIR /app\nCOPY a {destination}\nCOPY a b /c\n"), {})
+    assert [step.copy.destination for step in stage.steps if step.copy is not None] == [path, "/c/"]

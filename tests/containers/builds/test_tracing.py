@@ -155,3 +155,22 @@ def test_a_later_stage_of_that_name_is_not_meant(context: BuildContext) -> None:
 def test_wildcards_in_another_stage(context: BuildContext, source: str, expected: dict[str, str]) -> None:
     (item,) = traced(context, f"FROM scratch AS one\nCOPY code /1\nFROM scratch\nCOPY --from=one {source} /app/\n")
     assert placed(item) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "files"),
+    [
+        pytest.param("--mount=type=bind,target=/s", ["code/a.py", "code/sub/b.py"], id="the context"),
+        pytest.param("--mount=type=bind,source=code/sub,target=/s", ["code/sub/b.py"], id="a folder"),
+        pytest.param("--mount=type=bind,source=$FOLDER,target=/s", None, id="a variable"),
+        pytest.param("--mount=type=bind,source=co*,target=/s", None, id="a pattern"),
+        pytest.param("--mount=type=bind,source=none,target=/s", None, id="not there"),
+        pytest.param("--mount=type=cache,target=/s", None, id="no mount of the context"),
+    ],
+)
+def test_what_a_run_sees_of_the_context(context: BuildContext, options: str, files: list[str] | None) -> None:
+    found = traced(context, f"FROM scratch\nRUN {options} make\n")
+    assert [sorted(file.path for file in item.inputs) for item in found] == ([] if files is None else [files])
+    assert [(item.opaque, placed(item)) for item in found] == [("the files it creates cannot be traced", {})] * len(
+        found
+    )

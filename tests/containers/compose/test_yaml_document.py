@@ -31,6 +31,12 @@ def parsed(text: str) -> Any:
         pytest.param("2024-01-31", "2024-01-31", id="a date is a text"),
         pytest.param("'3.10'", "3.10", id="in quotes"),
         pytest.param("!!str 3.10", "3.10", id="told to be a text"),
+        pytest.param("!!int 0x1F", 31, id="told to be a whole number"),
+        pytest.param("!!float 3.5", 3.5, id="told to be a number"),
+        pytest.param("!!bool true", True, id="told to be yes or no"),
+        pytest.param("!!null ~", None, id="told to be nothing"),
+        pytest.param("!!seq [a]", ["a"], id="told to be a list"),
+        pytest.param("!!map {a: b}", {"a": "b"}, id="told to be a mapping"),
         pytest.param("", None, id="empty document"),
     ],
 )
@@ -41,7 +47,17 @@ def test_scalar(text: str, content: object) -> None:
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [("true", "true"), ("3.10", "3.1"), ("1.0", "1"), ("0644", "420"), ("yes", "yes"), ("", ""), ("2.5e-7", "2.5e-07")],
+    [
+        ("1e20", "100000000000000000000"),
+        ("1e21", "1e+21"),
+        ("true", "true"),
+        ("3.10", "3.1"),
+        ("1.0", "1"),
+        ("0644", "420"),
+        ("yes", "yes"),
+        ("", ""),
+        ("2.5e-7", "2.5e-07"),
+    ],
 )
 def test_text_is_as_compose_v2_writes_it(text: str, written: str) -> None:
     assert text_of(parsed(text)) == written

@@ -10,9 +10,12 @@ import subprocess
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from requests import RequestException, Timeout
 
 from gpudoctor.containers.engines import connection as engine
 from gpudoctor.containers.engines.connection import EngineUnavailable, connect, is_podman
@@ -233,3 +236,117 @@ def test_a_certificate_that_this_user_cannot_read(name: str, tmp_path: Path, mon
 def test_without_its_ca_no_engine_is_verified(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no .*ca.pem"):
         engine._tls(Endpoint(address="tcp://host:2376", origin="DOCKER_HOST", certificates=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("docker", "podman", "variables", "address", "by_podman_alone"),
+    [
+        pytest.param(True, True, False, None, False, id="docker's own engine"),
+        pytest.param(True, False, True, "unix:///x", False, id="another engine"),
+        pytest.param(False, False, False, None, False, id="no command at all"),
+        pytest.param(False, True, False, "unix:///x", True, id="Podman alone"),
+        pytest.param(False, True, True, "unix:///x", True, id="Podman alone, at an address of its own"),
+    ],
+)
+def test_how_a_shell_reaches_the_engine(
+    docker: bool,
+    podman: bool,
+    variables: bool,
+    address: str | None,
+    by_podman_alone: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Endpoint(address="unix:///x", origin="x", environment={"DOCKER_HOST": "unix:///x"} if variables else {})
+    monkeypatch.setattr(engine, "find_endpoint", lambda environ: found)
+    monkeypatch.setattr(shutil, "which", lambda name, path: "/bin/docker" if docker else None)
+    monkeypatch.setattr(engine, "is_podman", lambda api: podman)
+    api: Any = None
+    assert engine.reached_by(api, {}) == {"engine_address": address, "by_podman_alone": by_podman_alone}
+
+
+HERE = Endpoint(address=engine._DEFAULT, origin="the default socket")
+THERE = Endpoint(address="tcp://box:2376", origin="DOCKER_HOST")
+OWN = replace(HERE, address="unix:///run/user/1000/podman/podman.sock")
+WRAPPED = RequestException("x", OSError(PermissionError(13, "Permission denied")))
+
+
+@pytest.mark.parametrize(
+    ("error", "endpoint", "told"),
+    [
+        (WRAPPED, HERE, "this user may not use {}: sudo usermod -aG docker $USER, then log in again"),
+        (
+            PermissionError(),
+            OWN,
+            "this user may not use {}: start your own socket: systemctl --user enable --now podman.socket",
+        ),
+        (
+            FileNotFoundError(),
+            HERE,
+            (
+                "no engine found: the socket of {} does not exist: "
+                "is Docker installed and started? sudo systemctl start docker"
+            ),
+        ),
+        (
+            ConnectionRefusedError(),
+            THERE,
+            "no engine answers at {}: start it there, or set DOCKER_HOST to another engine",
+        ),
+        (
+            Timeout(),
+            HERE,
+            (
+                "the engine at {} does not answer in time: wait if its machine is busy, "
+                "or restart it: sudo systemctl restart docker"
+            ),
+        ),
+        (
+            TimeoutError(),
+            THERE,
+            "the engine at {} does not answer in time: wait if its machine is busy, or restart it there",
+        ),
+        (ValueError("its own words"), THERE, "its own words"),
+        (ConnectionResetError("reset"), THERE, "the engine at {} cannot be reached: reset"),
+        (RequestException(OSError("inner")), THERE, "the engine at {} cannot be reached: inner"),
+    ],
+)
+def test_why_an_engine_is_not_reached(
+    error: Exception, endpoint: Endpoint, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name, path: None)
+    assert engine.explain(error, endpoint, {}) == told.format(f"{endpoint.address} ({endpoint.origin})")
+
+
+@pytest.mark.parametrize(
+    ("installed", "user", "command"),
+    [
+        ([], 0, "is Docker installed and started? sudo systemctl start docker"),
+        (["docker", "podman"], 0, "is Docker installed and started? sudo systemctl start docker"),
+        (["podman"], 0, "systemctl enable --now podman.socket"),
+        (["podman"], 1000, "systemctl --user enable --now podman.socket"),
+    ],
+)
+def test_how_what_is_installed_is_started(
+    installed: list[str], user: int, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name, path: name if name in installed else None)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert engine._how_to_start(HERE, {}) == command
+    assert engine._how_to_start(THERE, {}) == "start it there, or set DOCKER_HOST to another engine"
+
+
+@pytest.mark.parametrize(
+    ("files", "what"),
+    [
+        (["ca.pem"], "asks for a client certificate"),
+        (["cert.pem"], "asks for a client certificate"),
+        (["cert.pem", "key.pem"], "does not accept this client's certificate (connection reset)"),
+    ],
+)
+def test_a_connection_that_ends_where_certificates_are_asked_for(files: list[str], what: str, tmp_path: Path) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    told = engine.explain(ConnectionResetError(), replace(THERE, certificates=str(tmp_path)), {})
+    assert told == (
+        f"tcp://box:2376 {what}: {tmp_path} needs a cert.pem and key.pem of the CA that dockerd was started with"
+    )

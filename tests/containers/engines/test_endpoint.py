@@ -112,10 +112,15 @@ def test_a_context_that_is_gone_is_named(name: str, advice: str, contexts: Conte
         pytest.param('{"Endpoints": {"kubernetes": {}}}', id="no endpoint of docker"),
         pytest.param('{"Endpoints": {"docker": 1}}', id="a number"),
         pytest.param("[" * 100_000, id="endless"),
+        pytest.param('{"Endpoints": []}', id="a list of endpoints"),
+        pytest.param(None, id="a folder"),
     ],
 )
-def test_a_context_that_cannot_be_read_is_named(meta: str, contexts: Contexts) -> None:
-    contexts.write("broken", meta)
+def test_a_context_that_cannot_be_read_is_named(meta: str | None, contexts: Contexts) -> None:
+    if meta is None:
+        (contexts.folder / "contexts" / "meta" / contexts.key("broken") / "meta.json").mkdir(parents=True)
+    else:
+        contexts.write("broken", meta)
     with pytest.raises(ValueError, match=r"the docker context 'broken' cannot be read \(.*meta.json\)"):
         contexts.find(DOCKER_CONTEXT="broken")
 
@@ -147,6 +152,15 @@ def test_tls_is_that_of_the_command_line(
 ) -> None:
     found = contexts.find(DOCKER_HOST=TCP, **environ)
     assert (found.certificates, found.is_verified) == (certificates, is_verified)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_remote"), [(SOCKET, False), ("npipe:////./pipe/docker_engine", False), (TCP, True)]
+)
+def test_only_an_engine_elsewhere_takes_certificates(host: str, is_remote: bool, contexts: Contexts) -> None:
+    folder = contexts.create("here", host)
+    folder.mkdir(parents=True)
+    assert contexts.find(DOCKER_CONTEXT="here").certificates == (str(folder) if is_remote else None)
 
 
 def test_certificates_stand_beside_the_configuration_by_default(contexts: Contexts) -> None:
@@ -185,7 +199,7 @@ def test_podman_is_found_where_docker_is_not(
     monkeypatch.setattr(endpoint, "DOCKER_SOCKET", str(tmp_path / "docker.sock"))
     monkeypatch.setattr(endpoint, "PODMAN_SOCKET", str(tmp_path / "none.sock"))
     contexts.use("default")
-    assert contexts.find().origin == "the default socket", "none is there: that one is told to be missing"
+    assert contexts.find().origin == "the default socket", "none is there: that one is reported as missing"
     podman = tmp_path / "podman" / "podman.sock"
     podman.parent.mkdir()
     with socket.socket(socket.AF_UNIX) as server:

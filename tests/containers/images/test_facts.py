@@ -226,3 +226,28 @@ def test_only_a_few_changed_files_are_named(root: Path) -> None:
     write(root, {f"code/{name}.py": name for name in "cdef"}, SECONDS + 5)
     found = facts_of(root, tree={"/out/x": "x"}, history=[("COPY /out /out # buildkit", SECONDS - 50)]).instructions()
     assert found[-1].unknown.startswith("code/c.py, code/d.py, code/e.py changed after the build")
+
+
+@pytest.mark.parametrize(
+    ("base", "told"),
+    [
+        pytest.param("scratch", 0, id="nothing"),
+        pytest.param("Scratch", 0, id="nothing, in capitals"),
+        pytest.param("base:1", 1, id="the image it was built on"),
+        pytest.param("newer:1", None, id="its tag was moved"),
+        pytest.param("other:1", None, id="the same layers after another history"),
+        pytest.param("gone:1", None, id="not there"),
+    ],
+)
+def test_what_stood_below_the_first_instruction(root: Path, base: str, told: int | None) -> None:
+    engine: Any = FakeEngine()
+    layers = {"RootFS": {"Layers": ["one"]}}
+    engine.add_image("base:1", history=["ADD file:1 in / "], **layers)
+    engine.add_image("other:1", history=["ADD file:2 in / "], **layers)
+    engine.add_image("newer:1", history=["ADD file:1 in / "], RootFS={"Layers": ["two"]})
+    engine.add_image("app:1", tree=FILES, history=["ADD file:1 in / ", COPY, RUN], RootFS={"Layers": ["one", "x"]})
+    found = ImageFacts(engine, "app:1", read_plan(root / "Dockerfile", root, None, {}))
+    bases = {name: engine.inspect_image(name) for name in ("base:1", "newer:1", "other:1")}
+    vars(found)["bases"] = bases
+    below = found._below(base)
+    assert (None if below is None else len(below)) == told

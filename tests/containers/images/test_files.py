@@ -6,6 +6,7 @@ import hashlib
 import tarfile
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, repeat
 
 import pytest
@@ -118,3 +119,19 @@ def test_an_archive_that_ends_early() -> None:
     data = archive(member("a", b"x" * 2000))
     with pytest.raises(ValueError, match="cannot be read"):
         read(data[:1200], {"/app/a": 2000})
+
+
+FILE = ImageFile(
+    kind="file", size_bytes=3, is_executable=True, link_target="x", digest="d", changed_at=1.0, same_as="y"
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "tells"),
+    [
+        *(("kind", "link", True), ("size_bytes", 4, True), ("is_executable", False, True), ("link_target", "", True)),
+        *(("digest", "e", True), ("changed_at", 2.0, False), ("same_as", "", False)),
+    ],
+)
+def test_what_tells_two_files_apart(field: str, value: object, tells: bool) -> None:
+    assert (replace(FILE, **{field: value}).identity != FILE.identity) is tells  # type: ignore[arg-type]

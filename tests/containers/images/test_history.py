@@ -215,3 +215,15 @@ def test_one_setting_is_one_text(instruction: str, written: str) -> None:
 def test_another_setting_is_another_text(instruction: str, written: str) -> None:
     name, _, rest = instruction.partition(" ")
     assert setting_asked_for(name, rest.split(), rest) != setting_written(name, written)
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "written", "fits"),
+    [
+        pytest.param("RUN <<EOF\nmake\nEOF", "RUN /bin/sh -c <<EOF (make) # buildkit", True, id="in another way"),
+        pytest.param("RUN <<EOF\nmake\nEOF", "COPY a /b # buildkit", False, id="another instruction"),
+        pytest.param("RUN make", "RUN /bin/sh -c <<EOF (make) # buildkit", False, id="no here-document"),
+    ],
+)
+def test_here_documents_are_written_in_several_ways(dockerfile: str, written: str, fits: bool) -> None:
+    assert laid(dockerfile, written, comment="buildkit.dockerfile.v0").fits is fits

@@ -53,3 +53,8 @@ def test_links_that_go_in_circles_end() -> None:
 def test_a_deep_path() -> None:
     deep = "/" + "a/" * 2000 + "x"
     assert real_paths(Links({}), (deep,)) == {deep: deep}
+
+
+def test_so_many_links_are_followed() -> None:
+    chain = Links({f"/{number}": f"/{number + 1}" for number in range(12)})
+    assert real_paths(chain, ("/2/x", "/0/x")) == {"/2/x": "/12/x", "/0/x": "/10/x"}

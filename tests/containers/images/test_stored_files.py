@@ -125,6 +125,12 @@ def test_another_question_is_asked(tmp_path: Path) -> None:
         assert found.text("/app/a.py", 3) == "abc"
 
 
+def test_other_folders_are_another_question(tmp_path: Path) -> None:
+    with files(Api(), tmp_path) as found:
+        assert [sorted(found.read([path], {})) for path in FILES] == [[path] for path in FILES]
+        assert (found.text("/app/a.py", 100), found.text("/app/a.py", 2)) == ("abc", None)
+
+
 def test_a_stored_answer_of_another_shape_is_asked_for_anew(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path, ID)
     store[question_of("read", ["/app"], {})] = {"/app/a.py": {"colour": "red"}}
@@ -183,6 +189,16 @@ def test_another_image_has_answers_of_its_own(tmp_path: Path) -> None:
 def test_a_file_that_is_not_understood_is_no_answer(tmp_path: Path, content: bytes) -> None:
     kept(tmp_path).write_bytes(content)
     assert "question" not in AnswerStore(tmp_path, ID)
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_trusted"), [(0o700, True), (0o711, True), (0o755, True), (0o720, False), (0o702, False)]
+)
+def test_a_folder_is_trusted_by_who_may_write_to_it(mode: int, is_trusted: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    folder.chmod(mode)
+    assert stored_files._is_own(folder) is is_trusted
 
 
 def test_a_folder_that_others_can_write_to_is_not_trusted(tmp_path: Path) -> None:

@@ -75,6 +75,22 @@ def test_the_home_of_a_user_is_that_of_passwd(user: str) -> None:
     assert package_paths(files, {"User": "1001"}) == ()
 
 
+@pytest.mark.parametrize(
+    ("config", "home"),
+    [
+        ({}, "/root"),
+        ({"User": "root:root"}, "/root"),
+        ({"User": "0"}, "/root"),
+        ({"User": "ann"}, "/home/ann"),
+        ({"User": "ann", "Env": ["HOME=/data/"]}, "/data"),
+        ({"User": "ann", "Env": ["HOME=data"]}, "/home/ann"),
+    ],
+)
+def test_the_home_of_a_user_without_passwd(config: dict[str, Any], home: str) -> None:
+    place = f"{home}/.local/lib/python3.11/site-packages"
+    assert package_paths(Described({f"{place}/x.py": "", "/usr/local/lib/x": ""}), config) == (place,)
+
+
 def test_the_folders_in_the_order_of_the_interpreter() -> None:
     folders = [
         "/path", "/a/lib/python3.11/site-packages", "/v/lib/python3.11/site-packages",

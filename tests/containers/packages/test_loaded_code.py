@@ -71,6 +71,18 @@ def test_loaded_code(source: Path, command: str, expected: set[str] | None) -> N
     assert read(source, command) == expected
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("__import__(x)", "importlib.import_module(x)", "pkgutil.iter_modules()", "pkgutil.walk_packages()"),
+        *("importlib.util.spec_from_file_location(x)", "runpy.run_path(x)", "exec(x)"),
+    ],
+)
+def test_what_may_load_any_file(source: Path, call: str) -> None:
+    (source / "evaluate.py").write_text(f"x = 1\n{call}\n")
+    assert read(source, "python evaluate.py") is None
+
+
 def test_pythonpath(source: Path) -> None:
     (source / "evaluate.py").write_text("import shared\n")
     expected = {"evaluate.py", "lib/shared.py"}

@@ -10,6 +10,7 @@ import pytest
 
 from gpudoctor.containers.builds.context import BuildContext
 from gpudoctor.containers.builds.plan import Plan, read_plan
+from gpudoctor.containers.packages import requirements
 from gpudoctor.containers.packages.installed import Packages, packages_of
 from gpudoctor.containers.packages.requirements import (
     Asked,
@@ -179,6 +180,21 @@ def test_a_requirements_file_with_what_it_includes(context: BuildContext) -> Non
     )
 
 
+def test_no_file_outside_the_context_is_included(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside.txt").write_text("secret\n", encoding="utf-8")
+    (tmp_path / "inside/r.txt").write_text(f"-r ../outside.txt\n-r {tmp_path}/outside.txt\na\n", encoding="utf-8")
+    found = read_requirement_file(BuildContext(tmp_path / "inside"), "r.txt", {}, ())
+    assert (found.files, [item.name for item in found.asked]) == (("r.txt",), ["a"])
+
+
+def test_so_many_files_are_included(context: BuildContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = ("requirements.txt", "more/b.txt", "more/c.txt", "limits.txt")
+    for most, files in ((0, every[:1]), (1, every[:2]), (3, every)):
+        monkeypatch.setattr(requirements, "MAXIMUM_INCLUDED", most)
+        assert read_requirement_file(context, "requirements.txt", {}, ()).files == files
+
+
 def test_constraints_and_what_they_include(context: BuildContext) -> None:
     (context.root / "requirements.txt").write_text("-c limits.txt\na\n", encoding="utf-8")
     found = read_requirement_file(context, "requirements.txt", {}, ())
@@ -255,6 +271,14 @@ SYNCS = ("poetry install", "uv sync", "uv pip sync requirements.txt", "pdm insta
             [("pyproject.toml", ["a", "g"], False)],
             id="an extra by an option",
         ),
+        pytest.param(
+            "COPY . /\nRUN pip install -r a.txt -r b.txt\n",
+            {"a.txt": "-r b.txt\nx", "b.txt": "y"},
+            ("a.txt", "b.txt"),
+            [("a.txt", ["y", "x"], False)],
+            id="an included one is no other",
+        ),
+        pytest.param("COPY . /\nRUN pip install -r a.txt\n", {"a.txt": ""}, ("a.txt",), [], id="nothing is asked"),
         pytest.param("COPY . /\n", {"docs/requirements.txt": "a", "dev.txt": "b"}, (), [], id="others of a folder"),
         pytest.param(
             "COPY docs/requirements.txt gpu-requirements.txt notes.txt /\n",

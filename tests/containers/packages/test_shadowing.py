@@ -42,7 +42,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def found(
     root: Path, installed: Tree, command: str = "/usr/bin/train", times: dict[str, float] | None = None, **config: Any
 ) -> dict[str, Any]:
-    """Return what is told of the installed files beside the copied ones."""
+    """Return what the report says about the installed files beside the copied ones."""
     engine: Any = FakeEngine()
     tree = {**COPIED, "/app/script.py": "", **installed}
     engine.add_image("app:1", tree=tree, history=[(COPY, SECONDS - 50), INSTALL], times=times)

@@ -17,6 +17,8 @@ SCRIPTS = {
     "/app/entrypoint.sh": '#!/bin/bash\nif [ -n "$DEBUG" ]; then set -x; fi\nexec "$@"\n',
     "/app/outer.sh": '#!/bin/sh\n/app/entrypoint.sh "$@"\n',
     "/app/loop.sh": "#!/bin/sh\nexec /app/loop.sh\n",
+    "/app/notes.txt": "python\n",
+    "/app/perl": "#!/usr/bin/perl\n",
     "/app/quoted.sh": "#!/bin/sh\necho 'over\nlines'\nexec train\n",
 }
 
@@ -52,6 +54,12 @@ def first(*command: str, entrypoint: tuple[str, ...] = ()) -> tuple[str, ...] | 
         pytest.param("python -m app", ("/app",), id="a module"),
         pytest.param("python -c pass", ("/app",), id="a text"),
         pytest.param("python", ("/app",), id="nothing"),
+        pytest.param("python -", ("/app",), id="what is typed"),
+        pytest.param("poetry run python src/train.py", ("/app/src",), id="poetry"),
+        pytest.param("time -p python src/train.py", ("/app/src",), id="an option of what starts it"),
+        pytest.param("tini -s -- python src/train.py", ("/app/src",), id="an option of an init, and their end"),
+        pytest.param("./notes.txt", None, id="a text that names python"),
+        pytest.param("./perl", None, id="a script in another language"),
         pytest.param("python -P -m app", (), id="the safe path"),
         pytest.param("python -m cProfile -o out scripts/train.py", ("/app/scripts", "/app"), id="a profiler"),
         pytest.param("python -m torch.distributed.run scripts/train.py", ("/app/scripts",), id="torch's launcher"),
@@ -90,6 +98,14 @@ def test_first_folders(command: str, folders: tuple[str, ...] | None) -> None:
 )
 def test_the_shell_form(text: str, folders: tuple[str, ...] | None) -> None:
     assert first("/bin/sh", "-c", text) == folders
+    assert first("/bin/sh", "-c", text, "name of the shell") == folders
+
+
+def test_a_module_after_options_of_python() -> None:
+    started = started_file(["python", "-u", "-X", "dev", "-m", "app.train"], "/work")
+    assert started is not None
+    assert (started.files, started.folders) == (("/work/app/train/__main__.py", "/work/app/train.py"), ("/work",))
+    assert started_file(["python", "-m"], "/work") is None
 
 
 WRAPPERS = ("exec", "env", "tini", "dumb-init", "nohup", "time", "nice", "--", "then", "else", "do")

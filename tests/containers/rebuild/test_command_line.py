@@ -1,12 +1,20 @@
 """What a docker command line can do, and which of several is taken."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gpudoctor.containers.rebuild import command_line
+from gpudoctor.containers.compose.reader import read_project
+from gpudoctor.containers.rebuild import choice, command_line
+from gpudoctor.containers.rebuild.builders import ComposeBuilder, DockerBuilder, EngineBuilder
 from gpudoctor.containers.rebuild.choice import choose, wants_buildkit
 from gpudoctor.containers.rebuild.command_line import CommandLine, Compose, find_compose, find_docker
+from gpudoctor.containers.requested import Subject
+from gpudoctor.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("engine_alone")
 
@@ -41,10 +49,96 @@ def test_which_is_taken(found: tuple[CommandLine, ...], buildkit: bool, taken: C
         pytest.param("", False, (NEW,), False, id="as it was built, by the classic one"),
         pytest.param("", None, (NEW,), True, id="docker's own since 23"),
         pytest.param("", None, (OLD,), False, id="docker's own before"),
+        pytest.param("", None, (CommandLine(path="docker", version=(23,)),), True, id="docker's own from 23.0 on"),
+        pytest.param("", None, (CommandLine(path="docker", version=(22, 9)),), False, id="docker's own until then"),
+        pytest.param("", None, (), False, id="no docker"),
+        *(pytest.param(off, True, (), False, id=f"switched off: {off}") for off in ("0", "f", "F", "false", "False")),
     ],
 )
 def test_which_builder(switch: str, by_buildkit: bool | None, found: tuple[CommandLine, ...], wanted: bool) -> None:
     assert wants_buildkit({"DOCKER_BUILDKIT": switch}, by_buildkit, found) is wanted
+
+
+def test_until_when_buildkit_is_built_in() -> None:
+    versions = ((22, 9), (23,), (23, 0))
+    assert [CommandLine(path="", version=version).has_buildkit for version in versions] == [True, False, False]
+    assert CommandLine(path="", version=(23,), has_buildx=True).has_buildkit
+
+
+SERVICE = Subject(
+    service="web",
+    image=None,
+    dockerfile=Path("/my app/Dockerfile"),
+    context=Path("/my app"),
+    build_arguments={"A": "b c"},
+)
+
+
+@pytest.mark.parametrize(
+    ("compose", "docker", "refused"),
+    [
+        (Compose(words=("docker", "compose")), None, ""),
+        (Compose(words=("docker-compose",), is_version_1=True), OLD, ""),
+        (None, OLD, "docker compose is not installed: sudo apt-get install docker-compose"),
+        (
+            Compose(words=("docker-compose",), is_version_1=True),
+            None,
+            "docker-compose needs the docker command to build, but none is here",
+        ),
+    ],
+)
+def test_a_service_needs_compose(
+    compose: Compose | None, docker: CommandLine | None, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "find_compose", lambda found, environ: compose)
+    if not refused:
+        assert choice._compose_of(SERVICE, (), docker, "none is here", {}) is compose
+        return
+    with pytest.raises(UsageError) as failed:
+        choice._compose_of(SERVICE, (), docker, "none is here", {})
+    alone = "gpudoctor rebuild --dockerfile '/my app/Dockerfile' --context '/my app' --build-arg 'A=b c'"
+    assert str(failed.value) == f"{refused}. To build the image without compose: {alone}"
+
+
+@pytest.mark.parametrize("is_podman", [False, True])
+@pytest.mark.parametrize("docker", [None, NEW_WITH_BUILDX])
+@pytest.mark.parametrize("is_version_1", [None, False, True])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_who_builds(
+    is_podman: bool,
+    docker: CommandLine | None,
+    is_version_1: bool | None,
+    is_there: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    if is_version_1 and docker is None:
+        return
+    (tmp_path / "compose.yaml").write_text("name: shop\nservices: {db: {image: db}, web: {build: .}}\n")
+    subject = replace(SERVICE, image="app:1", service=None if is_version_1 is None else "web")
+    compose = Compose(words=("docker", "compose"), is_version_1=bool(is_version_1))
+    monkeypatch.setattr(choice, "find_docker", lambda environ: () if docker is None else (docker,))
+    monkeypatch.setattr(choice, "find_compose", lambda found, environ: compose)
+    monkeypatch.setattr(choice, "is_podman", lambda api: is_podman)
+    monkeypatch.setattr(choice, "inspect_image", lambda api, image: {} if is_there else None)
+    monkeypatch.setattr(choice, "read_project", partial(read_project, command_seconds=0))
+    api: Any = SimpleNamespace()
+    found = choice.choose_builder(api, subject, True, {"directory": str(tmp_path)}, {})
+    note = "" if docker else "no docker command found: building with the engine's API"
+    chosen = None if docker is None else (docker, not is_podman)
+    assert (None if found.docker is None else (found.docker.docker, found.docker.buildkit)) == chosen
+    if is_version_1 is None:
+        assert (found.note, found.subject) == (note, subject)
+        kind = EngineBuilder if docker is None else DockerBuilder
+        assert isinstance(found.builder, kind)
+        assert found.builder.buildkit is not is_podman
+        return
+    assert found.note == ""
+    image = "app:1" if is_there else "shop_web" if is_version_1 else "shop-web"
+    assert found.subject == replace(subject, image=image)
+    assert isinstance(found.builder, ComposeBuilder)
+    builder = found.builder
+    assert (builder.service, builder.docker, builder.buildkit, builder.path) == ("web", docker, not is_podman, "")
 
 
 def stand_in(path: Path, version: str, plugins: str) -> None:

@@ -1,9 +1,11 @@
 """The settings of a container made anew: its user's own, and the new image's for the rest."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gpudoctor.containers.rebuild import container
 from gpudoctor.containers.rebuild.container import check_can_be_kept, endpoints, new_settings
 from gpudoctor.errors import UsageError
 
@@ -79,6 +81,15 @@ def test_on_podman_a_network_of_the_users_is_no_further_one() -> None:
     assert list(settings["NetworkingConfig"]["EndpointsConfig"]) == ["net"]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_own"), [("default", False), ("bridge", False), ("host", False), ("none", False), ("net", True)]
+)
+def test_a_shared_network_takes_no_settings(name: str, is_own: bool) -> None:
+    old = inspected()
+    old["NetworkSettings"]["Networks"] = {name: {"Aliases": None}}
+    assert (name in endpoints(old)) is is_own
+
+
 @pytest.mark.parametrize("mode", ["default", "bridge"])
 def test_on_docker_the_default_network_stays_beside_one_of_the_users(mode: str) -> None:
     old = inspected()
@@ -112,3 +123,35 @@ def test_a_container_that_removes_itself_is_refused() -> None:
     old["HostConfig"]["AutoRemove"] = True
     with pytest.raises(UsageError, match="web was started with --rm"):
         check_can_be_kept(old)
+
+
+@pytest.mark.parametrize(
+    ("states", "looks", "lines"),
+    [
+        pytest.param([{"Running": True}], 4, None, id="it runs as long as is waited"),
+        pytest.param([{"Running": True}, {"Running": False, "ExitCode": 0}], 2, None, id="it ends well"),
+        pytest.param([{"Running": False, "ExitCode": 3}], 1, ("one", "two"), id="it ends with an error"),
+        pytest.param([{"Running": True, "Restarting": True, "ExitCode": 0}], 1, ("one", "two"), id="again and again"),
+    ],
+)
+def test_a_new_container_has_to_run(
+    states: list[dict[str, Any]], looks: int, lines: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, asked = [0.0], list[str]()
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: now.append(now.pop() + seconds))
+    monkeypatch.setattr(container, "time", clock)
+    monkeypatch.setattr(container, "START_SECONDS", 4 * container._POLL_SECONDS)
+
+    def inspect(name: str) -> dict[str, Any]:
+        asked.append(name)
+        return {"State": states[min(len(asked), len(states)) - 1]}
+
+    api: Any = SimpleNamespace(inspect_container=inspect, logs=lambda name, tail: b"one\ntwo\n")
+    if lines is None:
+        container.await_started(api, "new")
+    else:
+        with pytest.raises(container.NotStarted) as failed:
+            container.await_started(api, "new")
+        assert failed.value.args[0] == f"the new container ended at once, with status {states[-1]['ExitCode']}"
+        assert failed.value.lines == lines
+    assert asked == ["new"] * looks

@@ -10,11 +10,14 @@ import tarfile
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import APIError, DockerException
 from hypothesis import given
 from hypothesis import strategies as st
+from requests import RequestException
 
 from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.rebuild.engine_build import EngineBuild, context_stream, lines_of
@@ -59,10 +62,29 @@ def test_an_error(error: str, told: str, tmp_path: Path) -> None:
     assert str(failed.value) == told
 
 
+@pytest.mark.parametrize(
+    "error", [DockerException("no"), APIError("no"), RequestException("no"), OSError("no"), ValueError("no")]
+)
+def test_a_context_that_cannot_be_sent(error: Exception, tmp_path: Path) -> None:
+    def fail(**_: Any) -> Any:
+        raise error
+
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    api: Any = SimpleNamespace(build=fail, params={})
+    build = EngineBuild(api=api, dockerfile=tmp_path / "Dockerfile", context=tmp_path, tag="t", buildkit=True)
+    with pytest.raises(BuildFailed, match="^the build failed: no$"):
+        build.run(Progress(lambda _: None, lambda _: None, timeout_seconds=10))
+
+
 STARTED = (  # as dockerd 20.10 sent it
     "CnwKR3NoYTI1NjoyYmUwNGQxMjdmOGYwNmI5Y2VlYjc5ZmI2NDhlMDg4YzMxNjc3NTk2OTgyM2Q1ZTY1YjUzZTc0OWM2M2MzZDdjGiRbaW50ZXJu"
     "YWxdIGxvYWQgcmVtb3RlIGJ1aWxkIGNvbnRleHQqCwjIw4bYBhDSleVe"
 )
+
+
+def varint(number: int) -> bytes:
+    """Return the number as BuildKit writes it: seven bits a byte, the lowest first."""
+    return bytes([0x80 | (number & 0x7F)]) + varint(number >> 7) if number > 0x7F else bytes([number])
 
 
 def field(number: int, value: bytes) -> bytes:
@@ -76,6 +98,13 @@ def test_a_step_that_starts() -> None:
 def test_a_step_out_of_the_cache() -> None:
     vertex = field(3, b"[2/3] COPY a b") + bytes([4 << 3, 1])
     assert list(lines_of(field(1, vertex))) == ["[2/3] COPY a b CACHED"]
+
+
+@pytest.mark.parametrize("length", [127, 128, 129, 16384])
+def test_a_name_as_long_as_one_byte_of_its_length_can_say_and_longer(length: int) -> None:
+    name = b"x" * length
+    vertex = b"\x1a" + varint(length) + name + field(5, b"t")
+    assert list(lines_of(b"\x0a" + varint(len(vertex)) + vertex)) == [name.decode()]
 
 
 def test_a_name_whose_length_takes_two_bytes() -> None:
@@ -152,6 +181,7 @@ def test_content_and_modes_are_kept_and_owners_are_not(root: Path) -> None:
     os.utime(root / "src" / "a.py", (1000, 1000))
     found = archive(root)["src/a.py"]
     assert (found.mode, found.size, found.mtime) == (0o750, 8, 1000)
+    assert (archive(root)["src"].size, archive(root)["src"].linkname) == (0, "")
     assert (found.uid, found.gid, found.uname, found.gname) == (0, 0, "", "")
 
 
@@ -211,3 +241,17 @@ def test_a_file_that_shrinks_while_it_is_sent_ends_the_build(root: Path) -> None
             break
     with pytest.raises(OSError, match="zzz changed while it was sent"):
         list(stream)
+
+
+@pytest.mark.parametrize(("buildkit", "version"), [(True, "2"), (False, "1")])
+def test_what_is_told_before_it_builds(buildkit: bool, version: str) -> None:
+    build = EngineBuild(
+        api=Engine(""),  # type: ignore[arg-type]
+        dockerfile=Path("/my app/Dockerfile"),
+        context=Path("/my app"),
+        tag="t:1",
+        buildkit=buildkit,
+        no_cache=buildkit,
+    )
+    query = f"t=t:1&version={version}&nocache={str(buildkit).lower()}"
+    assert str(build) == f"# the engine's API: POST /build?{query}, with '/my app' as a tar stream"

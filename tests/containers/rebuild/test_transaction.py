@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -331,3 +332,64 @@ def test_a_command_is_ended_before_the_rest_is_undone() -> None:
     with pytest.raises(KeyboardInterrupt), interrupts.listening(), interrupts.allowed():
         Command(arguments=("sh", "-c", "echo begun; sleep 60")).run(progress)
     assert time.monotonic() - start < 9
+
+
+@pytest.mark.parametrize(
+    ("entry", "commands"),
+    [
+        pytest.param({"done": True}, "", id="nothing is left"),
+        pytest.param(
+            {"done": True, "old": "o 1", "before": "b", "tag": "t", "kept": "k", "command": "up"},
+            "docker rm --force 'o 1'; docker rmi t k; up",
+            id="done",
+        ),
+        pytest.param(
+            {"old": "o", "new": "n", "spare": "s", "name": "web", "was_running": True, "before": "b", "kept": "k"},
+            "docker rm --force n; docker rename o web; docker start web; docker tag b app; docker rmi k",
+            id="half done",
+        ),
+        pytest.param(
+            {"old": "o", "spare": "s", "name": "web", "was_running": False},
+            "docker rm --force s-new; docker rename o web",
+            id="it did not run",
+        ),
+        pytest.param({"before": "b", "tag": "t"}, "docker tag b app; docker rmi t", id="no container"),
+    ],
+)
+def test_what_is_left_to_do_by_hand(entry: dict[str, Any], commands: str) -> None:
+    assert transaction.by_hand({"image": "app", **entry}) == commands
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"{", b"\xff", b'{"schema": "other", "engine": "e"}', b'{"schema": "%s", "engine": "f"}']
+)
+def test_a_journal_that_is_not_ours_is_left_alone(content: bytes | None, tmp_path: Path) -> None:
+    said: list[str] = []
+    path = tmp_path / "journal"
+    if content is not None:
+        path.write_bytes(content.replace(b"%s", transaction.SCHEMA.encode()))
+    transaction._settle(None, path, "e", said.append)  # type: ignore[arg-type]
+    assert said == []
+    assert path.exists() is (content is not None)
+
+
+def test_the_signals_that_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that end a program, in its main thread, unless whoever started it wants them ignored."""
+    handlers: dict[int, Any] = dict.fromkeys((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), "default")
+    handlers[signal.SIGHUP] = signal.SIG_IGN
+
+    def put(number: int, handler: Any) -> Any:
+        before, handlers[number] = handlers[number], handler
+        return before
+
+    monkeypatch.setattr(signal, "getsignal", handlers.__getitem__)
+    monkeypatch.setattr(signal, "signal", put)
+    found = Interrupts()
+    with found.listening():
+        during = dict(handlers)
+    assert during == {**dict.fromkeys((signal.SIGINT, signal.SIGTERM), found._take), signal.SIGHUP: signal.SIG_IGN}
+    assert handlers[signal.SIGINT] == handlers[signal.SIGTERM] == "default"
+    thread = threading.Thread(target=lambda: found.listening().__enter__())
+    thread.start()
+    thread.join()
+    assert handlers[signal.SIGTERM] == "default"

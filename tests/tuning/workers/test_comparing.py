@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from gpudoctor.tuning.workers import comparing  # noqa: E402
+from gpudoctor.tuning.workers import comparing, comparing_torch  # noqa: E402
 from gpudoctor.tuning.workers.comparing import compare  # noqa: E402
 from gpudoctor.tuning.workers.precision import make_precision  # noqa: E402
 from tests.tuning.workers.small_networks import (  # noqa: E402
@@ -34,6 +34,20 @@ from tests.tuning.workers.small_networks import (  # noqa: E402
 
 Function: Any = torch.autograd.Function
 TorchFunctionMode: Any = torch.overrides.TorchFunctionMode
+
+
+@pytest.mark.parametrize("available", [True, False])
+@pytest.mark.parametrize("initialised", [True, False])
+def test_memory_is_given_back_where_cuda_is_in_use(
+    available: bool, initialised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptied: list[bool] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: initialised)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
+    comparing_torch.free_memory()
+    assert emptied == [True] * (available and initialised)
+
 
 LIMIT_SECONDS = 1000.0  # so that all steps are done on a busy machine too
 

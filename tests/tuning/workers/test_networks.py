@@ -31,6 +31,17 @@ def native_lstm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         without_onednn(monkeypatch)
 
 
+SMALL = {"HIDDEN_FEATURES": 256, "STAGES": ((64, 1), (96, 2)), "HIDDEN": 256, "LAYERS": 2, "WIDTH": 64}
+
+
+@pytest.fixture(autouse=True)
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the networks narrow, which takes less time, unless their size is what is tested."""
+    if "test_sizes" not in request.node.name:
+        for constant, value in SMALL.items():
+            monkeypatch.setattr(networks, constant, value)
+
+
 def build(name: str, mode: str = "training", precision: str = "fp32") -> Any:
     torch.manual_seed(1)
     return load_factory(name, mode)("cpu", make_precision(precision, "cpu"))
@@ -78,7 +89,7 @@ def test_a_training_step_changes_every_parameter(name: str, precision: str) -> N
 
 @pytest.mark.parametrize("name", ["mlp", "lstm"])
 def test_the_loss_of_a_repeated_batch_goes_down(name: str) -> None:
-    course = losses(build(name), 4)
+    course = losses(build(name), 6)
     assert course[-1] < 0.98 * course[0]
 
 

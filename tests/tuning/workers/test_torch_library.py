@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, Measurement, Settings, Tri
 from gpudoctor.tuning.executor import Effort  # noqa: E402
 from gpudoctor.tuning.workers.devices import Host  # noqa: E402
 from gpudoctor.tuning.workers.failures import Failure  # noqa: E402
-from gpudoctor.tuning.workers.library import Unsupported  # noqa: E402
+from gpudoctor.tuning.workers.library import Unsupported, map_leaves  # noqa: E402
 from gpudoctor.tuning.workers.measuring import Bench  # noqa: E402
 from gpudoctor.tuning.workers.torch_library import TorchLibrary, count  # noqa: E402
 
@@ -199,3 +200,33 @@ def test_forward_and_backward(made: Callable[[], tuple[Any, Any]], operations: i
 
 def test_nothing_that_is_counted_is_unknown() -> None:
     assert count(lambda: torch.relu(torch.randn(8))) is None
+
+
+class Encoded(dict[str, Any]):
+    """A batch that is a dict of its own kind."""
+
+
+class Numbered(dict[str, Any]):
+    """One that cannot be made of a dict."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(x=number + 0)
+
+
+Pair = namedtuple("Pair", "x y")
+
+
+@pytest.mark.parametrize(
+    ("batch", "doubled"),
+    [
+        (3, 6),
+        ([1, (2, 3)], [2, (4, 6)]),
+        (Pair(1, 2), Pair(2, 4)),
+        ({"x": 1, "y": [2]}, {"x": 2, "y": [4]}),
+        (Encoded(x=1), Encoded(x=2)),
+        (Numbered(1), {"x": 2}),
+    ],
+)
+def test_a_batch_keeps_its_kind(batch: Any, doubled: Any) -> None:
+    found = map_leaves(lambda leaf: 2 * leaf, batch)
+    assert (found, type(found)) == (doubled, type(doubled))
