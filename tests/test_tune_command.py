@@ -101,12 +101,15 @@ def test_the_users_bug_is_shown_as_that(tmp_path: Path) -> None:
 def test_a_real_run_on_the_cpu(tmp_path: Path) -> None:
     """Of the built-in perceptron: a report with every raw value, and a profile that a shell reads."""
     python = str(python_of("torch-cpu"))
-    status, output, errors = run(
-        tmp_path, "--workload", "mlp", "--precision", "fp32", "--budget", "8", "--format", "json", "--python", python,
-        "--set", "BATCH={batch_size}",
-    )  # fmt: skip
-    assert (status, errors) == (0, "")
-    report = json.loads(output)
+    for budget in ("8", "32", "128"):  # a busy machine may measure nothing in the first
+        status, output, errors = run(
+            tmp_path, "--workload", "mlp", "--precision", "fp32", "--budget", budget, "--format", "json",
+            "--python", python, "--set", "BATCH={batch_size}",
+        )  # fmt: skip
+        report = json.loads(output)
+        assert (status, errors) == (1 if report["recommendation"] is None else 0, "")
+        if report["recommendation"]:
+            break
     assert report["schema"] == "gpudoctor/tuning/1"
     assert report["recommendation"]["precision"] == "fp32"
     assert all(m["step_seconds"] for m in report["measurements"] if m["status"] == "ok")
