@@ -34,6 +34,7 @@ _PACKAGE = re.compile(r"^\W{0,8}\[(pip3?|conda|uv)\]\s*(\S.*)$")
 # A command that sets a variable for itself has blanks after the value; of the constraint blanks are a part.
 _VARIABLE = re.compile(r"^\s*(NVIDIA_REQUIRE_CUDA(?==)|[A-Z][A-Z0-9_]{2,60}(?==\S*$))=(.*)$")
 _FEWEST = 2  # fields from which on a text is such a report
+_ENOUGH = {"pytorch version", "cuda used to build pytorch", "is cuda available"}  # or one of these
 # Fields that reports of others have too, as cupy.show_config().
 _SHARED = {"python version", "cuda runtime version", "gcc version", "cmake version"}
 _BEFORE_PYTORCH = {"os", "gcc version", "clang version", "cmake version", "libc version", "cpu", "architecture"}
@@ -88,7 +89,7 @@ def _is_one(report: _Report) -> bool:
     telling = report.fields.keys() - {name.lower() for name in _PLAIN}
     if telling <= _SHARED:
         return False
-    return len(telling) >= _FEWEST or "pytorch version" in telling or "cuda used to build pytorch" in telling
+    return len(telling) >= _FEWEST or bool(telling & _ENOUGH)
 
 
 def _reports(text: Text) -> Iterator[_Report]:

@@ -188,6 +188,10 @@ def test_a_file_that_is_not_there() -> None:
         read_files(["/no/such/file"])
 
 
+TENSORFLOW = (
+    "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 22290 MB memory:  -> device: 0, "
+    "name: NVIDIA GeForce RTX 3090, pci bus id: 0000:01:00.0, compute capability: 8.6"
+)
 COMFYUI = "Set vram state to: NORMAL_VRAM\nDevice: cuda:0 NVIDIA GeForce RTX 3070 : cudaMallocAsync"
 
 
@@ -201,6 +205,10 @@ COMFYUI = "Set vram state to: NORMAL_VRAM\nDevice: cuda:0 NVIDIA GeForce RTX 307
         "load_tensors: offloaded 33/33 layers to GPU",
         "GPU available: True (cuda), used: True",
         "GPU available: True, used: True",
+        "Is CUDA available: True",
+        f"2026-05-01 12:00:00.000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1928] {TENSORFLOW}",
+        "| qwen2 7B Q4_K - Medium | 4.36 GiB |  7.62 B | CUDA       |  99 |  1 |  tg128 |  101.70 ± 0.42 |",
+        "| llama 8B Q8_0          | 7.95 GiB |  8.03 B | Metal,BLAS |  99 |    pp512 |  720.31 ± 2.00 |",
     ],
 )
 def test_a_program_that_uses_the_gpu_is_proof(text: str) -> None:
@@ -222,6 +230,9 @@ def test_a_program_that_uses_the_gpu_is_proof(text: str) -> None:
         "NAME   ID   SIZE   PROCESSOR   UNTIL\nllama3:8b  365c0bd3  6.7 GB  48%/52% CPU/GPU  4 minutes from now",
         "NAME   ID   SIZE   PROCESSOR   UNTIL\na  365c  6.7 GB  100% GPU  Forever\nb  365d  2 GB  100% CPU  Forever",
         "load_tensors: offloaded 20/33 layers to GPU",
+        "| qwen2 7B Q4_K - Medium | 4.36 GiB |  7.62 B | CUDA       |   0 |  1 |  tg128 |    5.70 ± 0.42 |",
+        "| qwen2 7B Q4_K - Medium | 4.36 GiB |  7.62 B | CPU        |  99 |  1 |  tg128 |    5.70 ± 0.42 |",
+        "Is CUDA available: True\nbut it is slow",
         "GPU available: True (cuda), used: False",
     ],
 )

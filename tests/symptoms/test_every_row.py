@@ -46,6 +46,7 @@ FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / 
 EXAMPLES = {
     "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
     "fp16-nan-told": "with fp16 the loss is NaN",
+    "gpu-used-by-llama-bench": "| CUDA       |  99 |         pp512 |      5021.55 ± 10.40 |",
     "layers-on-gpu": "load_tensors: offloaded 33/33 layers to GPU",
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
     "guess-driver-after-windows-update": "the GPU is missing after the windows update",
