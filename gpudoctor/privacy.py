@@ -82,7 +82,7 @@ def _texts(value: Any) -> Iterator[str]:
     """Yield every text in a JSON value, keys too."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, (dict, list, tuple)):
+    elif isinstance(value, (dict, list)):
         for item in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _texts(item)
 
@@ -93,7 +93,7 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {change(key): _changed(item, change) for key, item in value.items()}
-    return [_changed(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+    return [_changed(item, change) for item in value] if isinstance(value, list) else value
 
 
 def mask_text(text: str, setting: Owner) -> str:

@@ -130,13 +130,13 @@ class Worker:
             left = deadline - time.monotonic()
             ended = self._process.poll() is not None
             if ended:
-                self._readers[0].join(POLL_SECONDS)  # what it started and left behind may hold the pipe open
+                for reader in self._readers:
+                    reader.join(POLL_SECONDS)  # what it started and left behind may hold the pipe open
             try:
-                return _parse(self._answers.get(timeout=0 if ended else max(0.0, min(left, POLL_SECONDS))))
+                return _parse(self._answers.get(block=not ended, timeout=max(0.0, min(left, POLL_SECONDS))))
             except queue.Empty:
                 pass
             if ended:
-                self._readers[1].join(POLL_SECONDS)
                 raise WorkerEnded(self._process.returncode, self.stderr_tail())
             if left <= 0:
                 raise WorkerSilent(timeout_seconds)

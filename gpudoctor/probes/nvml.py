@@ -1,5 +1,6 @@
 """The devices and the driver as NVML tells of them; `nvidia-smi` where NVML gives no list of devices."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -24,12 +25,12 @@ FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "com
 COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive-process"}
 
 SMI_SECONDS = 10.0
-"""The time limit that the worker itself gives to nvidia-smi."""
+"""What nvidia-smi gets at most."""
 
 
 def arguments(timeout_seconds: float) -> Mapping[str, float]:
-    """Return what the worker is told: to give nvidia-smi half of a short limit."""
-    return {"nvidia_smi_seconds": timeout_seconds / 2} if timeout_seconds / 2 < SMI_SECONDS else {}
+    """Return what the worker is told: nvidia-smi gets half of a short limit."""
+    return {"nvidia_smi_seconds": min(timeout_seconds / 2, SMI_SECONDS)}
 
 
 def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
@@ -188,7 +189,7 @@ def _device(answers: _Answers, index: int) -> Device:
         uuid=answers.text("uuid"),
         compute_capability=None if major is None or minor is None else ComputeCapability(major, minor),
         pci_address=_parsed(pci_address, answers.text("pci", "busId")),
-        pci_device_id=_pci_device_id(answers.whole("pci", 1, 2**32 - 1, "pciDeviceId")),
+        pci_device_id=_pci_device_id(answers.value("pci", "pciDeviceId")),
         memory_total_bytes=answers.whole(memory, 1, MEMORY_MAXIMUM, "total"),
         memory_used_bytes=answers.whole(memory, 0, MEMORY_MAXIMUM, "used"),
         processes=_processes(answers.value("processes")),
@@ -219,9 +220,10 @@ def _device(answers: _Answers, index: int) -> Device:
     )
 
 
-def _pci_device_id(number: int | None) -> str | None:
-    """Return the upper half, which is the device's id; the lower one is the vendor's."""
-    return None if number is None or number & 0xFFFF != 0x10DE else f"{number >> 16:04X}"
+def _pci_device_id(number: Any) -> str | None:
+    """Return the upper half of 32 bits, which is the device's id; the lower one is the vendor's."""
+    found = re.fullmatch("([0-9A-F]{4})10DE", f"{number:08X}") if isinstance(number, int) else None
+    return found[1] if found else None
 
 
 def _processes(entries: Any) -> tuple[DeviceProcess, ...] | None:
@@ -244,5 +246,5 @@ def _event_reasons(mask: int) -> tuple[str, ...] | None:
     unnamed = mask & ~sum(EVENT_REASONS)
     if unnamed.bit_count() > 4:
         return None
-    unknown = tuple(f"reason_{1 << bit:#x}" for bit in range(64) if unnamed >> bit & 1)
+    unknown = tuple(f"reason_{1 << bit:#x}" for bit in range(unnamed.bit_length()) if unnamed >> bit & 1)
     return tuple(name for bit, name in EVENT_REASONS.items() if mask & bit) + unknown

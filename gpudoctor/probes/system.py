@@ -9,8 +9,8 @@ from gpudoctor.probes.reading import Facts, file_text, file_texts, is_linux, kno
 from gpudoctor.untrusted import cleaned
 
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
-# EFI_GLOBAL_VARIABLE of the UEFI specification
 INFINIBAND = "/dev/infiniband/uverbs*"
+# EFI_GLOBAL_VARIABLE of the UEFI specification
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 PCI_UEVENTS = "/sys/bus/pci/devices/*/uevent"
 IOMMU_TYPES = "/sys/bus/pci/drivers/{}/*/iommu_group/type"

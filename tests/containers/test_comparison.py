@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from gpudoctor.containers.builds.context import BuildContext, ContextFile
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.stages import read_stages
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
-from gpudoctor.containers.comparison import Moment, compare_copy, conclude
+from gpudoctor.containers.comparison import STAGE_SECONDS, Moment, compare_copy, conclude
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.model import CopiedFiles
 
@@ -242,3 +243,60 @@ def test_a_change_counts_if_it_is_after_the_instruction_and_the_last_build(
 ) -> None:
     file = ContextFile(path="a", size_bytes=1, changed_at=changed_at)
     assert Moment(earliest=0, latest=latest, built_at=built_at).is_before(file) is before
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "moment", "mine", "there", "told"),
+    [
+        pytest.param(RUN, 1000, {"a": 2000, "b": 1000}, None, "missing", id="the other file shows that times tell"),
+        pytest.param(RUN, 1000, {"a": 2000, "b": 1001}, None, "unknown", id="all are newer: a new checkout"),
+        pytest.param(RUN, 1000, {"a": 999, "b": 999}, SOON, "later", id="unchanged since"),
+        pytest.param(RUN, 1000, {"a": 1000, "b": 999}, SOON, "unknown", id="changed in that second"),
+        pytest.param(RUN, 1000, {"a": 1000, "b": 999}, 999, "stale", id="older than the copy"),
+        pytest.param(RUN, 1000, {"a": 1000, "b": 999}, 1000, "unknown", id="as old as the copy"),
+        pytest.param(STAGE, 1000, {"a": 2000, "b": 999}, 1000 - STAGE_SECONDS - 1, "stale", id="older than the stage"),
+        pytest.param(STAGE, 1000, {"a": 2000, "b": 999}, 1000 - STAGE_SECONDS, "opaque", id="made in the stage"),
+        pytest.param(STAGE, 1000, {"a": 1000, "b": 999}, 0, "opaque", id="seen by the build"),
+        pytest.param(STAGE, 1000, {"a": 2000, "b": 999}, None, "missing", id="changed since, and not in the stage"),
+        pytest.param(STAGE, 1000, {"a": 1000, "b": 999}, None, "opaque", id="removed in the stage"),
+    ],
+)
+def test_what_the_times_tell(
+    context: BuildContext, dockerfile: str, moment: float, mine: dict[str, float], there: float | None, told: str
+) -> None:
+    traced = copied(context, dockerfile)
+    placed = tuple(
+        replace(item, file=replace(item.file, changed_at=mine[item.file.path[len("code/")]]))
+        for item in traced.selection.placed
+    )
+    traced = replace(traced, selection=replace(traced.selection, placed=placed))
+    files = {"/app/b.py": in_image("same"), **({} if there is None else {"/app/a.py": in_image("old", there)})}
+    look = compare_copy(context, traced, files, Moment(earliest=moment, latest=moment), frozenset())
+    found = conclude(context, look, None, by_buildkit=True)
+    assert {
+        "stale": found.stale,
+        "missing": found.missing,
+        "later": found.changed_later,
+        "opaque": ("code/a.py",) if found.opaque else (),
+        "unknown": ("code/a.py",) if found.unknown else (),
+    } == {
+        **dict.fromkeys(("stale", "missing", "later", "opaque", "unknown"), ()),
+        told: ("/app/a.py",) if told == "later" else ("code/a.py",),
+    }
+
+
+@pytest.mark.parametrize(("changed_at", "is_extra"), [(LONG_AGO + 10_000, True), (LONG_AGO + 10_001, False)])
+def test_what_is_as_new_as_the_end_of_the_copy_did_not_come_by_it(
+    context: BuildContext, changed_at: float, is_extra: bool
+) -> None:
+    files = {"/app/a.py": in_image("new"), "/app/gone.py": in_image("x", changed_at)}
+    assert bool(compare(context, COPY, files, layer=files).extra) is is_extra
+
+
+@pytest.mark.parametrize(("seconds", "may_be_kept"), [(1, True), (-1, True), (2, False), (-2, False)])
+def test_an_archive_has_whole_seconds(context: BuildContext, tmp_path: Path, seconds: int, may_be_kept: bool) -> None:
+    os.utime(tmp_path / "code/a.py", (1000, 1000))
+    look = compare_copy(
+        context, copied(context, COPY), {"/app/a.py": in_image("old", 1000 + seconds)}, None, frozenset()
+    )
+    assert conclude(context, look, None, by_buildkit=True).may_be_kept is may_be_kept

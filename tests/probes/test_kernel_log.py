@@ -51,7 +51,7 @@ def test_commands_where_the_device_is_refused() -> None:
 
 def test_nobody_may_read_it() -> None:
     answer = read_kernel_log("/none", [["no-such-command"], command("", status=1)])
-    assert answer == {"error": "/none: ENOENT No such file or directory"}
+    assert answer == {"error": "[Errno 2] No such file or directory: '/none'"}
 
 
 def test_the_newest_lines_are_kept() -> None:
@@ -68,7 +68,7 @@ def test_dmesg_is_asked_and_then_the_journal(monkeypatch: pytest.MonkeyPatch) ->
         return subprocess.CompletedProcess(argv, 0, b"", b"")
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert collect({"device": "/none"}) == {"kernel_log": {"error": "/none: ENOENT No such file or directory"}}
+    assert collect({"device": "/none"}) == {"kernel_log": {"error": "[Errno 2] No such file or directory: '/none'"}}
     journal = "journalctl --dmesg --boot --quiet --no-pager --output=cat --lines=20000"
     assert asked == ["dmesg", journal]
 

@@ -64,6 +64,7 @@ def test_what_a_library_prints_does_not_spoil_the_answer(ask: Ask) -> None:
     ("body", "detail"),
     [
         pytest.param("os._exit(9)", "ended with exit status 9 and no answer", id="exits hard"),
+        pytest.param("os._exit(0)", "ended with exit status 0 and no answer", id="exits as if all were well"),
         pytest.param("os.kill(os.getpid(), 11)", "killed by SIGSEGV", id="crashes"),
         pytest.param("os.abort()", "killed by SIGABRT", id="aborts"),
     ],

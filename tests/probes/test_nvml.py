@@ -553,7 +553,7 @@ def test_the_question() -> None:
     question = asked("nvml", ProbeContext(environ={}, directory="/", timeout_seconds=8))
     assert (question.name, question.worker, question.in_environment) == ("nvml", "nvml_devices", False)
     assert question.arguments == {"nvidia_smi_seconds": 4.0}
-    assert asked("nvml", ProbeContext(environ={}, directory="/")).arguments == {}
+    assert asked("nvml", ProbeContext(environ={}, directory="/")).arguments == {"nvidia_smi_seconds": 10.0}
     assert SMI_SECONDS == nvml_devices.SMI_SECONDS
 
 

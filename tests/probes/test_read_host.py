@@ -119,6 +119,20 @@ def test_a_locked_folder_is_an_error(locked: Path) -> None:
     assert answer["listings"][f"{locked}/x"]["error"].startswith("EACCES ")
 
 
+def test_a_folder_that_cannot_be_listed(tmp_path: Path) -> None:
+    """A link to itself is refused to root too."""
+    (tmp_path / "loop").symlink_to("loop")
+    glob = f"{tmp_path}/loop/*"
+    error = {"error": "ELOOP Too many levels of symbolic links"}
+    answer = collect(files=[glob], listings=[glob], links=[glob], nodes=[glob])
+    assert [answer[kind][glob] for kind in ("files", "listings", "links", "nodes")] == [
+        error,
+        {"paths": [], **error},
+        error,
+        error,
+    ]
+
+
 @pytest.mark.parametrize("path", ["", "a\x00b"])
 def test_a_path_that_cannot_be(path: str) -> None:
     answer = collect(files=[path], listings=[path], links=[path], nodes=[path])

@@ -70,10 +70,27 @@ def test_ordinary_machine() -> None:
             },
         )
     )
-    assert (system.distribution, system.distribution_version) == ("ubuntu", "24.04")
-    assert (system.os, system.machine, system.kernel, system.glibc) == ("linux", "x86_64", "6.8.0-45-generic", "2.39")
-    assert (system.wsl, system.container, system.user_is_root) == (0, "", False)
-    assert (system.cpu_count, system.shm_total_bytes, system.memlock_limit_bytes) == (16, 2**30, 0)
+    assert system == System(
+        os="linux",
+        distribution="ubuntu",
+        distribution_version="24.04",
+        distribution_name="Ubuntu 24.04.1 LTS",
+        kernel="6.8.0-45-generic",
+        machine="x86_64",
+        glibc="2.39",
+        wsl=0,
+        container="",
+        user_is_root=False,
+        cpu_count=16,
+        shm_total_bytes=2**30,
+        memlock_limit_bytes=0,
+        has_infiniband=False,
+    )
+
+
+def test_root() -> None:
+    assert parse_system(machine(values={"euid": 0})).user_is_root is True
+    assert parse_system(machine()).user_is_root is None
 
 
 def test_os_release_of_the_vendor_where_etc_has_none() -> None:

@@ -110,6 +110,18 @@ def test_script_that_calls_nvcc(tree: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert toolkit.host_compiler_max == 15
 
 
+@pytest.mark.parametrize("is_linked", [False, True], ids=["its folder on PATH", "a link to it on PATH"])
+def test_of_two_toolkits_of_one_version_that_of_nvcc_counts(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
+) -> None:
+    add_toolkit(tree / "local/cuda-12.4", "12.4", newest_gcc=13)
+    patched = add_toolkit(tree / "local/cuda-12.4-patched", "12.4", newest_gcc=14)
+    if is_linked:
+        (tree / "bin/nvcc").symlink_to(patched / "bin/nvcc")
+    toolkit = read(tree, monkeypatch, PATH=f"{tree}/bin" if is_linked else f"{patched}/bin:{tree}/bin")
+    assert toolkit.host_compiler_max == 14
+
+
 def test_toolkit_of_the_distribution(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Debian's package lies in /usr and has no version file."""
     write(tree / "usr/bin/nvcc", NVCC.format("11.8"), 0o755)

@@ -69,6 +69,18 @@ def test_what_only_one_knows_is_told_apart() -> None:
     assert not comparison.changes
 
 
+def test_a_list_that_only_one_has_looked_at_is_told_apart() -> None:
+    looked, not_looked = report(packages("numpy")), report(Snapshot())
+    fact = "python.packages[numpy].version"
+    for before, after, change in (
+        (looked, not_looked, Change(fact=fact, before="1.0", after=None)),
+        (not_looked, looked, Change(fact=fact, before=None, after="1.0")),
+    ):
+        comparison = compare(before, after)
+        assert comparison.changes == ()
+        assert change in comparison.one_sided
+
+
 def test_readings_of_the_moment_are_no_difference() -> None:
     cool, hot = (
         Snapshot(taken_at=str(t), devices=(Device(nvml_index=0, temperature_celsius=t, memory_used_bytes=t),))

@@ -48,7 +48,6 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
     """
     try:
         from docker.errors import DockerException
-        from requests import RequestException
     except ImportError as error:
         raise EngineUnavailable(f"the package docker cannot be imported: {error}") from None
     try:
@@ -65,7 +64,7 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
         finally:
             first.close()
         return _client(endpoint, version, timeout_seconds)
-    except (DockerException, RequestException, OSError, ValueError) as error:
+    except (DockerException, OSError, ValueError) as error:
         raise EngineUnavailable(_on_one_line(explain(error, endpoint, environ))) from None
 
 

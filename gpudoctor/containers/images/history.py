@@ -276,7 +276,7 @@ def setting_written(name: str, text: str) -> str:
     if name == "EXPOSE":
         return _ports(text)
     if name == "HEALTHCHECK":
-        return _plain(_TEST.sub(r"\1", text, count=1))
+        return _plain(_TEST.sub(r"\1", text))
     return _plain(text)
 
 

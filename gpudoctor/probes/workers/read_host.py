@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
 FILE_BYTES = 256 * 1024
 ALL_FILES_BYTES = 16 * 2**20
 OUTPUT_BYTES = 1024 * 1024
+PIPE_BYTES = 65536  # of one read
 MOST_MATCHES = 4096
 MOST_ENTRIES = 20_000
 DEEPEST_FOLDERS = 6
@@ -335,7 +336,7 @@ def _lines_with(words: Sequence[str], text: str) -> str:
 def _drain(pipe: Any, output: bytearray) -> None:
     with pipe:
         while True:
-            chunk = os.read(pipe.fileno(), 65536)
+            chunk = os.read(pipe.fileno(), PIPE_BYTES)
             if not chunk:
                 break
             output.extend(chunk[: max(0, OUTPUT_BYTES - len(output))])

@@ -6,7 +6,6 @@ Standard library only, from Python 3.8 on. Only lines of the driver are kept, an
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 from collections import deque
@@ -19,6 +18,7 @@ DEVICE = "/dev/kmsg"
 READ_BYTES = 16 * 2**20
 MOST_LINES = 400
 LONGEST_LINE = 1000
+RECORD_BYTES = 8192  # a record is no longer; a smaller buffer fails with EINVAL
 COMMAND_SECONDS = 5.0
 WORDS = (b"nvrm", b"xid", b"nvidia")
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only
@@ -38,8 +38,7 @@ def read_kernel_log(device: str, commands: Iterable[Iterable[str]]) -> Dict[str,
             return {"source": device, "lines": lines}
         failure = device + ": empty"
     except OSError as error:
-        number = error.errno or 0
-        failure = "%s: %s %s" % (device, errno.errorcode.get(number, str(number)), os.strerror(number))
+        failure = str(error)
     for argv in commands:
         output = _output(list(argv))
         # a kernel has always said something: no output means no permission
@@ -78,7 +77,7 @@ def _records(descriptor: int) -> Iterator[bytes]:
     seen = 0
     while seen < READ_BYTES:
         try:
-            record = os.read(descriptor, 8192)  # a record is no longer; a smaller buffer fails with EINVAL
+            record = os.read(descriptor, RECORD_BYTES)
         except BlockingIOError:
             return
         except BrokenPipeError:  # overwritten before it was read: the next read goes on after it

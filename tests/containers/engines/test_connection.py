@@ -37,6 +37,17 @@ def reason(environ: Mapping[str, str]) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(("version", "is_too_old"), [("1.23", True), ("1.24", False), ("2.0", False)])
+def test_the_oldest_api(version: str, is_too_old: bool, tmp_path: Path) -> None:
+    with on_socket(tmp_path / "s", ping(Api_Version=version)) as address:
+        if is_too_old:
+            assert f"is too old: its API is {version}; update Docker" in reason({"DOCKER_HOST": address})
+        else:
+            client = connect({"DOCKER_HOST": address})
+            assert client.api.api_version == version
+            client.close()
+
+
 @pytest.mark.parametrize(("answer", "podman"), [(DOCKER, False), (PODMAN, True)])
 def test_a_ping_tells_the_engine_and_its_version(answer: bytes, podman: bool, tmp_path: Path) -> None:
     with on_socket(tmp_path / "s", answer) as address:
