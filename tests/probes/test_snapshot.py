@@ -83,7 +83,7 @@ def test_how_an_answer_is_read(answer: Answer | None, system: System | None, wen
     ],
 )
 def test_a_part_that_may_be_absent(
-    facts: dict[str, Any] | None, went: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    facts: dict[str, Any] | None, went: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [part._replace(why_absent="there is nothing to look at") if part.why_absent else part for part in PARTS]
     monkeypatch.setattr("gpudoctor.probes.snapshot.PARTS", parts)
