@@ -39,6 +39,7 @@ def wsl_driver_problem(
     if not wsl.blocked:
         skip_unless(known(wsl.version, "system.wsl"), "this is not WSL")
         skip_unless(not place.in_container, "the driver of a container is its host's")
+    skip_unless(not of_kind(symptoms, "guess-no-nvidia-gpu"), "the machine has no NVIDIA GPU")
     if wsl.works or wsl.version == 0:
         return
     problem = _by_release(wsl, symptoms) or _by_words(wsl, symptoms) or _by_driver(wsl, driver)

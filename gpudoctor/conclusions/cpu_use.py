@@ -19,7 +19,10 @@ TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llam
 # These look for GPUs by themselves: one that they do not find is one that they do not use.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # What of the words of a person that the GPU is not used leaves other causes, or no fault at all.
-OTHERWISE = ("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program")
+OTHERWISE = (
+    *("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program"),
+    "guess-ray-hides-gpu",
+)
 # Failures that do not count as another failure next to a person's words.
 OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")

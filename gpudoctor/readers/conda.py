@@ -117,7 +117,7 @@ def torch_of(records: Mapping[str, CondaRecord]) -> Torch | None:
     """Return what conda's packages, by their name, say about PyTorch; None if they do not name it."""
     torch, cpu_only = torch_record(records.values()), is_cpu_only(records.values())
     if torch is None:
-        return Torch(conda_cpuonly=True) if cpu_only else None
+        return Torch(conda_cpuonly=True, build="cpu" if "_pytorch_select" in records else None) if cpu_only else None
     mutex = next((r.build for name, r in records.items() if name in ("pytorch-mutex", "_pytorch_select")), "")
     build, cuda = _build(torch.build, cpu_only, mutex)
     return Torch(

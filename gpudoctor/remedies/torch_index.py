@@ -46,9 +46,11 @@ def _variant(request: TorchRequest) -> str:
         return there[-1]
     if request.variant and was_built(request.version, request.variant):
         return request.variant
+    release = release_of(request.version)
     if request.variant.startswith("rocm"):
-        return (rocm_variants(release_of(request.version)) or ("",))[-1]
-    return ""
+        return (rocm_variants(release) or ("",))[-1]
+    older = [name for name in cuda_variants(release) if name[:4] == request.variant[:4] and name < request.variant]
+    return older[-1] if older else ""
 
 
 def _listed_variants(request: TorchRequest) -> tuple[str, ...]:

@@ -273,3 +273,76 @@ def test_a_forward_compatibility_package_follows_from_versions_that_differ() -> 
     found = first(text)
     assert found is not None
     assert found.check_id == "driver-library-mismatch"
+
+
+WAKES = "cuda-init-unknown-error-999"
+RAY = "cuda-visible-devices-hides-gpu"
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("Windows 11, tf 2.15: print(bool(tf.config.list_physical_devices('GPU'))) False", "tensorflow-no-gpu-build"),
+        ("win10, tensorflow 2.13, I get an empty list from tf.config.list_physical_devices", "tensorflow-no-gpu-build"),
+        ("Après la mise en veille, ollama tourne sur le CPU. Redémarrer le PC aide. RTX 3060", WAKES),
+        ("Nach dem Ruhezustand wird die Grafikkarte nicht erkannt, nach dem Neustart schon", WAKES),
+        ("スリープから復帰するとGPUが認識されない。再起動で直る", WAKES),
+        ("In WSL: WSL environment detected but no adapters were found. I own no NVIDIA card.", "no-nvidia-gpu"),
+        (
+            "Windows 10. The setup script removes torch 2.3.0+cu121, and CUDA is no longer found",
+            "windows-pypi-cpu-wheel",
+        ),
+        ("ray.remote actors do not see the GPU, plain python does", RAY),
+        ("tune.run: the GPU isn't visible inside of the trials, Ray 2.9", RAY),
+        ("fp32 results on the 4090 don't match those of the CPU. Is it defective?", TF32),
+        ("Docker compose on a 5090: the GPU is not detected, the app does not know why", "container-without-gpu"),
+        ("torch does not know my RTX 5070 yet", "torch-no-kernel-for-device"),
+    ],
+)
+def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
+    found = first(text)
+    assert found is not None
+    assert found.check_id == check
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GPU利用率已经是100% 吞吐还能提高吗",
+        "@ray.remote(num_gpus=1) actors: how do I see which GPU one got?",
+        "the sizes do not match in float32 on my RTX 3090",
+    ],
+)
+def test_near_a_cause(text: str) -> None:
+    assert first(text) is None
+
+
+def test_lightning_is_asked_for_a_gpu_that_a_conda_environment_for_the_cpu_has_not() -> None:
+    text = """You requested GPUs: [0]
+But your machine only has: []
+
+# Name                    Version                   Build  Channel
+_pytorch_select           0.2                       {build}
+"""
+    found = [first(text.format(build=build)) for build in ("cpu_0", "gpu_0")]
+    assert [finding and finding.check_id for finding in found] == ["torch-cpu-build", "runs-on-cpu"]
+
+
+def test_cuda_path_that_ends_in_bin() -> None:
+    path = r"C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v12.4\\bin"
+    text = "import cupy\nFileNotFoundError: [WinError 2] The system cannot find the file specified: '{}'"
+    found = first(text.format(rf"{path}\\bin"))
+    assert found is not None
+    assert found.check_id == "cupy-cuda-libs-missing"
+    assert found.remedies[0].commands[0] == r"$env:CUDA_PATH = $env:CUDA_PATH -replace '\\bin\\?$', ''"
+    assert first(text.format(path)) is None
+
+
+def test_an_index_that_does_not_exist() -> None:
+    """The nearest older one of the same CUDA has it."""
+    found = first(
+        "pip install torch==2.10.0 --index-url https://download.pytorch.org/whl/cu131\n"
+        "ERROR: Could not find a version that satisfies the requirement torch==2.10.0 (from versions: none)\n"
+    )
+    assert found is not None
+    assert "whl/cu130 torch==2.10.0+cu130" in found.remedies[0].commands[0]
