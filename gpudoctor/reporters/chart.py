@@ -83,7 +83,7 @@ class _Grid:
     def dot(self, row: float, column: float, color: str) -> None:
         """Set the braille dot nearest to a place."""
         down, right = round((row + 0.5) * 4 - 0.5), round((column + 0.5) * 2 - 0.5)
-        cell = (min(max(down // 4, 0), self.rows - 1), min(max(right // 2, 0), self.columns - 1))
+        cell = down // 4, right // 2
         bits, _ = self.dots.get(cell, (0, color))
         self.dots[cell] = (bits | _DOTS[down % 4][right % 2], color)
 

@@ -8,7 +8,7 @@ from gpudoctor.reporters.text import wrap, wrap_parts
 from gpudoctor.untrusted import clean
 
 _DEVICES_SHOWN = 16
-_TABLE_WIDTH = 72  # a narrower screen has no room for a table of devices
+_LONGEST = 60  # characters of a name or version, whatever a report says
 _NAMES = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 HEADERS = ("GPU", "name", "compute\ncapability", "memory", "busy", "")
 
@@ -17,7 +17,7 @@ def device_lines(snapshot: Snapshot, width: int) -> list[str]:
     """Return the devices: a table of several, a line each if it does not fit; nothing if there is none."""
     devices = (snapshot.devices or ())[:_DEVICES_SHOWN]
     rows = [device_row(device) for device in devices]
-    lines = _table(rows) if len(rows) > 1 and width >= _TABLE_WIDTH and not any(d.error for d in devices) else []
+    lines = _table(rows) if len(rows) > 1 and not any(d.error for d in devices) else []
     if not lines or max(len(line) for line in lines) > width:
         lines = [line for device, row in zip(devices, rows, strict=True) for line in _line(device, row, width)]
     left_out = len(snapshot.devices or ()) - len(devices)
@@ -34,7 +34,7 @@ def device_row(device: Device) -> tuple[str, ...]:
     """Return the cells of a device under `HEADERS`."""
     return (
         str(device.nvml_index),
-        clean(device.name or "unknown GPU", 40),
+        clean(device.name or "unknown GPU", _LONGEST),
         str(device.compute_capability or "unknown"),
         _memory(device),
         "" if device.utilization_percent is None else f"{device.utilization_percent} %",
@@ -60,7 +60,7 @@ def _line(device: Device, row: tuple[str, ...], width: int) -> list[str]:
 
 def gpu_parts(snapshot: Snapshot) -> list[str]:
     """Return the GPUs of each kind in a few words: "2 x NVIDIA H200 (141.0 GiB)"."""
-    kinds = Counter((clean(d.name or "unknown GPU", 40), d.memory_total_bytes) for d in snapshot.devices or ())
+    kinds = Counter((clean(d.name or "unknown GPU", _LONGEST), d.memory_total_bytes) for d in snapshot.devices or ())
     return [
         (f"{amount} x " if amount > 1 else "") + name + (f" ({size / 2**30:.1f} GiB)" if size else "")
         for (name, size), amount in list(kinds.items())[:4]
@@ -80,11 +80,11 @@ def machine_parts(snapshot: Snapshot) -> list[str]:
 
 def _system(system: System) -> list[str]:
     name = f"{system.distribution or ''} {system.distribution_version or ''}".strip()
-    parts = [clean(system.distribution_name or name or _NAMES.get(system.os or "", "system unknown"), 60)]
+    parts = [clean(system.distribution_name or name or _NAMES.get(system.os or "", "system unknown"), _LONGEST)]
     if system.wsl:
         parts.append(f"WSL {system.wsl}")
     if system.container:
-        parts.append(f"{clean(system.container, 40)} container")
+        parts.append(f"{clean(system.container, _LONGEST)} container")
     return parts
 
 
@@ -94,8 +94,8 @@ def _python(python: Python | None) -> str:
     parts = [python.environment, python.installer]
     if python.active_environment and python.active_environment == python.prefix:
         parts.append(f"activated: {python.prefix}")
-    ways = ", ".join(dict.fromkeys(clean(part, 60) for part in parts if part))
-    return f"Python {clean(str(python.version), 40)}" + (f" ({ways})" if ways else "")
+    ways = ", ".join(dict.fromkeys(clean(part, _LONGEST) for part in parts if part))
+    return f"Python {clean(str(python.version), _LONGEST)}" + (f" ({ways})" if ways else "")
 
 
 def _driver(driver: Driver | None) -> str:
@@ -110,11 +110,13 @@ def _torch(snapshot: Snapshot) -> str:
     if snapshot.torch is not None and snapshot.torch.installed is False:
         return "torch none"
     versions = [section.version for section in (snapshot.torch_runtime, snapshot.torch) if section is not None]
-    return f"torch {clean(str(next((version for version in versions if version), 'unknown')), 40)}"
+    return f"torch {clean(str(next((version for version in versions if version), 'unknown')), _LONGEST)}"
 
 
 def _cupy(snapshot: Snapshot) -> str:
     if snapshot.cupy is not None and snapshot.cupy.distributions is not None:
-        return ", ".join(clean(f"{p.name} {p.version}", 60) for p in snapshot.cupy.distributions[:4]) or "CuPy none"
+        return (
+            ", ".join(clean(f"{p.name} {p.version}", _LONGEST) for p in snapshot.cupy.distributions[:4]) or "CuPy none"
+        )
     versions = [section.version for section in (snapshot.cupy_runtime, snapshot.cupy) if section is not None]
-    return f"CuPy {clean(str(next((version for version in versions if version), 'unknown')), 40)}"
+    return f"CuPy {clean(str(next((version for version in versions if version), 'unknown')), _LONGEST)}"

@@ -40,7 +40,7 @@ def _recommended(profile: Profile) -> dict[str, str]:
 
 
 def _aligned(rows: Mapping[str, str]) -> list[str]:
-    width = max(map(len, rows), default=0)
+    width = len(max(rows, key=len, default=""))
     return [f"{clean(name):{width}}  {clean(value)}" for name, value in rows.items()]
 
 
@@ -52,12 +52,9 @@ def render_fit(parts: Sequence[FingerprintPart], *, color: bool) -> str:
     """Return each part of the fingerprint with what it was and is, and the answer before them."""
     answer = fit(parts)
     lines = [paint(answer, _COLORS.get(answer, "warning"), color=color)]
-    width = max((len(part.name) for part in parts), default=0)
-    lines += [f"  {part.name:{width}}  {_line(part)}" for part in parts]
+    lines += _indented({part.name: _change(part) for part in parts})
     return "\n".join(lines) + "\n"
 
 
-def _line(part: FingerprintPart) -> str:
-    if part.fits:
-        return clean(part.was)
-    return f"{clean(part.was)} → {clean(part.now or _UNKNOWN)}"
+def _change(part: FingerprintPart) -> str:
+    return part.was if part.fits else f"{part.was} → {part.now or _UNKNOWN}"

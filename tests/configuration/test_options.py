@@ -161,10 +161,13 @@ def test_a_file_of_others_is_passed_over(tmp_path: Path, file: str, text: str) -
             '[severity]\ntf32-off = "warn"',
             "gpudoctor.toml line 2: severity: tf32-off: 'warn' is not one of error, warning, info",
         ),
-        (
-            "gpudoctor.toml",
-            '[severity]\ntf32-off = "off"',
-            "gpudoctor.toml line 2: severity: tf32-off: to leave a check out, name it in ignore, with a reason",
+        *(
+            (
+                "gpudoctor.toml",
+                f"[severity]\ntf32-off = {off}",
+                "gpudoctor.toml line 2: severity: tf32-off: to leave a check out, name it in ignore, with a reason",
+            )
+            for off in ('"off"', '"none"', '"ignore"', "false")
         ),
         (
             "gpudoctor.toml",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpudoctor.engine.catalog import named, select
+from gpudoctor.engine.catalog import load_checks, named, select
 from gpudoctor.errors import UsageError
-from gpudoctor.registry import Check
+from gpudoctor.registry import FAMILIES, Check
 
 CHECKS = tuple(
     Check(id=check_id, family=family, sections=(), optional=(), explains=(), function=lambda: iter(()))
@@ -33,3 +33,11 @@ def test_a_misspelt_name() -> None:
 def test_a_name_like_no_other() -> None:
     with pytest.raises(UsageError, match="'xyzzy': gpudoctor list shows them"):
         named(CHECKS, "xyzzy")
+
+
+def test_the_catalog_is_in_the_order_of_families_and_ids() -> None:
+    checks = load_checks(plugins=False)
+    assert [check.id for family in FAMILIES for check in checks if check.family == family] == ids(checks)
+    for family in FAMILIES:
+        of_family = [check.id for check in checks if check.family == family]
+        assert of_family == sorted(of_family)

@@ -137,3 +137,21 @@ def test_a_page_as_long_as_may_be_is_whole(monkeypatch: pytest.MonkeyPatch) -> N
     assert render(reports.ERROR) == page
     monkeypatch.setattr(markdown, "LONGEST", len(page) - 3)
     assert render(reports.ERROR).endswith("\n1 part left out: the page would be too long.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("nvidia-smi", "`nvidia-smi`"),
+        ("a`b", "``a`b``"),
+        ("a``b`c", "```a``b`c```"),
+        ("`a", "`` `a ``"),
+        ("a`", "`` a` ``"),
+        (" a", "`  a `"),
+        ("a ", "` a  `"),
+        ("", "`  `"),
+    ],
+)
+def test_code_in_a_line(text: str, shown: str) -> None:
+    """A space at each end is not shown: https://spec.commonmark.org/0.31.2/#code-spans."""
+    assert markdown._code(text) == shown

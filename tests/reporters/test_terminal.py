@@ -30,7 +30,19 @@ def test_use_color(stream: io.StringIO, environ: dict[str, str], expected: bool)
 
 @pytest.mark.parametrize(
     ("columns", "expected"),
-    [("60", 60), ("400", 100), ("0", 80), ("", 80), ("-5", 80), ("many", 80), ("²", 80), ("9" * 5000, 80)],
+    [
+        ("60", 60),
+        ("1", 1),
+        ("400", 100),
+        ("00060", 60),
+        ("000060", 80),
+        ("0", 80),
+        ("", 80),
+        ("-5", 80),
+        ("many", 80),
+        ("²", 80),
+        ("9" * 5000, 80),
+    ],
 )
 def test_width_of_a_stream_without_terminal(columns: str, expected: int) -> None:
     assert width({"COLUMNS": columns}, io.StringIO()) == expected

@@ -137,6 +137,19 @@ def test_a_point_has_a_bar_of_its_spread() -> None:
     assert not [path for path in two_steps.iter("path") if path.get("class") == "bar"]
 
 
+def test_the_legend_names_what_is_drawn() -> None:
+    def legend(tuning: Tuning) -> list[tuple[str, str]]:
+        found = re.search(r'<ul class="legend">.*?</ul>', render(tuning), re.DOTALL)
+        assert found is not None
+        return re.findall(r'<li(?: class="(c\d)?")?>.*?<span>([^<]*)</span>', found[0], re.DOTALL)
+
+    assert legend(tunings.GPU) == [
+        *(("c1", "fp32"), ("c2", "tf32"), ("c3", "bf16"), ("c4", "fp16 (unsafe)")),
+        *(("", "recommended"), ("", "out of memory")),
+    ]
+    assert legend(replace(tunings.CPU, recommendation=None)) == [("c1", "fp32"), ("c3", "bf16")]
+
+
 def test_the_limit_of_memory_is_a_line() -> None:
     _, memory = pictures(tunings.GPU)
     assert [text.text for text in memory.iter("text") if text.get("class") == "limit-label"] == [

@@ -71,6 +71,7 @@ def test_what_was_written_is_read_back(tuning: Tuning) -> None:
 def test_it_is_ascii_and_json_without_extensions() -> None:
     text = render(tunings.HOSTILE)
     assert text.isascii()
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
     assert json.loads(text, parse_constant=pytest.fail)["ceilings"][0]["measured_tflops"] == "nan"
 
 
