@@ -118,6 +118,9 @@ def build(device, precision):
 def broken(device, precision):
     raise RuntimeError("a bug")
 
+def build_large(device, precision, width=8):
+    return Training(device, precision)
+
 def forgetful(device, precision):
     Training(device, precision)
 
@@ -263,7 +266,10 @@ def test_a_file_that_cannot_be_read(project: Path) -> None:
     ("attribute", "line"),
     [
         ("Trainin", "training.py has no Trainin: did you mean Training?"),
-        ("Workload", "training.py has no Workload: did you mean Training or build or broken or forgetful or Crowded?"),
+        (
+            "Workload",
+            "training.py has no Workload: did you mean Training or build or broken or build_large or forgetful or Crowded?",
+        ),
         (
             "READY",
             "training.py:READY cannot be called: it is an object of type Training; give its class, or a function",

@@ -129,6 +129,20 @@ def test_a_processor_without_a_limit_is_never_full(monkeypatch: pytest.MonkeyPat
     assert not host.is_full()
 
 
+@pytest.mark.parametrize(("used", "full"), [(950, False), (951, True), (50, False)])
+def test_a_processor_is_full_with_less_than_a_twentieth_left(
+    used: int, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the libraries themselves take does not count; where the system does not tell, nothing is known of it."""
+    monkeypatch.setattr(devices, "_status_bytes", lambda field: None)
+    host = devices.Host()
+    host._limit_bytes = 1000
+    assert not host.is_full()
+    monkeypatch.setattr(devices, "_status_bytes", {"VmRSS": used, "VmHWM": used + 7}.get)
+    assert (host._above_base("VmRSS"), host._above_base("VmHWM"), host._above_base("VmData")) == (used, used + 7, None)
+    assert host.is_full() is full
+
+
 class Queue(devices.QueuedGpu):
     """A GPU whose clock goes on by 2 ms at each step."""
 

@@ -15,6 +15,7 @@ import pytest
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Conditions, Measurement, Settings, Trial
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.workers import devices, measuring
 from gpudoctor.tuning.workers.devices import Device, MemoryUse
 from gpudoctor.tuning.workers.failures import WORKLOAD, Failure
 from gpudoctor.tuning.workers.library import Library, Unsupported
@@ -138,6 +139,61 @@ def test_the_first_step_is_outside_the_limit(monkeypatch: pytest.MonkeyPatch) ->
     timed = time_trial(step, StillDevice(), Effort(warmup_steps=2, steps=5, limit_seconds=0.2))
     assert timed.warmup[0] >= 0.3
     assert len(timed.steps) >= 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "effort", "warmup", "steps", "end"),
+    [
+        pytest.param([1 / 8], Effort(warmup_steps=2, steps=5, limit_seconds=2.0), 4, 5, 2.0, id="two steady blocks"),
+        pytest.param([1 / 8], Effort(warmup_steps=0, steps=5, limit_seconds=2.0), 4, 5, 2.0, id="at least two steps"),
+        pytest.param([1 / 8], Effort(warmup_steps=6, steps=50, limit_seconds=2.0), 6, 11, 3.0, id="what the limit has"),
+        pytest.param(
+            [1 / 1024], Effort(warmup_steps=2, steps=5, limit_seconds=2.0), 106, 100, 1.2001953125, id="short"
+        ),
+        pytest.param([0.0], Effort(warmup_steps=2, steps=5, limit_seconds=2.0), 202, 100, 1.0, id="no time at all"),
+        pytest.param([1 / 4], Effort(warmup_steps=2, steps=40, limit_seconds=1.0), 2, 3, 2.0, id="three fit exactly"),
+        pytest.param([1 / 4], Effort(warmup_steps=2, steps=40, limit_seconds=1.25), 3, 3, 2.25, id="one more block"),
+        pytest.param(
+            [1.0], Effort(warmup_steps=2, steps=40, limit_seconds=0.5, most_seconds=10.0), 2, 3, 5.0, id="slow"
+        ),
+        pytest.param(
+            [1.0], Effort(warmup_steps=2, steps=40, limit_seconds=0.5, most_seconds=2.0), 2, 1, 3.0, id="one more"
+        ),
+        pytest.param(
+            [1.0], Effort(warmup_steps=2, steps=40, limit_seconds=0.5, most_seconds=1.0), 1, 2, 3.0, id="none is left"
+        ),
+        pytest.param(
+            [32.0], Effort(warmup_steps=2, steps=40, limit_seconds=0.5, most_seconds=999.0), 2, 1, 65.0, id="a minute"
+        ),
+        pytest.param(
+            [64.0], Effort(warmup_steps=2, steps=40, limit_seconds=99.0, most_seconds=999.0), 2, 1, 129.0, id="slower"
+        ),
+        pytest.param(
+            [1 / 8, 1 / 4] * 30, Effort(warmup_steps=2, steps=5, limit_seconds=20.0), 10, 5, 3.625, id="never steady"
+        ),
+        pytest.param(
+            [1 / 2, 1 / 4, 1 / 8, 1 / 16, *[1 / 32] * 30],
+            Effort(warmup_steps=2, steps=5, limit_seconds=20.0),
+            8,
+            5,
+            2.1875,
+            id="steady in the end",
+        ),
+    ],
+)
+def test_how_many_steps_are_done(
+    monkeypatch: pytest.MonkeyPatch, seconds: list[float], effort: Effort, warmup: int, steps: int, end: float
+) -> None:
+    """After a first step of a second. What is timed takes exactly as long as `seconds` say, the last one on and on."""
+    now, takes = [0.0], iter([1.0, *seconds])
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def step() -> None:
+        now[0] += next(takes, seconds[-1])
+
+    monkeypatch.setattr(devices, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    timed = time_trial(step, StillDevice(), effort)
+    assert (len(timed.warmup), len(timed.steps), now[0]) == (warmup, steps, end)
 
 
 @pytest.mark.parametrize(("most_seconds", "steps"), [(10.0, 3), (0.01, 2)])

@@ -14,6 +14,7 @@ from gpudoctor.errors import UsageError  # noqa: E402
 from gpudoctor.tuning.workers import networks  # noqa: E402
 from gpudoctor.tuning.workers.catalog import load_factory  # noqa: E402
 from gpudoctor.tuning.workers.precision import make_precision  # noqa: E402
+from gpudoctor.tuning.workers.torch_library import count  # noqa: E402
 from tests.tuning.workers.small_networks import without_onednn  # noqa: E402
 
 NAMES = ("mlp", "cnn", "lstm", "transformer")
@@ -21,7 +22,9 @@ EVERY = pytest.mark.parametrize("name", NAMES)
 
 INPUTS = {"mlp": (2, 1024), "cnn": (2, 3, 224, 224), "lstm": (2, 100), "transformer": (2, 256)}
 OUTPUTS = {"mlp": (2, 1000), "cnn": (2, 1000), "lstm": (2, 100, 96), "transformer": (2, 256, 8192)}
-MILLION_PARAMETERS = {"mlp": 12.5, "cnn": 11.7, "lstm": 3.5, "transformer": 27.4}
+PARAMETERS = {"mlp": 12_540_904, "cnn": 11_689_512, "lstm": 3_477_600, "transformer": 27_435_008}
+OPERATIONS = {"mlp": 50_135_040, "cnn": 7_256_293_376, "lstm": 1_382_809_600, "transformer": 25_232_932_864}
+"""Of the forward pass of two samples. The CNN is ResNet-18: https://pytorch.org/vision/stable/models/generated/torchvision.models.resnet18.html"""
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +59,33 @@ def losses(workload: Any, count: int, size: int = 2) -> list[float]:
 @EVERY
 def test_sizes_are_those_of_its_description(name: str) -> None:
     workload = build(name, "inference")
-    parameters = sum(parameter.numel() for parameter in workload.model.parameters())
-    assert round(parameters / 1e6, 1) == MILLION_PARAMETERS[name]
+    assert sum(parameter.numel() for parameter in workload.model.parameters()) == PARAMETERS[name]
     batch = workload.make_batch(2)
     assert batch.shape == INPUTS[name]
     assert workload.step(batch).shape == OUTPUTS[name]
+    assert count(lambda: workload.step(batch)) == OPERATIONS[name]
+
+
+def test_sizes_of_a_head_of_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[Any] = set()
+    attend = functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        functional,
+        "scaled_dot_product_attention",
+        lambda query, *others, **options: seen.add(tuple(query.shape)) or attend(query, *others, **options),
+    )
+    workload = build("transformer", "inference")
+    workload.step(workload.make_batch(1))
+    assert seen == {(1, 8, 256, 64)}
+
+
+@pytest.mark.parametrize("name", ["mlp", "lstm", "transformer"])
+def test_sizes_of_what_is_drawn(name: str) -> None:
+    """Every class, character or token may come, and no other."""
+    _, labels = networks.TASKS[name].make_batch(2000 if name == "mlp" else 400, "cpu")
+    kinds = OUTPUTS[name][-1]
+    assert kinds * 0.98 <= int(labels.max()) + 1 <= kinds
+    assert int(labels.min()) <= kinds * 0.02
 
 
 @EVERY

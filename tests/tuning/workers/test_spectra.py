@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,7 +35,39 @@ def test_a_batch_is_random_with_zero_mean_and_the_precisions_type(name: str) -> 
     assert (signals.shape, signals.dtype) == ((32, SAMPLES), name)
     assert abs(signals.mean()) < 0.05
     assert len({signal.tobytes() for signal in signals}) == 32
-    assert 0.5 < (abs(signals) ** 2).mean() < 3
+    assert (abs(signals) ** 2).mean() == pytest.approx(1 + 2 * spectra.NOISE**2, abs=0.02)
+
+
+def test_the_signals_are_tones_chirps_and_symbols_of_the_same_power() -> None:
+    bank = spectra.signal_bank()
+    assert (bank.shape, bank.dtype) == ((16, SAMPLES), "complex128")
+    tones, chirps, symbols = bank[:8], bank[8:12], bank[12:]
+    assert np.allclose((abs(tones) ** 2).mean(axis=1), 1, atol=0.02)
+    assert np.allclose(abs(bank[8:]), 1)
+    bends = np.diff(np.unwrap(np.angle(chirps)), n=2)
+    assert np.allclose(bends, bends[:, :1]), "the frequency of a chirp rises evenly"
+    assert all(0.1 < bend < 0.5 for bend in bends[:, 0] * SAMPLES / (2 * np.pi))
+    assert set(np.abs(np.diff(symbols, axis=1)).nonzero()[1] % 8) == {7}, "a symbol has eight samples"
+    assert {complex(round(s.real, 6), round(s.imag, 6)) for s in symbols.ravel()} == {
+        complex(re, im) for re in (-0.707107, 0.707107) for im in (-0.707107, 0.707107)
+    }
+
+
+def test_a_tone_is_a_sum_of_three_frequencies() -> None:
+    """Of a signal with three tones, the fourth sample on is a combination of the three before: rank 3."""
+    for signal in spectra.signal_bank()[:8]:
+        shifted = np.stack([signal[n : n + 1000] for n in range(6)])
+        assert np.linalg.matrix_rank(shifted, tol=1e-6 * np.linalg.norm(shifted)) == 3
+
+
+@pytest.mark.parametrize(("device", "used"), [("cuda", 0), ("cuda:0", 0), ("cuda:1", 1)])
+def test_on_a_gpu_it_is_made_the_current_one(device: str, used: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    current: list[int] = []
+    cupy = SimpleNamespace(cuda=SimpleNamespace(Device=lambda n: SimpleNamespace(use=lambda: current.append(n))))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert spectra._array_module(device) is cupy
+    assert current == [used]
+    assert spectra._array_module("cpu") is np
 
 
 def test_batches_repeat_with_a_new_workload_and_differ_within_one() -> None:

@@ -169,6 +169,11 @@ def attention() -> tuple[Any, Any]:
     return attend, torch.randn(2, 4, 16, 8)
 
 
+def causal() -> tuple[Any, Any]:
+    attend = nn.functional.scaled_dot_product_attention
+    return lambda heads: attend(heads, heads, heads, is_causal=True), torch.randn(2, 4, 16, 8)
+
+
 @pytest.mark.parametrize(
     ("made", "operations"),
     [
@@ -176,6 +181,7 @@ def attention() -> tuple[Any, Any]:
         pytest.param(convolution, 2 * 2 * 4 * 6 * 6 * 3 * 3 * 3, id="convolution"),
         pytest.param(lstm, LSTM_FORWARD, id="lstm"),
         pytest.param(attention, ATTENTION_FORWARD, id="attention"),
+        pytest.param(causal, ATTENTION_FORWARD, id="causal attention, counted as if it were not"),
     ],
 )
 def test_a_forward_pass(made: Callable[[], tuple[Any, Any]], operations: int) -> None:
