@@ -108,3 +108,20 @@ def test_each_format(
         assert json.loads(written)["schema"] == "gpudoctor/tuning/1"
     else:
         assert asked["tuning"].device.name in written
+
+
+@pytest.mark.parametrize(("format_name", "colored"), [("table", True), ("json", False), ("html", False)])
+def test_a_file_has_no_colour_whatever_the_screen_has(
+    format_name: str,
+    colored: bool,
+    asked: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    status_of("--format", format_name)
+    assert ("\x1b[" in capsys.readouterr().out) is colored
+    status_of("--format", format_name, "--output", str(tmp_path / "report"))
+    assert "\x1b" not in (tmp_path / "report").read_text(encoding="utf-8")

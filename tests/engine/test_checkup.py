@@ -1,10 +1,13 @@
 """Which checks run, which are left out, and which say why a requirement is not met."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from gpudoctor.configuration.requirements import UNMET, parse_requirement
 from gpudoctor.engine import checkup
-from gpudoctor.engine.checkup import Rules
+from gpudoctor.engine.checkup import Rules, check_files
 from gpudoctor.registry import Check
 
 NAMES = {UNMET: "tool", "shm-too-small": "system", "profile-stale": "profile", "driver-too-old": "driver"}
@@ -62,3 +65,11 @@ def test_what_is_required_is_left_out_by_its_own_id_only(
     rules: Rules, ignored: dict[str, str], left_out: dict[str, str]
 ) -> None:
     assert checkup._left_out(CHECKS, ignored, rules) == left_out
+
+
+def test_a_report_says_how_long_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((10.0, 11.2345678, 20.0, 20.5))
+    monkeypatch.setattr(checkup, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    (tmp_path / "report.txt").write_text("Driver Version: 550.54.14\n", encoding="utf-8")
+    reports = [check_files([str(tmp_path / "report.txt")], ("driver",)) for _ in range(2)]
+    assert [report.duration_s for report in reports] == [1.235, 0.5]

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from gpudoctor.engine import runner
 from gpudoctor.engine.runner import run_checks, run_one
+from gpudoctor.engine.verdict import Policy
 from gpudoctor.model import (
+    CheckResult,
     CudaVersion,
     Device,
     Driver,
@@ -152,3 +155,34 @@ def test_the_source_of_a_part_is_that_of_the_whole() -> None:
     snapshot = Snapshot(python=Python(packages=(package,)), devices=(Device(nvml_index=0, name="NVIDIA A10"),))
     (finding,) = run_one(check(names_parts, "python"), snapshot).findings
     assert [evidence.source for evidence in finding.evidence] == ["package metadata", "devices"]
+
+
+def wants(torch: Torch) -> Iterator[Finding]:
+    yield Finding(severity=Severity.ERROR, summary="not met", same_fault_as=("finds", "passes"))
+
+
+def others(torch: Torch) -> Iterator[Finding]:
+    yield Finding(severity=Severity.ERROR, summary="something else")
+
+
+def test_a_cause_that_nobody_selected_is_shown_where_it_explains_a_finding() -> None:
+    causes = (check(finds, "torch"), check(passes, "torch"), check(others, "torch"))
+    report = run_checks((check(wants, "torch"),), TORCH, policy=Policy(selected=True, causes=causes))
+    assert [(finding.check_id, finding.caused_by) for finding in report.findings] == [
+        ("finds", None),
+        ("wants", "finds"),
+    ]
+    assert [result.check_id for result in report.results] == ["wants", "finds"]
+
+
+def test_of_what_else_was_found_only_what_explains_something_stays() -> None:
+    explained, cause, bystander = (
+        Finding(check_id="a", severity=Severity.ERROR, summary="", caused_by="b"),
+        Finding(check_id="b", severity=Severity.ERROR, summary=""),
+        Finding(check_id="c", severity=Severity.ERROR, summary=""),
+    )
+    results = tuple(CheckResult(check_id=name, outcome=Outcome.FOUND) for name in ("b", "c"))
+    findings = (explained, cause, bystander)
+    assert runner._without_bystanders(findings, results) == (explained, cause)
+    assert runner._without_bystanders(findings, ()) == findings
+    assert runner._explaining(findings, results) == results[:1]

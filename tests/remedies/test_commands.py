@@ -1,11 +1,12 @@
 """Command lines: quoting, the interpreter and the tool of the environment."""
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
 from gpudoctor.model import Package, PackageVersion, Python, System
-from gpudoctor.remedies.commands import python_command
+from gpudoctor.remedies.commands import Environment, environment_of, python_command
 from gpudoctor.remedies.packages import install_packages
 
 VENV = Python(executable="/opt/venv/bin/python", environment="venv", installer="pip")
@@ -26,6 +27,72 @@ WINDOWS = Python(executable=r"C:\Users\Public\venv\Scripts\python.exe", platform
 
 def test_the_interpreter_of_the_environment_runs() -> None:
     assert python_command(VENV, "-m", "pip", "check") == "/opt/venv/bin/python -m pip check"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (("-m", "pip", "install", "torch"), "uv pip install --python /opt/venv/bin/python torch"),
+        (("-m", "pip", "uninstall", "-y", "torch"), "uv pip uninstall --python /opt/venv/bin/python torch"),
+        (("-m", "pip", "uninstall", "--yes", "torch"), "uv pip uninstall --python /opt/venv/bin/python torch"),
+        (("-m", "pip", "check"), "uv pip check --python /opt/venv/bin/python"),
+        (("-m", "torch.utils.collect_env"), "/opt/venv/bin/python -m torch.utils.collect_env"),
+        (("-V",), "/opt/venv/bin/python -V"),
+    ],
+)
+def test_uv_takes_the_place_of_pip_and_of_nothing_else(arguments: tuple[str, ...], command: str) -> None:
+    assert python_command(UV, *arguments) == command
+
+
+@pytest.mark.parametrize(
+    ("python", "environment"),
+    [
+        (VENV, Environment(python="/opt/venv/bin/python", windows=False, installer="pip")),
+        (UV, Environment(python="/opt/venv/bin/python", windows=False, installer="uv")),
+        (
+            CONDA,
+            Environment(
+                python="/opt/conda/envs/ml/bin/python",
+                windows=False,
+                installer="pip",
+                conda_prefix="/opt/conda/envs/ml",
+            ),
+        ),
+        (
+            Python(environment="conda", conda_name="ml"),
+            Environment(python="python", windows=False, installer="pip", conda_name="ml"),
+        ),
+        (
+            Python(environment="conda", conda_name="ml", prefix="/c"),
+            Environment(python="python", windows=False, installer="pip", conda_prefix="/c"),
+        ),
+        (
+            Python(environment="venv", conda_name="ml", prefix="/v"),
+            Environment(python="python", windows=False, installer="pip"),
+        ),
+        (
+            SYSTEM,
+            Environment(
+                python=".venv/bin/python", windows=False, installer="pip", setup=("/usr/bin/python3 -m venv .venv",)
+            ),
+        ),
+        (
+            replace(SYSTEM, installer="uv"),
+            Environment(
+                python=".venv/bin/python",
+                windows=False,
+                installer="uv",
+                setup=("uv venv --python /usr/bin/python3 .venv",),
+            ),
+        ),
+        (
+            replace(SYSTEM, environment="venv"),
+            Environment(python="/usr/bin/python3", windows=False, installer="pip"),
+        ),
+    ],
+)
+def test_the_environment_to_change(python: Python, environment: Environment) -> None:
+    assert environment_of(python) == environment
 
 
 @pytest.mark.parametrize("python", [None, Python()])
@@ -131,7 +198,5 @@ def test_nothing_is_known() -> None:
 
 
 def test_a_system_that_is_known_decides_the_quoting() -> None:
-    from gpudoctor.remedies.commands import environment_of
-
     assert environment_of(Python(), System(os="windows")).windows
     assert not environment_of(Python(), System(os="linux")).windows

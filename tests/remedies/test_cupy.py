@@ -188,3 +188,22 @@ def test_one_cuda_for_all_packages() -> None:
     remedy = made_one(Fix("one-cuda-for-all", major=12), python=PYTHON)
     assert "cu12x" in remedy.summary
     assert remedy.commands[0] == "/v/bin/python -m pip list | grep -i nvidia"
+
+
+@pytest.mark.parametrize(
+    ("driver", "updates"), [("390.157", True), ("470.256.02", False), ("550.54.15", False), (None, False)]
+)
+def test_an_update_is_named_where_the_driver_is_what_is_too_old(driver: str | None, updates: bool) -> None:
+    """No CUDA compiles for Fermi and Blackwell together."""
+    remedy = install_cupy(
+        python=PYTHON,
+        system=LINUX,
+        driver=Driver(version=DriverVersion.parse(driver) if driver else None),
+        devices=[
+            Device(nvml_index=n, compute_capability=ComputeCapability(*number))
+            for n, number in enumerate(((3, 0), (12, 0)))
+        ],
+    )
+    assert remedy.commands == ()
+    assert ("update it first" in remedy.summary) is updates
+    assert ("compute capability 3.0, 12.0" in remedy.summary) is not updates

@@ -115,3 +115,24 @@ def test_a_package_of_the_same_or_an_older_branch_is_no_update(present: tuple[in
     driver = Driver(version=DriverVersion(present))
     remedy = made_one(Fix("update-driver"), driver=driver, system=linux("debian", "12", RTX_3090))
     assert f"sudo apt-get install -y {package}" in remedy.commands
+
+
+@pytest.mark.parametrize(
+    ("needed", "present", "gpu", "words"),
+    [
+        pytest.param(CudaVersion(13, 0), None, K40, ("R470 is the last", "580 is needed"), id="CUDA asks for more"),
+        pytest.param(
+            DriverVersion((550, 54)), None, K40, ("R470 is the last", "550.54 is needed"), id="so does a driver"
+        ),
+        pytest.param(None, (470, 256), K40, ("R470 is the last", "it is installed"), id="the last one is installed"),
+        pytest.param(None, (390, 157), K40, (), id="an older one is"),
+        pytest.param(CudaVersion(11, 4), None, K40, (), id="CUDA that the last one runs"),
+    ],
+)
+def test_no_update_goes_beyond_the_last_branch_of_a_gpu(
+    needed: DriverVersion | CudaVersion | None, present: tuple[int, ...] | None, gpu: PciGpu, words: tuple[str, ...]
+) -> None:
+    driver = Driver(version=DriverVersion(present) if present else None)
+    remedy = made_one(Fix("update-driver", needed=needed), driver=driver, system=linux("debian", "11", gpu))
+    assert [part for part in words if part not in remedy.summary] == []
+    assert bool(remedy.commands) is not bool(words)

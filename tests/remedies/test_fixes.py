@@ -1,6 +1,8 @@
 """A check names a fix; what makes it gets the sections of the machine diagnosed."""
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,8 @@ from gpudoctor.remedies.fixes import fix, remedies_of
 
 @pytest.fixture(autouse=True)
 def _own_builders(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in fixes._likely_modules(""):  # what a test imports first would be forgotten with the test
+        import_module(f"gpudoctor.remedies.{module}")
     monkeypatch.setattr(fixes, "_builders", dict(fixes._builders))
 
 
@@ -57,3 +61,13 @@ def test_what_was_tried_is_not_advised_first() -> None:
     assert untried_first((REBOOT, UPDATE), tried) == (UPDATE, REBOOT)  # an update is more than its reboot
     assert untried_first((REBOOT,), tried) == (REBOOT,)
     assert untried_first((REBOOT, UPDATE), Attempts()) == (REBOOT, UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("rocm-for-torch", "torch_rocm"), ("kernel-module", "kernel_module"), ("add-main-memory", "memory")],
+)
+def test_the_module_that_shares_the_most_words_is_looked_at_first(name: str, first: str) -> None:
+    modules = fixes._likely_modules(name)
+    assert modules[0] == first
+    assert sorted(modules) == sorted({path.stem for path in Path(fixes.__file__).parent.glob("*.py")} - {"__init__"})

@@ -60,7 +60,11 @@ def test_the_binding_of_nvml() -> None:
     [
         ("cuBLAS", "120205", "cuda12"),
         ("cuFFT", "11002", "cuda12"),
+        ("cuFFT", "12000", "cuda13"),
         ("cuSOLVER", "12001", "cuda13"),
+        ("cuSOLVER", "11703", "cuda12"),
+        ("cuBLAS", "130000", "cuda13"),
+        ("cuBLAS", "140000", "cuda12"),
         ("CUDA", "13000", "cuda13"),
         ("cuBLAS", "111103", "cuda12"),
     ],

@@ -85,3 +85,18 @@ def test_paths_are_quoted_and_what_is_no_name_is_refused() -> None:
     assert "--image a/b:1 --dockerfile '/p q/Dockerfile' --context '/p; q'" in command
     (refused,) = stale_image(replace(image, image="a; rm -rf ~"), "image-not-rebuilt").commands
     assert not refused.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("certain", "possible", "named"),
+    [
+        (("/a",), (), "(/a)"),
+        (("/a", "/b"), ("/c",), "(/a, /b, /c)"),
+        (("/a", "/b"), ("/c", "/d"), "(/a, /b, /c)"),
+    ],
+)
+def test_three_installed_copies_are_named(certain: tuple[str, ...], possible: tuple[str, ...], named: str) -> None:
+    image = replace(IMAGE, shadowing_packages=certain, possibly_shadowing_packages=possible)
+    remedy = stale_image(image, "site-packages-shadow")
+    assert named in remedy.summary
+    assert remedy.commands == ("RUN python -m pip install --no-deps -e .",)

@@ -279,6 +279,20 @@ class TestRocm:
             assert f"'torch==2.9.*' torchvision torchaudio --index-url {INDEX}/rocm" in remedy.commands[1]
 
     @pytest.mark.parametrize(
+        ("targets", "release", "variant"),
+        [
+            pytest.param(("gfx1100",), "2.9", "rocm6.4", id="the installed release has code for it"),
+            pytest.param(("gfx1151",), "2.13", "rocm7.2", id="a newer one has"),
+            pytest.param(("gfx906", "gfx1151"), "2.9", "rocm6.4", id="it has for one of them"),
+            pytest.param((), "2.9", "rocm6.4", id="the GPU is unknown"),
+        ],
+    )
+    def test_the_release_with_code_for_the_gpu(self, targets: tuple[str, ...], release: str, variant: str) -> None:
+        amd = AmdGpu(targets=targets)
+        remedy = made_one(Fix("install-torch-for-rocm"), system=LINUX, amd_gpu=amd, pytorch=torch("2.9.0"))
+        assert remedy.commands[1].endswith(f"'torch=={release}.*' torchvision torchaudio --index-url {INDEX}/{variant}")
+
+    @pytest.mark.parametrize(
         ("name", "override", "commands"),
         [
             ("gfx1031", "", ["export HSA_OVERRIDE_GFX_VERSION=10.3.0", "rocminfo | grep gfx"]),

@@ -118,7 +118,7 @@ def build(device, precision):
 def broken(device, precision):
     raise RuntimeError("a bug")
 
-def build_large(device, precision, width=8):
+def large(device, precision, width=8):
     return Training(device, precision)
 
 def forgetful(device, precision):
@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_read(project: Path) -> None:
         ("Trainin", "training.py has no Trainin: did you mean Training?"),
         (
             "Workload",
-            "training.py has no Workload: did you mean Training or build or broken or build_large or forgetful or Crowded?",
+            "training.py has no Workload: did you mean Training or build or broken or large or forgetful or Crowded?",
         ),
         (
             "READY",

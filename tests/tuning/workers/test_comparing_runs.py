@@ -34,7 +34,7 @@ class Bench:
         self.freed = 0
         self.switched: list[str] = []
 
-    def comparison(self, limit_seconds: float = 100.0) -> comparing._Comparison:
+    def comparison(self, limit_seconds: float = 100.0) -> Any:
         return comparing._Comparison(self, self.build, "cpu", self.precision, self.clock, limit_seconds)
 
     def precision(self, name: str, device: str) -> Any:
@@ -92,17 +92,20 @@ EXACT = (0.0,) * 20
 
 
 def test_another_precision_is_compared_with_the_reference_and_strict_fp32_runs_along(bench: Bench) -> None:
+    errors: dict[str, Any] = {
+        "output_error": "half out to wide out",
+        "gradient_error": "half grad to wide grad",
+        "strict_output_error": "strict out to wide out",
+        "strict_gradient_error": "strict grad to wide grad",
+        "product_error": "half product",
+    }
     assert bench.comparison().measure("half") == Compared(
+        **errors,
         precision="half",
         reference="wide",
-        output_error="half out to wide out",  # type: ignore[arg-type]
-        gradient_error="half grad to wide grad",  # type: ignore[arg-type]
-        strict_output_error="strict out to wide out",  # type: ignore[arg-type]
-        strict_gradient_error="strict grad to wide grad",  # type: ignore[arg-type]
         loss_errors=EXACT,
         strict_loss_errors=EXACT,
         steps_compared=20,
-        product_error="half product",  # type: ignore[arg-type]
         trained=True,
     )
     assert bench.done == [
