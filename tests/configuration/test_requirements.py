@@ -455,3 +455,15 @@ def test_the_faults_that_explain_a_requirement_are_checks() -> None:
     named = {fault for faults in lists for fault in faults}
     assert len(lists) == 9
     assert named <= ids
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *(("1KiB", 1024), ("2MiB", 2_097_152), ("24GiB", 25_769_803_776), ("1TiB", 1_099_511_627_776)),
+        *(("1KB", 1000), ("2MB", 2_000_000), ("24GB", 24_000_000_000), ("1TB", 1_000_000_000_000)),
+        ("1.5gib", 1_610_612_736),
+    ],
+)
+def test_units_of_sizes(text: str, size: int) -> None:
+    assert parse_requirement(f"vram>={text}").value == size

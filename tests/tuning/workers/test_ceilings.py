@@ -99,3 +99,17 @@ def test_how_large_the_copy_becomes(monkeypatch: pytest.MonkeyPatch, free_bytes:
     arrays: Any = SimpleNamespace(vector=lambda size: [size])
     monkeypatch.setattr(ceilings, "_median_seconds", lambda device, work: 2.0)
     assert copy_gb_s(DEVICE, free_bytes, arrays) == (None if count is None else pytest.approx(4 * count / 1e9))
+
+
+def test_the_time_of_a_run_is_the_median_of_several_after_two_for_warming_up() -> None:
+    log: list[str] = []
+
+    def time_steps(work: Any, count: int, deadline: float) -> tuple[list[float], None]:
+        log.append("timed")
+        assert deadline - time.perf_counter() == pytest.approx(ceilings.LIMIT_SECONDS["cpu"], abs=0.1)
+        return [float(number) for number in range(count)][::-1], None
+
+    device: Any = SimpleNamespace(kind="cpu", synchronize=lambda: log.append("wait"), time_steps=time_steps)
+    seconds = ceilings._median_seconds(device, lambda: log.append("work"))
+    assert log == ["work", "work", "wait", "timed"]
+    assert seconds == int(seconds), "of an odd number of runs, it is one of them"

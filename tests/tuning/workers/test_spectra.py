@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -190,3 +191,12 @@ def test_mel_filters_reach_from_the_lowest_frequency_to_half_the_sample_rate() -
     used = filters.any(axis=0).nonzero()[0]
     assert used[0] == 1
     assert used[-1] >= FRAME // 2 - 1, "the last filter falls to 0 at half the sample rate, up to rounding"
+
+
+def test_mel_filters_by_definition() -> None:
+    """Triangles between 42 frequencies that are evenly spaced in mel, from 0 to 8 kHz."""
+    highest = 2595 * math.log10(1 + 8000 / 700)
+    edges = [700 * (10 ** (number * highest / 41 / 2595) - 1) for number in range(42)]
+    frequencies = np.arange(257) * 31.25
+    expected = [np.interp(frequencies, edges[n : n + 3], [0, 1, 0]) for n in range(40)]
+    assert np.allclose(spectra.mel_filters(), expected)
