@@ -10,7 +10,10 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 # torch.version.cuda is None in every build that is not for CUDA.
 NO_CUDA_VERSION = "torch-version-cuda-none"
 # What shows why PyTorch finds no GPU, whatever its build is: a place that has none, or the driver.
-ELSEWHERE = ("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told", "cuda-lost-after-suspend")
+ELSEWHERE = (
+    *("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told", "cuda-lost-after-suspend"),
+    *("guess-permissions", "guess-visible-devices*", "guess-ray-hides-gpu", "guess-container-not-host"),
+)
 
 
 def pytorch(

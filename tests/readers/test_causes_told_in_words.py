@@ -297,6 +297,14 @@ RAY = "cuda-visible-devices-hides-gpu"
         ("fp32 results on the 4090 don't match those of the CPU. Is it defective?", TF32),
         ("Docker compose on a 5090: the GPU is not detected, the app does not know why", "container-without-gpu"),
         ("torch does not know my RTX 5070 yet", "torch-no-kernel-for-device"),
+        ("black images on the RTX 3060 unless I add --no-half-vae", "fp16-nan"),
+        ("the generated text is gibberish on mps, M2 Air", "mps-issues"),
+        ("the installer picked ROCm for my NVIDIA GTX 1080", "rocm-build-on-nvidia"),
+        ("uv resolves torch+rocm on our nvidia server, CUDA is False", "rocm-build-on-nvidia"),
+        ("every CUDA program ends with unknown error (999), rebooting helps for a while", WAKES),
+        ("nvidia-smi: command not found in the container, compose file without any GPU", "container-without-gpu"),
+        ("Portainer: immich falls back to CPUExecutionProvider, the host's P2000 is free", "container-without-gpu"),
+        ("normal user: torch.cuda.is_available() False, root: True", "device-permissions-missing"),
     ],
 )
 def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
@@ -311,6 +319,8 @@ def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
         "GPU利用率已经是100% 吞吐还能提高吗",
         "@ray.remote(num_gpus=1) actors: how do I see which GPU one got?",
         "the sizes do not match in float32 on my RTX 3090",
+        "I start with --no-half on my RTX 3060. Can I see the images while they are made?",
+        "torch+rocm for AMD and torch+cu121 for NVIDIA: how do I put both into one requirements file?",
     ],
 )
 def test_near_a_cause(text: str) -> None:
