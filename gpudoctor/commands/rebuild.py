@@ -100,6 +100,8 @@ def _subjects(
     Raises:
         UsageError: nothing is there, or what is asked for is wrong.
     """
+    from requests import RequestException
+
     from gpudoctor.containers.rebuild.run import named
     from gpudoctor.containers.requested import find_subjects
 
@@ -110,6 +112,8 @@ def _subjects(
         asked = {**arguments, "service": service}
         try:
             subjects = find_subjects(client, asked, os.environ)
+        except RequestException:  # an OSError too, and the engine's fault, not the user's
+            raise
         except (ValueError, OSError) as error:
             raise UsageError(str(error)) from None
         if not subjects:
