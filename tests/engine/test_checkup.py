@@ -2,12 +2,15 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gpudoctor.configuration.requirements import UNMET, parse_requirement
 from gpudoctor.engine import checkup
-from gpudoctor.engine.checkup import Rules, check_files
+from gpudoctor.engine.checkup import Rules, check_files, check_host
+from gpudoctor.engine.runner import run_checks
+from gpudoctor.model import Snapshot
 from gpudoctor.registry import Check
 
 NAMES = {UNMET: "tool", "shm-too-small": "system", "profile-stale": "profile", "driver-too-old": "driver"}
@@ -67,9 +70,17 @@ def test_what_is_required_is_left_out_by_its_own_id_only(
     assert checkup._left_out(CHECKS, ignored, rules) == left_out
 
 
-def test_a_report_says_how_long_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter((10.0, 11.2345678, 20.0, 20.5))
+@pytest.mark.parametrize("names", [(), ("driver",)])
+def test_a_report_says_how_long_it_took(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter((10.0, 11.2345678, 20.0, 20.5, 30.0, 31.0006))
     monkeypatch.setattr(checkup, "time", SimpleNamespace(monotonic=lambda: next(times)))
     (tmp_path / "report.txt").write_text("Driver Version: 550.54.14\n", encoding="utf-8")
-    reports = [check_files([str(tmp_path / "report.txt")], ("driver",)) for _ in range(2)]
-    assert [report.duration_s for report in reports] == [1.235, 0.5]
+    reports = [check_files([str(tmp_path / "report.txt")], names) for _ in range(2)]
+    every = run_checks((), Snapshot())
+    monkeypatch.setattr(checkup, "_check_all", lambda host, rules: every)
+    monkeypatch.setattr(checkup, "_check_some", lambda host, names, ignored, rules: every)
+    host: Any = None
+    reports.append(check_host(host, names))
+    assert [report.duration_s for report in reports] == [1.235, 0.5, 1.001]

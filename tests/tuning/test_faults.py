@@ -38,11 +38,11 @@ an error that sticks to the process
 an exception that holds tensors
                         workers/test_measuring.py::test_a_failure_leaves_nothing_of_the_trial_alive
 TF32 without effect     test_a_precision_whose_numbers_are_wrong_is_never_recommended
-                        workers/test_comparing.py::test_a_tf32_switch_without_effect_is_told_by_the_error
+                        workers/test_comparing_with_torch.py::test_a_tf32_switch_without_effect_is_told_by_the_error
 bf16 that is emulated   test_emulated_bf16_is_left_out
                         workers/test_describing.py::test_precisions_of_a_device
 fp16 that overflows     test_a_precision_whose_numbers_are_wrong_is_never_recommended
-                        workers/test_comparing.py::test_fp16_that_overflows
+                        workers/test_comparing_with_torch.py::test_fp16_that_overflows
 """
 
 from __future__ import annotations

@@ -110,6 +110,141 @@ def gone(pid: int) -> bool:
     return not is_alive(pid)
 
 
+class Kept:
+    """A worker that does as it is told, or fails, and keeps a log."""
+
+    def __init__(self, log: list[str], name: str, failure: BaseException | None = None) -> None:
+        self.log, self.name, self.failure = log, name, failure
+
+    def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
+        self.log.append(f"{request['ask']} {self.name}")
+        if self.failure is not None:
+            raise self.failure
+        return {"value": None}
+
+    def end(self) -> None:
+        self.log.append(f"end {self.name}")
+
+
+def with_workers(kind: str, *workers: Kept, seen: tuple[str, ...] = ()) -> Any:
+    executor: Any = LocalExecutor(sys.executable, Target(workload="mlp"))
+    vars(executor)["_device"] = TunedDevice(kind=kind, name="NVIDIA H200")
+    executor._workers = {(worker.name, ""): worker for worker in workers}
+    executor._seen = {(name, "") for name in seen}
+    return executor
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen", "log"),
+    [
+        pytest.param("cuda", (), ["end fp32", "end tf32"], id="a new precision has the device to itself"),
+        pytest.param("cuda", ("fp32",), ["end fp32", "end tf32"], id="others that come back change nothing"),
+        pytest.param("cuda", ("bf16",), ["end fp32", "release tf32"], id="one that comes back is measured in turn"),
+        pytest.param("cpu", (), ["release fp32", "release tf32"], id="on the host all stay"),
+    ],
+)
+def test_room_is_made_for_a_worker(kind: str, seen: tuple[str, ...], log: list[str]) -> None:
+    done: list[str] = []
+    executor = with_workers(kind, Kept(done, "fp32"), Kept(done, "tf32"), Kept(done, "bf16"), seen=seen)
+    executor._make_room(("bf16", ""))
+    assert done == log
+    ended = {line.removeprefix("end ") for line in log if line.startswith("end")}
+    assert [name for name, _ in executor._workers] == [n for n in ("fp32", "tf32", "bf16") if n not in ended]
+
+
+@pytest.mark.parametrize(
+    ("failure", "raised"),
+    [
+        (WorkerEnded(1, ""), False),
+        (WorkerSilent(1.0), False),
+        (KeyboardInterrupt(), True),
+        (GpudoctorError("a worker that answers nonsense"), True),
+    ],
+)
+def test_a_worker_that_does_not_let_go_is_ended(failure: BaseException, raised: bool) -> None:
+    done: list[str] = []
+    executor = with_workers("cpu", Kept(done, "fp32", failure))
+    with pytest.raises(type(failure)) if raised else nullcontext():
+        executor._make_room(("bf16", ""))
+    assert done == ["release fp32", "end fp32"]
+    assert executor._workers == {}
+
+
+@pytest.mark.parametrize(
+    "failure", [WorkerEnded(1, ""), WorkerSilent(1.0), local._Refused(OUT_OF_MEMORY, ""), KeyboardInterrupt()]
+)
+def test_what_a_device_cannot_do_spoils_nothing_else(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = with_workers("cpu")
+
+    def fails(*_: object) -> Any:
+        raise failure
+
+    monkeypatch.setattr(executor, "_ask_of", fails)
+    if isinstance(failure, KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):
+            executor.bandwidth()
+    else:
+        assert executor.ceiling("fp32") == Ceiling(precision="fp32", measured_tflops=None)
+        assert executor.bandwidth() == Bandwidth()
+        assert executor.describe_workload("fp32").name == "mlp"
+
+
+@pytest.mark.parametrize(
+    ("kind", "bandwidth", "peak"), [("cuda", 4800.0, True), ("cpu", None, False), ("mps", None, False)]
+)
+def test_only_a_gpu_of_nvidia_has_a_datasheet(
+    kind: str, bandwidth: float | None, peak: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = with_workers(kind)
+    monkeypatch.setattr(executor, "_ask_of", lambda *_: None)
+    assert executor.bandwidth().datasheet_gb_s == bandwidth
+    assert (executor._peak is not None) is peak
+
+
+@pytest.mark.parametrize(
+    ("precision", "allocator", "workers", "key"),
+    [
+        ("bf16", "a", ("fp32",), ("bf16", "a")),
+        (None, "", ("fp32", "tf32"), ("tf32", "")),
+        (None, "", (), (None, "")),
+    ],
+)
+def test_which_worker_is_asked(
+    precision: str | None, allocator: str, workers: tuple[str, ...], key: tuple[str | None, str]
+) -> None:
+    executor = with_workers("cpu", *(Kept([], name) for name in workers))
+    asked: list[Any] = []
+    executor._ask = lambda *arguments: asked.append(arguments)
+    executor._ask_of(precision, {"ask": "x"}, 7.0, allocator)
+    assert asked == [(key, {"ask": "x"}, 7.0)]
+
+
+@pytest.mark.parametrize(("left", "seconds"), [(100.0, 7.0), (5.0, 5.0), (-3.0, 0.1)])
+def test_no_answer_is_waited_for_longer_than_the_budget_lasts(left: float, seconds: float) -> None:
+    executor = with_workers("cpu")
+    executor.now = lambda: 1000.0
+    executor._end_of_budget = 1000.0 + left
+    asked: list[float] = []
+    executor._ask = lambda key, request, seconds: asked.append(seconds)
+    executor._ask_of("fp32", {}, 7.0)
+    assert asked == [seconds]
+
+
+@pytest.mark.parametrize(("settings", "seconds"), [(Settings(), 20.5), (Settings(compile=True), 620.5)])
+def test_compiling_may_take_ten_minutes_more(settings: Settings, seconds: float) -> None:
+    executor = with_workers("cpu")
+    executor._patience = PATIENCE
+    asked: list[float] = []
+
+    def ask(key: object, request: object, seconds: float) -> Any:
+        asked.append(seconds)
+        return {"precision": "fp32", "batch_size": 2}
+
+    executor._ask = ask
+    executor.measure(Trial(precision="fp32", batch_size=2, settings=settings), EFFORT)
+    assert asked == [seconds]
+
+
 def test_a_trial_that_runs(start: Start) -> None:
     measurement = measure(start("time.sleep(0.001)"))
     assert (measurement.status, measurement.batch_size, measurement.samples_per_step) == (OK, 8, 8)
@@ -546,138 +681,3 @@ def test_a_traceback_keeps_its_lines() -> None:
 def test_what_is_no_such_record(data: object) -> None:
     with pytest.raises(GpudoctorError, match="answer of the worker"):
         read(Measurement, data)
-
-
-class Kept:
-    """A worker that does as it is told, or fails, and keeps a log."""
-
-    def __init__(self, log: list[str], name: str, failure: BaseException | None = None) -> None:
-        self.log, self.name, self.failure = log, name, failure
-
-    def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        self.log.append(f"{request['ask']} {self.name}")
-        if self.failure is not None:
-            raise self.failure
-        return {"value": None}
-
-    def end(self) -> None:
-        self.log.append(f"end {self.name}")
-
-
-def with_workers(kind: str, *workers: Kept, seen: tuple[str, ...] = ()) -> Any:
-    executor: Any = LocalExecutor(sys.executable, Target(workload="mlp"))
-    vars(executor)["_device"] = TunedDevice(kind=kind, name="NVIDIA H200")
-    executor._workers = {(worker.name, ""): worker for worker in workers}
-    executor._seen = {(name, "") for name in seen}
-    return executor
-
-
-@pytest.mark.parametrize(
-    ("kind", "seen", "log"),
-    [
-        pytest.param("cuda", (), ["end fp32", "end tf32"], id="a new precision has the device to itself"),
-        pytest.param("cuda", ("fp32",), ["end fp32", "end tf32"], id="others that come back change nothing"),
-        pytest.param("cuda", ("bf16",), ["end fp32", "release tf32"], id="one that comes back is measured in turn"),
-        pytest.param("cpu", (), ["release fp32", "release tf32"], id="on the host all stay"),
-    ],
-)
-def test_room_is_made_for_a_worker(kind: str, seen: tuple[str, ...], log: list[str]) -> None:
-    done: list[str] = []
-    executor = with_workers(kind, Kept(done, "fp32"), Kept(done, "tf32"), Kept(done, "bf16"), seen=seen)
-    executor._make_room(("bf16", ""))
-    assert done == log
-    ended = {line.removeprefix("end ") for line in log if line.startswith("end")}
-    assert [name for name, _ in executor._workers] == [n for n in ("fp32", "tf32", "bf16") if n not in ended]
-
-
-@pytest.mark.parametrize(
-    ("failure", "raised"),
-    [
-        (WorkerEnded(1, ""), False),
-        (WorkerSilent(1.0), False),
-        (KeyboardInterrupt(), True),
-        (GpudoctorError("a worker that answers nonsense"), True),
-    ],
-)
-def test_a_worker_that_does_not_let_go_is_ended(failure: BaseException, raised: bool) -> None:
-    done: list[str] = []
-    executor = with_workers("cpu", Kept(done, "fp32", failure))
-    with pytest.raises(type(failure)) if raised else nullcontext():
-        executor._make_room(("bf16", ""))
-    assert done == ["release fp32", "end fp32"]
-    assert executor._workers == {}
-
-
-@pytest.mark.parametrize(
-    "failure", [WorkerEnded(1, ""), WorkerSilent(1.0), local._Refused(OUT_OF_MEMORY, ""), KeyboardInterrupt()]
-)
-def test_what_a_device_cannot_do_spoils_nothing_else(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    executor = with_workers("cpu")
-
-    def fails(*_: object) -> Any:
-        raise failure
-
-    monkeypatch.setattr(executor, "_ask_of", fails)
-    if isinstance(failure, KeyboardInterrupt):
-        with pytest.raises(KeyboardInterrupt):
-            executor.bandwidth()
-    else:
-        assert executor.ceiling("fp32") == Ceiling(precision="fp32", measured_tflops=None)
-        assert executor.bandwidth() == Bandwidth()
-        assert executor.describe_workload("fp32").name == "mlp"
-
-
-@pytest.mark.parametrize(
-    ("kind", "bandwidth", "peak"), [("cuda", 4800.0, True), ("cpu", None, False), ("mps", None, False)]
-)
-def test_only_a_gpu_of_nvidia_has_a_datasheet(
-    kind: str, bandwidth: float | None, peak: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executor = with_workers(kind)
-    monkeypatch.setattr(executor, "_ask_of", lambda *_: None)
-    assert executor.bandwidth().datasheet_gb_s == bandwidth
-    assert (executor._peak is not None) is peak
-
-
-@pytest.mark.parametrize(
-    ("precision", "allocator", "workers", "key"),
-    [
-        ("bf16", "a", ("fp32",), ("bf16", "a")),
-        (None, "", ("fp32", "tf32"), ("tf32", "")),
-        (None, "", (), (None, "")),
-    ],
-)
-def test_which_worker_is_asked(
-    precision: str | None, allocator: str, workers: tuple[str, ...], key: tuple[str | None, str]
-) -> None:
-    executor = with_workers("cpu", *(Kept([], name) for name in workers))
-    asked: list[Any] = []
-    executor._ask = lambda *arguments: asked.append(arguments)
-    executor._ask_of(precision, {"ask": "x"}, 7.0, allocator)
-    assert asked == [(key, {"ask": "x"}, 7.0)]
-
-
-@pytest.mark.parametrize(("left", "seconds"), [(100.0, 7.0), (5.0, 5.0), (-3.0, 0.1)])
-def test_no_answer_is_waited_for_longer_than_the_budget_lasts(left: float, seconds: float) -> None:
-    executor = with_workers("cpu")
-    executor.now = lambda: 1000.0
-    executor._end_of_budget = 1000.0 + left
-    asked: list[float] = []
-    executor._ask = lambda key, request, seconds: asked.append(seconds)
-    executor._ask_of("fp32", {}, 7.0)
-    assert asked == [seconds]
-
-
-@pytest.mark.parametrize(("settings", "seconds"), [(Settings(), 20.5), (Settings(compile=True), 620.5)])
-def test_compiling_may_take_ten_minutes_more(settings: Settings, seconds: float) -> None:
-    executor = with_workers("cpu")
-    executor._patience = PATIENCE
-    asked: list[float] = []
-
-    def ask(key: object, request: object, seconds: float) -> Any:
-        asked.append(seconds)
-        return {"precision": "fp32", "batch_size": 2}
-
-    executor._ask = ask
-    executor.measure(Trial(precision="fp32", batch_size=2, settings=settings), EFFORT)
-    assert asked == [seconds]

@@ -19,7 +19,7 @@ from tests.environments import python_of
 pytestmark = pytest.mark.environments
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-LONG = ("test_comparing.py",)
+LONG = ("test_comparing_with_torch.py",)
 """Tests of the workers that take long: a test of their own, so that they can run beside the others."""
 PYTEST_PACKAGES = (
     "pytest",
