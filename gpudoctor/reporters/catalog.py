@@ -29,8 +29,8 @@ def render_list(checks: Sequence[Check], *, width: int | None) -> str:
     if width < _TABLE_WIDTH:
         entries = ([f"{c.id} ({c.family})", *wrap(c.title, max(width, NARROWEST), "  ")] for c in checks)
         return "\n".join(line for entry in entries for line in entry) + "\n"
-    taken = max(len(check.id) for check in checks) + max(len(check.family) for check in checks) if checks else 0
-    rest = max(width - taken - 4, NARROWEST)
+    longest = max((c.id for c in checks), key=len, default="") + max((c.family for c in checks), key=len, default="")
+    rest = max(width - len(longest) - 4, NARROWEST)
     rows = [(check.id, check.family, "\n".join(wrap(check.title, rest))) for check in checks]
     return tabulate(rows, headers=("id", "family", "problem"), tablefmt="plain", disable_numparse=True) + "\n"
 

@@ -122,6 +122,7 @@ def test_values_that_are_not_finite_or_zero_do_not_end_the_report() -> None:
 @pytest.mark.parametrize(
     ("highest", "labels"),
     [
+        (0.0, ["0.00", "0.25"]),
         (5203.0, ["0", "2,000", "4,000", "6,000"]),
         (1.3, ["0.0", "0.5", "1.0", "1.5"]),
         (0.9, ["0.00", "0.25", "0.50", "0.75", "1.00"]),

@@ -1,11 +1,12 @@
 import base64
 import hashlib
+import html
 import re
 from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Report
+from gpudoctor.model import Device, Report, Snapshot
 from gpudoctor.reporters.html_report import render
 from tests.reporters import reports
 from tests.reporters.html_pages import Page, contrast
@@ -97,6 +98,25 @@ def test_devices_are_a_table_that_a_screen_reader_can_follow() -> None:
     page = Page(render(reports.HEALTHY))
     assert {header["scope"] for header in page.all("th")} == {"col", "row"}
     assert "NVIDIA H200" in page.text
+
+
+def test_the_table_of_devices_has_what_is_known_or_what_failed() -> None:
+    lost = Device(nvml_index=2, name="NVIDIA L4", error="GPU is lost")
+    page = render(replace(reports.HEALTHY, snapshot=Snapshot(devices=(reports.RTX_4090, reports.H200, lost))))
+    part = page.partition("<h2>GPUs</h2>")[2].partition("</section>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in re.findall("<tr>.*?</tr>", part, re.DOTALL)]
+    assert [[html.unescape(cell) for cell in row] for row in rows] == [
+        ["GPU", "name", "compute capability", "memory", "busy", "state"],
+        ["0", "NVIDIA GeForce RTX 4090", "8.9", "1.5 of 24.0 GiB", "3 %", "41 °C"],
+        ["1", "NVIDIA H200", "unknown", "141.0 GiB", "", ""],
+        ["2", "NVIDIA L4", "unknown", "unknown", "", "GPU is lost"],
+    ]
+
+
+def test_checks_of_one_reason_are_listed_together() -> None:
+    items = re.findall(r"<li>(.*?)</li>", render(reports.ERROR))
+    listed = [re.sub("<[^>]*>", "", item) for item in items]
+    assert "CuPy is not installed: cupy-multiple-packages, cupy-nvrtc-missing, cupy-a, cupy-b" in listed
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,13 @@ def test_the_narrowest_screen_gets_its_text_too(name: str) -> None:
     assert len(table(tunings.ALL[name], 1).splitlines()) > 3
 
 
+def test_a_table_is_shown_where_its_longest_line_fits() -> None:
+    header = "\n        batch        step"
+    narrowest = next(width for width in range(40, 120) if header in table(tunings.GPU, width))
+    rows = table(tunings.GPU, narrowest).partition(header)[2].splitlines()[1:6]
+    assert max(map(len, rows)) == narrowest
+
+
 def test_a_narrow_screen_gets_a_line_for_each_precision() -> None:
     assert "fp16: unsafe, batch 192, step 41.0 ± 0.2 ms,\n  4,688 images/s, memory 14.3 GiB," in table(tunings.GPU, 50)
 

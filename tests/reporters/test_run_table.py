@@ -1,0 +1,84 @@
+"""What was seen of the GPUs while a program ran, in a line for each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from gpudoctor.reporters.run_table import render, render_json
+from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
+from gpudoctor.watching.verdict import Reason, WatchedRun
+
+GIB = 2**30
+
+
+def seen(at: float, cores: float | None, *devices: DeviceSample) -> Sample:
+    return Sample(at_seconds=at, cpu_cores=cores, devices=devices)
+
+
+KNOWN = WatchedDevice(nvml_index=0, name="NVIDIA H200", memory_total_bytes=141 * GIB, power_limit_watts=700.0)
+FIRST = DeviceSample(
+    nvml_index=0,
+    utilization_percent=20,
+    memory_used_bytes=3 * GIB,
+    clock_mhz=1500,
+    power_watts=310.0,
+    temperature_celsius=50,
+)
+SECOND = replace(FIRST, utilization_percent=40, memory_used_bytes=2 * GIB, clock_mhz=1980, temperature_celsius=45)
+OTHER = DeviceSample(nvml_index=1)
+RUN = WatchedRun(
+    command=("python", "my train.py"),
+    exit_status=3,
+    elapsed_seconds=41.0,
+    every_seconds=1.0,
+    watch=Watch(
+        devices=(KNOWN, WatchedDevice(nvml_index=1)),
+        samples=(seen(1.0, 1.0, FIRST, OTHER), seen(2.0, None, SECOND, OTHER), seen(3.0, 2.0, SECOND)),
+    ),
+    reasons=(
+        Reason(kind="idle", sentence="GPU 0 waits", advice="use more workers"),
+        Reason(kind="none", sentence="ok"),
+    ),
+)
+
+
+def test_the_whole_report() -> None:
+    assert render(RUN, color=False, width=120) == (
+        "gpudoctor run: python 'my train.py' ended with 3 after 41 s\n"
+        "idle  GPU 0 waits\n"
+        "  use more workers\n"
+        "none  ok\n"
+        "GPU 0 NVIDIA H200 · utilisation 40 % · memory up to 3.0 of 141.0 GiB · SM clock 1,980 MHz · 310 of 700 W · "
+        "up to 50 °C ·\n  CPU 1.5 cores · 3 samples\n"
+        "GPU 1 · CPU 1.5 cores · 2 samples\n"
+    )
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    device = WatchedDevice(nvml_index=0)
+    sample = seen(1.0, None, DeviceSample(nvml_index=0, power_watts=99.6, memory_used_bytes=GIB))
+    run = replace(RUN, watch=Watch(devices=(device,), samples=(sample,)), reasons=(), profile="gpudoctor.env")
+    assert render(run, color=False, width=120).splitlines() == [
+        "gpudoctor run: python 'my train.py' ended with 3 after 41 s, with the profile gpudoctor.env",
+        "GPU 0 · memory up to 1.0 of \u2013 GiB · 100 W · 1 samples",
+    ]
+    assert len(render(replace(run, watch=Watch(devices=(device,))), color=False, width=120).splitlines()) == 1
+
+
+def test_reasons_have_the_colour_of_their_kind() -> None:
+    lines = render(RUN, color=True, width=120).splitlines()
+    assert lines[1] == "\x1b[33midle\x1b[0m  GPU 0 waits"
+    assert lines[3] == "\x1b[32mnone\x1b[0m  ok"
+
+
+def test_what_the_stream_cannot_show_is_written_out() -> None:
+    assert "\\xb7 up to" in render(RUN, color=False, width=200, encoding="ascii")
+
+
+def test_json() -> None:
+    text = render_json(RUN)
+    written = json.loads(text)
+    assert text == json.dumps(written, indent=2) + "\n"
+    assert (written["schema"], written["exit_status"]) == ("gpudoctor/run/1", 3)
+    assert [len(sample["devices"]) for sample in written["watch"]["samples"]] == [2, 2, 1]
