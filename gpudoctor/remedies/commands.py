@@ -83,7 +83,7 @@ class Environment:
         if self.installer != "uv":
             return f"{self.python} -m pip {action}"
         # An environment made by uv has no pip; without --python uv uses the active one, else .venv.
-        named = "" if self.python.startswith("uv run ") else f" --python {self.python.removeprefix('& ')}"
+        named = "" if self.python.startswith("uv ") else f" --python {self.python.removeprefix('& ')}"
         return f"uv pip {action}{named}"
 
     def _add(self, arguments: Sequence[str]) -> str:

@@ -176,11 +176,10 @@ def _debian(
     """Return the commands for Debian's own driver, or for NVIDIA's repository if that one is too old."""
     release = system.distribution_version
     packaged = packaged_driver(system.distribution, release)
-    needed = list(filter(None, (version, *map(first_driver, capabilities))))
+    needed = tuple(filter(None, (version, *map(first_driver, capabilities))))
     lasts = [int(branch[1:]) for branch in map(last_driver_branch, capabilities) if branch is not None]
-    if not (needed or lasts) or (
-        packaged and packaged >= max(needed, default=packaged) and packaged.parts[0] <= min(lasts, default=10**6)
-    ):
+    fits = packaged and all(packaged >= one for one in needed) and all(packaged.parts[0] <= last for last in lasts)
+    if fits or not (needed or lasts):
         return ("{sudo}apt-get update", "{sudo}apt-get install -y nvidia-driver"), DEBIAN
     by_nvidia = bool(capabilities) and min(capabilities) >= FIRST_OPEN and system.machine in ("x86_64", None)
     if not by_nvidia or release not in ("12", "13"):

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpudoctor.configuration.options import Configuration
 from gpudoctor.configuration.requirements import parse_requirement
-from gpudoctor.engine.plan import Plan, configured, project_configuration
+from gpudoctor.engine.plan import Plan, _images, configured, project_configuration
 from gpudoctor.errors import UsageError
 from gpudoctor.model import Severity
 from gpudoctor.probes.host import ImageRequest
@@ -327,3 +328,35 @@ def test_without_anything_errors_fail(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     found = plan()
     assert (found.names, found.ignored, found.fail_on, found.rules.requirements) == ((), {}, "error", ())
+
+
+@pytest.mark.parametrize("key", ["select", "ignore", "severity"])
+@pytest.mark.parametrize("plugins", [True, False])
+def test_a_check_that_is_not_there_is_named_wherever_it_stands(key: str, plugins: bool, tmp_path: Path) -> None:
+    value = '{"no-such-check" = "error"}' if key == "severity" else '["no-such-check"]'
+    (tmp_path / "gpudoctor.toml").write_text(f"{key} = {value}\n")
+    with pytest.raises(UsageError, match=f"line 1: {key}: no check or family is called 'no-such-check'"):
+        project_configuration(str(tmp_path), plugins=plugins)
+    (tmp_path / "gpudoctor.toml").write_text(f"plugins = '.'\n{key} = {value}\n")
+    if not plugins:  # it may be one of a plugin's, whose code does not run
+        found = project_configuration(str(tmp_path), plugins=False)
+        assert (found.select, found.ignore) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("options", "taken"),
+    [
+        ({}, ("configured", None)),
+        ({"service": "web"}, ("configured", "web")),
+        ({"compose": "other.yaml"}, ("other.yaml", None)),
+        ({"image": "app"}, (None, None)),
+        ({"image": "app", "service": "web"}, (None, "web")),
+        ({"build_arguments": ("A=1",)}, (None, None)),
+    ],
+)
+def test_the_compose_file_of_the_configuration_is_for_runs_that_name_no_image(
+    options: dict[str, Any], taken: tuple[str | None, str | None]
+) -> None:
+    images = _images(ImageRequest(**options), Configuration(compose="configured"))
+    assert (images.compose, images.service) == taken
+    assert _images(ImageRequest(**options), Configuration()) == ImageRequest(**options)

@@ -1,5 +1,8 @@
 """Checks are named by id or family; a misspelt name is an error that names the nearest right one."""
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 from gpudoctor.engine.catalog import load_checks, named, select
@@ -41,3 +44,9 @@ def test_the_catalog_is_in_the_order_of_families_and_ids() -> None:
     for family in FAMILIES:
         of_family = [check.id for check in checks if check.family == family]
         assert of_family == sorted(of_family)
+
+
+def test_every_module_of_checks_is_in_the_catalog() -> None:
+    modules = Path(import_module("gpudoctor.checks").__path__[0]).glob("*.py")
+    expected = {path.stem.replace("_", "-") for path in modules} - {"--init--"}
+    assert set(ids(load_checks(plugins=False))) == expected

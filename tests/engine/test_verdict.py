@@ -5,10 +5,25 @@ from dataclasses import replace
 
 import pytest
 
+from gpudoctor.engine import verdict
 from gpudoctor.engine.checkup import exit_status
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.engine.verdict import Policy
-from gpudoctor.model import Cupy, Driver, Finding, ProbeReport, Report, Severity, Snapshot, Torch, TorchRuntime
+from gpudoctor.model import (
+    CheckResult,
+    Cupy,
+    Driver,
+    Finding,
+    Outcome,
+    ProbeReport,
+    Proof,
+    Report,
+    Severity,
+    Snapshot,
+    Symptom,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.readers.report import read_texts
 from gpudoctor.registry import Check
 from tests.checks.test_root_causes_driver import CPU_ONLY, HEALTHY, NO_DRIVER, NOTHING
@@ -175,3 +190,57 @@ def test_a_pasted_report(text: str, verdict: str) -> None:
 def test_a_failure_that_no_finding_explains_is_never_healthy() -> None:
     assert pasted(CONSTANT + "I have an RTX 3060, ubuntu 22.04\n").verdict != "healthy"
     assert pasted(WORKS + CONSTANT).verdict != "healthy"
+
+
+FAILED = Symptom(kind="torch-cuda-error", library="torch", text="CUDA error", fact="symptoms[0].text")
+ODD_ONE = replace(FAILED, kind="unknown-error")
+RESTS = Finding(check_id="a", severity=Severity.INFO, summary="", facts=("symptoms[0].text",))
+ELSEWHERE = replace(RESTS, facts=("symptoms[1].text",))
+
+
+@pytest.mark.parametrize(
+    ("failures", "findings", "unexplained"),
+    [
+        ((), (), False),
+        ((FAILED,), (RESTS,), False),
+        ((FAILED,), (ELSEWHERE, RESTS), False),
+        ((FAILED,), (ELSEWHERE,), True),
+        ((FAILED,), (), True),
+        ((ODD_ONE,), (RESTS,), True),
+        ((FAILED, replace(FAILED, fact="symptoms[1].text")), (RESTS,), True),
+    ],
+)
+def test_a_failure_is_explained_by_a_finding_that_rests_on_it(
+    failures: tuple[Symptom, ...], findings: tuple[Finding, ...], unexplained: bool
+) -> None:
+    assert verdict._unexplained(Proof(sentences=("it works",), failures=failures), findings) is unexplained
+
+
+def result(check_id: str, outcome: Outcome, *, applicable: bool = True) -> CheckResult:
+    return CheckResult(check_id=check_id, outcome=outcome, applicable=applicable)
+
+
+@pytest.mark.parametrize(
+    ("results", "answered"),
+    [
+        ([], ""),
+        ([result("a", Outcome.PASSED)], "a"),
+        ([result("a", Outcome.PASSED), result("b", Outcome.FOUND)], "a, b"),
+        ([result(name, Outcome.PASSED) for name in "abc"], "a, b, c"),
+        ([result(name, Outcome.PASSED) for name in "abcd"], "a, b, 2 more checks"),
+        ([result("a", Outcome.PASSED), result("b", Outcome.SKIPPED)], ""),
+        ([result("a", Outcome.PASSED), result("b", Outcome.SKIPPED, applicable=False)], "a"),
+        ([result("b", Outcome.SKIPPED, applicable=False)], ""),
+    ],
+)
+def test_what_selected_checks_answer_together(results: list[CheckResult], answered: str) -> None:
+    told = verdict._answered(results)
+    assert told == ((f"no problem found by {answered}; nothing else was checked",) if answered else ())
+
+
+@pytest.mark.parametrize(
+    ("gpu", "severities"), [("auto", {}), ("required", {"a": Severity.ERROR}), ("optional", {"a": Severity.INFO})]
+)
+def test_what_it_means_that_no_gpu_can_be_used(gpu: str, severities: dict[str, Severity]) -> None:
+    none = Finding(check_id="a", severity=Severity.WARNING, summary="", no_usable_gpu=True)
+    assert Policy(gpu=gpu).severities((none, replace(none, check_id="b", no_usable_gpu=False))) == severities

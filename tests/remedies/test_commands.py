@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.model import Package, PackageVersion, Python, System
-from gpudoctor.remedies.commands import Environment, environment_of, python_command
+from gpudoctor.remedies.commands import Environment, environment_of, program, python_command
 from gpudoctor.remedies.packages import install_packages
 
 VENV = Python(executable="/opt/venv/bin/python", environment="venv", installer="pip")
@@ -200,3 +200,129 @@ def test_nothing_is_known() -> None:
 def test_a_system_that_is_known_decides_the_quoting() -> None:
     assert environment_of(Python(), System(os="windows")).windows
     assert not environment_of(Python(), System(os="linux")).windows
+
+
+PIP = Environment(python="/v/bin/python", windows=False, installer="pip")
+BY_UV = Environment(python="/v/bin/python", windows=False, installer="uv")
+UV_PROJECT = Environment(python="uv run --no-sync python", windows=False, installer="uv")
+CU128 = ("--index-url", "https://download.pytorch.org/whl/cu128")
+
+
+@pytest.mark.parametrize(
+    ("environment", "install", "again", "uninstall", "run"),
+    [
+        (
+            PIP,
+            "/v/bin/python -m pip install torch",
+            "/v/bin/python -m pip install --force-reinstall torch",
+            "/v/bin/python -m pip uninstall -y torch",
+            '/v/bin/python -c "pass"',
+        ),
+        (
+            BY_UV,
+            "uv pip install --python /v/bin/python torch",
+            "uv pip install --python /v/bin/python --reinstall torch",
+            "uv pip uninstall --python /v/bin/python torch",
+            '/v/bin/python -c "pass"',
+        ),
+        (
+            UV_PROJECT,
+            "uv pip install torch",
+            "uv pip install --reinstall torch",
+            "uv pip uninstall torch",
+            'uv run --no-sync python -c "pass"',
+        ),
+        (
+            replace(BY_UV, python='& "C:\\my venv\\python.exe"', windows=True),
+            'uv pip install --python "C:\\my venv\\python.exe" torch',
+            'uv pip install --python "C:\\my venv\\python.exe" --reinstall torch',
+            'uv pip uninstall --python "C:\\my venv\\python.exe" torch',
+            '& "C:\\my venv\\python.exe" -c "pass"',
+        ),
+        (
+            replace(UV_PROJECT, project="uv"),
+            "uv add torch",
+            "uv add --reinstall torch",
+            "uv pip uninstall torch",
+            'uv run --no-sync python -c "pass"',
+        ),
+        (
+            replace(PIP, project="poetry"),
+            "poetry add torch",
+            "/v/bin/python -m pip install --force-reinstall torch",
+            "/v/bin/python -m pip uninstall -y torch",
+            '/v/bin/python -c "pass"',
+        ),
+        (
+            replace(PIP, python="python", conda_name="ml"),
+            "python -m pip install torch",
+            "python -m pip install --force-reinstall torch",
+            "python -m pip uninstall -y torch",
+            'conda run --name ml python -c "pass"',
+        ),
+        (
+            replace(PIP, conda_name="ml"),
+            "/v/bin/python -m pip install torch",
+            "/v/bin/python -m pip install --force-reinstall torch",
+            "/v/bin/python -m pip uninstall -y torch",
+            '/v/bin/python -c "pass"',
+        ),
+    ],
+)
+def test_the_commands_of_an_environment(
+    environment: Environment, install: str, again: str, uninstall: str, run: str
+) -> None:
+    assert environment.install(["torch"]) == install
+    assert environment.install(["torch"], force=True) == again
+    assert environment.uninstall(["torch"]) == uninstall
+    assert environment.run("pass") == run
+
+
+@pytest.mark.parametrize(
+    ("environment", "install"),
+    [
+        (PIP, "/v/bin/python -m pip install --index-url https://download.pytorch.org/whl/cu128 torch"),
+        (
+            replace(PIP, project="uv"),
+            "uv add --index pytorch-cu128=https://download.pytorch.org/whl/cu128 torch",
+        ),
+        (replace(PIP, project="poetry"), "poetry add --source pytorch-cu128 torch"),
+    ],
+)
+def test_a_project_notes_the_index(environment: Environment, install: str) -> None:
+    assert environment.install([*CU128, "torch"]) == install
+
+
+@pytest.mark.parametrize("option", ["--no-deps", "--find-links", "--extra-index-url"])
+def test_what_a_project_cannot_add_is_installed_beside_it(option: str) -> None:
+    project = replace(UV_PROJECT, project="uv")
+    assert project.install([option, "torch"]) == f"uv pip install {option} torch"
+
+
+@pytest.mark.parametrize(
+    ("environment", "command"),
+    [
+        (PIP, "conda install --yes numba"),
+        (replace(PIP, conda_prefix="/c"), "conda install --yes --prefix /c numba"),
+        (replace(PIP, conda_name="ml"), "conda install --yes --name ml numba"),
+        (replace(PIP, conda_prefix="/c", conda_name="ml"), "conda install --yes --prefix /c numba"),
+    ],
+)
+def test_conda_changes_the_environment_that_is_named(environment: Environment, command: str) -> None:
+    assert environment.conda("install", ["numba"]) == command
+
+
+@pytest.mark.parametrize(
+    ("python", "windows", "shown"),
+    [
+        (Python(), False, "python"),
+        (Python(installer="uv"), False, "uv run --no-sync python"),
+        (Python(project="uv"), False, "uv run python"),
+        (Python(project="poetry", installer="uv"), False, "poetry run python"),
+        (Python(project="poetry", executable="/v/bin/python"), False, "/v/bin/python"),
+        (Python(executable="C:\\my venv\\python.exe"), True, '& "C:\\my venv\\python.exe"'),
+        (Python(executable="%HOME%\\my venv\\python.exe"), False, "'%HOME%\\my venv\\python.exe'"),
+    ],
+)
+def test_the_program_of_a_command_line(python: Python, windows: bool, shown: str) -> None:
+    assert program(python, windows) == shown

@@ -304,6 +304,12 @@ class TestRocm:
         found = first_commands(made(Fix("run-code-for-gfx-target", name=name, override=override)))
         assert all(command.startswith(wanted) for command, wanted in zip(found, commands, strict=True))
 
+    def test_the_first_release_with_code_for_a_card_is_installed(self) -> None:
+        *_, install = made(Fix("run-code-for-gfx-target", name="gfx1201"), python=PYTHON)
+        assert install.commands == (
+            f"{PIP} install --upgrade 'torch==2.8.*' torchvision torchaudio --index-url {INDEX}/rocm6.4",
+        )
+
     def test_windows_has_no_override(self) -> None:
         found = first_commands(made(Fix("run-code-for-gfx-target", name="gfx1032"), system=WINDOWS))
         assert found == ["rocminfo | grep gfx"]
