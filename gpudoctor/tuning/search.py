@@ -205,7 +205,7 @@ def climb(known: Known) -> int | None:
         beyond = _beyond(known)
         if beyond is not None:
             return beyond
-        between = rungs(known.largest + 1, known.reachable)
+        between = [rung for rung in rungs(known.reachable) if rung > known.largest]
         return between[len(between) // 2] if between else None
     points, growth = known.times.points, STEP if known.tells_memory else DOUBLING
     if growth == STEP and len(points) > 1 and gain_per_doubling(points[-2], points[-1]) > LEAP_GAIN:
@@ -228,7 +228,7 @@ def _beyond(known: Known) -> int | None:
 
 def _top(known: Known) -> int | None:
     """Return the largest batch size to try, a rung if that is as good; None if it promises no gain."""
-    rung = rungs(1, known.reachable)[-1]
+    rung = rungs(known.reachable)[-1]
     top = known.reachable if known.reachable < MULTIPLE_FROM else known.reachable // MULTIPLE * MULTIPLE
     size = top if known.gain(top) - known.gain(rung) > WORTH_IT else rung
     return size if size > known.largest and known.gain(size) > WORTH_IT else None
@@ -293,10 +293,10 @@ def knee(known: Known) -> int | None:
     return next((size for size in sizes if times.rate(size) >= enough), otherwise)
 
 
-def rungs(low: int, high: int) -> list[int]:
-    """Return the batch sizes 2^k and 1.5*2^k from `low` to `high`."""
-    powers = [1 << exponent for exponent in range(high.bit_length())]
-    return sorted(rung for power in powers for rung in {power, power + power // 2} if low <= rung <= high)
+def rungs(highest: int) -> list[int]:
+    """Return the batch sizes 2^k and 1.5*2^k up to `highest`."""
+    powers = [1 << exponent for exponent in range(highest.bit_length())]
+    return sorted(rung for power in powers for rung in {power, power + power // 2} if rung <= highest)
 
 
 def _every_power(known: Known) -> int | None:

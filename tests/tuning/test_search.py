@@ -2,14 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
+from gpudoctor.tuning import search as search_module
+from gpudoctor.tuning import throughput
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import Known, Limits, SearchResult, climb, exhaustive, knee, result_of, rungs, search
+from gpudoctor.tuning.search import (
+    Known,
+    Limits,
+    SearchResult,
+    climb,
+    confirm,
+    exhaustive,
+    knee,
+    result_of,
+    rungs,
+    search,
+)
 from tests.tuning.simulated_device import GIB, PLAIN, Scenario, SimulatedDevice
 
 MIB = 2**20
@@ -246,8 +261,72 @@ def test_nothing_measured_has_no_knee() -> None:
 
 
 def test_rungs() -> None:
-    assert rungs(1, 16) == [1, 2, 3, 4, 6, 8, 12, 16]
-    assert [rungs(1, size)[-1] for size in (1, 2, 5, 100)] == [1, 2, 4, 96]
+    assert rungs(16) == [1, 2, 3, 4, 6, 8, 12, 16]
+    assert [rungs(size)[-1] for size in (1, 2, 5, 100)] == [1, 2, 4, 96]
+
+
+def known(seconds: dict[int, float | None], **limits: Any) -> Known:
+    """Return what steps that take exactly so long tell, None for one that found no memory."""
+    measured = [
+        Measurement(
+            precision="fp32",
+            batch_size=size,
+            status=OUT_OF_MEMORY if second is None else OK,
+            step_seconds=() if second is None else (second,) * 4,
+            samples_per_step=size,
+        )
+        for size, second in seconds.items()
+    ]
+    return Known(measured, Limits(**limits))
+
+
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let bounds be halves, so that figures can lie exactly on them."""
+    for module, name in (
+        *((search_module, "WORTH_IT"), (search_module, "UNCLEAR"), (search_module, "MOST_TOLERANCE")),
+        *((throughput, "WORTH_IT"), (throughput, "MOST_TOLERANCE")),
+    ):
+        monkeypatch.setattr(module, name, 0.5)
+
+
+@pytest.mark.usefixtures("halves")
+def test_a_gain_that_is_just_worth_it_is_tried() -> None:
+    assert climb(known({2: 1.0, 4: None})) == 3
+    assert climb(known({4: 1.0, 6: None})) is None, "5 gains a quarter"
+
+
+@pytest.mark.usefixtures("halves")
+def test_the_knee_is_as_fast_as_is_just_enough() -> None:
+    """The fastest has two samples a second: one is half as fast."""
+    assert knee(known({1: 1.0, 5: 2.5}, largest_batch=5)) == 1
+    assert knee(known({1: 1.0, 5: 2.375}, largest_batch=5)) == 2
+
+
+@pytest.mark.usefixtures("halves")
+def test_what_just_misses_being_unclear_is_not_measured_again() -> None:
+    assert confirm(known({1: 2.0, 5: 2.5}, largest_batch=5)) is None
+    assert confirm(known({1: 1.75, 5: 2.5}, largest_batch=5)) == 1
+
+
+@pytest.mark.usefixtures("halves")
+def test_a_smaller_batch_replaces_the_knee_if_it_is_clearly_faster() -> None:
+    """One line through three steps of an uncertain time, of which the first is out of place."""
+
+    def found(second: float) -> int | None:
+        points = known({1: second, 2: 1.0, 4: 1.0}, largest_batch=4)
+        vars(points)["times"] = SimpleNamespace(points=points.times.points, sizes=[1, 2, 4], rate=float, tolerance=0.5)
+        return search_module.chosen(points)
+
+    assert knee(known({1: 0.25, 2: 1.0, 4: 1.0}, largest_batch=4)) == 1
+    assert (found(0.25), found(0.1875)) == (2, 1), "twice as fast, and faster"
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_policy_has_so_many_trials_and_no_more(trials: int) -> None:
+    device = SimulatedDevice(PLAIN)
+    result = search(device, "fp32", Limits(), lambda _: None, [(lambda _: 4, trials), (lambda _: 8, trials)])
+    assert sizes(result) == [4] * trials + [8] * trials
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from gpudoctor.model.tuning import (
     Trial,
     TunedDevice,
 )
+from gpudoctor.tuning import settings
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.settings import (
     candidates,
@@ -261,3 +262,17 @@ def test_among_equal_ways_the_simplest_is_chosen() -> None:
         Loading(workers=4, samples_per_second=9.0, wait_fraction=0.0),
     )
     assert (choose_workers([many, few]), choose_workers([many, replace(few, wait_fraction=0.04)])) == (0, 4)
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(0.4, False), (0.39, True)])
+def test_a_gain_on_the_bound_is_not_worth_it(seconds: float, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "WORTH_IT", 0.25)
+
+    class Exact(Bench):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            second = seconds if trial.settings.channels_last else 0.5
+            return replace(PLAIN, settings=trial.settings, step_seconds=(second,) * 9)
+
+    _, switches = improved(Exact())
+    assert switches["channels_last"].gain == pytest.approx(0.5 / seconds - 1)
+    assert switches["channels_last"].kept is kept

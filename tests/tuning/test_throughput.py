@@ -5,6 +5,7 @@ import math
 import pytest
 
 from gpudoctor.model.tuning import OUT_OF_MEMORY, Measurement
+from gpudoctor.tuning import throughput
 from gpudoctor.tuning.throughput import StepTimes, TimePoint, gain_per_doubling, relative_error, times_of
 
 
@@ -81,3 +82,11 @@ def test_below_the_smallest_size_the_first_two_points_count() -> None:
     times = StepTimes([point(4, 0.020), point(8, 0.024), affine(64), affine(256), affine(1024)])
     assert [times.seconds(size) for size in (1, 4, 6, 8)] == [pytest.approx(s) for s in (0.017, 0.020, 0.022, 0.024)]
     assert StepTimes([]).seconds(1) == math.inf
+
+
+def test_points_exactly_on_a_line_are_on_it_however_small_their_error() -> None:
+    def points(*seconds: float) -> list[TimePoint]:
+        return [TimePoint(batch_size=n, seconds=s, error_seconds=0.0) for n, s in enumerate(seconds, start=1)]
+
+    assert throughput._longest_line(points(1.0, 1.0, 1.0, 1.0)) == (1, throughput.Line(start=1.0, slope=0.0))
+    assert throughput._longest_line(points(2.0, 1.0, 1.0, 1.0)) == (2, throughput.Line(start=1.0, slope=0.0))
