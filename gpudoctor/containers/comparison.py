@@ -94,10 +94,14 @@ class CopyComparison:
         """
         opaque = (item.placed.file for item in self.differences if item.kind == "opaque" and not item.otherwise)
         unseen = [file for file in (*self.traced.inputs, *opaque) if file.path not in seen]
-        inputs = (*self.traced.inputs, *(item.file for item in self.traced.selection.placed))
-        if not any(file.changed_at <= built_at for file in inputs):
-            return ()  # a new checkout, for one: their times say nothing about the image
+        if not self.times_tell(built_at):
+            return ()
         return tuple(sorted(file.path for file in unseen if file.changed_at > built_at))
+
+    def times_tell(self, built_at: float) -> bool:
+        """Return whether a file is older than the build: in a new checkout none is, and times say nothing."""
+        inputs = (*self.traced.inputs, *(item.file for item in self.traced.selection.placed))
+        return any(file.changed_at <= built_at for file in inputs)
 
     @property
     def needs_layer(self) -> bool:

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docker.errors import APIError
+from docker.errors import APIError, DockerException
+from requests import RequestException
 
 from gpudoctor.containers import requested
+from gpudoctor.containers.builds.context import TooLarge
 from gpudoctor.containers.compose.project import Build, Project, Service
 from gpudoctor.containers.engines.connection import EngineUnavailable
 from gpudoctor.containers.engines.objects import ServiceContainer
@@ -263,3 +265,35 @@ def test_an_engine_that_is_not_there_or_refuses(
 
     monkeypatch.setattr(requested, "connect", unavailable)
     assert look_at({"directory": str(tmp_path), "image": "x"}, {}) == {"unavailable": "none here"}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (DockerException("no"), "the engine refuses, or its answer cannot be read: DockerException: no"),
+        (RequestException("no"), "the engine refuses, or its answer cannot be read: RequestException: no"),
+        (ValueError("of an answer"), "of an answer"),
+        (OSError("of a file"), "of a file"),
+    ],
+)
+def test_every_way_to_fail_leaves_the_images_unknown(
+    error: Exception, told: str, engine: FakeEngine, tmp_path: Path
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    write(tmp_path / "shop", **SOURCES)
+    engine.images = fail  # type: ignore[method-assign]
+    assert asked(engine, tmp_path / "shop") == {"unavailable": told}
+
+
+@pytest.mark.parametrize("error", [ValueError("wrong"), TooLarge("wrong"), OSError("wrong")])
+def test_a_plan_that_cannot_be_read_leaves_the_image_unknown(
+    error: Exception, engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(requested, "read_plan", fail)
+    (found,) = asked(engine, tmp_path, image="x:1")
+    assert (found.image, found.unknown) == ("x:1", "wrong")

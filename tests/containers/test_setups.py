@@ -89,6 +89,7 @@ services:
   train: {build: ., environment: {CUDA_VISIBLE_DEVICES: "1"}}
   inline: {build: {context: ., dockerfile_inline: "FROM inline/base"}}
   broken: {build: {context: ., dockerfile: nowhere}}
+  wrong: {build: {context: ., dockerfile_inline: "RUN make"}}
   far: {build: "https://github.com/x/y.git"}
   db: {image: "postgres:17"}
 """
@@ -206,7 +207,7 @@ def test_the_services_of_a_project_with_their_containers(
         ("train", "service", "python:3", TORCH),
         ("shop-train-1", "container", None, TORCH),
         *([] if wanted else [("inline", "service", "inline/base", None), ("broken", "service", None, None)]),
-        *([] if wanted else [("far", "service", None, None), ("db", "service", None, None)]),
+        *([] if wanted else [(name, "service", None, None) for name in ("wrong", "far", "db")]),
     ]
     assert found[0].environment == {"NVIDIA_VISIBLE_DEVICES": "all", "CUDA_VISIBLE_DEVICES": "1"}
     assert found[1].service == "train"
@@ -225,7 +226,7 @@ def test_without_an_engine_the_files_still_tell(
     assert asked(engine, tmp_path, image="app:1") == {"unavailable": "none here"}
     assert asked(engine, tmp_path, container="web") == {"unavailable": "none here"}
     (tmp_path / "compose.yaml").write_text(COMPOSE)
-    assert [setup.name for setup in asked(engine, tmp_path)] == ["train", "inline", "broken", "far", "db"]
+    assert [setup.name for setup in asked(engine, tmp_path)] == ["train", "inline", "broken", "wrong", "far", "db"]
     assert [setup.name for setup in asked(engine, tmp_path, service="db")] == ["db"]
     assert asked(engine, tmp_path, dockerfile="Dockerfile")[0].kind == "image"
 

@@ -91,6 +91,7 @@ def test_twins_that_cannot_be_told_apart(site: SitePackages, monkeypatch: pytest
     [
         (["cupy-14.2.0-py312h_0", "cupy-core-14.2.0-py312h_0", "cuda-version-12.9-h_3"], 12),
         (["cupy-14.2.0-py_0"], None),
+        (["cupy-core-14.2.0-py312h_0", "cuda-version-13.0-h_3"], 13),
     ],
 )
 def test_conda(

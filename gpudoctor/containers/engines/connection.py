@@ -237,7 +237,7 @@ def _how_to_start(endpoint: Endpoint, environ: Mapping[str, str]) -> str:
         return "start it there, or set DOCKER_HOST to another engine"
     programs = {name: shutil.which(name, path=environ.get("PATH")) for name in ("docker", "podman")}
     if programs["podman"] and not programs["docker"]:
-        is_root = getattr(os, "geteuid", lambda: 1)() == 0
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         return f"systemctl {'' if is_root else '--user '}enable --now podman.socket"
     return "is Docker installed and started? sudo systemctl start docker"
 

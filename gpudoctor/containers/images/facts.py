@@ -123,9 +123,8 @@ class ImageFacts:
         seen: paths in the context whose content is known to be that in the image.
         """
         changed = look.changed_unseen(self.built_at, seen)
-        if self.plan.changed_at > self.built_at and look.traced.inputs:
-            times_tell = any(file.changed_at <= self.built_at for file in look.traced.inputs)  # not in a new checkout
-            changed = (*changed, "the Dockerfile") if changed or times_tell else ()
+        if self.plan.changed_at > self.built_at and look.traced.inputs and look.times_tell(self.built_at):
+            changed = (*changed, "the Dockerfile")
         if not changed or item.stale or item.missing or item.extra:
             return item
         named = ", ".join(changed[:MAXIMUM_SHOWN])

@@ -116,17 +116,17 @@ class StoredFiles:
 
     def read(self, folders: Iterable[str], sizes: Mapping[str, int]) -> dict[str, ImageFile]:
         wanted = sorted(folders)
-        return self._answer(dict[str, ImageFile], ("read", wanted, sizes), lambda: self._files.read(wanted, sizes))
+        return self._answer(dict[str, ImageFile], lambda: self._files.read(wanted, sizes), "read", wanted, sizes)
 
     def stat(self, path: str) -> Mapping[str, Any] | None:
-        return self._answer(dict[str, Any] | None, ("stat", path), lambda: self._files.stat(path))
+        return self._answer(dict[str, Any] | None, lambda: self._files.stat(path), "stat", path)
 
     def text(self, path: str, limit_bytes: int) -> str | None:
-        return self._answer(str | None, ("text", path, limit_bytes), lambda: self._files.text(path, limit_bytes))
+        return self._answer(str | None, lambda: self._files.text(path, limit_bytes), "text", path, limit_bytes)
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
-        asked = ("names", folder, limit_bytes)
-        return self._answer(tuple[str, ...] | None, asked, lambda: self._files.names(folder, limit_bytes))
+        kind = tuple[str, ...] | None
+        return self._answer(kind, lambda: self._files.names(folder, limit_bytes), "names", folder, limit_bytes)
 
     def layers(self, sizes: Mapping[str, int], in_time: Callable[[], bool]) -> tuple[Layer, ...]:
         """Return the layers of the image, with the files at the paths of `sizes`; see `read_layers`.
@@ -134,13 +134,13 @@ class StoredFiles:
         Raises:
             Unreadable: they are not understood, or reading takes too long.
         """
-        return self._answer(
-            tuple[Layer, ...],
-            ("layers", sizes),
-            lambda: read_layers(self._api.get_image(self._image_id), sizes, in_time),
-        )
 
-    def _answer(self, kind: Any, asked: tuple[Any, ...], ask: Callable[[], T]) -> T:
+        def ask() -> tuple[Layer, ...]:
+            return read_layers(self._api.get_image(self._image_id), sizes, in_time)
+
+        return self._answer(tuple[Layer, ...], ask, "layers", sizes)
+
+    def _answer(self, kind: Any, ask: Callable[[], T], *asked: Any) -> T:
         """Return the stored answer, which is of type `kind`, else the one that `ask` gives, and store that."""
         question = question_of(*asked)
         try:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
 FILE_BYTES = 256 * 1024
 ALL_FILES_BYTES = 16 * 2**20
 OUTPUT_BYTES = 1024 * 1024
-PIPE_BYTES = 65536  # of one read
+READ_BYTES = 65536  # at once
 MOST_MATCHES = 4096
 MOST_ENTRIES = 20_000
 DEEPEST_FOLDERS = 6
@@ -245,18 +245,16 @@ def _read_file(path: str) -> Facts:
 
 
 def _read_bytes(path: str) -> bytes:
-    """Return up to one byte more than the limit."""
+    """Return what is longer than the limit if the file is."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        chunks: List[bytes] = []
-        wanted = FILE_BYTES + 1
-        while wanted > 0:
-            chunk = os.read(descriptor, wanted)
+        content = bytearray()
+        while len(content) <= FILE_BYTES:
+            chunk = os.read(descriptor, READ_BYTES)
             if not chunk:
                 break
-            chunks.append(chunk)
-            wanted -= len(chunk)
-        return b"".join(chunks)
+            content += chunk
+        return bytes(content)
     finally:
         os.close(descriptor)
 
@@ -336,7 +334,7 @@ def _lines_with(words: Sequence[str], text: str) -> str:
 def _drain(pipe: Any, output: bytearray) -> None:
     with pipe:
         while True:
-            chunk = os.read(pipe.fileno(), PIPE_BYTES)
+            chunk = os.read(pipe.fileno(), READ_BYTES)
             if not chunk:
                 break
             output.extend(chunk[: max(0, OUTPUT_BYTES - len(output))])
@@ -385,7 +383,7 @@ def _filesystem(path: str) -> Optional[str]:
     """Return the type of the filesystem mounted last at `path`."""
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
         mounts = (line.split(" ") for line in file)
-        kinds = [fields[2] for fields in mounts if len(fields) > 2 and fields[1] == path]
+        kinds = [fields[2] for fields in mounts if fields[1] == path]
     return kinds[-1] if kinds else None
 
 

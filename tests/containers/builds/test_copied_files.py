@@ -183,3 +183,11 @@ def test_so_many_ignored_files_are_named(root: Path, monkeypatch: pytest.MonkeyP
     assert len(every) > 1
     monkeypatch.setattr(copied_files, "MAXIMUM_IGNORED", 1)
     assert selection(root, "COPY data /d").ignored == every[:1]
+
+
+@pytest.mark.parametrize("name", ["x.tar.zst", "x.TZST"])
+def test_an_archive_that_python_cannot_read_is_opaque(root: Path, name: str) -> None:
+    (root / name).write_bytes(b"x")
+    assert selection(root, f"ADD {name} /x/") == Selection(opaque=(name,))
+    assert [placed.image_path for placed in selection(root, f"COPY {name} /x/").placed] == [f"/x/{name}"]
+    assert [placed.image_path for placed in selection(root, "ADD a.txt /x/").placed] == ["/x/a.txt"]

@@ -31,6 +31,8 @@ VARIABLES = {"NAME": "app", "EMPTY": "", "A1": "x"}
         ('"$NAME b"', "app b"),
         (r'"a\"b"', 'a"b'),
         (r'"a\b"', r"a\b"),
+        (r'"a\\b"', r"a\b"),
+        (r'"\$NAME"', "$NAME"),
         (r"a\b", "ab"),
         ("$", "$"),
         ("a$/b", "a$/b"),

@@ -166,7 +166,7 @@ def test_what_a_base_hands_over(tmp_path: Path) -> None:
 def test_where_the_base_is_gone_the_image_tells(tmp_path: Path, bases: dict[str, dict[str, Any]]) -> None:
     """What the Dockerfile sets itself is not the base's."""
     made = plan(tmp_path, "FROM one\nENV OWN=1\nWORKDIR /app\n")
-    history = ["WORKDIR /app", "ENV OWN=1", "WORKDIR /base # buildkit", "ADD rootfs"]
+    history = ["WORKDIR /app", "ENV OWN=1", "/bin/sh -c make", "WORKDIR sub", "WORKDIR /base # buildkit", "ADD rootfs"]
     answer = [{"CreatedBy": text, "Created": 1} for text in history]
     laid = match_history(entries_of(answer), made.stages, made.target)
     about = image("a", "b", Config={"WorkingDir": "/app", "Env": ["OWN=1", "PATH=/bin"]})

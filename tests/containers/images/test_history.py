@@ -48,6 +48,13 @@ def laid(
             "COPY --chown=1:1 a /x # buildkit",
             id="flag",
         ),
+        pytest.param("ADD a.py b/ /x/", f"{NOP}ADD multi:12 in /x/ ", "ADD a.py b/ /x/ # buildkit", id="ADD"),
+        pytest.param(
+            "ADD --chown=1:1 --link a /x",
+            f"{NOP}ADD --chown=1:1file:1 in /x ",
+            "ADD --chown=1:1 --link a /x # buildkit",
+            id="ADD with flags",
+        ),
         pytest.param("WORKDIR /app/", f"{NOP}WORKDIR /app/", "WORKDIR /app/", id="WORKDIR"),
         pytest.param("ENV A=1 B='x y'", f"{NOP} ENV A=1 B=x y", "ENV A=1 B=x y", id="ENV"),
         pytest.param("ENV A x y", f"{NOP} ENV A=x y", "ENV A=x y", id="ENV of the older form"),

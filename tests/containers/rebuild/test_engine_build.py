@@ -255,3 +255,41 @@ def test_what_is_told_before_it_builds(buildkit: bool, version: str) -> None:
     )
     query = f"t=t:1&version={version}&nocache={str(buildkit).lower()}"
     assert str(build) == f"# the engine's API: POST /build?{query}, with '/my app' as a tar stream"
+
+
+@pytest.mark.parametrize(("buildkit", "version"), [(True, "2"), (False, "1")])
+def test_the_request_names_the_builder(buildkit: bool, version: str, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    asked: list[dict[str, Any]] = []
+
+    def build(**given: Any) -> list[Any]:
+        asked.append({**given, "params": api.params})
+        return []
+
+    api: Any = SimpleNamespace(build=build, params={"own": "1"})
+    EngineBuild(
+        api=api,
+        dockerfile=tmp_path / "Dockerfile",
+        context=tmp_path,
+        tag="t:1",
+        buildkit=buildkit,
+        target="top",
+        arguments={"A": "1"},
+        no_cache=buildkit,
+    ).run(Progress(lambda _: None, lambda _: None, timeout_seconds=10.4))
+    (given,) = asked
+    assert given.pop("fileobj")
+    assert given == {
+        "custom_context": True,
+        "dockerfile": "Dockerfile",
+        "tag": "t:1",
+        "target": "top",
+        "buildargs": {"A": "1"},
+        "nocache": buildkit,
+        "rm": True,
+        "forcerm": True,
+        "timeout": 10,
+        "decode": True,
+        "params": {"version": version},
+    }
+    assert api.params == {"own": "1"}

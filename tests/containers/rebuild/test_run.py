@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from gpudoctor.containers.rebuild.builders import ComposeBuilder, DockerBuilder,
 from gpudoctor.containers.rebuild.choice import Chosen
 from gpudoctor.containers.rebuild.command_line import CommandLine, Compose
 from gpudoctor.containers.rebuild.run import Verdict
+from gpudoctor.containers.rebuild.steps import Command
 from gpudoctor.containers.requested import Subject
 from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model import Finding, Severity
@@ -238,3 +240,45 @@ def test_a_dry_run(
     ]
     tried = [line for line in builds if line.startswith("# still stale")]
     assert len(tried) == (2 if plan.builds else 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "container", "tag", "calls"),
+    [
+        ("compose", "web", "new:1", ["move to app:1", "up --detach", "await the start of web"]),
+        ("compose", "stopped", "new:1", ["move to app:1", "up --no-start"]),
+        ("compose", "web", "app:1", ["up --detach", "await the start of web"]),
+        ("docker", "web", "new:1", ["move to app:1", "recreate web"]),
+        ("docker", None, "new:1", ["move to app:1"]),
+    ],
+)
+def test_the_image_gets_its_name_and_the_container_the_image(
+    kind: str,
+    container: str | None,
+    tag: str,
+    calls: list[str],
+    engine: FakeEngine,
+    subject: Subject,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    image = engine.add_image("app:1", tree={"/a.txt": "a", "/b.txt": "b"}, history=HISTORY)
+    engine.add_container("web", image)
+    engine.add_container("stopped", image, State={"Running": False, "StartedAt": ""})
+    plan = prepared(engine, replace(subject, container=container), "stale", "container-runs-older-image", kind=kind)
+    done: list[str] = []
+    written: dict[str, Any] = {}
+    monkeypatch.setattr(run, "move_name", lambda api, image, tag, before, journal: done.append(f"move to {image}"))
+    monkeypatch.setattr(run, "recreate", lambda api, name, image, journal: done.append(f"recreate {name}"))
+    monkeypatch.setattr(run, "await_started", lambda api, name: done.append(f"await the start of {name}"))
+    monkeypatch.setattr(Command, "run", lambda self, progress: done.append(" ".join(self.arguments[8:10])))
+    journal: Any = SimpleNamespace(write=lambda **entry: written.update(entry), repeat=None)
+    run._use(engine, plan, tag, None, journal)  # type: ignore[arg-type]
+    assert done == calls
+    assert written.pop("done") is True
+    assert list(written) == (["command"] if kind == "compose" else [])
+    if kind == "compose":
+        journal.repeat()
+        assert done == calls, "the container is as before"
+        engine.inspect_container(str(container))["Id"] = "another"
+        journal.repeat()
+        assert done == [*calls, next(call for call in calls if call.startswith("up"))]

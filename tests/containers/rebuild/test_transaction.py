@@ -271,6 +271,35 @@ def test_one_rebuild_of_an_image_at_a_time() -> None:
     rebuild(api)
 
 
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [
+        ("app", "app:latest"),
+        ("app:1", "app:1"),
+        ("docker.io/library/app:1", "app:1"),
+        ("r:5000/app", "r:5000/app:latest"),
+        ("r:5000/team/app:1", "r:5000/team/app:1"),
+    ],
+)
+def test_the_image_that_is_locked(name: str, image: str) -> None:
+    api: Any = Engine()
+    with transaction.transaction(api, name, 0.2, print, Interrupts()) as journal:
+        assert journal.entry["image"] == image
+
+
+def test_another_rebuild_is_waited_for_as_long_as_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    api: Any = Engine()
+    said: list[str] = []
+    now = iter([100.0, 104.0, 110.0, 110.5])
+    slept: list[float] = []
+    with transaction.transaction(api, "app", 0.2, print, Interrupts()):
+        monkeypatch.setattr(transaction, "time", SimpleNamespace(monotonic=lambda: next(now), sleep=slept.append))
+        with pytest.raises(UsageError), transaction.transaction(api, "app", 10, said.append, Interrupts()):
+            pass
+        monkeypatch.undo()
+    assert (len(said), len(slept)) == (1, 2)
+
+
 def test_what_builds_holds_the_lock_after_its_program() -> None:
     api: Any = Engine()
     waits = (0.2, print, Interrupts())
