@@ -21,6 +21,8 @@ LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 FUNCTION_NOT_FOUND = 13  # nvml.h
 SM, GPU = 1, 0  # nvmlClockType_t, nvmlTemperatureSensors_t
 MEMORY_V2 = 0x02000028  # nvmlMemory_v2: its "used" leaves out what the driver reserves, as nvidia-smi's does
+MOST_PARENTS = 16  # of a process
+START_CHARACTERS = 4096
 MOST_ENTRIES = 4096  # of a list that NVML counts: a larger number is garbage, and its memory would be asked for
 _EVENT_REASONS = (  # nvmlClocksEventReasons of nvml.h from the lowest bit on, and two that only pynvml names
     *("gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown"),
@@ -136,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 def is_own(pid: int, own_pids: set[int]) -> bool:
     """Return whether this run started the process: another of its workers may use the device meanwhile."""
-    for _ in range(16):
+    for _ in range(MOST_PARENTS):
         if pid in own_pids:
             return True
         fields = read_start(f"/proc/{pid}/stat").rpartition(")")[2].split()
@@ -147,9 +149,9 @@ def is_own(pid: int, own_pids: set[int]) -> bool:
 
 
 def read_start(path: str) -> str:
-    """Return the first 4096 characters of a file; empty if it cannot be read."""
+    """Return the first characters of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4096)
+            return file.read(START_CHARACTERS)
     except OSError:
         return ""

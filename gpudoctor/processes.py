@@ -21,7 +21,7 @@ from typing import IO, Any
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.worker import descendants, kill_all
 
-STDERR_LINES_KEPT = 40
+STDERR_LINES = 40
 STDERR_LINE_BYTES = 2000
 MAXIMUM_ANSWER_BYTES = 64 * 2**20
 POLL_SECONDS = 0.1
@@ -93,7 +93,7 @@ class Worker:
             start_new_session=True,
         )
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._stderr: deque[bytes] = deque(maxlen=STDERR_LINES_KEPT)
+        self._stderr: deque[bytes] = deque(maxlen=STDERR_LINES)
         self._readers = [
             threading.Thread(target=read, args=(stream,), daemon=True)
             for read, stream in ((self._read_answers, self._process.stdout), (self._read_stderr, self._process.stderr))

@@ -38,8 +38,12 @@ def readable_lines(raw: str) -> tuple[str, ...]:
     plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
     plain = re.sub(_CONTROLS, "", plain).translate(_PLAIN)
     lines = (line[:LONGEST_LINE] for line in plain.split("\n") if not line.strip().startswith("```"))
-    undecorated = (re.sub(_DECORATION, "", line, count=1) for line in lines)
-    return tuple(re.sub(_PROMPT, "", line, count=1).rstrip() for line in undecorated)
+    return tuple(_without(_PROMPT, _without(_DECORATION, line)).rstrip() for line in lines)
+
+
+def _without(beginning: str, line: str) -> str:
+    match = re.match(beginning, line)
+    return line[match.end() :] if match else line
 
 
 def cleaned(value: Any) -> Any:

@@ -144,3 +144,8 @@ def test_a_broken_module_is_replaced_by_the_one_at_hand(monkeypatch: pytest.Monk
     (tmp_path / "pynvml.py").write_text("x = 1")
     monkeypatch.setattr(module, "import_module", raising(SyntaxError("broken")))
     assert module._load_module(str(tmp_path / "pynvml.py")).x == 1
+
+
+def test_an_error_without_a_code_keeps_its_text() -> None:
+    other = SimpleNamespace(NVMLError=LookupError, nvmlErrorString={}.__getitem__, a=raising(LookupError("odd")))
+    assert Gate(other, None).ask("a") == {"error": -1, "text": "odd"}

@@ -9,12 +9,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gpudoctor import processes
 from gpudoctor.errors import GpudoctorError
-from gpudoctor.processes import STDERR_LINE_BYTES, STDERR_LINES_KEPT, Worker, WorkerEnded, WorkerSilent
+from gpudoctor.processes import STDERR_LINE_BYTES, STDERR_LINES, Worker, WorkerEnded, WorkerSilent
 from gpudoctor.worker import descendants
 from tests.waiting import is_at_work, wait_until
 
@@ -54,6 +55,41 @@ def test_an_answer_before_the_end_counts(start: Start) -> None:
     assert start('echo "{}"; exit 3').receive(LONG_SECONDS) == {}
 
 
+class Reader:
+    """A thread that reads the rest while it is waited for."""
+
+    def __init__(self, read: Callable[[], None]) -> None:
+        self._read = read
+
+    def join(self, timeout: float) -> None:
+        self._read()
+
+
+def test_what_a_process_wrote_before_its_end_is_read_first(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = start("read forever")
+    with monkeypatch.context() as patched:
+        patched.setattr(worker._process, "poll", lambda: 3)
+        patched.setattr(worker._process, "returncode", 3)
+        late = [Reader(lambda: worker._answers.put(b"{}\n")), Reader(lambda: worker._stderr.append(b"why\n"))]
+        patched.setattr(worker, "_readers", late)
+        assert worker.receive(LONG_SECONDS) == {}
+        late[0] = Reader(lambda: None)
+        with pytest.raises(WorkerEnded) as caught:
+            worker.receive(LONG_SECONDS)
+    assert (caught.value.status, caught.value.stderr_tail) == (3, "why\nwhy")
+
+
+def test_the_whole_limit_is_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = start("read forever")
+    now = [10.0, 10.5, 10.9, 11.0]
+    monkeypatch.setattr(processes, "POLL_SECONDS", 0.001)
+    with monkeypatch.context() as patched:
+        patched.setattr(processes, "time", SimpleNamespace(monotonic=lambda: now.pop(0)))
+        with pytest.raises(WorkerSilent):
+            worker.receive(1.0)
+    assert now == []
+
+
 def test_an_answer_that_came_in_time_counts_if_it_is_asked_for_late(start: Start) -> None:
     worker = start('echo "{}"; read forever')
     wait_until(lambda: not worker._answers.empty())
@@ -65,7 +101,7 @@ def test_the_end_is_named_with_the_last_lines_of_standard_error(start: Start) ->
         start("for i in $(seq 500); do echo line $i >&2; done; exit 3").receive(LONG_SECONDS)
     assert caught.value.status == 3
     lines = caught.value.stderr_tail.splitlines()
-    assert (len(lines), lines[-1]) == (STDERR_LINES_KEPT, "line 500")
+    assert (len(lines), lines[-1]) == (STDERR_LINES, "line 500")
 
 
 @pytest.mark.parametrize(("number", "name"), [(11, "SIGSEGV"), (9, "SIGKILL"), (40, "signal 40")])
@@ -77,7 +113,7 @@ def test_a_death_by_signal_is_named(start: Start, number: int, name: str) -> Non
 def test_a_line_without_an_end_is_cut(start: Start) -> None:
     with pytest.raises(WorkerEnded) as caught:
         start("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1").receive(LONG_SECONDS)
-    assert len(caught.value.stderr_tail) <= STDERR_LINES_KEPT * STDERR_LINE_BYTES
+    assert len(caught.value.stderr_tail) <= STDERR_LINES * STDERR_LINE_BYTES
 
 
 def test_a_child_that_holds_the_pipe_open_does_not_hide_the_end(start: Start) -> None:

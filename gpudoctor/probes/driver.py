@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 # Folders whose libcuda proves no driver: the stub of a toolkit and the forward compatibility package.
 NO_DRIVER = ("/stubs/", "/compat/")
-XIDS = 50
-MESSAGES = 20
+MOST_XIDS = 50
+MOST_MESSAGES = 20
 
 
 def parse_cuda_driver(facts: Mapping[str, Any]) -> Driver:
@@ -61,7 +61,7 @@ def parse_kernel_log(facts: Facts) -> Driver:
     if lines is None:
         return Driver()
     lines = [cleaned(line) for line in lines]
-    return Driver(xids=parse_xids(lines)[-XIDS:], kernel_messages=driver_messages(lines, MESSAGES))
+    return Driver(xids=parse_xids(lines)[-MOST_XIDS:], kernel_messages=driver_messages(lines, MOST_MESSAGES))
 
 
 def first_known(*parts: T) -> T:

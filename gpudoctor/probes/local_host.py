@@ -12,7 +12,7 @@ from gpudoctor.probes.host import Answer, ProbeContext, Question
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 
 MODULE = "gpudoctor.probes.workers.run"
-STDERR_CHARACTERS_KEPT = 4000
+STDERR_CHARACTERS = 4000
 SOON_SECONDS = 1.0
 """A process that takes longer for one question is not waited for with the others."""
 LEFT_BEHIND = "The process ignores SIGKILL, probably because it waits inside the driver. It still runs."
@@ -112,7 +112,7 @@ class LocalHost:
 
 def _detail(what: str, worker: Worker) -> str:
     """Return what went wrong, with the last lines of the worker's standard error."""
-    return f"{what.strip()}\n{worker.stderr_tail()[-STDERR_CHARACTERS_KEPT:]}".strip()
+    return f"{what.strip()}\n{worker.stderr_tail()[-STDERR_CHARACTERS:]}".strip()
 
 
 def _left_behind(answer: Answer) -> Answer:

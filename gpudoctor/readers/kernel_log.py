@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Driver, System, Xid
 from gpudoctor.parsers.linux import driver_messages, parse_xids
-from gpudoctor.probes.driver import MESSAGES, XIDS
+from gpudoctor.probes.driver import MOST_MESSAGES, MOST_XIDS
 from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text, regex
 
@@ -27,10 +27,10 @@ def read(text: Text) -> Facts:
     """Return the Xid errors and the last messages of the driver."""
     lines = [line for line in text.lines[:MOST_LINES] if _LOGGED.search(line) and _OF_GPU.search(line)]
     xids = max(parse_xids(lines), parse_xids(_wrapped(text)), key=len) or tuple(_named(text))
-    messages = driver_messages(lines, MESSAGES)
+    messages = driver_messages(lines, MOST_MESSAGES)
     if not xids and not messages:
         return {}
-    driver = Driver(xids=tuple(dict.fromkeys(xids))[-XIDS:] or None, kernel_messages=messages or None)
+    driver = Driver(xids=tuple(dict.fromkeys(xids))[-MOST_XIDS:] or None, kernel_messages=messages or None)
     return {"driver": driver, "system": System(os="linux")} if lines else {"driver": driver}
 
 

@@ -14,6 +14,8 @@ from gpudoctor.tuning.workers.conditions import Monitor, own_pids
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.worker import take_over_streams
 
+STAT_BYTES = 4096
+
 
 def main() -> None:
     """Answer the one request, of a program's `pid` and `every_seconds`, with samples until this process is ended."""
@@ -124,7 +126,7 @@ def _processes() -> dict[int, tuple[str, int, float]]:
 def _process(pid: int, ticks: int) -> tuple[str, int, float] | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read(4096).rpartition(b")")[2].split()
+            fields = file.read(STAT_BYTES).rpartition(b")")[2].split()
         return fields[0].decode(), int(fields[1]), sum(map(int, fields[11:15])) / ticks
     except (OSError, ValueError, IndexError):  # it has ended meanwhile
         return None

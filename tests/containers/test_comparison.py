@@ -300,3 +300,41 @@ def test_an_archive_has_whole_seconds(context: BuildContext, tmp_path: Path, sec
         context, copied(context, COPY), {"/app/a.py": in_image("old", 1000 + seconds)}, None, frozenset()
     )
     assert conclude(context, look, None, by_buildkit=True).may_be_kept is may_be_kept
+
+
+@pytest.mark.parametrize(
+    ("there", "copied_at", "needs"),
+    [
+        pytest.param({"/app/a.py": in_image("new")}, SOON, False, id="nothing differs"),
+        pytest.param({"/app/a.py": in_image("made", SOON + 10)}, SOON, False, id="the times tell"),
+        pytest.param({"/app/a.py": in_image("made", SOON)}, LONG_AGO, True, id="they do not"),
+        pytest.param({"/app/a.py": in_image("new"), "/app/x.py": in_image("x")}, SOON, True, id="an extra file"),
+    ],
+)
+def test_when_the_layer_is_needed(
+    context: BuildContext, there: dict[str, ImageFile], copied_at: float, needs: bool
+) -> None:
+    moment = Moment(earliest=copied_at, latest=copied_at + 1)
+    files = {"/app/b.py": in_image("same"), **there}
+    known = frozenset({"/app/a.py", "/app/b.py"})
+    assert compare_copy(context, copied(context, RUN), files, moment, known).needs_layer is needs
+
+
+def test_a_link_that_no_copy_brings_is_extra_and_a_folder_is_not(context: BuildContext) -> None:
+    link = ImageFile(kind="link", link_target="a.py", changed_at=LONG_AGO)
+    files = {"/app/a.py": in_image("new"), "/app/link": link, "/app/sub": replace(link, kind="folder")}
+    assert compare(context, COPY, files, layer=files).extra == ("/app/link",)
+
+
+@pytest.mark.parametrize(
+    ("content", "seconds", "stale"),
+    [("old", 0, True), ("old", 1, False), ("older", 0, False)],
+    ids=["as BuildKit keeps it", "another time", "another size"],
+)
+def test_a_file_that_buildkit_kept_was_not_rewritten_by_the_stage(
+    context: BuildContext, tmp_path: Path, content: str, seconds: int, stale: bool
+) -> None:
+    """The file in the context was changed before the build, so that its time of change does not tell."""
+    os.utime(tmp_path / "code/a.py", (1000.5, 1000.5))
+    found = compare(context, STAGE, {"/app/a.py": in_image(content, 1000 + seconds)}, copied_at=SOON)
+    assert bool(found.stale) is stale

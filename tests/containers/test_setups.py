@@ -151,6 +151,18 @@ def test_an_image_and_a_container_that_are_named(engine: FakeEngine, tmp_path: P
     assert len(engine.removed) == 1, "for the image, whose files are those of a container that never runs"
 
 
+def test_the_python_that_is_first_on_path_counts(engine: FakeEngine, tmp_path: Path) -> None:
+    place = "/opt/venv/lib/python3.12/site-packages"
+    files = {f"{place}/torch/version.py": "__version__ = '2.9.1+cpu'\ncuda = None\n", "/opt/venv/pyvenv.cfg": ""}
+    files |= {"/opt/venv/bin/python": "", "/opt/venv/bin/python3": "", **TORCH_FILES}
+    config = {"Env": ["PATH=/opt/venv/bin:/usr/local/bin"], "Cmd": ["python"]}
+    image = engine.add_image("venv:1", tree=files, Config=config)
+    engine.add_container("venv", image, Config={"Image": "venv:1", **config})
+    for named in ({"image": "venv:1"}, {"container": "venv"}):
+        (found,) = asked(engine, tmp_path, **named)
+        assert found.torch.location == f"{place}/torch"
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -104,6 +104,15 @@ def test_conda(
     assert (names(cupy), cupy.platform, cupy.cuda_major) == (["cupy"], "cuda", cuda_major)
 
 
+@pytest.mark.parametrize(("installer", "records"), [("pip", ["cupy-core-14.2.0-py312h_0"]), ("", [])])
+def test_a_build_from_source_beside_conda(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, installer: str, records: list[str]
+) -> None:
+    install(site, "cupy", "14.2.0", installer=installer)
+    site.conda("python-3.12.4-h1_0_cpython", *records)
+    assert parse_cupy(site.collect(monkeypatch)).platform == "source"
+
+
 def test_sources_on_the_path(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
     site.write("cupy/__init__.py")
     site.write("cupy/_version.py", "__version__ = '15.0.0a1'\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import Driver, Xid
-from gpudoctor.probes.driver import MESSAGES, XIDS, parse_kernel_log
+from gpudoctor.probes.driver import MOST_MESSAGES, MOST_XIDS, parse_kernel_log
 from gpudoctor.probes.host import ProbeContext
 from gpudoctor.probes.workers.read_kernel_log import MOST_LINES, collect, read_kernel_log
 from tests.probes.asked import asked
@@ -115,7 +115,7 @@ def test_the_last_ones() -> None:
     driver = parse_kernel_log({"kernel_log": {"lines": lines}})
     assert driver.xids is not None
     assert driver.kernel_messages is not None
-    assert (len(driver.xids), driver.xids[-1].number, len(driver.kernel_messages)) == (XIDS, 99, MESSAGES)
+    assert (len(driver.xids), driver.xids[-1].number, len(driver.kernel_messages)) == (MOST_XIDS, 99, MOST_MESSAGES)
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:

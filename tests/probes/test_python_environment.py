@@ -123,6 +123,8 @@ def test_uv_installed_torch(site: SitePackages, monkeypatch: pytest.MonkeyPatch,
         pytest.param("conda", ["pytorch-2.5.1-cuda126_0"], "conda", id="torch from conda"),
         pytest.param("", ["pytorch-2.5.1-cuda126_0"], "conda", id="torch from conda, no INSTALLER"),
         pytest.param("pip", ["python-3.12.4-h1_0_cpython"], "pip", id="torch from pip inside conda"),
+        pytest.param("pip", ["pytorch-2.5.1-cuda126_0"], "pip", id="torch from pip over conda's"),
+        pytest.param("", ["python-3.12.4-h1_0_cpython"], "pip", id="torch of nobody inside conda"),
     ],
 )
 def test_conda(

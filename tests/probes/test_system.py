@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,12 @@ def machine(
     platform: str = "linux",
 ) -> dict[str, Any]:
     """Return the answer of a machine with these files (None: not readable) and paths."""
-    patterns = asked("system", ProbeContext(environ={}, directory=Path())).arguments["listings"]
-    listings = {pattern: {"paths": [path for path in listed if _matches(path, pattern)]} for pattern in patterns}
+    question = asked("system", ProbeContext(environ={}, directory=Path())).arguments
+    unread = [path for path in files or {} if not any(fnmatchcase(path, pattern) for pattern in question["files"])]
+    assert unread == []
+    listings = {
+        pattern: {"paths": [path for path in listed if _matches(path, pattern)]} for pattern in question["listings"]
+    }
     known = {
         "platform": platform,
         "uname": {"system": "Linux", "release": kernel, "machine": "x86_64"},
@@ -171,8 +176,9 @@ def test_secure_boot(text: str | None, on: bool | None) -> None:
         pytest.param(None, (), None, id="no sysfs"),
     ],
 )
-def test_iommu(kind: str | None, listed: tuple[str, ...], iommu: bool | None) -> None:
-    files = {"/sys/bus/pci/drivers/nvidia/0000:01:00.0/iommu_group/type": kind}
+@pytest.mark.parametrize("driver", ["nvidia", "nouveau", "amdgpu"])
+def test_iommu(kind: str | None, listed: tuple[str, ...], iommu: bool | None, driver: str) -> None:
+    files = {f"/sys/bus/pci/drivers/{driver}/0000:01:00.0/iommu_group/type": kind}
     assert parse_system(machine(files=files, listed=listed)).iommu is iommu
 
 

@@ -210,6 +210,7 @@ def test_all_that_is_told_until_the_process_is_ended(monkeypatch: pytest.MonkeyP
         (None, "NVML does not start", "NVML does not start"),
         (gate_of({}), "", "NVML reports no usable GPU"),
         (gate_of({("DeviceGetCount",): 1}), "", "NVML reports no usable GPU"),
+        (gate_of({("DeviceGetHandleByIndex", 0): "a"}), "", "NVML reports no usable GPU"),
     ],
 )
 def test_nothing_to_watch(gate: Any, problem: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,9 +71,9 @@ def _real_folder(files: Files, folder: str, targets: dict[str, str]) -> str:
     while left:
         here = posixpath.join(done, left.pop(0))
         if here not in targets:
-            about = files.stat(here) or {}
-            is_link = bool(about.get("mode", 0) & _GO_LINK)
-            targets[here] = posixpath.normpath(posixpath.join(done, about["linkTarget"])) if is_link else ""
+            about = files.stat(here)
+            is_link = about is not None and about["mode"] & _GO_LINK
+            targets[here] = posixpath.normpath(posixpath.join(done, about["linkTarget"])) if about and is_link else ""
         if targets[here] and links < _LINKS:
             links += 1
             done, left = "/", [*targets[here].strip("/").split("/"), *left]

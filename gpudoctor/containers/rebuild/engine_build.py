@@ -227,7 +227,7 @@ class _Writer:
         header.type, header.mode, header.mtime = kind, stat.S_IMODE(found.st_mode), int(found.st_mtime)
         if kind == tarfile.SYMTYPE:
             header.linkname = os.readlink(self._context.root / path)
-        elif kind == tarfile.REGTYPE and found.st_nlink > 1:
+        elif kind == tarfile.REGTYPE:
             header.linkname = self._links.setdefault((found.st_dev, found.st_ino), path)
             header.type = kind if header.linkname == path else tarfile.LNKTYPE
             header.linkname = "" if header.linkname == path else header.linkname

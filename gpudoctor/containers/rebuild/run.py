@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gpudoctor.containers.builds.plan import Plan
@@ -228,25 +229,37 @@ def _attempts(api: APIClient, work: RebuildPlan, tag: str) -> Iterator[Attempt]:
 def _use(api: APIClient, work: RebuildPlan, tag: str, progress: Progress, journal: Journal) -> None:
     """Give the image under `tag` its name, and the container that image; both or neither. Signals wait meanwhile."""
     image, builder, container = work.subject.image or "", work.chosen.builder, str(work.subject.container)
-    before = _state(api, container) if work.recreates else ("", False)
-    by_compose = builder.recreate(start=before[1]) if work.recreates and isinstance(builder, ComposeBuilder) else None
-    if by_compose is not None:
-
-        def repeat() -> None:
-            if _state(api, container) != before:
-                by_compose.run(progress)  # with the old image, whose name it is again
-
-        journal.repeat = repeat
-        journal.write(command=str(by_compose))
+    again: Callable[[], object] | None = None
+    if work.recreates and isinstance(builder, ComposeBuilder):
+        again = _by_compose(api, builder, container, progress, journal)
+    elif work.recreates:
+        again = partial(recreate, api, container, image, journal)
     if tag != image:
         move_name(api, image, tag, work.image.image_id, journal)
-    if by_compose is not None:
-        by_compose.run(progress)
-        if before[1]:
-            await_started(api, container)
-    elif work.recreates:
-        recreate(api, container, image, journal)
+    if again is not None:
+        again()
     journal.write(done=True)
+
+
+def _by_compose(
+    api: APIClient, builder: ComposeBuilder, container: str, progress: Progress, journal: Journal
+) -> Callable[[], None]:
+    """Note in the journal how compose recreates the container as it is now, and return what does so."""
+    before = _, was_running = _state(api, container)
+    step = builder.recreate(start=was_running)
+
+    def repeat() -> None:
+        if _state(api, container) != before:
+            step.run(progress)  # with the old image, whose name it is again
+
+    def recreate_it() -> None:
+        step.run(progress)
+        if was_running:
+            await_started(api, container)
+
+    journal.repeat = repeat
+    journal.write(command=str(step))
+    return recreate_it
 
 
 def _state(api: APIClient, container: str) -> tuple[str, bool]:

@@ -11,6 +11,7 @@ from warnings import WarningMessage
 
 MAXIMUM_CHARACTERS = 2000
 MAXIMUM_WARNINGS = 20
+TRACEBACK_CHARACTERS = 4000
 
 
 def ask(question: Callable[[], Any]) -> Any:
@@ -39,6 +40,11 @@ def put_known(facts: Dict[str, Any], name: str, question: Callable[[], Any]) -> 
 def error_text(error: BaseException) -> str:
     """Return what a traceback ends with."""
     return "".join(traceback.format_exception_only(type(error), error)).strip()[:MAXIMUM_CHARACTERS]
+
+
+def traceback_text() -> str:
+    """Return the end of the traceback of the exception at hand."""
+    return traceback.format_exc()[-TRACEBACK_CHARACTERS:]
 
 
 def warning_texts(caught: Iterable[WarningMessage]) -> List[str]:

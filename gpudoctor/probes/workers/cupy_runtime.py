@@ -9,13 +9,12 @@ import ctypes
 import importlib
 import math
 import os
-import traceback
 import warnings
 from functools import partial
 from operator import itemgetter
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
-from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, warning_texts
+from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, traceback_text, warning_texts
 
 SIZE = 64  # rows and columns of the matrices
 
@@ -46,7 +45,7 @@ def _import_cupy() -> Tuple[Facts, Any]:
         version = str(cupy.__version__)  # a folder of that name that an uninstallation left behind has none
     except BaseException as error:  # an import may raise SystemExit too
         facts = {"import_error": error_text(_cause(error)), "import_message": error_text(error)}
-        return {**facts, "import_traceback": traceback.format_exc()[-4000:]}, None
+        return {**facts, "import_traceback": traceback_text()}, None
     return {"import_error": "", "version": version}, cupy
 
 

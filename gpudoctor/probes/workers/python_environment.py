@@ -41,6 +41,7 @@ MODULES = {  # module → the distributions that install it
 }
 MOST_METADATA_BYTES = 256 * 1024  # the headers of torch 2.14 take 10 KB, those of an old SciPy with its licence 50 KB
 MOST_TEXT_BYTES = 16 * 1024
+MOST_NAME_BYTES = 4096
 MOST_SECTION_BYTES = 64 * 2**20  # .rodata of libtorch_python.so takes 1 MB
 MOST_FILES = 2000
 MOST_CACHE_BYTES = 8 * 2**20
@@ -282,7 +283,7 @@ def _elf(file: BinaryIO, folder: str) -> Optional[Elf]:
 
     def text(position: int) -> str:
         file.seek(strings + position)
-        return file.read(4096).partition(b"\0")[0].decode("utf-8", "replace")
+        return file.read(MOST_NAME_BYTES).partition(b"\0")[0].decode("utf-8", "replace")
 
     needed = [text(value) for tag, value in pairs if tag == 1]  # DT_NEEDED
     search = [
@@ -351,25 +352,21 @@ def _constants(file: BinaryIO) -> bytes:
         at, size, count, names = struct.unpack("<Q10xHHH", header[40:48] + header[48:64])
         file.seek(at)
         table = file.read(min(size * count, MOST_METADATA_BYTES))
-        rows = [struct.unpack_from("<II16xQQ", table, n * size) for n in range(min(count, len(table) // max(size, 1)))]
-        file.seek(rows[names][2])
-        labels = file.read(min(rows[names][3], MOST_TEXT_BYTES))
-        sections = [(labels[name : name + 8].partition(b"\0")[0], at, size) for name, _, at, size in rows]
+        rows = [struct.unpack_from("<I20xQQ", table, n * size) for n in range(count)]
+        file.seek(rows[names][1])
+        labels = file.read(MOST_TEXT_BYTES)
+        sections = [(at, size) for name, at, size in rows if labels.startswith(b".rodata\0", name)]
     elif header[:2] == b"MZ":
         file.seek(struct.unpack("<I", header[60:64])[0])
         coff = file.read(24)
         count, optional = struct.unpack("<2xH12xH", coff[4:22])
         file.seek(optional, os.SEEK_CUR)
-        table = file.read(40 * count)
-        rows_pe = [struct.unpack_from("<8s8xII", table, 40 * n) for n in range(len(table) // 40)]
-        sections = [(name.rstrip(b"\0"), at, size) for name, size, at in rows_pe]
+        rows = list(struct.iter_unpack("<8s8xII16x", file.read(40 * count)))
+        sections = [(at, size) for name, size, at in rows if name == b".rdata\0\0"]
     else:
         return b""
-    for name, at, size in sections:
-        if name in (b".rodata", b".rdata"):
-            file.seek(at)
-            return file.read(min(size, MOST_SECTION_BYTES))
-    return b""
+    file.seek(sections[0][0] if sections else 0)
+    return file.read(min(sections[0][1], MOST_SECTION_BYTES)) if sections else b""
 
 
 def _cxx11_abi(path: str) -> Optional[bool]:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from gpudoctor.worker import take_over_streams
 
+TRACEBACK_CHARACTERS = 4000
+
 
 def main() -> None:
     """Answer each request: `worker`, the name of a module in this folder, and `arguments` for its `collect`."""
@@ -29,4 +31,4 @@ def _facts_of(worker: object, arguments: object) -> Mapping[str, object]:
         import traceback  # takes as long to import as most questions to answer
 
         last = traceback.format_exception_only(type(error), error)[-1].strip()
-        return {"error": last, "traceback": traceback.format_exc()[-4000:]}
+        return {"error": last, "traceback": traceback.format_exc()[-TRACEBACK_CHARACTERS:]}

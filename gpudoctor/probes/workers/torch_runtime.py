@@ -6,11 +6,10 @@ have stays out of the answer. A value that is left out is unknown.
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from typing import Any, Dict, List, Mapping, Tuple
 
-from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, warning_texts
+from gpudoctor.probes.workers.asking import ask, attempt, error_text, put_known, traceback_text, warning_texts
 
 SIZE = 256  # rows and columns of the matrices; gpudoctor/numerics.py computes its bounds for it
 TF32_FROM = (8, 0)  # compute capability of the first devices with TF32 (NVIDIA A100 whitepaper)
@@ -37,7 +36,7 @@ def _import_torch() -> Tuple[Facts, Any]:
 
         version = str(torch.__version__)  # a folder or file of that name that is not PyTorch has none
     except BaseException as error:  # an import may raise SystemExit too
-        return {"import_error": error_text(error), "import_traceback": traceback.format_exc()[-4000:]}, None
+        return {"import_error": error_text(error), "import_traceback": traceback_text()}, None
     return {"import_error": "", "version": version}, torch
 
 

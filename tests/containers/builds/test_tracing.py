@@ -174,3 +174,21 @@ def test_what_a_run_sees_of_the_context(context: BuildContext, options: str, fil
     assert [(item.opaque, placed(item)) for item in found] == [("the files it creates cannot be traced", {})] * len(
         found
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "whole"),
+    [
+        pytest.param("/s", [("/app/", "/s/")], id="the folder"),
+        pytest.param("/s/", [("/app/", "/s/")], id="with a slash"),
+        pytest.param("/", [("/app/s/", "/s/")], id="one that it lies in"),
+        pytest.param("/s/sub", [("/app/", "/s/sub/")], id="one in it"),
+        pytest.param("/s/*", [], id="names in it"),
+        pytest.param("/s*", [], id="a pattern"),
+        pytest.param("/s/a.py /other", [("/app/", "/s/a.py/")], id="a file, and what nobody copied"),
+    ],
+)
+def test_folders_that_only_copies_filled(context: BuildContext, source: str, whole: list[tuple[str, str]]) -> None:
+    (item,) = traced(context, f"FROM base:1 AS one\nCOPY code /s\nFROM scratch\nCOPY --from=one {source} /app/\n")
+    assert [(folder.target, folder.source) for folder in item.whole] == whole
+    assert {folder.base for folder in item.whole} <= {"base:1"}

@@ -90,6 +90,12 @@ def test_running_ones_first_then_the_newest() -> None:
     assert [(item.name, item.is_one_off) for item in containers] == [("run", True), ("old", False), ("stopped", False)]
 
 
+def test_one_of_unknown_age_comes_last() -> None:
+    old, unknown = listed("old", project="demo", created=1), listed("new?", project="demo")
+    unknown["Created"] = None
+    assert [item.name for item in of_project([unknown, old], PROJECT)["web"]] == ["old", "new?"]
+
+
 def test_a_service_that_the_project_has_no_more_is_left_out() -> None:
     assert of_project([listed("c", project="demo", service="gone")], PROJECT) == {"web": ()}
 

@@ -173,6 +173,14 @@ def test_a_plan_is_that_of_the_builder(
     assert found.by_buildkit is (history == [COPY, RUN])
 
 
+@pytest.mark.parametrize("destination", ["/app/a.py", "/app"])
+def test_links_at_the_place_of_a_copied_file_are_followed(root: Path, destination: str) -> None:
+    write(root, {"Dockerfile": f"FROM scratch\nCOPY code/a.py {destination}\n"})
+    tree = {destination: "-> /there/first", "/there/first": "-> second", "/there/second": "A"}
+    found = facts_of(root, tree=tree, history=[f"COPY code/a.py {destination} # buildkit"]).instructions()
+    assert [(item.stale, item.missing) for item in found] == [(("code/a.py",), ())]
+
+
 STAGES = "FROM {base} AS made\nCOPY code /app\n{run}FROM scratch\nCOPY --from=made /app /app\n"
 TAKEN = "COPY /app /app # buildkit"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudoctor.containers.packages import loaded_code as module
 from gpudoctor.containers.packages.loaded_code import loaded_code
 
 TREE = {
@@ -94,3 +95,14 @@ def test_the_inner_of_two_mounts_counts(source: Path) -> None:
     mounts = [("/work", str(source)), ("/work/app", str(source / "lib"))]
     found = loaded_code(["python", "train.py"], "/work", {}, mounts)
     assert found == frozenset([str(source / "train.py")])
+
+
+@pytest.mark.parametrize("error", [OSError, ValueError, SyntaxError, RecursionError, MemoryError])
+def test_a_file_that_cannot_be_read_leaves_all_unknown(
+    source: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise error
+
+    monkeypatch.setattr(module, "read_bounded", fail)
+    assert read(source, "python evaluate.py") is None

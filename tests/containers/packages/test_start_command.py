@@ -101,7 +101,7 @@ def test_first_folders(command: str, folders: tuple[str, ...] | None) -> None:
 )
 def test_the_shell_form(text: str, folders: tuple[str, ...] | None) -> None:
     assert first("/bin/sh", "-c", text) == folders
-    assert first("/bin/sh", "-c", text, "name of the shell") == folders
+    assert first("/bin/sh", "-c", text, "; python /named/like/this.py") == folders
 
 
 def test_a_module_after_options_of_python() -> None:
@@ -146,6 +146,7 @@ def test_each_launcher(launcher: str) -> None:
 def test_each_server(server: str, option: str) -> None:
     assert first(server, "app:app") == ("/app",)
     assert first(server, option, "src", "app:app") == ("/app/src",)
+    assert first(server, "app:app", option) == ("/app",)
 
 
 @pytest.mark.parametrize("separator", ["&&", "||", ";", "|", "&"])

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docker.errors import APIError
+from docker.errors import APIError, DockerException
 
+from gpudoctor.containers.builds.context import TooLarge
 from gpudoctor.containers.rebuild.copy_again import CopyAgain
 from gpudoctor.containers.rebuild.steps import BuildFailed
 from gpudoctor.containers.requested import Subject
@@ -113,10 +114,11 @@ def test_what_a_builder_would_read_in_another_way_is_left_alone(subject: Subject
     assert [words[0] for words in renewed(subject, {"/a.txt": "A"})] == ["build"]
 
 
-def test_what_fails_ends_the_build(subject: Subject) -> None:
+@pytest.mark.parametrize("error", [APIError, DockerException, OSError, ValueError, TooLarge])
+def test_what_fails_ends_the_build(subject: Subject, error: type[Exception]) -> None:
     class Failing(Builder):
         def build_text(self, tag: str, text: str) -> Any:
-            raise APIError("no space")
+            raise error("no space")
 
     step = CopyAgain(api=FakeEngine(), builder=Failing(subject, FakeEngine(), []), tag="t:1")  # type: ignore[arg-type]
     with pytest.raises(BuildFailed, match="the stages cannot be compared: no space") as caught:

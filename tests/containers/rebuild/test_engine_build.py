@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from requests import RequestException
 
 from gpudoctor.containers.builds.context import BuildContext, read_context
+from gpudoctor.containers.rebuild import engine_build
 from gpudoctor.containers.rebuild.engine_build import EngineBuild, context_stream, lines_of
 from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 
@@ -293,3 +294,20 @@ def test_the_request_names_the_builder(buildkit: bool, version: str, tmp_path: P
         "params": {"version": version},
     }
     assert api.params == {"own": "1"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        pytest.param({"stream": "Step 1/1 : FROM scratch\n"}, ["Step 1/1 : FROM scratch"], id="the classic builder"),
+        pytest.param(
+            {"id": "moby.buildkit.trace", "aux": STARTED}, ["[internal] load remote build context"], id="BuildKit"
+        ),
+        pytest.param({"id": "moby.image.id", "aux": STARTED}, [], id="what else it tells"),
+        pytest.param({"id": "moby.buildkit.trace", "aux": "A"}, [], id="no message"),
+    ],
+)
+def test_what_is_shown_of_an_answer(answer: dict[str, Any], lines: list[str]) -> None:
+    shown: list[str] = []
+    engine_build._take(answer, Progress(shown.append, lambda _: None, timeout_seconds=10))
+    assert shown == lines
