@@ -149,3 +149,11 @@ def test_a_broken_module_is_replaced_by_the_one_at_hand(monkeypatch: pytest.Monk
 def test_an_error_without_a_code_keeps_its_text() -> None:
     other = SimpleNamespace(NVMLError=LookupError, nvmlErrorString={}.__getitem__, a=raising(LookupError("odd")))
     assert Gate(other, None).ask("a") == {"error": -1, "text": "odd"}
+
+
+@pytest.mark.parametrize(("bit", "name"), module.EVENT_REASONS.items())
+def test_each_reason_for_a_lower_clock_has_the_bit_of_nvml(bit: int, name: str) -> None:
+    pynvml = pytest.importorskip("pynvml")
+    words = name.title().replace("_", "")
+    assert getattr(pynvml, f"nvmlClocksThrottleReason{words}") == bit
+    assert sum(module.EVENT_REASONS) == pynvml.nvmlClocksThrottleReasonAll

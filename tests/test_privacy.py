@@ -105,3 +105,24 @@ def test_what_stands_after_such_a_word_is_masked(word: str, assigned: str) -> No
     masked = mask_secrets(f"{word}{assigned}Abc123def and more")
     assert "Abc123def" not in masked
     assert masked.endswith("and more")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        pytest.param("$ whoami\nann\n/data/ann/x", "$ whoami\nuser\n/data/user/x", id="whoami"),
+        pytest.param("USER=ann\n/data/ann/x", "USER=ann\n/data/user/x", id="a variable"),
+        pytest.param("HOME=/srv/homes/ann\n/data/ann", "HOME=/srv/homes/user\n/data/user", id="the home directory"),
+        pytest.param("ann@lab:~$ ls /data/ann\nlab.local", "user@host:~$ ls /data/user\nhost.local", id="a prompt"),
+        pytest.param("USER=an\n/data/an/x", "USER=an\n/data/an/x", id="too short: a part of words"),
+        pytest.param("USER=root\n/data/root/x", "USER=root\n/data/root/x", id="a usual name"),
+        pytest.param("/data/ann/x", "/data/ann/x", id="not told"),
+    ],
+)
+def test_who_is_told_by_a_pasted_text_is_masked_in_its_paths(text: str, masked: str) -> None:
+    assert mask_pasted(text) == masked
+
+
+@pytest.mark.parametrize(("host", "shown"), [("lab", "host"), ("la", "la")])
+def test_a_host_of_a_short_name_is_not_looked_for(host: str, shown: str) -> None:
+    assert mask(f"on {host}: NVRM", ProbeContext(environ={}, directory=Path(), host_name=host)) == f"on {shown}: NVRM"

@@ -195,7 +195,7 @@ class _Look:
         state = about.get("State") or {}
         text = str(state.get("Error") or "")
         started = seconds_of(str(state.get("StartedAt") or ""))
-        if started > 0 and not text:
+        if started and not text:
             try:
                 log = self._api.logs(str(about["Id"]), stream=True, follow=False, tail=LOG_LINES, since=int(started))
                 read = bytearray()

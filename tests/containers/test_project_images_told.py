@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -346,3 +347,47 @@ def test_a_base_of_another_name(root: Path, created: int, given: dict[str, str],
     identity = engine.add_image("app:1", tree=FILES, history=["base", COPY], RootFS={"Layers": ["below", "own"]})
     copied = replace(COPIED, line=3)
     assert look(engine, root, **given) == told(identity, base="python:3", instructions=(copied,), **changes)
+
+
+SITE = "/usr/local/lib/python3.12/site-packages"
+
+
+@pytest.mark.parametrize(
+    ("installed", "unmet"),
+    [
+        pytest.param({"numpy": "2.0", "six": "1.16.0"}, True, id="another version"),
+        pytest.param({"numpy": "2.0", "six": "1.17.0"}, False, id="installed"),
+        pytest.param({}, False, id="no Python is known"),
+    ],
+)
+def test_requirements_are_compared_with_the_python_of_the_image(
+    root: Path, installed: dict[str, str], unmet: bool
+) -> None:
+    text = "FROM scratch\nCOPY requirements.txt /r.txt\n"  # so that the packages are those of the base
+    write(root, {"Dockerfile": text, "requirements.txt": "numpy==2.0\nsix==1.17.0\n"})
+    engine = FakeEngine()
+    history = ["COPY requirements.txt /r.txt # buildkit"]
+    metadata = {
+        f"{SITE}/{name}-{version}.dist-info/METADATA": f"Name: {name}\nVersion: {version}\n"
+        for name, version in installed.items()
+    }
+    engine.add_image("app:1", tree={"/r.txt": "of another time", **metadata}, history=history)
+    assert bool(look(engine, root).unmet_requirements) is unmet
+
+
+@pytest.mark.parametrize(("linked", "files", "is_context"), [(1, 3, False), (2, 3, True), (1, 4, False), (2, 4, True)])
+def test_a_mount_is_the_context_if_half_of_the_files_are(root: Path, linked: int, files: int, is_context: bool) -> None:
+    shutil.rmtree(root / "code")
+    names = [f"{number}.py" for number in range(files)]
+    write(root, {f"code/{name}": name for name in names})
+    write(root, {f"other/{name}": name for name in names[linked:]})
+    for name in names[:linked]:
+        (root / "other").mkdir(exist_ok=True)
+        (root / "other" / name).hardlink_to(root / "code" / name)
+    tree = {f"/app/{name}": name for name in names}
+    engine = FakeEngine()
+    identity = engine.add_image("app:1", tree=tree, history=[COPY])
+    container = engine.add_container("web", identity, Mounts=[mount("/app", root / "other")])
+    found = look(engine, root, container=container).container
+    assert found is not None
+    assert (found.name, [each.is_context for each in found.mounts]) == ("web", [is_context])

@@ -329,6 +329,12 @@ def test_links_to_the_device_nodes_of_the_driver(
     ("text", "kinds"),
     [
         ("could not select device driver", ["container-no-device-driver"]),
+        ("DataLoader worker (pid 7) is killed by signal: Bus error.", ["shm-bus-error"]),
+        ("ibv_reg_mr failed: Cannot allocate memory", ["memlock-exceeded"]),
+        (
+            "nvidia-container-cli: initialization error: load library failed: libcuda.so.1: cannot open shared object",
+            ["libcuda-not-found-by-container"],
+        ),
         ("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB", []),
         ("  \n", []),
         ("", []),

@@ -326,8 +326,10 @@ def test_what_the_compiler_compiles_for(
     ("low", "mean", "high", "error"),
     [
         (0.0, 0.5, 1.0, None),
-        (0.0, 0.5 - 0.049, 1.0, None),
-        (0.0, 0.5 + 0.049, 1.0, None),
+        (0.0, 0.451, 1.0, None),
+        (0.0, 0.549, 1.0, None),
+        (0.0, 0.45, 1.0, "not uniform: mean 0.45, from 0 to 1"),
+        (0.0, 0.55, 1.0, "not uniform: mean 0.55, from 0 to 1"),
         (-0.5, 0.5, 1.0, "not uniform: mean 0.5, from -0.5 to 1"),
         (0.0, 0.5, 1.5, "not uniform: mean 0.5, from 0 to 1.5"),
         (0.0, 0.4, 1.0, "not uniform: mean 0.4, from 0 to 1"),

@@ -1,5 +1,6 @@
 """One driver of several parts, and other sections that several answers tell."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -98,3 +99,25 @@ def test_a_device_of_libcuda(size: Any, known: int | None) -> None:
         CudaDevice(name="A10", compute_capability=ComputeCapability(8, 6), memory_total_bytes=known),
         CudaDevice(),
     )
+
+
+@pytest.mark.parametrize(
+    ("facts", "field", "least", "most"),
+    [
+        (lambda number: {"cuda_version": number}, "cuda_version", 1000, 99_999),
+        (lambda number: {"init_code": number}, "cuda_init_code", 0, 2**31 - 1),
+        (lambda number: {"device_count": number}, "cuda_device_count", 0, 1024),
+    ],
+)
+def test_numbers_of_libcuda_that_are_believed(
+    facts: Callable[[int], dict[str, Any]], field: str, least: int, most: int
+) -> None:
+    found = [getattr(parse_cuda_driver(facts(number)), field) for number in (least - 1, least, most, most + 1)]
+    assert [value is None for value in found] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(("size", "known"), [(0, False), (1, True), (2**50, True), (2**50 + 1, False)])
+def test_the_memory_of_a_device_that_is_believed(size: int, known: bool) -> None:
+    devices = parse_cuda_driver({"devices": [{"memory_total_bytes": size}]}).cuda_devices
+    assert devices is not None
+    assert (devices[0].memory_total_bytes == size) is known

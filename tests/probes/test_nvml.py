@@ -117,6 +117,8 @@ def test_the_least_that_is_believed(answer: Callable[[int], dict[str, Any]], fie
         (lambda number: {"pcie_generation_max": number}, "pcie_generation_max", 16),
         (lambda number: {"memory": {"total": number}}, "memory_total_bytes", 2**50),
         (lambda number: {"memory": {"used": number}}, "memory_used_bytes", 2**50),
+        (lambda number: {"power_draw": number}, "power_draw_watts", 100_000_000),
+        (lambda number: {"power_limit": number}, "power_limit_watts", 100_000_000),
     ],
 )
 def test_the_most_that_is_believed(answer: Callable[[int], dict[str, Any]], field: str, most: int) -> None:

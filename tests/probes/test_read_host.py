@@ -307,7 +307,9 @@ def test_values_of_linux() -> None:
 
 @linux_only
 @pytest.mark.parametrize(
-    ("mode", "access"), [(0o20444, os.O_RDONLY), (0o20400, os.O_RDONLY), (0o20200, os.O_RDWR), (0o20666, os.O_RDWR)]
+    ("mode", "access"),
+    [(mode, os.O_RDONLY) for mode in (0o20444, 0o20400, 0o20555)]
+    + [(mode, os.O_RDWR) for mode in (0o20200, 0o20020, 0o20002, 0o20666)],
 )
 def test_a_device_that_nobody_may_write_is_opened_for_reading(
     mode: int, access: int, monkeypatch: pytest.MonkeyPatch
@@ -414,3 +416,35 @@ def test_names_that_match(folds_case: bool, part: str, found: list[str], monkeyp
 def test_in_a_process_of_its_own(tree: Path) -> None:
     facts = facts_of("read_host", files=[f"{tree}/a.txt"])
     assert facts["files"] == {f"{tree}/a.txt": {"text": "text of a.txt"}}
+
+
+def test_folders_are_gone_through_to_a_depth(tmp_path: Path) -> None:
+    folder = tmp_path
+    for depth in range(read_host.DEEPEST_FOLDERS + 2):
+        (folder / "x.txt").touch()
+        folder = folder / str(depth)
+        folder.mkdir()
+    found = collect(listings=[f"{tmp_path}/**/x.txt"])["listings"][f"{tmp_path}/**/x.txt"]["paths"]
+    assert len(found) == read_host.DEEPEST_FOLDERS + 1
+
+
+@pytest.mark.parametrize(("there", "flags"), [({"O_NONBLOCK": 0x800}, 0x800), ({"O_BINARY": 0x8000}, 0x8000), ({}, 0)])
+def test_how_a_file_is_opened(
+    there: dict[str, int], flags: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has no O_NONBLOCK, and others no O_BINARY."""
+    (tmp_path / "x").write_bytes(b"text")
+    opened: list[int] = []
+    real = os.open
+
+    def open_file(path: str, given: int) -> int:
+        opened.append(given)
+        return real(path, os.O_RDONLY)
+
+    for name in ("O_NONBLOCK", "O_BINARY"):
+        monkeypatch.delattr(os, name, raising=False)
+    for name, value in there.items():
+        monkeypatch.setattr(os, name, value, raising=False)
+    monkeypatch.setattr(os, "open", open_file)
+    assert read_host._read_bytes(str(tmp_path / "x")) == b"text"
+    assert opened == [os.O_RDONLY | flags]

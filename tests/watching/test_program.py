@@ -1,8 +1,11 @@
 """The program that is watched, and the signals that reach both."""
 
 import os
+import signal
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -50,3 +53,54 @@ def test_the_foreground_of_a_terminal_is_told_from_its_background() -> None:
 
 def _indented(program: str) -> str:
     return program.replace("\n", "\n    ")
+
+
+@pytest.mark.parametrize("in_foreground", [True, False])
+@pytest.mark.parametrize(
+    ("name", "from_terminal"),
+    [
+        ("SIGINT", True),
+        ("SIGQUIT", True),
+        ("SIGTERM", False),
+        ("SIGHUP", False),
+        ("SIGUSR1", False),
+        ("SIGUSR2", False),
+    ],
+)
+def test_a_signal_is_passed_on_unless_the_terminal_has_sent_it_to_the_program_too(
+    name: str, from_terminal: bool, in_foreground: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = getattr(signal, name)
+    taken: dict[int, Any] = {}
+    monkeypatch.setattr(signal, "signal", taken.__setitem__)
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_DFL)
+    monkeypatch.setattr(program, "_is_in_foreground", lambda: in_foreground)
+    started = SimpleNamespace(pid=7, sent=[])
+    started.send_signal = started.sent.append
+
+    def start(command: list[str], env: Any) -> Any:
+        taken[number](number, None)  # while it is being started
+        return started
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    watched = program.Program(["train"], {})
+    is_passed_on = not (from_terminal and in_foreground)
+    assert started.sent == [number] * is_passed_on
+    watched._pass_on(number, None)
+    assert started.sent == [number, number] * is_passed_on
+
+
+def test_signals_that_are_ignored_stay_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: dict[int, Any] = {}
+    ignored = {signal.SIGHUP}
+    monkeypatch.setattr(signal, "signal", taken.__setitem__)
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+    program.Program([sys.executable, "-c", ""], {}).wait()
+    assert set(taken) == {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+
+
+@pytest.mark.parametrize(("status", "told"), [(0, 0), (3, 3), (-9, 137), (-15, 143)])
+def test_the_exit_status(status: int, told: int) -> None:
+    watched = program.Program.__new__(program.Program)
+    watched._process = SimpleNamespace(wait=lambda: status)  # type: ignore[assignment]
+    assert watched.wait() == told

@@ -17,7 +17,7 @@ MAXIMUM_ENTRIES = 200_000
 MAXIMUM_LINKS = 40
 """As many links in a row as Linux follows."""
 
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 class TooLarge(Exception):
@@ -140,7 +140,7 @@ def digest_of(stream: IO[bytes] | None) -> str:
     """Return the SHA-256 of what is left in the stream, which is read in pieces."""
     assert stream is not None, "a regular file"
     digest = hashlib.sha256()
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read(_CHUNK_BYTES):
         digest.update(chunk)
     return digest.hexdigest()
 

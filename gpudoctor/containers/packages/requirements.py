@@ -262,12 +262,11 @@ def _pinned(item: Asked) -> str:
 
 def _satisfies(version: str, specifier: str) -> bool:
     """Return whether the version is one that the specifier allows; also where one of them is not understood."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion
+    from packaging.specifiers import SpecifierSet
 
     try:
         return SpecifierSet(specifier).contains(version, prereleases=True)
-    except (InvalidSpecifier, InvalidVersion):
+    except ValueError:  # of both
         return True
 
 

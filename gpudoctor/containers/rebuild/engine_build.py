@@ -20,7 +20,7 @@ _VERTEXES, _LOGS = 1, 3  # of StatusResponse: github.com/moby/buildkit/api/servi
 _NAME, _CACHED, _STARTED, _COMPLETED = 3, 4, 5, 6  # of Vertex
 _MESSAGE = 4  # of VertexLog
 
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _TYPES = {stat.S_IFREG: tarfile.REGTYPE, stat.S_IFDIR: tarfile.DIRTYPE, stat.S_IFLNK: tarfile.SYMTYPE,
           stat.S_IFIFO: tarfile.FIFOTYPE}  # fmt: skip
 _LOST_CONTEXT = "http://build-context-"
@@ -242,7 +242,7 @@ class _Writer:
         descriptor = os.open(self._context.root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, "rb") as stream:
             while left:
-                chunk = stream.read(min(left, _CHUNK))
+                chunk = stream.read(min(left, _CHUNK_BYTES))
                 if not chunk:
                     raise OSError(f"{path} changed while it was sent")
                 left -= len(chunk)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from contextlib import suppress
 
 from gpudoctor.nvml import GPU, LIBRARY, MEMORY_V2, SM, Gate, is_own, read_start
@@ -78,7 +77,6 @@ QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
     ("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", ()),
     ("pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth", ()),
 )
-WINDOWS_QUESTIONS = (("driver_model", "nvmlDeviceGetDriverModel", ()),)
 
 
 def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
@@ -143,7 +141,7 @@ def _devices(gate: Gate, count: int, own_pids: Set[int]) -> Iterator[Dict[str, A
 
 def _device(gate: Gate, handle: Any, own_pids: Set[int]) -> Dict[str, Answer]:
     answers: Dict[str, Answer] = {}
-    for fact, functions, arguments in QUESTIONS + (WINDOWS_QUESTIONS if sys.platform == "win32" else ()):
+    for fact, functions, arguments in QUESTIONS:
         if fact == "memory_v1" and answers["memory"].get("error", NOT_SUPPORTED) == NOT_SUPPORTED:
             continue  # version 2 has answered
         answers[fact] = gate.ask(functions, handle, *arguments)

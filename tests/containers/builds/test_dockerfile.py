@@ -134,6 +134,7 @@ def test_which_instructions_may_be_json(name: str, is_json: bool) -> None:
     [
         pytest.param("RUN cat <<EOF", ["a\n"], id="a shell form"),
         pytest.param("COPY <<EOF /x", ["a\n"], id="a copy"),
+        pytest.param("ADD <<EOF /x", ["a\n"], id="an addition"),
         pytest.param('RUN ["cat", "<<EOF"]', None, id="a JSON form has none"),
         pytest.param("CMD cat <<EOF", None, id="nor have others"),
     ],

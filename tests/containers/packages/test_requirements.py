@@ -146,12 +146,13 @@ def test_files_that_a_text_names(text: str, expected: list[tuple[str, bool]]) ->
 
 
 FILES = {
-    "requirements.txt": "-r more/b.txt\n-c limits.txt\n-r requirements.txt\n-r ../outside.txt\n-r /tmp/c.txt\n"
+    "requirements.txt": "-r more/b.txt\n-c limits.txt\n-r requirements.txt\n-r ../outside.txt\n-r /more/d.txt\n"
     "-r gone.txt\n"
     "App[GPU, extra_x]>=1 # why\nwin; sys_platform == 'win32'\n--index-url https://example.org\n"
     "wheel @ https://example.org/wheel-1.2-py3-none-any.whl --hash=sha256:0\n",
     "more/b.txt": "b==1\n-r c.txt\n-r ../limits.txt\n",
     "more/c.txt": "c\n",
+    "more/d.txt": "of the image, not of the context\n",
     "limits.txt": "d<3\n-r more/c.txt\n",
     "pyproject.toml": '[project]\nname = "x"\ndependencies = ["a>=1"]\n[project.optional-dependencies]\ngpu = ["g"]\n'
     'docs = ["sphinx"]\n[dependency-groups]\ngpu = ["h"]\n[tool.poetry.dependencies]\npoe = "^1"\n'

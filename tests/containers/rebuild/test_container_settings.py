@@ -1,13 +1,21 @@
 """The settings of a container made anew: its user's own, and the new image's for the rest."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gpudoctor.containers.rebuild import container
+from gpudoctor.containers.rebuild.builders import Attempt
 from gpudoctor.containers.rebuild.container import check_can_be_kept, endpoints, new_settings
+from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
+from gpudoctor.containers.requested import Subject
 from gpudoctor.errors import UsageError
+from gpudoctor.model import CopiedFiles, ProjectImage
 
 IMAGE = {"Env": ["PATH=/bin", "MODE=old"], "Cmd": ["serve"], "Labels": {"version": "1"}, "WorkingDir": "/app"}
 ID = "0123456789ab" + "c" * 52
@@ -155,3 +163,99 @@ def test_a_new_container_has_to_run(
         assert failed.value.args[0] == f"the new container ended at once, with status {states[-1]['ExitCode']}"
         assert failed.value.lines == lines
     assert asked == ["new"] * looks
+
+
+@pytest.mark.parametrize(
+    "image", [{"Config": IMAGE}, {"Config": None}, None], ids=["there", "without settings", "gone"]
+)
+def test_a_container_in_several_networks(image: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = inspected()
+    old["Image"] = "sha256:1"
+    old["HostConfig"]["NetworkMode"] = "first"
+    address = {"IPv4Address": "10.0.0.7", "IPv6Address": "fd00::7"}
+    old["NetworkSettings"]["Networks"] = {
+        "first": {},
+        "second": {
+            "IPAMConfig": address,
+            "Aliases": ["web", ID[:12]],
+            "Links": ["db:data:1"],
+            "DriverOpts": {"a": "b"},
+        },
+        "third": {"IPAMConfig": None, "Aliases": None, "Links": None, "DriverOpts": None},
+    }
+    connected: list[Any] = []
+    created: list[Any] = []
+    monkeypatch.setattr(container, "inspect_image", lambda api, identity: image)
+
+    def create(settings: dict[str, Any], name: str) -> dict[str, str]:
+        created.append((settings, name))
+        return {"Id": "new"}
+
+    api: Any = SimpleNamespace(
+        create_container_from_config=create,
+        connect_container_to_network=lambda *names, **settings: connected.append((*names, settings)),
+    )
+    assert container._create(api, old, "app:2", "web-new") == "new"
+    assert created == [(new_settings(old, IMAGE if image and image["Config"] else {}, "app:2"), "web-new")]
+    nothing = dict.fromkeys(("aliases", "links", "ipv4_address", "ipv6_address", "driver_opt"))
+    second = {
+        "aliases": ["web"],
+        "links": [("db", "data:1")],
+        "ipv4_address": "10.0.0.7",
+        "ipv6_address": "fd00::7",
+        "driver_opt": {"a": "b"},
+    }
+    assert connected == [("new", "second", second), ("new", "third", nothing)]
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (ProjectImage(image="t"), False),
+        (ProjectImage(image="t", instructions=(CopiedFiles(line=2, text="COPY a /", stage="0", stale=("a",)),)), True),
+        (ProjectImage(image="t", instructions=(CopiedFiles(line=2, text="COPY a /", stage="0"),)), False),
+        (
+            ProjectImage(image="t", unknown="no history"),
+            "the new image cannot be compared with the context: no history",
+        ),
+    ],
+)
+def test_whether_a_new_image_is_stale(
+    found: ProjectImage, told: bool | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = Subject(dockerfile=tmp_path, context=tmp_path, build_arguments={}, image="app", container="web")
+    asked: list[Subject] = []
+
+    def look(api: Any, subject: Subject) -> ProjectImage:
+        asked.append(subject)
+        return found
+
+    monkeypatch.setattr(container, "look_at_subject", look)
+    api: Any = None
+    if isinstance(told, str):
+        with pytest.raises(BuildFailed, match=told):
+            container._is_stale(api, subject, "t:1")
+    else:
+        assert container._is_stale(api, subject, "t:1") is told
+    assert asked == [replace(subject, image="t:1", container=None)]
+
+
+def test_it_is_built_until_it_is_not_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    said: list[str] = []
+    step: Any = SimpleNamespace(run=lambda progress: done.append("built"))
+    attempts = [
+        Attempt(steps=(step,), why=""),
+        Attempt(steps=(step, step), why="again"),
+        Attempt(steps=(step,), why="more"),
+    ]
+    subject = Subject(dockerfile=tmp_path, context=tmp_path, build_arguments={}, image="app")
+    progress = Progress(lambda _: None, said.append, timeout_seconds=1)
+    api: Any = None
+    monkeypatch.setattr(container, "_is_stale", lambda api, subject, tag: len(done) < 3)
+    container.build_under("t:1", api, subject, iter(attempts), progress)
+    assert (done, said) == (["built"] * 3, ["again"])
+    monkeypatch.setattr(container, "_is_stale", lambda api, subject, tag: True)
+    with pytest.raises(BuildFailed, match="app is still stale after every kind of build"):
+        container.build_under("t:1", api, subject, iter(attempts), progress)
+    assert len(done) == 7
