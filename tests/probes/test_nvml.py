@@ -842,3 +842,9 @@ def test_processes(compute: Any, graphics: Any, answer: Any, monkeypatch: pytest
     if "value" in found:
         found = {"value": [(process["pid"], process["name"], process["used_bytes"]) for process in found["value"]]}
     assert found == answer
+
+
+@pytest.mark.parametrize(("mask", "reasons"), [(1 << 63, ("reason_0x8000000000000000",)), (1 << 64, None)])
+def test_the_highest_bit_of_a_mask(mask: int, reasons: tuple[str, ...] | None) -> None:
+    answers = {"event_reasons": {"value": mask}}
+    assert only_device({"devices": [{"index": 0, "answers": answers}]}).throttle_reasons == reasons

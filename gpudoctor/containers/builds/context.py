@@ -94,8 +94,8 @@ class BuildContext:
             name = names.pop(0)
             here = posixpath.normpath(posixpath.join("/", done, name)).lstrip("/")
             found = self.entry(here)
-            links += 1
-            if found is not None and stat.S_ISLNK(found.st_mode) and links <= MAXIMUM_LINKS:
+            if found is not None and stat.S_ISLNK(found.st_mode) and links < MAXIMUM_LINKS:
+                links += 1
                 target = os.readlink(self.root / here)
                 done = "" if target.startswith("/") else posixpath.dirname(here)
                 names = [*(part for part in target.split("/") if part), *names]

@@ -114,7 +114,7 @@ def transaction(
                 raise UsageError(f"another rebuild of {image} is still running: to wait longer, raise --timeout")
             time.sleep(_POLL_SECONDS)
     with lock:
-        _settle(api, path, engine, say)
+        _settle(api, path, lock.fileno(), engine, say)
         journal = Journal(path, lock.fileno(), {"engine": engine, "image": image, "process": os.getpid()})
         try:
             journal.write()
@@ -130,17 +130,17 @@ def settle_interrupted(api: APIClient, say: Callable[[str], None]) -> None:
         lock = _locked(path)
         if lock is not None:
             with lock:
-                _settle(api, path, engine, say)
+                _settle(api, path, lock.fileno(), engine, say)
 
 
-def _settle(api: APIClient, path: Path, engine: str, say: Callable[[str], None]) -> None:
+def _settle(api: APIClient, path: Path, lock: int, engine: str, say: Callable[[str], None]) -> None:
     try:
         entry = json.loads(read_bounded(path, _MOST_BYTES))
     except (OSError, ValueError):
         return
     if entry.get("schema") != SCHEMA or entry["engine"] != engine:
         return
-    Journal(path, -1, entry).settle(api)
+    Journal(path, lock, entry).settle(api)
     say(f"An interrupted rebuild of {entry['image']} was {'finished' if entry.get('done') else 'undone'}")
     if "command" in entry and "done" not in entry:
         say(f"If the service does not run, start it: {entry['command']}")

@@ -68,6 +68,11 @@ def test_merge_keys() -> None:
     assert root["z"] == {"a": 3, "b": 1, "c": 2}
 
 
+def test_several_merge_keys() -> None:
+    text = "a: &a {x: 1}\nb: &b {y: 2}\nc:\n  <<: *a\n  <<: *b\n  z: 3\n"
+    assert parse_yaml(text.encode(), "x")["c"] == {"x": 1, "y": 2, "z": 3}
+
+
 def test_a_deep_document() -> None:
     found = parsed("[" * 60 + "1" + "]" * 60)
     while isinstance(found, list):

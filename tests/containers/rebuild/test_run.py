@@ -14,6 +14,7 @@ from gpudoctor.containers.rebuild import run
 from gpudoctor.containers.rebuild.builders import ComposeBuilder, DockerBuilder, EngineBuilder
 from gpudoctor.containers.rebuild.choice import Chosen
 from gpudoctor.containers.rebuild.command_line import CommandLine, Compose
+from gpudoctor.containers.rebuild.copy_again import CopyAgain
 from gpudoctor.containers.rebuild.run import Verdict
 from gpudoctor.containers.rebuild.steps import Command
 from gpudoctor.containers.requested import Subject
@@ -282,3 +283,40 @@ def test_the_image_gets_its_name_and_the_container_the_image(
         engine.inspect_container(str(container))["Id"] = "another"
         journal.repeat()
         assert done == [*calls, next(call for call in calls if call.startswith("up"))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "buildkit", "inline", "copies_again"),
+    [
+        pytest.param("docker", False, None, True, id="the classic builder"),
+        pytest.param("docker", True, None, False, id="BuildKit compares contents itself"),
+        pytest.param("docker", False, "FROM scratch", False, id="a Dockerfile in the compose file"),
+        pytest.param("api", False, None, False, id="no docker command"),
+    ],
+)
+def test_when_a_stale_copy_is_carried_out_again(
+    kind: str,
+    buildkit: bool,
+    inline: str | None,
+    copies_again: bool,
+    engine: FakeEngine,
+    subject: Subject,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine.add_image("app:1", tree={"/a.txt": "A", "/b.txt": "b"}, history=HISTORY)
+    plan = prepared(engine, subject, "stale", "image-not-rebuilt", kind=kind)
+    docker = DockerBuilder(docker=DOCKER, subject=subject, buildkit=buildkit) if kind == "docker" else None
+    plan = replace(
+        plan, chosen=replace(plan.chosen, docker=docker), subject=replace(plan.subject, dockerfile_inline=inline)
+    )
+    given: list[Any] = []
+
+    def attempts(*parts: Any, **more: Any) -> Any:
+        given.append((parts, more))
+        return iter(())
+
+    monkeypatch.setattr(run, "attempts", attempts)
+    run._attempts(engine, plan, "new:1")  # type: ignore[arg-type]
+    again = CopyAgain(api=engine, builder=docker, tag="new:1") if copies_again else None  # type: ignore[arg-type]
+    more = {"stages": plan.stages, "unseen_changes": plan.unseen_changes, "copy_again": again}
+    assert given == [((plan.chosen.builder, "new:1"), more)]

@@ -397,7 +397,7 @@ def test_a_journal_that_is_not_ours_is_left_alone(content: bytes | None, tmp_pat
     path = tmp_path / "journal"
     if content is not None:
         path.write_bytes(content.replace(b"%s", transaction.SCHEMA.encode()))
-    transaction._settle(None, path, "e", said.append)  # type: ignore[arg-type]
+    transaction._settle(None, path, 0, "e", said.append)  # type: ignore[arg-type]
     assert said == []
     assert path.exists() is (content is not None)
 
@@ -422,3 +422,19 @@ def test_the_signals_that_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     thread.start()
     thread.join()
     assert handlers[signal.SIGTERM] == "default"
+
+
+def test_an_engine_that_is_away_is_waited_for_as_long_as_it_takes_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.json"
+    path.write_text("{}")
+    now = iter([100.0, 110.0, 130.0, 130.5])
+    slept: list[float] = []
+    monkeypatch.setattr(transaction, "WAIT_FOR_ENGINE_SECONDS", 30.0)
+    monkeypatch.setattr(transaction, "time", SimpleNamespace(monotonic=lambda: next(now), sleep=slept.append))
+    api: Any = Engine(0, away=10**9)
+    journal = transaction.Journal(path, 0, {"engine": "e", "image": "app", "process": 1})
+    with pytest.raises(GpudoctorError, match="the rebuild of app is half done"):
+        journal.settle(api)
+    assert len(slept) == 2
