@@ -56,7 +56,7 @@ def _adopt_orphans() -> None:
         with suppress(Exception):  # a Python without ctypes
             import ctypes
 
-            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, True)
 
 
 def descendants(pid: int) -> list[int]:

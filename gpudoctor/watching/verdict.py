@@ -1,5 +1,6 @@
 """From what was seen to what held the GPU back. Pure: nothing is asked of the machine here."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Annotated
@@ -120,10 +121,11 @@ def _track(samples: Sequence[Sample], nvml_index: int) -> list[tuple[Sample, Dev
 
 def _perhaps_ours(track: Sequence[tuple[Sample, DeviceSample]]) -> int | None:
     """Return from where on the device is in use, as far as work and memory show it, and NVML does not deny it."""
-    least = min((sample.memory_used_bytes for _, sample in track if sample.memory_used_bytes is not None), default=0)
+    known = (sample.memory_used_bytes for _, sample in track if sample.memory_used_bytes is not None)
+    least = min(known, default=math.inf)
 
     def is_in_use(sample: DeviceSample) -> bool:
-        grown = (sample.memory_used_bytes or 0) - least >= MEMORY_IN_USE_BYTES
+        grown = sample.memory_used_bytes is not None and sample.memory_used_bytes - least >= MEMORY_IN_USE_BYTES
         return sample.is_used_by_program is None and (grown or bool(sample.utilization_percent))
 
     return _first(track, is_in_use)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gpudoctor.containers import comparison
 from gpudoctor.containers.builds.context import BuildContext, ContextFile
+from gpudoctor.containers.builds.copied_files import CopiedFile
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
 from gpudoctor.containers.builds.stages import read_stages
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
-from gpudoctor.containers.comparison import STAGE_SECONDS, Moment, compare_copy, conclude
+from gpudoctor.containers.comparison import STAGE_SECONDS, Moment, compare_copy, conclude, image_path_of
 from gpudoctor.containers.images.files import ImageFile
 from gpudoctor.model import CopiedFiles
 
@@ -338,3 +340,38 @@ def test_a_file_that_buildkit_kept_was_not_rewritten_by_the_stage(
     os.utime(tmp_path / "code/a.py", (1000.5, 1000.5))
     found = compare(context, STAGE, {"/app/a.py": in_image(content, 1000 + seconds)}, copied_at=SOON)
     assert bool(found.stale) is stale
+
+
+FOLDER = ImageFile(kind="folder")
+
+
+def link_to(target: str) -> ImageFile:
+    return ImageFile(kind="link", link_target=target)
+
+
+@pytest.mark.parametrize(
+    ("inside_if_folder", "files", "path"),
+    [
+        pytest.param(True, {}, "/app/x", id="nothing there"),
+        pytest.param(True, {"/app/x": in_image("new")}, "/app/x", id="a file"),
+        pytest.param(True, {"/app/x": FOLDER}, "/app/x/a.py", id="a folder"),
+        pytest.param(True, {"/app/x/a.py": in_image("new")}, "/app/x/a.py", id="a file in a folder that is not told"),
+        pytest.param(True, {"/app/x": link_to("y"), "/app/y": in_image("new")}, "/app/y", id="a link to a file"),
+        pytest.param(True, {"/app/x": link_to("/y")}, "/y", id="a link that leads nowhere"),
+        pytest.param(True, {"/app/x": link_to("../y"), "/y": link_to("z"), "/z": FOLDER}, "/z", id="two links"),
+        pytest.param(False, {"/app/x": FOLDER}, "/app/x", id="named as a file"),
+        pytest.param(False, {"/app/x": link_to("y"), "/app/y": in_image("new")}, "/app/x", id="and a link"),
+    ],
+)
+def test_where_a_file_is_in_the_image(inside_if_folder: bool, files: dict[str, ImageFile], path: str) -> None:
+    file = ContextFile(path="code/a.py", size_bytes=1)
+    placed = CopiedFile(file=file, image_path="/app/x", inside_if_folder=inside_if_folder)
+    assert image_path_of(placed, files) == path
+
+
+@pytest.mark.parametrize(("most", "path"), [(2, "/c"), (1, "/b")])
+def test_so_many_links_of_the_image_are_followed(most: int, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MAXIMUM_LINKS", most)
+    files = {"/a": link_to("b"), "/b": link_to("c"), "/c": link_to("a")}
+    placed = CopiedFile(file=ContextFile(path="a.py", size_bytes=1), image_path="/a", inside_if_folder=True)
+    assert image_path_of(placed, files) == path

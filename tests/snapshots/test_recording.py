@@ -115,11 +115,13 @@ def test_nothing_is_overwritten(recorded: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (None, "recording.json: .*No such file"),
         ("{", "recording.json: "),
         ('{"schema": "gpudoctor/recording/9"}', "schema is 'gpudoctor/recording/9', not"),
     ],
 )
-def test_what_is_no_recording(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "recording.json").write_text(content)
+def test_what_is_no_recording(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "recording.json").write_text(content)
     with pytest.raises(UsageError, match=message):
         RecordedHost.load(tmp_path)

@@ -270,13 +270,13 @@ def _elf(file: BinaryIO, folder: str) -> Optional[Elf]:
         return None
     file.seek(offset)
     table = file.read(min(size * count, MOST_TEXT_BYTES))
-    segments = [struct.unpack_from("<IIQQQQ", table, at) for at in range(0, len(table) - 55, max(size, 56))]
+    segments = [struct.unpack_from("<IIQQQQ", table, number * size) for number in range(count)]
     dynamic = next((segment for segment in segments if segment[0] == 2), None)
     if dynamic is None:
         return None
     file.seek(dynamic[2])
     entries = file.read(min(dynamic[5], MOST_TEXT_BYTES))
-    pairs = [struct.unpack_from("<qQ", entries, at) for at in range(0, len(entries) - 15, 16)]
+    pairs = list(struct.iter_unpack("<qQ", entries))
     values = {tag: value for tag, value in pairs if tag in (5, 10)}  # DT_STRTAB, DT_STRSZ
     address = values.get(5, 0)
     strings = next((s[2] + address - s[3] for s in segments if s[0] == 1 and s[3] <= address < s[3] + s[5]), 0)

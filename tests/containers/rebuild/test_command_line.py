@@ -217,3 +217,24 @@ def test_what_is_asked(
     assert [(*item.version, item.has_buildx) for item in found] == ([docker] if docker else [])
     taken = find_compose(found, {"PATH": "/bin"})
     assert (taken and (*taken.words, *(["1"] if taken.is_version_1 else []))) == compose
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [
+        ("echo 28.2.0", "28.2.0\n"),
+        ("printf 'v\\377'", "v\ufffd"),
+        ("echo 28.2.0; exit 1", None),
+        ("exec sleep 1000", None),
+        (None, None),
+    ],
+)
+def test_what_a_command_answers(
+    script: str | None, answer: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_line, "ASK_SECONDS", 0.3 if script and "sleep" in script else 60.0)
+    program = tmp_path / "docker"
+    if script is not None:
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    assert command_line._answer((str(program), "version"), {"PATH": "/usr/bin:/bin"}) == answer
