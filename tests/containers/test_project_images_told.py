@@ -375,6 +375,30 @@ def test_requirements_are_compared_with_the_python_of_the_image(
     assert bool(look(engine, root).unmet_requirements) is unmet
 
 
+@pytest.mark.parametrize(
+    ("container", "version"), [(None, "1.1"), ("web", "1.2")], ids=["of the image", "of the container"]
+)
+def test_the_python_that_is_first_on_path_counts(root: Path, container: str | None, version: str) -> None:
+    write(
+        root,
+        {"Dockerfile": "FROM scratch\nCOPY r.txt requirements.txt /\n", "r.txt": "", "requirements.txt": "six==2\n"},
+    )
+    places = {"1.0": "/usr/local", "1.1": "/one", "1.2": "/two"}
+    tree = {
+        f"{place}/lib/python3.12/site-packages/six-{number}.dist-info/METADATA": f"Name: six\nVersion: {number}\n"
+        for number, place in places.items()
+    }
+    tree |= {f"{place}/bin/python": "" for place in places.values()} | {"/requirements.txt": "of another time"}
+    configs = [{"Env": [f"PATH={place}/bin:/usr/local/bin"], "Image": "app:1"} for place in ("/one", "/two")]
+    engine = FakeEngine()
+    identity = engine.add_image(
+        "app:1", tree=tree, history=["COPY r.txt requirements.txt / # buildkit"], Config=configs[0]
+    )
+    engine.add_container("web", identity, Config=configs[1])
+    found = look(engine, root, container=container).unmet_requirements
+    assert [item.installed for item in found] == [version]
+
+
 @pytest.mark.parametrize(("linked", "files", "is_context"), [(1, 3, False), (2, 3, True), (1, 4, False), (2, 4, True)])
 def test_a_mount_is_the_context_if_half_of_the_files_are(root: Path, linked: int, files: int, is_context: bool) -> None:
     shutil.rmtree(root / "code")

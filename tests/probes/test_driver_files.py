@@ -110,6 +110,15 @@ def test_the_loader_s_cache_decides_between_folders() -> None:
     assert driver.libcuda_files[0] == "/usr/lib64/libcuda.so.1"
 
 
+@pytest.mark.parametrize("name", ["libcuda.so.1", "libnvidia-ml.so.1"])
+def test_a_library_that_only_the_loader_s_cache_names(name: str) -> None:
+    path, other = f"/odd/{name}", "/odd/libnvidia-egl.so.1"
+    cache = f"2 libs found in cache\n\tlibnvidia-egl.so.1 (libc6) => {other}\n\t{name} (libc6,x86-64) => {path}\n"
+    links = {path: f"/odd/{name[:-2]}.570.86.15", other: "/odd/libnvidia-egl.so.470.57.02"}
+    driver = parse_driver_files(machine(links=links, commands={"ldconfig": cache}))
+    assert str(driver.library_version) == "570.86.15"
+
+
 def test_compat_of_a_toolkit_is_no_driver() -> None:
     path = "/usr/local/cuda/compat/libcuda.so.1"
     cache = f"1 libs found in cache\n\tlibcuda.so.1 (libc6,x86-64) => {path}\n"

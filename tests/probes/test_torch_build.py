@@ -248,6 +248,19 @@ def test_cxx11_abi(site: SitePackages, monkeypatch: pytest.MonkeyPatch, symbol: 
     assert parse_torch(site.collect(monkeypatch)).cxx11_abi is abi
 
 
+@pytest.mark.parametrize(
+    ("libraries", "architectures"),
+    [([], None), (["libtorch_cuda.so"], "sm_90"), (["libtorch_hip.so"], "sm_90"), (["libother.so"], None)],
+)
+def test_only_a_build_for_gpus_has_architectures(
+    site: SitePackages, monkeypatch: pytest.MonkeyPatch, libraries: list[str], architectures: str | None
+) -> None:
+    site.torch("2.9.1", flags="sm_90")
+    for name in libraries:
+        site.library(name)
+    assert site.collect(monkeypatch)["torch"]["architectures"] == architectures
+
+
 def test_only_a_symbol_of_the_library_s_own_tells_the_abi(tmp_path: Path) -> None:
     """The words are in its constants too, right behind the table of symbols."""
     (tmp_path / "x.so").write_bytes(elf(symbols=["_ZN3c105ErrorD2Ev"], constants=OLD_ABI_SYMBOL.encode() + b"\0"))

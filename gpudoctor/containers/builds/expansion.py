@@ -49,11 +49,11 @@ def _expand(word: str, variables: Mapping[str, str], escape: str, quotes: str, d
             parts.append(variables.get(name[0], "") if name else "$")
             at = name.end() if name else at + 1
         elif character == "'" and character in quotes and not inside:
-            end = word.find("'", at + 1)
-            if end < 0:
+            text, closed, _ = word[at + 1 :].partition("'")
+            if not closed:
                 raise ValueError(f"' is not closed in {word[:80]!r}")
-            parts.append(word[at + 1 : end])
-            at = end + 1
+            parts.append(text)
+            at += len(text) + 2
         else:
             if character == '"' and character in quotes:
                 inside = not inside

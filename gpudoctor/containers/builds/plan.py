@@ -7,7 +7,16 @@ from pathlib import Path
 
 from gpudoctor.containers.builds.context import BuildContext, read_context
 from gpudoctor.containers.builds.dockerfile import Dockerfile, parse_dockerfile
-from gpudoctor.containers.builds.stages import Base, Stage, Step, find_stage, lineage, needed_stages, read_stages
+from gpudoctor.containers.builds.stages import (
+    Base,
+    Stage,
+    Step,
+    find_stage,
+    lineage,
+    needed_by,
+    needed_stages,
+    read_stages,
+)
 from gpudoctor.containers.builds.tracing import ResolvedCopy, trace
 from gpudoctor.files import read_bounded
 from gpudoctor.model.record import record
@@ -76,7 +85,7 @@ class Plan:
     @property
     def needed(self) -> tuple[Stage, ...]:
         """Return the stages that this build carries out, in their order."""
-        return needed_stages(self.stages[: self.target.index + 1], str(self.target.index))
+        return needed_by(self.stages, self.target)
 
     @property
     def outside_bases(self) -> frozenset[str]:

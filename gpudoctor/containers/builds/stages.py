@@ -103,6 +103,11 @@ def needed_stages(stages: tuple[Stage, ...], target: str | None) -> tuple[Stage,
     if wanted is None:
         names = ", ".join(stage.name for stage in stages)
         raise ValueError(f"no stage {target!r} in the Dockerfile: it has {names}")
+    return needed_by(stages, wanted)
+
+
+def needed_by(stages: tuple[Stage, ...], wanted: Stage) -> tuple[Stage, ...]:
+    """Return the stage after every stage that it is built from or copies from."""
     needed: dict[int, Stage] = {}
     waiting = [wanted]
     while waiting:

@@ -91,7 +91,7 @@ class _Reader:
         if name in _LAUNCHERS or words[:2] in (["uv", "run"], ["poetry", "run"]):
             return self._by_launcher(rest, directory, depth)
         if name in _SERVERS:
-            return (_absolute(directory, _option(rest, _CHANGES_DIRECTORY) or "."),)
+            return (_absolute(directory, _option(rest, _CHANGES_DIRECTORY)),)
         return self._by_file(words, directory, depth)
 
     def _by_shell(self, words: Sequence[str], directory: str, depth: int) -> tuple[str, ...] | None:
@@ -203,13 +203,13 @@ def _commands(text: str, arguments: Sequence[str]) -> Iterator[list[str]]:
                 command.extend(arguments if word in ("$@", "$*") else (word,))
 
 
-def _option(words: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the value of the first option of `names` that is given."""
+def _option(words: Sequence[str], names: Sequence[str]) -> str:
+    """Return the value of the first option of `names` that is given; "" for none."""
     for number, word in enumerate(words):
         name, equals, value = word.partition("=")
         if name in names:
-            return value if equals else next(iter(words[number + 1 : number + 2]), None)
-    return None
+            return value if equals else "".join(words[number + 1 : number + 2])
+    return ""
 
 
 def _absolute(directory: str, path: str) -> str:

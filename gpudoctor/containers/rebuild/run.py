@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gpudoctor.containers.builds.plan import Plan
-from gpudoctor.containers.builds.stages import find_stage, needed_stages
+from gpudoctor.containers.builds.stages import find_stage, needed_by
 from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.objects import inspect_container, inspect_image
 from gpudoctor.containers.project_images import is_changed
@@ -142,7 +142,7 @@ def _stale_stages(image: ProjectImage, plan: Plan) -> tuple[str, ...]:
     names: list[str] = []
     for copy in (traced.copy for traced in plan.copies if traced.copy.instruction.line in changed):
         origin = find_stage(plan.stages, copy.origin) if copy.origin else None
-        before = () if origin is None else needed_stages(plan.stages, str(origin.index))
+        before = () if origin is None else needed_by(plan.stages, origin)
         names += [*(stage.name for stage in before), copy.stage]
     return tuple(dict.fromkeys(names))
 

@@ -201,3 +201,11 @@ def test_an_archive_that_python_cannot_read_is_opaque(root: Path, name: str) -> 
     assert selection(root, f"ADD {name} /x/") == Selection(opaque=(name,))
     assert [placed.image_path for placed in selection(root, f"COPY {name} /x/").placed] == [f"/x/{name}"]
     assert [placed.image_path for placed in selection(root, "ADD a.txt /x/").placed] == ["/x/a.txt"]
+
+
+def test_what_an_archive_is_unpacked_into_is_a_folder_that_is_taken_whole(root: Path) -> None:
+    (root / "pack.tar").write_bytes(archive(member("pkg/a.py", b"abc")))
+    selected = selection(root, "ADD pack.tar /x/")
+    assert ([placed.image_path for placed in selected.placed], selected.folders) == (["/x/pkg/a.py"], ("/x/",))
+    assert selection(root, "COPY pack.tar /x/").folders == ()
+    assert selection(root, "ADD a.txt /x/").folders == ()

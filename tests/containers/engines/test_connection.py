@@ -351,6 +351,7 @@ def test_how_what_is_installed_is_started(
     [
         (["ca.pem"], "asks for a client certificate"),
         (["cert.pem"], "asks for a client certificate"),
+        (["key.pem"], "asks for a client certificate"),
         (["cert.pem", "key.pem"], "does not accept this client's certificate (connection reset)"),
     ],
 )

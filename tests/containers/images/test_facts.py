@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -259,3 +260,17 @@ def test_what_stood_below_the_first_instruction(root: Path, base: str, told: int
     vars(found)["bases"] = bases
     below = found._below(base)
     assert (None if below is None else len(below)) == told
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_doubted"),
+    [({}, True), ({"stale": ("x",)}, False), ({"missing": ("x",)}, False), ({"extra": ("/x",)}, False)],
+)
+def test_only_a_copy_without_a_difference_of_its_own_is_doubted(
+    root: Path, changes: dict[str, Any], is_doubted: bool
+) -> None:
+    item = CopiedFiles(line=2, text="COPY code /app", stage="0", **changes)
+    look: Any = SimpleNamespace(changed_unseen=lambda at, seen: ("code/a.py",), traced=SimpleNamespace(inputs=()))
+    found = facts_of(root, tree=FILES, history=[COPY])._with_doubt(item, look, frozenset())
+    doubt = "code/a.py changed after the build, and the image has only what was built from it"
+    assert found == replace(item, unknown=doubt if is_doubted else "")

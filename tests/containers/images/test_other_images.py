@@ -241,3 +241,8 @@ def test_steps_without_a_copy_are_everybody_s(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("tag", "name"), [("a:1", "a"), ("r:5000/a:1", "r:5000/a"), ("r:5000/b/a:x", "r:5000/b/a")])
 def test_the_repository_of_a_tag(tag: str, name: str) -> None:
     assert other_images.repository_of(tag) == name
+
+
+def test_an_image_of_unknown_age_is_looked_at_last() -> None:
+    unknown, old = {**image(9, "unknown:1"), "Created": None}, image(1, "old:1")
+    assert other_images._newest(Api([unknown, old])) == [old, unknown]  # type: ignore[arg-type]
