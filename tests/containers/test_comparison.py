@@ -236,6 +236,17 @@ def test_what_no_copy_brings_is_extra_where_the_layer_has_it(
     assert compare(context, COPY, files, layer=layer).extra == extra
 
 
+def test_an_extra_file_is_unknown_until_its_layer_is_read(context: BuildContext) -> None:
+    files = {"/app/a.py": in_image("new"), "/app/gone.py": in_image("x")}
+    unread = compare(context, COPY, files)
+    assert (unread.extra, unread.unknown) == (
+        (),
+        "1 files may come from another instruction, because its layer cannot be read",
+    )
+    for layer in (files, {}):
+        assert compare(context, COPY, files, layer=layer).unknown == ""
+
+
 @pytest.mark.parametrize(
     ("latest", "built_at", "changed_at", "before"),
     [(5, 0, 5, False), (5, 0, 6, True), (5, 9, 9, False), (5, 9, 10, True), (9, 5, 8, False)],

@@ -175,12 +175,12 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
     value = 0
-    for shift in range(0, 70, 7):
+    for number in range(10):  # of the bytes of 64 bits
         if place >= len(message):
             break
         byte = message[place]
         place += 1
-        value |= (byte & 0x7F) << shift
+        value |= (byte & 0x7F) << 7 * number
         if byte < 0x80:
             return value, place
     raise ValueError("no message of BuildKit")
