@@ -258,4 +258,4 @@ def _is_deleted(pid: int, destination: str) -> bool | None:
         if len(parts) > 4
     ]
     roots = [root for root, place in places if place == destination]
-    return roots[-1].endswith("//deleted") if roots and pid > 0 else None
+    return roots[-1].endswith("//deleted") if roots else None

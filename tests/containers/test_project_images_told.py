@@ -415,3 +415,8 @@ def test_a_mount_is_the_context_if_half_of_the_files_are(root: Path, linked: int
     found = look(engine, root, container=container).container
     assert found is not None
     assert (found.name, [each.is_context for each in found.mounts]) == ("web", [is_context])
+
+
+@pytest.mark.parametrize(("path", "keeps"), [("sleep", False), ("python", True)])
+def test_a_container_that_waits_has_read_no_source(root: Path, path: str, keeps: bool) -> None:
+    assert with_container(root, Path=path, Args=["infinity"]).keeps_code is keeps

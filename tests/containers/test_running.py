@@ -130,7 +130,6 @@ MOUNTS = """\
         pytest.param(9, "/my data", True, id="an octal escape"),
         pytest.param(9, "/five", True, id="no further fields"),
         pytest.param(9, "/cut", None, id="not mounted"),
-        pytest.param(0, "/my data", None, id="no process"),
     ],
 )
 def test_what_the_kernel_calls_deleted(

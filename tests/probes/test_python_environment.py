@@ -19,6 +19,7 @@ from gpudoctor.probes.host import ProbeContext, interpreter_meant
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.python_environment import parse_python
 from gpudoctor.probes.workers import python_environment
+from tests import site_packages
 from tests.environments import python_of
 from tests.probes.asked import asked
 from tests.site_packages import SitePackages
@@ -542,3 +543,21 @@ def test_the_loader_finds_libraries_of_the_interpreter(
     monkeypatch.setattr(python_environment, "_unresolved", lambda starts, places: set(places))
     found = python_environment._torch([str(site.folder)], [], [])
     assert str(tmp_path / "root" / part) in found["unresolved"]
+
+
+@pytest.mark.parametrize(
+    ("cache", "missing"),
+    [
+        ("\0libcudart.so.99\0libcudnn.so.99\0", set()),
+        ("\0libcudart.so.99\0", {"libcudnn.so.99"}),
+        ("xlibcudart.so.99\0libcudnn.so.99x", {"libcudart.so.99", "libcudnn.so.99"}),
+        (None, {"libcudart.so.99", "libcudnn.so.99"}),
+    ],
+)
+def test_a_library_that_the_loader_s_cache_names_is_not_missing(
+    cache: str | None, missing: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = site_packages.elf(needed=["libcudart.so.99", "libcudnn.so.99"])
+    (tmp_path / "libtorch_cuda.so").write_bytes(content)
+    monkeypatch.setattr(python_environment, "_read", lambda path, most: cache)
+    assert python_environment._unresolved([str(tmp_path / "libtorch_cuda.so")], [str(tmp_path)]) == missing

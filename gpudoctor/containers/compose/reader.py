@@ -34,7 +34,7 @@ def read_project(path: Path, environ: Mapping[str, str], command_seconds: float 
     """
     files = find_files(path, environ)
     complaints: list[str] = []
-    for command, arguments in commands(files) if command_seconds > 0 else ():
+    for command, arguments in commands(files) if command_seconds else ():
         try:
             return _read_by_command(command, answer_of(arguments, files, command_seconds), files)
         except (NotRead, ValueError) as error:  # noqa: PERF203

@@ -87,11 +87,11 @@ def test_here_documents_are_copied_too(root: Path) -> None:
     assert (placed.image_path, placed.file.content) == ("/app/run.sh", "echo\n")
 
 
-@pytest.mark.parametrize(("sources", "taken"), [("<<EOF EOF", "EOF"), ("EOF <<EOF", "<<EOF")])
-def test_a_file_with_the_name_of_a_here_document(root: Path, sources: str, taken: str) -> None:
+@pytest.mark.parametrize(("sources", "taken", "content"), [("<<EOF EOF", "EOF", None), ("EOF <<EOF", "<<EOF", "a\n")])
+def test_a_file_with_the_name_of_a_here_document(root: Path, sources: str, taken: str, content: str | None) -> None:
     (root / "EOF").write_text("x")
     (placed,) = selection(root, f"COPY {sources} /x/\na\nEOF").placed
-    assert placed.file.path == taken
+    assert (placed.file.path, placed.file.content) == (taken, content)
 
 
 def test_parents_and_exclude(root: Path) -> None:

@@ -91,6 +91,7 @@ def test_onbuild() -> None:
         pytest.param("FROM scratch\n\x1b[31m x\n", r"line 2: '\\x1b\[31M' is not an instruction", id="escapes"),
         pytest.param("x" * (1 << 20) + "\n", "longer than", id="huge"),
         pytest.param("# escape=x\nFROM scratch\n", "escape='x'", id="escape"),
+        pytest.param("# escape=`\n# Escape=`\nFROM scratch\n", "line 2: Escape= is set twice", id="escape twice"),
     ],
 )
 def test_what_is_no_dockerfile(text: str, message: str) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from gpudoctor.containers.builds import stages as module
 from gpudoctor.containers.builds.dockerfile import parse_dockerfile
-from gpudoctor.containers.builds.stages import Copy, Stage, needed_stages, read_stages
+from gpudoctor.containers.builds.stages import Base, Copy, Stage, needed_stages, read_stages
 
 
 def stages(text: str, **build_arguments: str) -> tuple[Stage, ...]:
@@ -184,3 +185,10 @@ def test_where_variables_are_replaced(line: str, words: tuple[str, ...]) -> None
 def test_where_a_copy_ends(destination: str, path: str) -> None:
     (stage,) = read_stages(parse_dockerfile(f"FROM scratch\nWORKDIR /app\nCOPY a {destination}\nCOPY a b /c\n"), {})
     assert [step.copy.destination for step in stage.steps if step.copy is not None] == [path, "/c/"]
+
+
+def test_the_instructions_that_a_base_adds_stand_at_the_line_of_its_name() -> None:
+    first = parse_dockerfile("# a comment\nFROM base\n").instructions[0]
+    found = module._triggers_of(Base(triggers=("COPY a /", "RUN make")), first)
+    assert [(item.name, item.rest, item.line) for item in found] == [("COPY", "a /", 2), ("RUN", "make", 2)]
+    assert module._triggers_of(Base(), first) == ()
