@@ -31,7 +31,7 @@ def _held_share(device: Device) -> float:
     if not device.memory_total_bytes:
         return 0.0
     by_processes = sum(process.used_bytes or 0 for process in device.processes or ())
-    return max(device.memory_used_bytes or 0, by_processes) / device.memory_total_bytes
+    return max(filter(None, (device.memory_used_bytes, by_processes)), default=0.0) / device.memory_total_bytes
 
 
 def _finding(path: str, device: Device, free: list[Device], severity: Severity) -> Finding:

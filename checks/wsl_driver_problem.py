@@ -1,5 +1,6 @@
 """The NVIDIA driver inside WSL."""
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -42,7 +43,8 @@ def wsl_driver_problem(
     skip_unless(not of_kind(symptoms, "guess-no-nvidia-gpu"), "the machine has no NVIDIA GPU")
     if wsl.works or wsl.version == 0:
         return
-    problem = _by_release(wsl, symptoms) or _by_words(wsl, symptoms) or _by_driver(wsl, driver)
+    problems = itertools.chain(_by_release(wsl, symptoms), _by_words(wsl, symptoms), _by_driver(wsl, driver))
+    problem = next(problems, None)
     if problem is None and wsl.failure and (consumers.ask_for_cuda or wsl.failure.startswith("symptoms")):
         text = f"A program in WSL finds no NVIDIA driver: Windows provides its libraries in {WSL_LIBRARIES}lib"
         problem = _Problem(text, (wsl.failure,), UPDATE_DRIVER)
@@ -62,60 +64,55 @@ def wsl_driver_problem(
     )
 
 
-def _by_release(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
+def _by_release(wsl: Wsl, symptoms: Symptoms) -> Iterator[_Problem]:
     if wsl.old_windows and (wsl.failure or wsl.version):
         text = f"{wsl.old_windows} has no GPU support in WSL 2, which starts with build 19044 (Windows 10 21H2)"
         fix = Fix("update-wsl", first="Update Windows, its NVIDIA driver and WSL's kernel")
-        return _Problem(text, (wsl.old_windows_fact,), fix)
+        yield _Problem(text, (wsl.old_windows_fact,), fix)
     if wsl.version == 1 or of_kind(symptoms, "wsl-1"):
-        return _Problem("WSL 1 has no GPU support, only WSL 2 has", ("system.wsl",), Fix("convert-to-wsl-2"))
+        yield _Problem("WSL 1 has no GPU support, only WSL 2 has", ("system.wsl",), Fix("convert-to-wsl-2"))
     if wsl.old_kernel:
         text = f"The kernel of WSL is {wsl.old_kernel}, and CUDA needs 5.10.43.3 or newer"
-        return _Problem(text, ("system.kernel",), Fix("update-wsl", first="Update Windows and WSL's kernel"))
-    return None
+        yield _Problem(text, ("system.kernel",), Fix("update-wsl", first="Update Windows and WSL's kernel"))
 
 
-def _by_words(wsl: Wsl, symptoms: Symptoms) -> _Problem | None:
+def _by_words(wsl: Wsl, symptoms: Symptoms) -> Iterator[_Problem]:
     if not wsl.failure:
         for said in of_kind(symptoms, "wsl-libcuda-no-link"):
             folder = said.names.get("path", f"{WSL_LIBRARIES}lib/")
             text = f"{folder}libcuda.so.1 is a copy, but the loader expects a symbolic link"
-            return _Problem(text, (said.fact,), Fix("link-libcuda-of-windows"))
-        return None
+            yield _Problem(text, (said.fact,), Fix("link-libcuda-of-windows"))
+        return
     for said in of_kind(symptoms, "windows-tcc-mode"):
         mode = said.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
         text = f"The Windows driver runs the GPU in {mode} mode, so WSL has no GPU"
-        return _Problem(text, (said.fact, wsl.failure), Fix("switch-to-wddm"))
+        yield _Problem(text, (said.fact, wsl.failure), Fix("switch-to-wddm"))
     for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed", "wsl-linux-driver-told"):
         package = next(filter(None, map(said.names.get, ("package", "runfile", "command"))), said.text)
         text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides the Windows driver"
-        return _Problem(text, (said.fact, wsl.failure), REMOVE)
+        yield _Problem(text, (said.fact, wsl.failure), REMOVE)
     for said in of_kind(symptoms, "nix-named"):
         text = f"A Nix program runs in WSL, and its loader does not search {WSL_LIBRARIES}lib, where libcuda is"
         summary = "Make the program find the Windows libcuda; on NixOS-WSL set wsl.useWindowsDriver = true"
         fix = Fix("set-variable", name="LD_LIBRARY_PATH", value=f"{WSL_LIBRARIES}lib", summary=summary)
-        return _Problem(text, (said.fact, wsl.failure), fix)
-    return None
+        yield _Problem(text, (said.fact, wsl.failure), fix)
 
 
-def _by_driver(wsl: Wsl, driver: Driver) -> _Problem | None:
-    """Return what is wrong with the driver's files and answers inside WSL, the deepest first."""
+def _by_driver(wsl: Wsl, driver: Driver) -> Iterator[_Problem]:
+    """Yield what is wrong with the driver's files and answers inside WSL, the deepest first."""
     if driver.device_files is not None and all(node.path != "/dev/dxg" for node in driver.device_files):
-        return _Problem(
-            "WSL has no device /dev/dxg, so Windows shares no GPU with it", ("driver.device_files",), UPDATE
-        )
+        yield _Problem("WSL has no device /dev/dxg, so Windows shares no GPU with it", ("driver.device_files",), UPDATE)
     if wsl.driver_inside:
         text = f"A Linux NVIDIA driver is installed inside WSL and hides the Windows driver: {wsl.driver_inside}"
-        return _Problem(text, (wsl.driver_inside_fact,), REMOVE)
+        yield _Problem(text, (wsl.driver_inside_fact,), REMOVE)
     if wsl.blocked:
-        return _Problem("NVML says inside WSL: GPU access blocked by the operating system", (wsl.blocked,), REMOVE)
+        yield _Problem("NVML says inside WSL: GPU access blocked by the operating system", (wsl.blocked,), REMOVE)
     if driver.libcuda_path == "":
-        return _no_libcuda(driver)
+        yield _no_libcuda(driver)
     if driver.nvml_code or driver.nvml_error:
         fact = "driver.nvml_error" if driver.nvml_error else "driver.nvml_code"
         text = f"NVML fails inside WSL: {driver.nvml_error or driver.nvml_code}"
-        return _Problem(" ".join(text.split()), (fact,), UPDATE_DRIVER)
-    return None
+        yield _Problem(" ".join(text.split()), (fact,), UPDATE_DRIVER)
 
 
 def _no_libcuda(driver: Driver) -> _Problem:

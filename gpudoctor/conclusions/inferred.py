@@ -49,12 +49,13 @@ def _joined(shown: Any, found: Any) -> Any:
     """Return the section with the fields that only the inference knows."""
     if shown is None or isinstance(shown, tuple):
         return found
-    unknown = {
-        field.name: getattr(found, field.name)
-        for field in fields(shown)
-        if getattr(shown, field.name) in (None, "") and getattr(found, field.name) not in (None, "")
-    }
-    return replace(shown, **unknown)
+    return replace(shown, **_added(shown, found))
+
+
+def _added(shown: Any, found: Any) -> dict[str, Any]:
+    """Return the fields that only the inference knows."""
+    inferred = {field.name: getattr(found, field.name) for field in fields(found)}
+    return {name: value for name, value in inferred.items() if value is not None and getattr(shown, name) is None}
 
 
 def _is_missing(report: ProbeReport, found: Mapping[str, Any]) -> bool:
@@ -65,8 +66,7 @@ def _report(section: str, shown: Any, found: Any) -> ProbeReport | None:
     """Return which facts of the section were inferred; None if the report shows them all."""
     given: tuple[str, ...] = ()
     if shown is not None and not isinstance(found, tuple):
-        names = (field.name for field in fields(found))
-        given = tuple(n for n in names if getattr(found, n) not in (None, "") and getattr(shown, n) in (None, ""))
+        given = tuple(_added(shown, found))
     if shown is not None and not given:
         return None
     return ProbeReport(section=section, state="ok", source=SOURCE, facts=given)

@@ -2,7 +2,7 @@
 
 import re
 
-from gpudoctor.data.capabilities import toolkit_architectures
+from gpudoctor.data.capabilities import architectures_of_major, toolkit_architectures
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import ComputeCapability, CudaVersion, Cupy, CupyRuntime, KnownGpu, Nvrtc, Python, Toolkit
 from gpudoctor.model.cuda_conclusions import Compiler
@@ -86,9 +86,7 @@ def _wheel_version(major: int | None, python: Python) -> tuple[CudaVersion | Non
 
 def _of_major(major: int) -> Compiler | None:
     """Return what the toolkits of a major version compile for together: beyond that, none of them does."""
-    listed = [toolkit_architectures(CudaVersion(major, minor)) for minor in range(20)]
-    found = {name for architectures in listed for name in architectures or ()}
-    if not found:
+    architectures = architectures_of_major(major)
+    if not architectures:
         return None
-    architectures = tuple(sorted(found, key=lambda name: int(re.sub(r"\D", "", name))))
     return Compiler(architectures=architectures, name=f"NVRTC of CUDA {major}", fact="cupy.cuda_major")

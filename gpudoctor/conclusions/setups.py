@@ -138,7 +138,7 @@ def _host_has_gpu(devices: Devices, system: System, engine: ContainerEngine) -> 
 
 def _missing_gpu(seen: SeenSetup, devices: Devices) -> MissingGpu | None:
     """Return the first GPU that the container asks for and its host does not have: by the engine, or by number."""
-    for failure in of_kind(seen.failures, "container-unknown-device")[:1]:
+    for failure in of_kind(seen.failures, "container-unknown-device"):
         if "device" in failure.names:
             return MissingGpu(name=failure.names["device"], fact=failure.fact)
     if not devices or seen.engine.is_local is False:

@@ -1,5 +1,8 @@
 """What a report shows of a second Python environment: a package is in one, and the program runs in the other."""
 
+import itertools
+from collections.abc import Iterator
+
 from gpudoctor.model import Contradiction, Cupy, Python, Symptom, Torch, TorchRequest, TwoEnvironments
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
@@ -14,28 +17,27 @@ def two_environments(
 ) -> TwoEnvironments:
     """Return what shows that two environments are in use; nothing is concluded from one alone."""
     said = pasted(symptoms)
-    return (
-        _torch_elsewhere(python, torch, torch_request, said)
-        or _cupy_elsewhere(cupy, said)
-        or _said(said)
-        or _own_python(contradictions or (), said)
-        or TwoEnvironments()
+    found = itertools.chain(
+        _torch_elsewhere(python, torch, torch_request, said),
+        _cupy_elsewhere(cupy, said),
+        _said(said),
+        _own_python(contradictions or (), said),
     )
+    return next(found, TwoEnvironments())
 
 
 def _torch_elsewhere(
     python: Python, torch: Torch, torch_request: TorchRequest, said: tuple[Symptom, ...]
-) -> TwoEnvironments | None:
-    """Return how a report shows that PyTorch is installed, but a program finds none.
+) -> Iterator[TwoEnvironments]:
+    """Yield how a report shows that PyTorch is installed, but a program finds none.
 
     The build of a package looks into an environment of its own.
     """
     missing = [symptom.fact for symptom in of_kind(said, "torch-module-missing") if "missing" in symptom.names]
     shown = _torch_shown(python, torch, said)
-    if not missing or shown is None or torch_request.fact or of_kind(said, "build-lacks-torch-said"):
-        return None
-    fact, where = shown
-    return _elsewhere(where, (missing[0], fact), "torch")
+    if missing and shown is not None and not torch_request.fact and not of_kind(said, "build-lacks-torch-said"):
+        fact, where = shown
+        yield _elsewhere(where, (missing[0], fact), "torch")
 
 
 def _torch_shown(python: Python, torch: Torch, said: tuple[Symptom, ...]) -> tuple[str, str] | None:
@@ -52,15 +54,14 @@ def _torch_shown(python: Python, torch: Torch, said: tuple[Symptom, ...]) -> tup
     return None
 
 
-def _cupy_elsewhere(cupy: Cupy, said: tuple[Symptom, ...]) -> TwoEnvironments | None:
-    """Return how a report shows that CuPy is installed, but a program finds none."""
+def _cupy_elsewhere(cupy: Cupy, said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
+    """Yield how a report shows that CuPy is installed, but a program finds none."""
     missing = of_kind(said, "cupy-not-installed*")
     found = cupy.distributions
-    if not missing or not found:
-        return None
-    where = f" in {found[0].location}" if found[0].location else ""
-    shown = f"{found[0].name} {found[0].version} is installed{where}"
-    return _elsewhere(shown, (missing[0].fact, "cupy.distributions"), found[0].name)
+    if missing and found:
+        where = f" in {found[0].location}" if found[0].location else ""
+        shown = f"{found[0].name} {found[0].version} is installed{where}"
+        yield _elsewhere(shown, (missing[0].fact, "cupy.distributions"), found[0].name)
 
 
 def _elsewhere(where: str, facts: tuple[str, ...], module: str) -> TwoEnvironments:
@@ -68,30 +69,28 @@ def _elsewhere(where: str, facts: tuple[str, ...], module: str) -> TwoEnvironmen
     return TwoEnvironments(summary=summary, facts=facts, module=module)
 
 
-def _said(said: tuple[Symptom, ...]) -> TwoEnvironments | None:
-    """Return what words say of two programs of the machine."""
+def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
+    """Yield what words say of two programs of the machine."""
     for symptom in of_kind(said, "python-other-environment-told"):
         summary = f'A program runs under the Python of another environment: "{symptom.text[:120]}"'
-        return TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
+        yield TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
     for symptom in of_kind(said, "pip-of-another-python"):
         summary = f'pip probably installs into another Python than the program runs under: "{symptom.text[:120]}"'
-        return TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
+        yield TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
     for symptom in of_kind(said, "torch-differs-by-program"):
         summary = "PyTorch sees the GPU in one program and not in another one on the same machine"
-        return TwoEnvironments(summary=summary, facts=(symptom.fact,))
+        yield TwoEnvironments(summary=summary, facts=(symptom.fact,))
     for symptom in of_kind(said, "python-interpreters-told"):
         one, two = symptom.names.get("one", ""), symptom.names.get("two", "")
         if one and two and one != two:
             summary = f"Two programs run under two interpreters: {one} and {two}"
-            return TwoEnvironments(summary=summary, facts=(symptom.fact,))
-    return None
+            yield TwoEnvironments(summary=summary, facts=(symptom.fact,))
 
 
-def _own_python(contradictions: tuple[Contradiction, ...], said: tuple[Symptom, ...]) -> TwoEnvironments | None:
-    """Return what a report shows of a program with a Python of its own, if pip lists another PyTorch."""
+def _own_python(contradictions: tuple[Contradiction, ...], said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
+    """Yield what a report shows of a program with a Python of its own, if pip lists another PyTorch."""
     own = of_kind(said, "python-of-its-own")
     for number, other in enumerate(contradictions):
         if own and other.fact == "torch.version" and "(pip in" in f"{other.taken}{other.other}":
             summary = f"The program has its own Python, and pip lists another PyTorch: {other.taken}, {other.other}"
-            return TwoEnvironments(summary=summary, facts=(f"contradictions[{number}].other", own[0].fact))
-    return None
+            yield TwoEnvironments(summary=summary, facts=(f"contradictions[{number}].other", own[0].fact))

@@ -125,6 +125,13 @@ def toolkit_architectures(cuda: CudaVersion) -> tuple[str, ...] | None:
     return next((tuple(row["architectures"]) for row in rows if row["cuda"] == str(cuda)), None)
 
 
+def architectures_of_major(major: int) -> tuple[str, ...]:
+    """Return what the toolkits of a CUDA major version compile for together; nothing if the table has none."""
+    rows = (row for row in load_table("capabilities")["toolkits"] if CudaVersion.parse(row["cuda"]).major == major)
+    found = {name for row in rows for name in row["architectures"]}
+    return tuple(sorted(found, key=lambda name: int(re.sub(r"\D", "", name))))
+
+
 @functools.cache
 def _features() -> Mapping[ComputeCapability, Features]:
     return {row.capability: row for row in records(Features, "capabilities", "capabilities")}

@@ -13,7 +13,8 @@ from gpudoctor.model.versions import ComputeCapability
 _SUFFIX = (
     r" (?:(?:sxm|pcie|nvl|hbm)\d*e?|\d+ ?gb?|with max q design|laptop gpu|(?:mig )?\dg\.\d+gb|mig|lc|\d{1,3}[abcq]\d?)$"
 )
-_OF_ALL = ("nvidia", "geforce", "tesla", "quadro", "corporation", "grid", "nvgpu")  # words that tell no products apart
+# Words that tell no products apart; the last one is of a Jetson: "Orin (nvgpu)".
+_OF_ALL = ("nvidia", "geforce", "tesla", "quadro", "corporation", "grid", "nvgpu")
 
 
 def capability_of(name: str | None = None, pci_device_id: str | None = None) -> ComputeCapability | None:
@@ -32,7 +33,7 @@ def capability_of(name: str | None = None, pci_device_id: str | None = None) -> 
 
 
 def _by_name(name: str) -> ComputeCapability | None:
-    whole = plain = _plain(name.removesuffix("(nvgpu)").rstrip(".… "))  # as nvidia-smi of a Jetson adds
+    whole = plain = _plain(name.rstrip(".… "))
     while plain not in _names() and plain != (shorter := re.sub(_SUFFIX, "", plain)):
         plain = shorter
     if plain in _names() or not name.endswith(("...", "…")) or not re.search(r"\d", whole):

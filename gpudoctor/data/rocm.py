@@ -43,7 +43,7 @@ def rocm_targets_after(release: tuple[int, ...]) -> tuple[str, ...] | None:
 
 def first_rocm_release(target: str) -> tuple[str, str] | None:
     """Return the first release of PyTorch 2, and its newest ROCm, whose build has code for the gfx target."""
-    rows = (row for row in _releases() if row.number >= (2, 0) and target in (row.gfx_targets or ()))
+    rows = (row for row in _releases() if row.number[0] >= 2 and target in (row.gfx_targets or ()))
     built = [(row.number, row.release, row.variants[-1]) for row in rows if row.variants]
     return min(built)[1:] if built else None
 

@@ -67,7 +67,7 @@ class PciDevice:
 
 def parse_pci_uevent(text: str) -> PciDevice:
     """Return the device that the file uevent in sysfs describes: PCI_CLASS, PCI_ID, PCI_SLOT_NAME and DRIVER."""
-    variables = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    variables = {name: value for name, _, value in (line.partition("=") for line in text.splitlines())}
     kind, number, address = (variables.get(name, "") for name in ("PCI_CLASS", "PCI_ID", "PCI_SLOT_NAME"))
     match = re.fullmatch(r"([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})", number)
     if match is None or not address or re.fullmatch(r"[0-9A-Fa-f]{1,6}", kind) is None:

@@ -18,6 +18,8 @@ _VERSION = r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?(?:\.post\d+)?(?:\.dev\d+)?"
 _ENDING = r"(?:\.\*|\+[a-z0-9]+(?:\.[a-z0-9]+)*)?"
 _CLAUSE = rf"(?:(?:>=|<=|>|<)\s*{_VERSION}|~=\s*(?=\d+\.){_VERSION}|(?:==|!=)\s*{_VERSION}{_ENDING})"
 _PLAIN = rf"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w., -]*\])?\s*((?:{_CLAUSE}(?:\s*,\s*{_CLAUSE})*)?)"
+# What a marker may ask for in a lock file: packaging 25 raises KeyError for them elsewhere.
+_NO_EXTRAS: Mapping[str, frozenset[str]] = {"extras": frozenset(), "dependency_groups": frozenset()}
 
 
 def normalise(name: str) -> str:
@@ -56,9 +58,9 @@ def _parse_whole(line: str, source: str, platform: Mapping[str, str]) -> Require
 
     try:
         parsed = Line(line)
-        if parsed.marker and not parsed.marker.evaluate(dict(platform)):
+        if parsed.marker and not parsed.marker.evaluate({**platform, **_NO_EXTRAS}):
             return None
-    except (ValueError, KeyError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return Requirement(name=normalise(parsed.name), specifier=str(parsed.specifier), source=source)
 

@@ -116,7 +116,7 @@ def _reports(text: Text) -> Iterator[_Report]:
 
 
 def _lines(text: Text) -> Iterator[str]:
-    for line in text.lines[: MOST_LINES * 10]:
+    for line in text.lines:
         parts = _INLINE.split(line) if len(line) > 60 else [line]
         if len(parts) > 1 or "] " in line:
             parts = [piece for part in parts for piece in _INLINE_PACKAGE.split(part)]
@@ -212,7 +212,7 @@ def _devices(report: _Report) -> tuple[Device, ...]:
 
 
 def _packages(report: _Report, facts: Facts) -> Facts:
-    records = [record for tool, entry in report.packages if tool == "conda" and (record := _record(entry))]
+    records = list(_conda_records(report))
     of_conda = {record.name: record for record in records if record.build != "<pip>"}
     installers = {_distribution(record.name): "pip" if record.build == "<pip>" else "conda" for record in records}
     found: list[Package] = []
@@ -234,13 +234,15 @@ def _packages(report: _Report, facts: Facts) -> Facts:
     return joined(listed, {"torch": replace(torch, conda_cpuonly=torch.conda_cpuonly or False)} if torch else {})
 
 
-def _record(entry: str) -> CondaRecord | None:
-    """Return the package in "pytorch  1.13.0  py3.9_cuda11.6_0  pytorch"; the build is "<pip>" for one of pip."""
-    words = entry.split()
-    if len(words) < 3 or not re.fullmatch(NAME, words[0]) or not re.fullmatch(VERSION, words[1]):
-        return None
-    build = "<pip>" if words[2] == "<pip>" or any(word.startswith("pypi") for word in words[2:]) else words[2]
-    return CondaRecord(words[0].lower(), words[1], build) if re.fullmatch(r"<pip>|[\w.+]{1,100}", build) else None
+def _conda_records(report: _Report) -> Iterator[CondaRecord]:
+    """Yield the packages in "pytorch  1.13.0  py3.9_cuda11.6_0  pytorch"; the build is "<pip>" for one of pip."""
+    for tool, entry in report.packages:
+        match = re.match(rf"\s*({NAME})\s+({VERSION})\s+(\S.*)", entry) if tool == "conda" else None
+        if match:
+            of_pip = re.search(r"(?:^|\s)(?:<pip>|pypi)", match[3])
+            build = of_pip or re.match(r"[\w.+]{1,100}(?!\S)", match[3])
+            if build:
+                yield CondaRecord(match[1].lower(), match[2], "<pip>" if of_pip else build[0])
 
 
 def _distribution(name: str) -> str:

@@ -205,9 +205,9 @@ def read_info(text: Text) -> Facts:
         # The Python version is conda's own, and not that of the active environment.
         "python": Python(active_environment="" if active == "None" else location or None),
     }
-    cuda = re.match(r"(\d{1,2}\.\d{1,2})(?:=|$|\.)", virtual.get("cuda", "").partition("=")[0])
+    cuda = re.match(r"\d{1,2}\.\d{1,2}(?=[=.]|$)", virtual.get("cuda", ""))
     if cuda:
-        facts["driver"] = Driver(cuda_version=CudaVersion.parse(cuda[1]))
+        facts["driver"] = Driver(cuda_version=CudaVersion.parse(cuda[0]))
     return facts
 
 

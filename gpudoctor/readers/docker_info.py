@@ -1,5 +1,6 @@
 """What Docker and NVIDIA's container tools print, and the files that configure them."""
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from gpudoctor.readers.container_start import bytes_of, cuda_of_image, is_image,
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.text import Text, regex
 
+MOST_OBJECTS = 20
 _SERVER = regex(
     r"\b(?:Server Version:|Docker version) \d{1,2}\.\d{1,2}\.\d{1,3}"
     r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: \d{1,2}\.\d{1,2}\.\d{1,3}"
@@ -31,7 +33,7 @@ _SNAP = regex(
     r"|\bdocker \S+ from Canonical|snap\.docker\b"
 )
 _DESKTOP = regex(r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux")
-_SERVICE = regex(r"^(\s*)([\w.-]{1,60}):\s*$")
+_SERVICE = regex(r"^(\s*)[\w.-]{1,60}:\s*$")
 _KEY = regex(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 
 
@@ -96,9 +98,7 @@ def _configuration(text: Text) -> Mapping[str, Any]:
 
 def _objects(raw: str) -> Iterator[str]:
     """Yield the JSON objects that start a line, as far as they are balanced: of daemon.json, or of docker inspect."""
-    for number, match in enumerate(re.finditer(r"(?m)^[^\S\n]{0,8}\{", raw)):
-        if number >= 20:
-            return
+    for match in itertools.islice(re.finditer(r"(?m)^[^\S\n]{0,8}\{", raw), MOST_OBJECTS):
         depth = 0
         for at in range(match.end() - 1, min(len(raw), match.end() + 20000)):
             depth += (raw[at] == "{") - (raw[at] == "}")
@@ -149,16 +149,16 @@ def _compose(text: Text) -> Iterator[Facts]:
     device = re.search(r"capabilities: ?(?:\[[^\]]{0,60}|(?:- ?[\"']?\w+[\"']? ){0,3}- ?)[\"']?gpu\b", flat)
     asked = bool(device) or values.get("runtime") == "nvidia" or "gpus" in values or "nvidia.com/gpu=" in flat
     depth = next((_indentation(line) for line in body if line), 0)
-    services = [match[2] for match in map(_SERVICE.match, body) if match and len(match[1]) == depth]
+    services = sum(len(match[1]) == depth for match in map(_SERVICE.match, body) if match)
     image = values.get("image", "")
     whole = ("image" in values or "build" in values) and not any(line.strip() in ("...", "…") for line in text.lines)
     yield {
         "container": Container(
             engine="docker",
             compose=True,
-            image=image if is_image(image) and len(services) == 1 else None,
-            image_cuda_version=cuda_of_image(image) if len(services) == 1 else None,
-            gpus_requested=True if asked else False if len(services) == 1 and whole else None,
+            image=image if is_image(image) and services == 1 else None,
+            image_cuda_version=cuda_of_image(image) if services == 1 else None,
+            gpus_requested=True if asked else False if services == 1 and whole else None,
             shm_size_bytes=bytes_of(values.get("shm_size", "")),
         )
     }

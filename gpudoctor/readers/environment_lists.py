@@ -10,7 +10,6 @@ from gpudoctor.readers.package_facts import VERSION, package_facts, packages_of
 from gpudoctor.readers.platform_facts import platform_facts
 from gpudoctor.readers.text import Text, regex
 
-MOST_LISTS = 20
 _ITEM = regex(r"^\s*[-*•]\s+[`'\"*]*([^\W\d_][\w .`'*/&+-]{1,50}?)[`'\"*]*\s*(\([^()]{1,40}\))?\??\s*:[ ]?(.*)$")
 _BARE_ITEM = regex(
     r"(?i)^\s*[`'\"]*((?:transformers|accelerate|diffusers|pytorch|python|huggingface.?hub|safetensors|peft|deepspeed)[`'\"]*"
@@ -51,7 +50,7 @@ def _is_environment(items: Mapping[str, str]) -> bool:
 def environment_lists(text: Text) -> Iterator[dict[str, str]]:
     """Yield the lists in the text: the items' names in lower case, without "(GPU?)", and what is said of them."""
     items: dict[str, str] = {}
-    last, given = "", 0
+    last = ""
     for line in fields.whole_lines(text):
         match = _ITEM.match(line) or _BARE_ITEM.match(line)
         if match is None:
@@ -62,9 +61,7 @@ def environment_lists(text: Text) -> Iterator[dict[str, str]]:
         name = _plain(match[1])
         if name in items and name in ("platform", "python version", "pytorch version", "transformers version"):
             yield items
-            items, given = {}, given + 1
-        if given >= MOST_LISTS:
-            return
+            items = {}
         items.setdefault(name, match[3].strip()[:4000])
         if match[2] and name == "pytorch version":
             items["asks for"] = match[2].lower()

@@ -41,7 +41,7 @@ _GCC_VERBOSE = regex(r"^\s*gcc version (\d{1,2}\.\d{1,2}\.\d{1,2}) ")
 _CL = regex(r"Microsoft \(R\) C/C\+\+ Optimizing Compiler Version (\d{2}\.\d{2}(?:\.\d{1,6})?)")
 _PYTHON = regex(
     r"^\s*Python (\d\.\d{1,2}\.\d{1,2}(?:(?:a|b|rc)\d+|\+)?)"
-    r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}(?:on (linux|win32|darwin))?\s*$))"
+    r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}?(?:on (linux|win32|darwin))?\s*$))"
 )
 _ON = regex(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$")
 

@@ -82,3 +82,9 @@ def test_in_a_report_it_is_advice() -> None:
     """The programs may be the job that the report is about."""
     (finding,) = run_check("gpu-memory-held-by-others", devices=(device(20 * GIB),), symptoms=()).findings
     assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("size", "outcome"), [(12 * GIB, Outcome.PASSED), (12 * GIB + 1, Outcome.FOUND)])
+def test_a_program_of_unknown_size_adds_nothing(size: int, outcome: Outcome) -> None:
+    processes = (DeviceProcess(pid=1, name="a", used_bytes=size), DeviceProcess(pid=2, name="b", used_bytes=None))
+    assert run_check("gpu-memory-held-by-others", devices=(device(GIB, *processes),)).outcome is outcome

@@ -231,3 +231,13 @@ def test_facts_and_fixes(
 
 def test_mig_in_words_without_a_failure_passes() -> None:
     assert not run_check("mig-misconfigured", symptoms=(IN_USE,)).findings
+
+
+@pytest.mark.parametrize(("uuids", "outcome"), [((FIRST, SECOND), Outcome.FOUND), ((FIRST,), Outcome.PASSED)])
+def test_a_program_that_sees_one_device(uuids: tuple[str, ...], outcome: Outcome) -> None:
+    symptoms = (Symptom(kind="one-device-told", text="only one GPU is used"),)
+    result = run_check("mig-misconfigured", devices=(WHOLE, replace(A100, mig_uuids=uuids)), symptoms=symptoms)
+    assert result.outcome is outcome
+    assert [finding.facts for finding in result.findings] == [("symptoms[0].text", "devices[1].mig_uuids")][
+        : len(uuids) - 1
+    ]

@@ -76,3 +76,11 @@ def test_no_devices_were_found_stands_for_an_empty_list() -> None:
     symptoms = (Symptom(kind="nvidia-smi-no-devices", text="No devices were found"),)
     result = run_check("open-kernel-module-unsupported-gpu", driver=OPEN, system=linux(PASCAL), symptoms=symptoms)
     assert result.outcome is Outcome.FOUND
+
+
+def test_what_nvml_lists_is_enough() -> None:
+    driver, devices = Driver(module_flavor="open"), (LISTED_ADA,)
+    result = run_check("open-kernel-module-unsupported-gpu", driver=driver, system=linux(PASCAL), devices=devices)
+    assert [finding.severity for finding in result.findings] == [Severity.WARNING]
+    works = Driver(module_flavor="open", nvml_code=0)  # and the list itself is not there
+    assert run_check("open-kernel-module-unsupported-gpu", driver=works, system=linux(PASCAL)).outcome is Outcome.PASSED

@@ -125,3 +125,16 @@ def test_a_build_without_a_gpu_is_told_that_of_the_machine() -> None:
     devices = (Device(nvml_index=0, compute_capability=ComputeCapability(8, 9)),)
     (finding,) = run_check("toolkit-mismatch-building-extension", symptoms=(message,), devices=devices).findings
     assert finding.remedies[0].commands == ("export TORCH_CUDA_ARCH_LIST=8.9",)
+
+
+@pytest.mark.parametrize(
+    ("version", "ending"),
+    [(CudaVersion(11, 8), "12.8 or newer, and nvcc is from CUDA 11.8"), (None, "12.8 or newer")],
+)
+def test_the_toolkit_that_is_too_old_is_named_if_it_is_known(version: CudaVersion | None, ending: str) -> None:
+    message = Symptom(kind="toolkit-older-than-needed", text="x", names={"package": "flash_attn", "needed": "12.8"})
+    (finding,) = run_check(
+        "toolkit-mismatch-building-extension", symptoms=(message,), toolkit=Toolkit(nvcc_version=version)
+    ).findings
+    assert finding.summary.endswith(ending)
+    assert finding.fixes[0].arguments["cuda"] == CudaVersion(12, 8)

@@ -10,6 +10,7 @@ from gpudoctor.model import (
     Device,
     DeviceFile,
     Driver,
+    Fix,
     Outcome,
     Severity,
     Symptom,
@@ -178,6 +179,26 @@ def test_what_a_report_tells(symptoms: tuple[Symptom, ...], summary: str, comman
     assert summary in finding.summary
     assert any(command in line for line in finding.remedies[0].commands)
     assert "wsl --update" in str(finding.remedies)
+
+
+@pytest.mark.parametrize(
+    ("system", "symptoms", "outcome"),
+    [
+        pytest.param(System(wsl=2), (MISSED,), Outcome.FOUND, id="WSL, and a program fails"),
+        pytest.param(System(wsl=2), (), Outcome.FOUND, id="WSL, and nothing fails yet"),
+        pytest.param(System(), (told("wsl-1"), MISSED), Outcome.SKIPPED, id="WSL is not known"),
+        pytest.param(System(wsl=0), (MISSED,), Outcome.SKIPPED, id="no WSL"),
+    ],
+)
+def test_an_old_windows(system: System, symptoms: tuple[Symptom, ...], outcome: Outcome) -> None:
+    old = told("windows-build", build="19042")
+    assert run_check("wsl-driver-problem", system=system, symptoms=(old, *symptoms)).outcome is outcome
+
+
+@pytest.mark.parametrize(("system", "said"), [(System(wsl=1), ()), (System(wsl=2), (told("wsl-1"),))])
+def test_the_first_wsl(system: System, said: tuple[Symptom, ...]) -> None:
+    (finding,) = run_check("wsl-driver-problem", system=system, symptoms=said).findings
+    assert (finding.facts, finding.fixes[0]) == (("system.wsl",), Fix("convert-to-wsl-2"))
 
 
 @pytest.mark.parametrize("build", ["19044", "22631"])

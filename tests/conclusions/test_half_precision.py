@@ -38,3 +38,19 @@ def test_gpus_that_are_known_for_it() -> None:
     assert half_precision(TorchRuntime(), GTX_16, None).faulty == {"devices[0].name": GTX_1660[0]}
     assert half_precision(working(L4, GTX_1660), GTX_16, None).faulty == {"torch_runtime.device_names[1]": GTX_1660[0]}
     assert half_precision(working(L4), GTX_16, None).faulty == {}
+
+
+@pytest.mark.parametrize("kind", ["loss-nan", "nan-in-tensor", "probability-tensor-nan", "black-image"])
+@pytest.mark.parametrize(
+    "use", ["half-precision-in-use", "fp16-gradient-overflow", "amp-by-default", "amp-check-failed"]
+)
+def test_nan_where_half_precision_is_in_use(kind: str, use: str) -> None:
+    found = half_precision(TorchRuntime(), (), said(kind, use))
+    assert (found.nan, found.in_use, found.named) == (*said(kind, use), None)
+
+
+@pytest.mark.parametrize("kind", ["no-detections", "exclamation-marks", "black-image"])
+@pytest.mark.parametrize("gpu", ["gpu-named-gtx-16", "gpu-named-turing-minor"])
+def test_a_bad_result_on_a_gpu_that_is_named(kind: str, gpu: str) -> None:
+    found = half_precision(TorchRuntime(), (), said(kind, gpu))
+    assert (found.nan, found.named, found.in_use) == (*said(kind, gpu), None)

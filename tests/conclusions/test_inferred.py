@@ -1,5 +1,6 @@
 """What follows from the facts of a report."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -142,3 +143,34 @@ def test_on_a_live_machine_nothing_is_inferred() -> None:
 def test_inferring_twice_changes_nothing() -> None:
     once = with_inferred(Snapshot(contradictions=(), torch=Torch(version=PackageVersion("2.1.0+cu118"))))
     assert with_inferred(once) == once
+
+
+@pytest.mark.parametrize(
+    ("system", "os", "wsl"),
+    [
+        pytest.param(System(distribution="ubuntu"), "linux", None, id="distribution"),
+        pytest.param(System(wsl=2), "linux", 2, id="WSL"),
+        pytest.param(System(glibc="2.35"), "linux", None, id="glibc"),
+        pytest.param(System(container="docker"), "linux", None, id="container"),
+        pytest.param(System(os="windows", glibc="2.35"), "windows", None, id="a system that is shown stays"),
+        pytest.param(System(os="linux", kernel="6.8.0-generic"), "linux", 0, id="kernel of Linux"),
+        pytest.param(System(os="linux", kernel="5.15.1-Microsoft"), "linux", None, id="kernel of WSL 1 or 2"),
+        pytest.param(System(os="linux", kernel="5.15.1-Microsoft", wsl=2), "linux", 2, id="WSL is shown"),
+        pytest.param(System(os="linux"), "linux", None, id="no kernel"),
+        pytest.param(System(os="darwin", kernel="23.1.0"), "darwin", None, id="kernel of another system"),
+        pytest.param(System(kernel="6.8.0-generic"), None, None, id="a kernel alone"),
+    ],
+)
+def test_the_operating_system(system: System, os: str | None, wsl: int | None) -> None:
+    found = concluded({"system": system})[0]["system"]
+    assert (found.os, found.wsl) == (os, wsl)
+
+
+def test_what_was_inferred_is_named_in_the_reports() -> None:
+    driver = Driver(version=DriverVersion((535, 54, 3)))
+    facts = concluded({"driver": driver, "torch_runtime": TorchRuntime(version=PackageVersion("2.1.0+cu118"))})[0]
+    assert facts["driver"] == replace(driver, installed=True)
+    assert [(report.section, report.facts) for report in facts["reports"]] == [
+        ("torch", ()),  # all of it
+        ("driver", ("installed",)),
+    ]

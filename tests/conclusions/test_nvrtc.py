@@ -95,7 +95,8 @@ def test_the_compiler_of_cupy(sections: dict[str, Any], name: str, fact: str) ->
 def test_all_toolkits_of_a_major_version_together() -> None:
     compiler = concluded(cupy=Cupy(cuda_major=12)).of_cupy
     assert compiler is not None
-    assert (compiler.architectures[0], "sm_90" in compiler.architectures) == ("sm_50", True)
+    assert (compiler.architectures[0], compiler.architectures[-1]) == ("sm_50", "sm_121")
+    assert concluded(cupy=Cupy(cuda_major=10)).of_cupy is None  # older than the table
     assert concluded(cupy=Cupy()).of_cupy is None
 
 

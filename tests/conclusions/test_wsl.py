@@ -38,7 +38,10 @@ def test_kernel(kernel: str | None, old: str) -> None:
     [
         (Symptom(kind="windows-build", text="x", names={"build": "19043"}), "Windows of build 19043"),
         (Symptom(kind="windows-build", text="x", names={"build": "19044"}), ""),
-        (Symptom(kind="windows-10-release", text="x", names={"release": "21h1"}), "Windows 10 21H1"),
+        *(
+            (Symptom(kind="windows-10-release", text="x", names={"release": name}), f"Windows 10 {name.upper()}")
+            for name in ("1809", "1903", "1909", "2004", "20H2", "21h1")
+        ),
         (Symptom(kind="windows-10-release", text="x", names={"release": "21H2"}), ""),
     ],
 )

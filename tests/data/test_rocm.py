@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.data.rocm import gfx_target_of, rocm_builds
+from gpudoctor.data.rocm import first_rocm_release, gfx_target, gfx_target_of, rocm_builds, rocm_targets_after
 from gpudoctor.data.tables import load_table
 
 
@@ -40,3 +40,34 @@ def test_unknown_is_no_empty_list(row: dict[str, object]) -> None:
 )
 def test_a_gfx_target_by_name(name: str, target: str | None) -> None:
     assert gfx_target_of(name) == target
+
+
+@pytest.mark.parametrize(
+    ("target", "first"),
+    [
+        pytest.param("gfx900", ("2.0", "rocm5.4.2"), id="older builds have it too"),
+        pytest.param("gfx1100", ("2.1", "rocm5.6"), id="not in the first release"),
+        pytest.param("gfx9999", None, id="in none"),
+    ],
+)
+def test_the_first_release_with_code_for_a_gpu(target: str, first: tuple[str, str] | None) -> None:
+    assert first_rocm_release(target) == first
+
+
+def test_the_targets_of_the_next_verified_release() -> None:
+    assert rocm_targets_after((2, 2)) == rocm_targets_after((2, 3, 1)) == targets_of("2.4")
+    assert rocm_targets_after((2, 1)) == targets_of("2.2")
+    assert rocm_targets_after((2, 13)) is None
+
+
+def targets_of(release: str) -> tuple[str, ...] | None:
+    found = rocm_builds(release)
+    return found.gfx_targets if found is not None else None
+
+
+@pytest.mark.parametrize(
+    ("override", "target"),
+    [("10.3.0", "gfx1030"), ("9.0.10", "gfx90a"), ("11.0", ""), ("11.0.0.1", ""), ("11.0.x", ""), ("", ""), (None, "")],
+)
+def test_the_target_that_the_variable_names(override: str | None, target: str) -> None:
+    assert gfx_target(override) == target

@@ -379,6 +379,31 @@ def test_the_oldest_glibc_that_old_pythons_give_is_not_believed() -> None:
     assert "system" not in facts_of(text)
 
 
+@pytest.mark.parametrize(("python", "glibc"), [("3.7", None), ("3.8", "2.31"), ("3.12", "2.31")])
+def test_the_glibc_that_pythons_give(python: str, glibc: str | None) -> None:
+    text = f"PyTorch version: 1.9.0\nOS: Debian\nLibc version: glibc-2.31\nPython version: {python} (64-bit runtime)\n"
+    assert facts_of(text)["system"].glibc == glibc
+
+
+@pytest.mark.parametrize(
+    ("row", "installer"),
+    [
+        ("torchvision  0.17.2  py311_cpu  pytorch", "conda"),
+        ("torchvision  0.17.2  py311_cpu", "conda"),
+        ("torchvision  0.17.2  pypi_0  pypi", "pip"),
+        ("torchvision  0.17.2  py3.11-1  pypi", "pip"),
+        ("torchvision  0.17.2  <pip>", "pip"),
+        ("torchvision  0.17.2  py3.11-1  pytorch", None),
+        ("torchvision  0.17.2", None),
+        ("torchvision  latest  py311_cpu", None),
+    ],
+)
+def test_a_row_of_conda(row: str, installer: str | None) -> None:
+    facts = facts_of(f"PyTorch version: 2.2.2\nIs debug build: False\n[conda] {row}\n[conda] numpy  1.26.4  py311_0\n")
+    packages = {package.name: package.installer for package in facts["python"].packages}
+    assert packages == {"numpy": "conda", **({"torchvision": installer} if installer else {})}
+
+
 def test_the_last_whole_report_counts() -> None:
     facts = facts_of(f"before:\n{OF_2019}\nafter the update:\n{OF_2024}\nPyTorch version: 9.9.9")
     assert str(facts["torch"].version) == "2.4.1+cu121"

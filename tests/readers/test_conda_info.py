@@ -60,3 +60,26 @@ def test_virtual_packages_in_json(packages: str, cuda: CudaVersion | None) -> No
     text = f'{{"conda_version": "23.1.0", "platform": "linux-64", "virtual_pkgs": {packages}}}'
     driver = read(clean_text(text, "r")).get("driver")
     assert (driver.cuda_version if driver is not None else None) == cuda
+
+
+@pytest.mark.parametrize(
+    ("text", "os"),
+    [
+        ("conda version : 23.1.0\nplatform : linux-64\n", "linux"),
+        ("active environment : base\nplatform : win-64\n", "windows"),
+        ("virtual packages : __unix=0=0\nplatform : osx-arm64\n", "darwin"),
+        ("conda version : 23.1.0\nactive environment : base\nplatform : beos-64\n", None),
+    ],
+)
+def test_one_more_field_shows_whose_platform_it_is(text: str, os: str | None) -> None:
+    system = read(clean_text(text, "r")).get("system")
+    assert (None if system is None else system.os) == os
+
+
+@pytest.mark.parametrize(
+    ("virtual", "cuda"),
+    [("12.2=0", CudaVersion(12, 2)), ("12.2", CudaVersion(12, 2)), ("12.2.1=0", CudaVersion(12, 2)), ("12=0", None)],
+)
+def test_the_cuda_version_of_the_driver(virtual: str, cuda: CudaVersion | None) -> None:
+    driver = read(clean_text(INFO.replace("12.2=0", virtual), "r")).get("driver")
+    assert (None if driver is None else driver.cuda_version) == cuda

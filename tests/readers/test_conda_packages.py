@@ -112,3 +112,22 @@ def test_cupy_of_conda() -> None:
 )
 def test_what_is_no_list_of_conda(text: str) -> None:
     assert facts(text) == {}
+
+
+HEADER = "# packages in environment at /opt/conda:\n#\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        pytest.param("numpy 1.26.4 0\n", False, id="a number that may be anything"),
+        pytest.param("numpy 1.26.4 0 conda-forge\n", True, id="with its channel"),
+        pytest.param("numpy 1.26.4 py311_0\n", True, id="with a build"),
+        pytest.param(f"{HEADER}numpy 1.26.4 0\n", True, id="below the header of a list"),
+        pytest.param(f"{HEADER}- numpy 1.26.4 0\n", False, id="item of a list of something else"),
+    ],
+)
+def test_a_row_of_a_list(text: str, listed: bool) -> None:
+    python = facts(text).get("python")
+    packages = (python.packages if python is not None else None) or ()
+    assert [package.name for package in packages] == (["numpy"] if listed else [])

@@ -117,3 +117,49 @@ def test_a_snap(text: str) -> None:
 def test_the_engine_by_its_version() -> None:
     assert container("Docker version 20.10.21, build baeda1f\n").docker_installed
     assert container("Operating System: Docker Desktop\n").docker_desktop
+
+
+INSPECTED = """\
+"Config": {"Image": "pytorch/pytorch:2.3.0-cuda12.1-cudnn8-runtime"},
+"HostConfig": {"Runtime": "nvidia", "ShmSize": 67108864, "DeviceRequests": null}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            INSPECTED,
+            Container(
+                engine="docker",
+                docker_installed=True,
+                gpus_requested=True,
+                shm_size_bytes=2**26,
+                image="pytorch/pytorch:2.3.0-cuda12.1-cudnn8-runtime",
+                image_cuda_version=CudaVersion(12, 1),
+            ),
+            id="the runtime gives the GPU",
+        ),
+        pytest.param(
+            '"Image": "sha256:0123abcd", "HostConfig": {"DeviceRequests": [{"Capabilities": [["gpu"]]}]}',
+            Container(engine="docker", docker_installed=True, gpus_requested=True),
+            id="--gpus, and an image without a name",
+        ),
+        pytest.param(
+            '"HostConfig": {"Runtime": "runc", "DeviceRequests": [{"Driver": "nvidia"}]}',
+            Container(engine="docker", docker_installed=True, gpus_requested=True),
+            id="the driver by its name",
+        ),
+        pytest.param(
+            '"HostConfig": {"Runtime": "runc", "DeviceRequests": [{"Capabilities": [["tpu"]]}]}',
+            Container(engine="docker", docker_installed=True, gpus_requested=False),
+            id="another device",
+        ),
+        pytest.param(
+            '"HostConfig": {"Binds": []}', Container(engine="docker", docker_installed=True), id="cut off before"
+        ),
+        pytest.param('"Runtime": "nvidia", "ShmSize": 1', Container(), id="of another text"),
+    ],
+)
+def test_all_that_docker_inspect_says(text: str, expected: Container) -> None:
+    assert container(text) == expected

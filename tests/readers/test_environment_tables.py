@@ -212,3 +212,15 @@ def test_what_is_around_changes_nothing(around: str, report: str) -> None:
 
 def test_other_texts_hold_none() -> None:
     assert facts_of("Python: 3.10\nGCC: 9.4\nThe available: yes") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as_table"),
+    [
+        ("sys.platform: linux\nPyTorch: 2.1.0+cpu\n", True),
+        ("sys.platform: linux\nPython: 3.10.1\nnumpy: 1.26.4\n", False),
+        ("sys.platform: linux\n", False),
+    ],
+)
+def test_two_fields_that_others_do_not_have_make_a_table(text: str, read_as_table: bool) -> None:
+    assert ("system" in facts_of(text)) is read_as_table

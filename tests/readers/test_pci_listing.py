@@ -73,6 +73,7 @@ def test_the_driver_that_is_bound_is_its_own() -> None:
         pytest.param(f"$ lspci | grep -iE 'vga|3d|nvidia'\n{INTEL}", ["intel"], id="filtered by nvidia"),
         pytest.param(f"$ lspci | grep -i 3d\n{INTEL}", ["intel"], id="filtered by 3D"),
         pytest.param(f"$ lspci | grep -i vga\n{INTEL}", None, id="filtered by VGA: a 3D controller may be left out"),
+        pytest.param(f"$ lspci -s 3d:00.0 | grep -i vga\n{INTEL}", None, id="of bus 3d, filtered by VGA"),
         pytest.param(EMULATED + OTHERS, [], id="the whole bus of a virtual machine without a GPU"),
         pytest.param(EMULATED, None, id="an emulated display: a GPU may be left out"),
         pytest.param("$ lspci | grep -i nvidia\n$ uname\n", [], id="no answer"),

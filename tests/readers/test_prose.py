@@ -96,6 +96,8 @@ def test_no_nvidia_gpu() -> None:
         ("Windows 11, RTX 3060", ("windows", None, None, None)),
         ("Microsoft Windows [Version 10.0.19042]\nWSL 2, Ubuntu 20.04", ("linux", "ubuntu", "20.04", 2)),
         ("I run it inside WSL", ("linux", None, None, 2)),
+        ("I run it inside WSL 1", ("linux", None, None, 1)),
+        ("WSL 1 before, WSL 2 now", ("linux", None, None, 2)),
         ("Debian 13.1", ("linux", "debian", "13", None)),
         ("macOS 14.2 on M2", ("darwin", None, None, None)),
         ("slow on my MacBook Pro", ("darwin", None, None, None)),
