@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Finding, Fix, Severity, Shortage
 from gpudoctor.registry import check, skip_unless
 
-QUOTED = 120  # characters of a message without numbers
+LONGEST_QUOTE = 120  # characters of a message without numbers
 # By the kind of message if that is here, else by the cause.
 SUMMARIES = {
     "cublas-no-handle": "cuBLAS could not be set up, probably because no device memory is left for it",
@@ -46,7 +46,7 @@ def out_of_memory(shortage: Shortage) -> Iterator[Finding]:
     yield Finding.of(
         Severity.ERROR if shortage.certain else Severity.WARNING,
         "main memory" if shortage.cause in ("host", "killed") else "device memory",
-        f"{start}: {shortage.numbers or shortage.text[:QUOTED].strip()}",
+        f"{start}: {shortage.numbers or shortage.text[:LONGEST_QUOTE].strip()}",
         (shortage.fact,),
         *map(Fix, FIXES.get(shortage.cause, DEVICE)),
         certain=shortage.certain,

@@ -12,7 +12,7 @@ _ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-
 # CUDA major version by library and number in its name, where the two differ.
 # Source: sonames in the wheels of CUDA 11.8, 12.9 and 13.0.
 _MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13}
-_SHARED = ("curand", "cusolver", "nccl", "cudnn", "cufile", "nvshmem_host")  # one number for several CUDA versions
+_SHARED = ("curand", "cusolver", "cudnn")  # one number for several CUDA versions, which one of them has too
 
 # If neither a message nor a toolkit shows the limit: what every CUDA 12 accepts.
 USUAL_GCC_LIMIT = 12

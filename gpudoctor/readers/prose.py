@@ -1,5 +1,6 @@
 """What people write in words: the system, the GPU and the versions they have. The least reliable of all."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -19,8 +20,7 @@ _MARK = r"[\"'*_`]{0,3}"
 # What each of the expressions below needs, looked for first: most lines of a long report have none of it.
 _TOPICS = (
     *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
-    *("win", "w1", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux", "ubuntu", "debian", "fedora"),
-    *("centos", "red", "rhel", "rocky", "alma", "arch", "manjaro", "suse", "mint", "pop"),
+    *("win", "w1", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux"),
 )
 _ADVICE = regex(
     r"(?i)\b(?:if|should|must|need(?:s|ed)? to|requires?|required|supports?|supported|recommend\w*|upgrade to"
@@ -159,7 +159,14 @@ def _statements(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _is_on_topic(lowered: str) -> bool:
-    return any(topic in lowered for topic in _TOPICS)
+    return any(topic in lowered for topic in _topics())
+
+
+@functools.cache
+def _topics() -> tuple[str, ...]:
+    """Return the topics, with the words by which the distributions are looked for."""
+    rows = load_table("distributions")["distributions"]
+    return (*_TOPICS, *(word for row in rows for word in row.get("words", ()) if not any(t in word for t in _TOPICS)))
 
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:

@@ -103,8 +103,9 @@ def _expression(pattern: str, has: Callable[[str], bool]) -> re.Pattern[str]:
     return re.compile(pruned(_lowered(pattern), has), re.ASCII)
 
 
+MOST_TEXTS = 4  # whose expressions are kept
 _ASKED: Counter[str] = Counter()
-_LATEST: deque[tuple[str, Callable[[str], re.Pattern[str]]]] = deque(maxlen=4)
+_LATEST: deque[tuple[str, Callable[[str], re.Pattern[str]]]] = deque(maxlen=MOST_TEXTS)
 
 
 @functools.cache

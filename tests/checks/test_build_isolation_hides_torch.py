@@ -68,3 +68,13 @@ def test_pytorch_is_installed_first_where_it_is_not_known_to_be_there() -> None:
 def test_not_applicable(symptoms: tuple[Symptom, ...] | None) -> None:
     result = run_check("build-isolation-hides-torch", symptoms=symptoms)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no build reports that it lacks torch")
+
+
+@pytest.mark.parametrize("first", ["setuptools", "wheel", "packaging", "ninja", "torch", "torchvision", "pip", "-U"])
+def test_what_a_command_installs_besides_is_not_what_is_built(first: str) -> None:
+    command = Symptom(
+        kind="pip-install-command", text="x", names={"arguments": f"{first} https://x/y flash-attn. gsplat"}
+    )
+    said_so = Symptom(kind="build-lacks-torch-said", text="x")
+    (finding,) = run_check("build-isolation-hides-torch", symptoms=(said_so, command)).findings
+    assert finding.subject == "flash-attn"

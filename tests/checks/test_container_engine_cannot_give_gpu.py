@@ -112,3 +112,12 @@ def test_what_the_engine_lacks_is_told_once() -> None:
 def test_without_containers_there_is_nothing_to_check() -> None:
     result = run_check("container-engine-cannot-give-gpu")
     assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
+
+
+@pytest.mark.parametrize("others", [5, 6])
+def test_five_others_are_named(others: int) -> None:
+    services = [replace(SERVICE, name=f"s{n}", service=f"s{n}", runtime="nvidia") for n in range(others + 1)]
+    finding = only("container-engine-cannot-give-gpu", *services)
+    assert finding.summary.endswith(
+        "(and so the service s1, the service s2, the service s3, the service s4, the service s5)"
+    )

@@ -72,3 +72,17 @@ def test_passes(setup: ContainerSetup) -> None:
 def test_without_containers_there_is_nothing_to_check() -> None:
     result = run_check("container-setup-driver-capabilities-missing")
     assert (result.outcome, result.applicable) == (Outcome.SKIPPED, False)
+
+
+@pytest.mark.parametrize("name", ["compat32", "graphics", "utility", "video", "display", "ngx"])
+def test_a_request_that_names_only_another_capability(name: str) -> None:
+    request = GpuRequest(count=-1, capabilities=("gpu", name))
+    finding = only("container-setup-driver-capabilities-missing", replace(WITH_GPU, gpu_requests=(request,)))
+    assert (finding.severity, finding.fixes[0].arguments["by_request"]) == (Severity.ERROR, True)
+
+
+def test_a_request_that_names_compute_alone_or_no_capability_of_the_driver() -> None:
+    compute = replace(WITH_GPU, gpu_requests=(GpuRequest(count=-1, capabilities=("gpu", "compute")),))
+    assert only("container-setup-driver-capabilities-missing", compute).severity is Severity.WARNING
+    other = replace(WITH_GPU, gpu_requests=(GpuRequest(count=-1, capabilities=("gpu", "tpu")),))
+    assert findings("container-setup-driver-capabilities-missing", other) == []

@@ -87,3 +87,17 @@ def test_the_words_amd_gpu_are_enough_where_nothing_names_another() -> None:
     assert "https://download.pytorch.org/whl/rocm" in " ".join(finding.remedies[0].commands)
     nvidia = said("nvidia-gpu-named", "RTX 3060")
     assert run_check("cuda-build-on-amd", symptoms=(ASKS, told, nvidia)).outcome is not Outcome.FOUND
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("asks-for-cuda", Outcome.FOUND),
+        ("torch-no-driver", Outcome.FOUND),
+        ("torch-not-compiled-with-cuda", Outcome.FOUND),
+        ("cuda-insufficient-driver", Outcome.FOUND),
+        ("cuda-out-of-memory", Outcome.SKIPPED),
+    ],
+)
+def test_what_asks_for_cuda(kind: str, outcome: Outcome) -> None:
+    assert run_check("cuda-build-on-amd", symptoms=(said(kind), RADEON)).outcome is outcome

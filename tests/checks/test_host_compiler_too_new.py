@@ -98,3 +98,19 @@ def test_a_build_that_failed(kind: str, names: dict[str, str], nvcc: tuple[int, 
     (finding,) = run_check("host-compiler-too-new", symptoms=(message,), toolkit=toolkit).findings
     assert finding.severity is Severity.ERROR
     assert f"CXX=g++-{gcc} " in finding.remedies[0].commands[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "newest"),
+    [
+        pytest.param({"newest": "9"}, 9, id="the message says it"),
+        pytest.param({"limit": "9"}, 8, id="the first that is refused"),
+        pytest.param({"limit": "9", "inclusive": "later than"}, 9, id="the last that is taken"),
+        pytest.param({"packs": "x", "version": "13"}, 12, id="one below the headers that failed"),
+        pytest.param({"packs": "x"}, 10, id="the headers of gcc 11"),
+    ],
+)
+def test_the_newest_gcc_that_a_message_shows(names: dict[str, str], newest: int) -> None:
+    message = Symptom(kind="compiler-gcc-too-new", text="x", names=names)
+    (finding,) = run_check("host-compiler-too-new", symptoms=(message,), toolkit=toolkit()).findings
+    assert finding.fixes[0].arguments["newest"] == newest

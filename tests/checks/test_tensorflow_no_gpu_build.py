@@ -27,6 +27,22 @@ def test_outcome(system: System, python: Python, outcome: Outcome) -> None:
     assert result.outcome is outcome
 
 
+@pytest.mark.parametrize(
+    ("version", "outcome"), [("3.10.11", Outcome.SKIPPED), ("3.11.0", Outcome.FOUND), ("3.12.1", Outcome.FOUND)]
+)
+def test_a_python_for_which_the_last_release_has_no_wheel(version: str, outcome: Outcome) -> None:
+    python = Python(version=PackageVersion(version), packages=tensorflow("2.10.1").packages)
+    assert run_check("tensorflow-no-gpu-build", symptoms=(EMPTY,), system=WINDOWS, python=python).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"), [("1.14.0", Outcome.FOUND), ("1.15.0", Outcome.SKIPPED), ("2.0.0", Outcome.SKIPPED)]
+)
+def test_releases_of_which_the_gpu_had_another_distribution(version: str, outcome: Outcome) -> None:
+    python = tensorflow(version)
+    assert run_check("tensorflow-no-gpu-build", symptoms=(EMPTY,), system=LINUX, python=python).outcome is outcome
+
+
 def test_an_unknown_release_is_a_guess() -> None:
     (finding,) = run_check("tensorflow-no-gpu-build", symptoms=(EMPTY,), system=WINDOWS).findings
     assert (finding.certain, "Probably" in finding.summary) == (False, True)

@@ -26,6 +26,7 @@ def variable(value: str) -> AllocatorVariable:
         "roundup_power2_divisions:[256:1,512:2,>:8],max_split_size_mb:512",
         "backend:cudaMallocAsync",
         "backend:native",
+        "backend:hipMallocAsync",
         "garbage_collection_threshold:0.001",
         "garbage_collection_threshold:.999",
         "per_process_memory_fraction:0",
@@ -95,6 +96,10 @@ def test_a_slip_is_corrected_if_nothing_is_in_doubt(value: str, corrected: str) 
     ("value", "ignored"),
     [
         ("backend:cudaMallocAsync,expandable_segments:True", ("expandable_segments",)),
+        ("backend:cudaMallocAsync,max_split_size_mb:128", ("max_split_size_mb",)),
+        ("backend:cudaMallocAsync,roundup_power2_divisions:4", ("roundup_power2_divisions",)),
+        ("backend:cudaMallocAsync,garbage_collection_threshold:0.8", ("garbage_collection_threshold",)),
+        ("backend:cudaMallocAsync,pinned_max_cached_size_mb:1", ()),
         ("backend:cudaMallocAsync,expandable_segments:False", ()),
         ("backend:native,expandable_segments:True", ()),
     ],

@@ -38,8 +38,26 @@ def test_a_version_that_names_no_pytorch(local: str) -> None:
     assert extensions(installed(x=f"1.0+{local}"), Project(), None).built == ()
 
 
-def test_pytorch_itself_is_no_extension() -> None:
-    assert extensions(installed(torch="2.3+cu121torch2.3"), Project(), None).built == ()
+@pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio", "torchtext"])
+def test_pytorch_itself_is_no_extension(name: str) -> None:
+    assert extensions(installed(**{name: "2.3+cu121torch2.3"}), Project(), None).built == ()
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("torchvision/_C.so", "torchaudio/lib/x.so", "torch/lib/libtorch_cuda.so", "torch/lib/libc10.so"),
+        *(
+            "nvidia/libcudart.so.12",
+            "nvidia/libcudnn.so.9",
+            "nvidia/libnccl.so.2",
+            "x/libcublas.so.12",
+            "cupy/_core.so",
+        ),
+    ],
+)
+def test_files_that_other_checks_are_for(file: str) -> None:
+    assert extensions(Python(), Project(), (failed(f"/e/site-packages/{file}"),)).failed == ()
 
 
 def test_without_a_list_of_packages_nothing_is_known() -> None:
@@ -102,6 +120,10 @@ def test_each_distribution_once_and_only_of_a_report() -> None:
         ("flash-attn", {}, "flash-attn"),
         ("flash-attn", {"flash_attn": "2.6"}, None),
         ("deepspeed", {"deepspeed": "0.15"}, "deepspeed"),
+        *((name, {}, name) for name in ("xformers", "apex", "torch-scatter", "torch-sparse", "torch-cluster")),
+        *((name, {}, name) for name in ("torch-spline-conv", "pyg-lib", "causal-conv1d", "mamba-ssm", "detectron2")),
+        *((name, {}, name) for name in ("pytorch3d", "nvdiffrast", "gsplat", "tinycudann", "transformer-engine")),
+        ("diff-gaussian-rasterization", {}, "diff-gaussian-rasterization"),
         ("numpy", {}, None),
     ],
 )

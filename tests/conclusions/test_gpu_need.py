@@ -104,3 +104,18 @@ def test_what_requires_a_gpu(names: tuple[str, ...], meant: str) -> None:
 def test_each_package_that_does_nothing_without_a_gpu(name: str, asked: bool) -> None:
     project = Project(requirements=(Requirement(name=name, source="requirements.txt line 1"),))
     assert (need_of(project=project).meant_fact == "project.requirements") is asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("torch-not-compiled-with-cuda", True),
+        ("nvidia-smi-not-found", True),
+        ("nvml-library-not-found", True),
+        ("container-no-device-driver", True),
+        ("asks-words", False),
+    ],
+)
+def test_a_program_of_a_report_that_misses_the_gpu(kind: str, asked: bool) -> None:
+    symptoms = (Symptom(kind=kind, text="x"),)
+    assert (bool(need_of(symptoms=symptoms, **REPORT).asked), bool(need_of(symptoms=symptoms).asked)) == (asked, False)

@@ -149,3 +149,21 @@ def test_a_wheel_of_pypi_on_windows_is_for_the_cpu_if_a_program_asks_for_cuda() 
 def test_a_build_that_was_read_is_certain() -> None:
     found = concluded(torch=CUDA_BUILD, torch_runtime=WITHOUT_GPU, system=WINDOWS, symptoms=(WANTED,))
     assert (found.build_read, found.variant, dict(found.likely)) == ("cuda", "cu130", {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "likely"),
+    [
+        ("no-gpu-in-vm", False),
+        ("nvidia-smi-not-found", False),
+        ("nvidia-smi-no-devices", False),
+        ("kernel-module-not-found", False),
+        ("nouveau-told", False),
+        ("cuda-lost-after-suspend", False),
+        ("asks-words", True),
+    ],
+)
+def test_what_shows_why_there_is_no_gpu_says_nothing_of_the_build(kind: str, likely: bool) -> None:
+    symptoms = (WANTED, Symptom(kind=kind, text="x", fact="symptoms[1].text"))
+    found = concluded(torch=PLAIN, system=WINDOWS, torch_runtime=WITHOUT_GPU, contradictions=(), symptoms=symptoms)
+    assert (found.build == "cpu") is likely

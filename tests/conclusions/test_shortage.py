@@ -12,6 +12,7 @@ from gpudoctor.model import shown_bytes
         pytest.param("2.00 GiB", 2 * 2**30, id="GiB"),
         pytest.param("512.00 MiB", 512 * 2**20, id="MiB"),
         pytest.param("1018.00 KiB", 1018 * 2**10, id="KiB"),
+        pytest.param("1.5 TiB", 3 * 2**39, id="TiB"),
         pytest.param("9.07 GB", int(9.07 * 2**30), id="MPS writes GB"),
         pytest.param("1,024 bytes", 1024, id="CuPy writes commas"),
         pytest.param("4187881472", 4187881472, id="bytes without a unit"),

@@ -110,3 +110,29 @@ def test_whether_a_release_stands_in_the_middle_that_pip_leaves_out(
 ) -> None:
     message = said("pip-no-version", package="torch", versions=listed)
     assert _is_left_out(PackageVersion(version), message, newest) is left_out
+
+
+@pytest.mark.parametrize("field", ["package", "missing", "listed", "locked", "nothing", "absent"])
+def test_the_package_by_each_name_that_messages_give_it(field: str) -> None:
+    assert asked(said("pip-no-version", **{field: "torchvision"})).package == "torchvision"
+
+
+@pytest.mark.parametrize(
+    "field", ["specifier", "missing_specifier", "listed_requirement", "locked_specifier", "absent_version"]
+)
+def test_the_specifier_by_each_name_that_messages_give_it(field: str) -> None:
+    found = asked(said("pip-no-version", package="torch", **{field: "==2.4.1,"}))
+    assert (found.specifier, str(found.version)) == ("==2.4.1", "2.4.1")
+
+
+@pytest.mark.parametrize(
+    ("package", "version"),
+    [("torch", "2.4.1"), ("pytorch", "2.4.1"), ("torchvision", None), ("torchaudio", "2.4.1"), ("numpy", None)],
+)
+def test_the_pytorch_that_a_pinned_package_belongs_to(package: str, version: str | None) -> None:
+    found = asked(said("pip-no-version", package=package, specifier="==2.4.1"))
+    assert (str(found.version) if found.version else None) == version
+
+
+def test_the_torchvision_that_is_pinned() -> None:
+    assert str(asked(said("pip-no-version", package="torchvision", specifier="==0.19.1")).version) == "2.4.1"

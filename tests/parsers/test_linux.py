@@ -6,6 +6,7 @@ import pytest
 
 from gpudoctor.model import Xid
 from gpudoctor.parsers.linux import (
+    ACCELERATOR,
     BRIDGE,
     DISPLAY,
     PciDevice,
@@ -113,6 +114,15 @@ def test_graphics_card() -> None:
     device = parse_pci_uevent(RTX_4090)
     assert device == PciDevice(address="0000:01:00.0", kind=0x0300, vendor="10DE", device="2684", driver="nvidia")
     assert device.kind in DISPLAY
+
+
+@pytest.mark.parametrize(
+    ("kind", "display"),
+    [("30000", True), ("30200", True), ("38000", True), ("30100", False), ("28000", False), ("120000", False)],
+)
+def test_which_devices_have_a_display(kind: str, display: bool) -> None:
+    found = parse_pci_uevent(RTX_4090.replace("PCI_CLASS=30000", f"PCI_CLASS={kind}"))
+    assert (found.kind in DISPLAY, found.kind == ACCELERATOR) == (display, kind == "120000")
 
 
 def test_device_without_a_driver() -> None:

@@ -73,3 +73,9 @@ def test_a_missing_one_is_named(name: str) -> None:
 
 def test_a_name_of_a_later_version_is_passed_over() -> None:
     assert profile_from({**VARIABLES, "GPUDOCTOR_SPEED_OF_LIGHT": "299792458"}) == LEAST
+
+
+def test_a_number_that_is_too_long_is_none() -> None:
+    assert profile_from({**VARIABLES, "GPUDOCTOR_BATCH_SIZE": str(10**12)})
+    with pytest.raises(BadVariable):
+        profile_from({**VARIABLES, "GPUDOCTOR_BATCH_SIZE": str(10**12 + 1)})

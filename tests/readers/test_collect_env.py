@@ -343,6 +343,7 @@ def test_a_pytorch_that_cannot_be_imported(listed: str, installed: bool | None, 
         ("Linux-5.15.153.1-microsoft-standard-WSL2-x86_64-with-glibc2.35", ("linux", "x86_64", 2)),
         ("Linux-4.4.0-19041-Microsoft-x86_64-with-glibc2.29", ("linux", "x86_64", 1)),
         ("Linux-6.8.0-45-generic-aarch64-with-glibc2.39", ("linux", "aarch64", None)),
+        ("Linux-6.8.0-45-generic-ppc64le-with-glibc2.39", ("linux", "ppc64le", None)),
         ("Windows-10-10.0.22631-SP0", ("windows", None, None)),
         ("Darwin-20.6.0-x86_64-i386-64bit", ("darwin", "x86_64", None)),
     ],
@@ -402,6 +403,28 @@ def test_a_row_of_conda(row: str, installer: str | None) -> None:
     facts = facts_of(f"PyTorch version: 2.2.2\nIs debug build: False\n[conda] {row}\n[conda] numpy  1.26.4  py311_0\n")
     packages = {package.name: package.installer for package in facts["python"].packages}
     assert packages == {"numpy": "conda", **({"torchvision": installer} if installer else {})}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_report"),
+    [
+        ("CUDA used to build PyTorch: 12.1\n", True),
+        ("Is debug build: False\nIs XNNPACK available: True\n", True),
+        ("Is debug build: False\n", False),
+        ("Is debug build: False\nOS: Ubuntu 22.04\nCPU: x\nArchitecture: x86_64\n", False),
+        ("GCC version: (Debian 12.2.0-14) 12.2.0\nPython version: 3.11.4\n", False),
+    ],
+)
+def test_how_many_fields_make_a_report(text: str, is_report: bool) -> None:
+    found = facts_of(f"{text}GPU models and configuration: GPU 0: NVIDIA L4\n" if is_report else text)
+    assert bool(found) is is_report
+
+
+def test_labels_that_other_texts_have_too_end_a_field() -> None:
+    text = "PyTorch version: 2.4.1\nGPU models and configuration: GPU 0: NVIDIA L4\n{}:\nGPU 1: NVIDIA A10\n"
+    for label in ("GPU Topology", "Architecture", "CPU"):
+        assert [d.name for d in facts_of(text.format(label))["devices"]] == ["NVIDIA L4"]
+    assert facts_of("PyTorch version: 2.4.1\nArchitecture: aarch64\n")["system"].machine == "aarch64"
 
 
 def test_the_last_whole_report_counts() -> None:

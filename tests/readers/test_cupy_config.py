@@ -221,3 +221,20 @@ def test_a_line_of_the_table_is_known(key: str) -> None:
     )
     others = (*common, "nvcc path", "hipcc path", "cudnn build version", "cudnn version", "nccl build version")
     assert own is (key not in (*others, "nccl runtime version", "cutensor version", "cusparselt build version"))
+
+
+@pytest.mark.parametrize(
+    ("number", "cuda"),
+    [
+        ("4999", None),
+        ("5000", CudaVersion(5, 0)),
+        ("12050", CudaVersion(12, 5)),
+        ("39999", CudaVersion(39, 99)),
+        ("40000", None),
+        ("None", None),
+    ],
+)
+def test_the_cuda_version_of_a_number(number: str, cuda: CudaVersion | None) -> None:
+    text = NEW.replace("CUDA Driver Version          : 12050", f"CUDA Driver Version          : {number}")
+    driver = read(clean_text(text, "r")).get("driver")
+    assert (driver.cuda_version if driver is not None else None) == cuda

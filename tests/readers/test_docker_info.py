@@ -163,3 +163,17 @@ INSPECTED = """\
 )
 def test_all_that_docker_inspect_says(text: str, expected: Container) -> None:
     assert container(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        *((name, True) for name in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_REQUIRE_CUDA")),
+        *((name, True) for name in ("NVIDIA_DISABLE_REQUIRE", "CUDA_VERSION", "CUDA_VISIBLE_DEVICES")),
+        ("NVIDIA_API_KEY", False),
+    ],
+)
+def test_variables_that_bear_on_gpus_are_kept(name: str, kept: bool) -> None:
+    facts = read(clean_text(COMPOSE.replace("SECRET_NUMBER", name).replace("NVIDIA_VISIBLE_DEVICES=all", "A=b"), "r"))
+    variables = facts["environment"].variables if "environment" in facts else {}
+    assert dict(variables) == ({name: "1"} if kept else {})

@@ -231,3 +231,20 @@ def test_a_long_text_is_quick(piece: str) -> None:
     began = time.process_time()
     read("nvidia-smi " + piece * 40_000)
     assert time.process_time() - began < 3.0  # generous; it takes some tenths of a second
+
+
+@pytest.mark.parametrize(
+    ("smi", "driver", "wsl"),
+    [
+        ("545.23.05", "546.33", 2),
+        ("470.10.01", "480.00", 2),
+        ("470.10.01", "481.00", None),
+        ("546.10.01", "546.33", 2),
+        ("547.10.01", "546.33", None),
+        ("545.23.05", "546.33.01", None),
+    ],
+)
+def test_the_two_names_of_one_release(smi: str, driver: str, wsl: int | None) -> None:
+    text = WINDOWS.replace("TCC/WDDM", "Persistence-M").replace("WDDM", "On  ").replace("SMI 546.33", f"SMI {smi}")
+    system = read(text.replace("Driver Version: 546.33", f"Driver Version: {driver}")).get("system")
+    assert (None if system is None else system.wsl) == wsl

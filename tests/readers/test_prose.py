@@ -84,6 +84,21 @@ def test_a_label_is_believed_among_others() -> None:
     assert gpu("I compared with an A100\nGPU: RTX 3060\n") == ("NVIDIA GeForce RTX 3060",)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("driver 535.129.03", "cuda 11.8", "nvcc 11.8", "torch 2.1.0", "python 3.10.4", "gcc 11.4.0", "g++ 11.4.0"),
+        *("no nvidia GPU", "it has only intel iris", "gfx1030", "2.1.0+cu118", "is_available() returns False"),
+        *("device: NV136", "Windows 11", "W11 here", "on my MacBook Pro", "Apple silicon", "in WSL", "Linux, 4 GPUs"),
+        *("M1 Max", "M2 Max", "M3 Max", "M4 Max", "M5 Max"),
+        *("Ubuntu 22.04", "Debian 12", "Fedora 39", "CentOS 7", "RHEL 8.6", "Rocky 9.2", "AlmaLinux 9.2", "Arch Linux"),
+        *("on Manjaro", "openSUSE 15.5", "Linux Mint 21", "Pop!_OS 22.04", "Gentoo, RTX 3060", "SLES 15", "Kali"),
+    ],
+)
+def test_a_line_of_one_topic_is_read(line: str) -> None:
+    assert facts(line)
+
+
 def test_no_nvidia_gpu() -> None:
     assert gpu("a laptop without NVIDIA adapter (Intel)") == ("",)
     assert facts("a laptop without NVIDIA adapter (Intel)")["system"].pci_gpus[0].vendor == "intel"

@@ -93,3 +93,18 @@ def test_a_generation_is_known_by_the_name() -> None:
 def test_words_of_a_person_are_no_error_of_a_program() -> None:
     assert "no-error" in of("asks-hang")
     assert "error" in of("torch-no-gpus")
+
+
+@pytest.mark.parametrize(
+    ("kind", "without_torch"),
+    [
+        *((f"about-{name}", True) for name in ("ollama", "llama-cpp", "lm-studio", "jax", "tensorflow", "onnxruntime")),
+        *((f"about-{name}", True) for name in ("numba", "rapids", "paddle", "xgboost")),
+        ("cupy-named", True),
+        ("about-comfyui", False),
+    ],
+)
+def test_what_computes_without_pytorch(kind: str, without_torch: bool) -> None:
+    assert ("no-torch" in of(kind)) is without_torch
+    assert "no-torch" not in of(kind, "about-torch-named")
+    assert "no-torch" not in of(kind, pytorch=Pytorch(installed=True))

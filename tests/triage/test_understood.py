@@ -5,6 +5,7 @@ import re
 import pytest
 
 from gpudoctor.conclusions import Facts
+from gpudoctor.model import Cupy, Driver, Gpu, Place, Pytorch, Symptom, System
 from gpudoctor.readers.report import read_texts
 from gpudoctor.triage.features import features
 from gpudoctor.triage.understood import missing, understood
@@ -61,3 +62,13 @@ def test_features_name_the_program_and_the_gpu() -> None:
 def test_frameworks_are_understood_by_their_versions() -> None:
     assert "PyTorch 2.9.0+cu128" in facts("PyTorch version: 2.9.0+cu128\n").call(understood)
     assert not [line for line in facts("RTX 3060\n").call(understood) if "PyTorch" in line or "CuPy" in line]
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaints"),
+    [("asks-failure", 0), ("asks-words", 0), ("asks-complaint", 0), ("cuda-out-of-memory", 1), ("of-no-table", 1)],
+)
+def test_that_a_person_writes_is_not_what_is_wrong(kind: str, complaints: int) -> None:
+    symptoms = (Symptom(kind=kind, text="as written"),)
+    found = understood(System(), Place(), Gpu(), Driver(), Pytorch(), Cupy(), symptoms)
+    assert sum("as written" in line for line in found) == complaints
