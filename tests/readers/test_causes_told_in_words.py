@@ -305,6 +305,11 @@ RAY = "cuda-visible-devices-hides-gpu"
         ("nvidia-smi: command not found in the container, compose file without any GPU", "container-without-gpu"),
         ("Portainer: immich falls back to CPUExecutionProvider, the host's P2000 is free", "container-without-gpu"),
         ("normal user: torch.cuda.is_available() False, root: True", "device-permissions-missing"),
+        ("nvidia-smi: command not found on the login node, srun jobs are fine", "no-nvidia-gpu"),
+        ("Why 210 MHz under load on my 4090? HW power brake: active", "gpu-throttled"),
+        ("export CUDA_LAUNCH_BLOCKING=1 is in my bashrc, training takes twice as long", "debug-environment-left-on"),
+        ("The pod sees no GPU. k8s, its yaml has no resources section", "container-without-gpu"),
+        ("V100 and A100 give different matmul results, both float32", TF32),
     ],
 )
 def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
@@ -319,6 +324,8 @@ def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
         "GPU利用率已经是100% 吞吐还能提高吗",
         "@ray.remote(num_gpus=1) actors: how do I see which GPU one got?",
         "the sizes do not match in float32 on my RTX 3090",
+        "HW power brake not active, clocks are stable on the 4090",
+        "Our pods have no limits of memory. Is that bad for GPU jobs?",
         "I start with --no-half on my RTX 3060. Can I see the images while they are made?",
         "torch+rocm for AMD and torch+cu121 for NVIDIA: how do I put both into one requirements file?",
     ],
