@@ -1,5 +1,6 @@
 """The libraries that need the driver."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gpudoctor.model import (
     Package,
     PackageVersion,
     Snapshot,
+    Symptom,
     System,
     Toolkit,
     Torch,
@@ -111,3 +113,39 @@ def test_a_version_alone_gives_a_likely_cuda_version() -> None:
 )
 def test_a_version_alone_gives_none(torch: Torch, runtime: TorchRuntime, system: System) -> None:
     assert consumers_of(torch=torch, torch_runtime=runtime, system=system).libraries == ()
+
+
+CUDA_13_ASKED = Symptom(kind="conda-cuda-asked", text="pytorch-cuda=13.0", names={"version": "13.0"}, fact="asked")
+R580 = Driver(version=DriverVersion((580, 95, 5)))
+
+
+@pytest.mark.parametrize(
+    ("torch", "available", "driver", "asked", "facts"),
+    [
+        pytest.param(Torch(), False, R535, (CUDA_13_ASKED,), ["asked"], id="the driver does not run it"),
+        pytest.param(Torch(build="cuda"), False, R535, (CUDA_13_ASKED,), ["asked"], id="a CUDA build"),
+        pytest.param(Torch(build="cpu"), False, R535, (CUDA_13_ASKED,), [], id="a build for the CPU"),
+        pytest.param(Torch(), None, R535, (CUDA_13_ASKED,), [], id="nothing failed"),
+        pytest.param(Torch(), False, R580, (CUDA_13_ASKED,), [], id="the driver runs it"),
+        pytest.param(Torch(), False, Driver(), (CUDA_13_ASKED,), [], id="the driver is unknown"),
+        pytest.param(Torch(), False, R535, (CUDA_13_ASKED, CUDA_13_ASKED), ["asked"], id="twice the same"),
+        pytest.param(
+            Torch(),
+            False,
+            R535,
+            (CUDA_13_ASKED, replace(CUDA_13_ASKED, names={"version": "11.8"})),
+            [],
+            id="two versions",
+        ),
+        pytest.param(Torch(), False, R535, (replace(CUDA_13_ASKED, names={"version": "13"}),), [], id="no version"),
+        pytest.param(
+            Torch(cuda_version=CudaVersion(11, 8)), False, R535, (CUDA_13_ASKED,), ["torch.cuda_version"], id="known"
+        ),
+    ],
+)
+def test_the_cuda_that_was_asked_for(
+    torch: Torch, available: bool | None, driver: Driver, asked: tuple[Symptom, ...], facts: list[str]
+) -> None:
+    runtime = TorchRuntime(available=available)
+    found = consumers_of(torch=torch, torch_runtime=runtime, driver=driver, symptoms=asked).libraries
+    assert [consumer.fact for consumer in found] == facts

@@ -122,3 +122,13 @@ def test_libcuda_alone_is_missing(driver: Driver, fact: str) -> None:
 def test_a_program_that_fails_beside_an_nvidia_smi_that_works(kind: str) -> None:
     failed = Symptom(kind=kind, text="failed", fact="symptoms[0].text")
     assert concluded(symptoms=(failed, SMI_WORKS)).smi_alone == ("symptoms[0].text", "symptoms[1].text")
+
+
+@pytest.mark.parametrize(
+    ("build", "without"),
+    [("cuda", True), (None, True), ("cpu", False), ("rocm", False)],
+)
+def test_a_build_that_needs_no_driver_shows_nothing_of_it(build: str | None, without: bool) -> None:
+    torch = None if build is None else Torch(installed=True, build=build)
+    found = concluded(container=PLAIN, torch=torch, symptoms=(FOUND_NONE,), contradictions=())
+    assert bool(found.without) is without

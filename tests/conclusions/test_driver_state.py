@@ -36,6 +36,17 @@ def state_of(snapshot: Snapshot) -> DriverState:
         (Driver(cuda_init_code=0, cuda_device_count=1), None, True),
         (Driver(nvml_code=0), (Device(nvml_index=0, uuid="GPU-1"),), True),
         (Driver(nvml_code=0), (Device(nvml_index=0, name="NVIDIA A10"),), False),  # as a report names its GPU
+        *(
+            (Driver(nvml_code=0), (device,), True)
+            for device in (
+                Device(nvml_index=0, memory_total_bytes=1),
+                Device(nvml_index=0, memory_used_bytes=0),
+                Device(nvml_index=0, pci_address="00000000:01:00.0"),
+                Device(nvml_index=0, mig_enabled=False),
+                Device(nvml_index=0, temperature_celsius=0),
+                Device(nvml_index=0, performance_state=0),
+            )
+        ),
         (R580, (Device(nvml_index=0, name="NVIDIA A10"),), True),
         (Driver(nvml_code=999), (Device(nvml_index=0, uuid="GPU-1"),), False),
         (Driver(cuda_init_code=0, cuda_device_count=0), (), False),

@@ -1,8 +1,10 @@
 """What a profile was tuned on, and which part of it differs on another machine."""
 
+import inspect
+
 import pytest
 
-from gpudoctor.conclusions.fingerprint import FITS, STALE, UNDECIDED, compare, fingerprint, fit
+from gpudoctor.conclusions.fingerprint import FITS, SECTIONS, STALE, UNDECIDED, compare, fingerprint, fit
 from gpudoctor.model import Cupy, Device, Driver, DriverVersion, FoundProfile, PackageVersion, Torch
 from gpudoctor.model.tuning import TunedDevice
 from gpudoctor.profiles.from_tuning import fingerprint_of
@@ -119,3 +121,7 @@ def test_without_a_profile_there_is_nothing_to_compare() -> None:
     assert fingerprint(None, DEVICES, DRIVER, TORCH, CUPY) == ()
     profile = FoundProfile(fingerprint="device:NVIDIA_L4")
     assert [part.fits for part in fingerprint(profile, DEVICES, DRIVER, TORCH, CUPY)] == [False]
+
+
+def test_the_sections_are_those_that_are_compared() -> None:
+    assert set(SECTIONS) == set(inspect.signature(compare).parameters) - {"fingerprint"}

@@ -408,16 +408,26 @@ def test_a_row_of_conda(row: str, installer: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "is_report"),
     [
-        ("CUDA used to build PyTorch: 12.1\n", True),
-        ("Is debug build: False\nIs XNNPACK available: True\n", True),
-        ("Is debug build: False\n", False),
+        ("CUDA used to build PyTorch: 12.1\nOS: Debian\n", True),
+        ("GPU models and configuration: GPU 0: NVIDIA L4\nIs debug build: False\n", True),
+        ("GPU models and configuration: GPU 0: NVIDIA L4\n", False),
         ("Is debug build: False\nOS: Ubuntu 22.04\nCPU: x\nArchitecture: x86_64\n", False),
         ("GCC version: (Debian 12.2.0-14) 12.2.0\nPython version: 3.11.4\n", False),
     ],
 )
 def test_how_many_fields_make_a_report(text: str, is_report: bool) -> None:
-    found = facts_of(f"{text}GPU models and configuration: GPU 0: NVIDIA L4\n" if is_report else text)
-    assert bool(found) is is_report
+    assert bool(facts_of(text)) is is_report
+
+
+@pytest.mark.parametrize(
+    ("shown", "version"),
+    [("2.4.1+cu121", "2.4.1+cu121"), ("2.4.1+c", "2.4.1"), ("2.4.1+cpu", "2.4.1+cpu"), ("2.", None), ("2", None)],
+)
+def test_a_version_at_the_end_of_the_text_may_be_cut_off(shown: str, version: str | None) -> None:
+    torch = facts_of(f"Is debug build: False\nIs XNNPACK available: True\nPyTorch version: {shown}").get(
+        "torch", Torch()
+    )
+    assert (str(torch.version) if torch.version else None) == version
 
 
 def test_labels_that_other_texts_have_too_end_a_field() -> None:
