@@ -161,3 +161,18 @@ def test_pci_address(text: str, address: str) -> None:
 def test_no_pci_address(text: str) -> None:
     with pytest.raises(ValueError, match="not a PCI address"):
         pci_address(text)
+
+
+@pytest.mark.parametrize(("unread", "broken"), [(4, False), (5, True)])
+def test_a_device_of_which_most_values_cannot_be_read(unread: int, broken: bool) -> None:
+    values = "<x>[Unknown Error]</x>" * unread
+    text = f'<nvidia_smi_log><gpu id="00000000:01:00.0"><uuid>GPU-1</uuid>{values}</gpu></nvidia_smi_log>'
+    (device,) = parse_nvidia_smi_xml(text).devices
+    assert bool(device.error) is broken
+
+
+@pytest.mark.parametrize("text", ["GPU is lost", "GPU requires reset"])
+def test_a_device_that_does_not_answer(text: str) -> None:
+    xml = f'<nvidia_smi_log><gpu id="00000000:01:00.0"><uuid>GPU-1</uuid><fan>[{text}]</fan></gpu></nvidia_smi_log>'
+    (device,) = parse_nvidia_smi_xml(xml).devices
+    assert device.error == text

@@ -128,6 +128,19 @@ def test_a_requirements_file_is_a_wish(text: str) -> None:
     assert found["project"].requires("torch").specifier == "==2.1.1"
 
 
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("requirements.txt:\ntorch==2.1.1\n", True),
+        ("Here they are\nrequirements.txt:\ntorch==2.1.1\n", True),
+        ("Here they are\nas asked for\nrequirements.txt:\ntorch==2.1.1\n", False),
+        ("torch==2.1.1\nrequirements==1.0\n", False),
+    ],
+)
+def test_the_title_is_one_of_the_first_two_lines(text: str, wish: bool) -> None:
+    assert ("project" in facts(text), "torch" in facts(text)) == (wish, not wish)
+
+
 def test_a_wheel_tells_python_system_and_version() -> None:
     found = facts("Collecting torch==2.3.1\n  Using cached torch-2.3.1-cp310-cp310-win_amd64.whl (159.8 MB)\n")
     assert (found["system"].os, found["python"].version) == ("windows", PackageVersion("3.10"))

@@ -156,3 +156,29 @@ def test_another_item_that_is_repeated_ends_no_list() -> None:
     text = "- Platform: Linux-6.8.0-x86_64\n- Numpy version: 1.26.4\n- Numpy version: 2.0.0\n"
     (found,) = environment_lists(clean_text(text, "r"))
     assert found == {"platform": "Linux-6.8.0-x86_64", "numpy version": "1.26.4"}
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [
+        *((field, ["NVIDIA L4"]) for field in ("GPU type", "Accelerator", "Accelerators", "CUDA device")),
+        ("CUDA devices", ["NVIDIA L4"]),
+        ("Device", []),
+    ],
+)
+def test_the_fields_that_name_the_gpus(field: str, names: list[str]) -> None:
+    text = TRANSFORMERS.replace("GPU type: NVIDIA GeForce RTX 4080 SUPER", f"{field}: NVIDIA L4")
+    assert [device.name for device in facts_of(text).get("devices", ())] == names
+
+
+@pytest.mark.parametrize(
+    ("library", "read_as_list"),
+    [
+        *((name, True) for name in ("transformers", "Diffusers", "datasets", "peft", "TRL", "sentence-transformers")),
+        *((name, True) for name in ("llamafactory", "Huggingface_hub")),
+        ("Own", False),
+    ],
+)
+def test_the_libraries_whose_list_it_is(library: str, read_as_list: bool) -> None:
+    text = f"- {library} version: 1.2.3\n- PyTorch version: 2.5.1+cu121\n"
+    assert bool(facts_of(text)) is read_as_list

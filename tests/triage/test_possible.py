@@ -68,3 +68,11 @@ def test_a_feature_counts_for_the_causes_it_was_seen_with() -> None:
 def test_what_a_report_does_not_say_counts_too() -> None:
     """A cause that always comes with a feature is less likely without it."""
     assert _logarithms("out-of-memory")[0] < math.log(_counts().causes["out-of-memory"])
+
+
+def test_each_report_counts_once_and_no_feature_is_sure_or_impossible() -> None:
+    counts, reports = _counts(), load_table("confirmed_causes")["reports"]
+    assert sum(counts.causes.values()) == pytest.approx(len(reports))
+    for feature, share in counts.shares.items():
+        number = sum(feature in report["features"] for report in reports)
+        assert share == pytest.approx((number + 1) / (len(reports) + 2))  # the rule of succession
