@@ -65,11 +65,10 @@ def answer_of(arguments: list[str], files: ComposeFiles, timeout_seconds: float)
             raise NotRead from None
         if status != 0:
             raise NotRead(_last_line(errors))
+        if output.seek(0, os.SEEK_END) > MAXIMUM_BYTES:
+            raise NotRead
         output.seek(0)
-        answer = output.read(MAXIMUM_BYTES + 1)
-    if len(answer) > MAXIMUM_BYTES:
-        raise NotRead
-    return answer
+        return output.read()
 
 
 def _last_line(output: IO[bytes]) -> str:

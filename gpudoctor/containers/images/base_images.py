@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from gpudoctor.containers.builds.plan import Plan
-from gpudoctor.containers.builds.stages import Base
+from gpudoctor.containers.builds.stages import Base, lineage
 from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.connection import seconds_of
 from gpudoctor.containers.engines.objects import Inspected, inspect_image
@@ -141,7 +141,7 @@ def _told(differing: Iterable[tuple[str, str]], wanted: Mapping[str, str]) -> tu
 
 
 def _declared(plan: Plan) -> dict[str, str]:
-    stages = plan.stages[plan.root.index : plan.target.index + 1]
+    stages = lineage(plan.stages, plan.target)
     return {name: value for stage in stages for name, value in stage.arguments.items()}
 
 

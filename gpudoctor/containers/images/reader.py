@@ -176,7 +176,7 @@ class ContainerFiles:
                 fileobj=cast("IO[bytes]", Stream(chunks, limit_bytes + SPARE_BYTES)), mode="r|"
             ) as archive:
                 member = archive.next()
-                file = archive.extractfile(member) if member is not None and member.isfile() else None
+                file = None if member is None else archive.extractfile(member)
                 return None if file is None else file.read(limit_bytes).decode("utf-8", "replace")
         except (tarfile.TarError, TooLarge):
             return None

@@ -339,7 +339,7 @@ def _architectures(path: str) -> Optional[str]:
             match = flags.match(constants, at)
             if match and not 32 <= constants[at - 1 : at].ljust(1, b"\0")[0] < 127:  # no text before it
                 strings.append(match[0])
-            at = constants.find(marker, match.end() if match else at + 1)
+            at = constants.find(marker, match.end() if match else at + len(marker))
         if any(strings):
             return max(strings, key=len).decode("ascii")
     return None

@@ -117,6 +117,12 @@ def test_mounts_of_the_context(flags: str, mounts: list[tuple[str | None, str]])
     assert [(mount.get("source"), mount["target"]) for mount in context_mounts(instruction)] == mounts
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n# a comment", "\n\n"])
+def test_a_line_that_is_continued_by_nothing(end: str) -> None:
+    found = parse_dockerfile(f"FROM scratch\nRUN a \\{end}").instructions[-1]
+    assert (found.name, found.rest) == ("RUN", "a")
+
+
 @pytest.mark.parametrize(
     ("name", "is_json"),
     [

@@ -221,3 +221,13 @@ def test_another_default(tmp_path: Path, built_at: float, given: dict[str, str],
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:
     (text,) = differing(tmp_path, "|1 API_TOKEN=abc /bin/sh -c x", API_TOKEN="def")
     assert text == "API_TOKEN: *** in the image, *** asked for"
+
+
+def test_arguments_of_stages_that_the_image_does_not_go_on_from_are_not_compared(tmp_path: Path) -> None:
+    text = "FROM base AS one\nARG V=1\nFROM other AS two\nARG W=1\nFROM one\nRUN x\nFROM other\nARG X=1\n"
+    (tmp_path / "Dockerfile").write_text(text)
+    plan = read_plan(tmp_path / "Dockerfile", tmp_path, "2", {"V": "2", "W": "2", "X": "2"})
+    entries = entries_of([{"CreatedBy": "|3 V=1 W=1 X=1 /bin/sh -c x", "Created": 1}])
+    assert differing_arguments(match_history(entries, plan.stages, plan.target), plan) == (
+        "V: '1' in the image, '2' asked for",
+    )

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import posixpath
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -197,3 +198,19 @@ def test_a_file_whatever_its_size(engine: Engine, files: ContainerFiles) -> None
     assert whole is not None
     assert whole.digest == digest(b"new")
     assert files.whole_file("/gone") is None
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        pytest.param([member("x", b"abc")], "abc", id="a file"),
+        pytest.param([], None, id="nothing"),
+        pytest.param([member("x", type=tarfile.DIRTYPE)], None, id="a folder"),
+        pytest.param([member("x", type=tarfile.SYMTYPE, linkname="y")], None, id="a link"),
+        pytest.param(None, None, id="no archive"),
+    ],
+)
+def test_an_archive_that_is_not_what_was_said(members: list[Any] | None, text: str | None) -> None:
+    content = b"no archive" if members is None else archive(*members)
+    api: Any = SimpleNamespace(get_archive=lambda container, path: ([content], {"mode": 0o644, "size": 3}))
+    assert ContainerFiles(api, "1").text("/x", 100) == text

@@ -234,3 +234,24 @@ def test_another_setting_is_another_text(instruction: str, written: str) -> None
 )
 def test_here_documents_are_written_in_several_ways(dockerfile: str, written: str, fits: bool) -> None:
     assert laid(dockerfile, written, comment="buildkit.dockerfile.v0").fits is fits
+
+
+@pytest.mark.parametrize(
+    ("instruction", "same", "other"),
+    [
+        ("EXPOSE 80", "EXPOSE map[80/tcp:{}]", "EXPOSE map[81/tcp:{}]"),
+        (
+            "HEALTHCHECK CMD true",
+            'HEALTHCHECK &{["CMD-SHELL" "true"] "0s" "0s" "0s" \'\\x00\'}',
+            'HEALTHCHECK &{["CMD-SHELL" "false"] "0s" "0s" "0s" \'\\x00\'}',
+        ),
+        ('SHELL ["/bin/bash", "-c"]', "SHELL [/bin/bash -c]", "SHELL [/bin/sh -c]"),
+        ("STOPSIGNAL SIGINT", "STOPSIGNAL SIGINT", "STOPSIGNAL SIGTERM"),
+        ("USER ann", "USER ann", "USER bob"),
+        ("VOLUME /x", "VOLUME [/x]", "VOLUME [/y]"),
+    ],
+)
+def test_a_setting_of_another_value_is_no_additional_step(instruction: str, same: str, other: str) -> None:
+    for written, differing in ((same, ()), (other, (2,))):
+        found = laid(instruction, f"{NOP} {written}")
+        assert (found.differing, found.additional) == (differing, ())
