@@ -141,6 +141,18 @@ def test_the_end_takes_everything_that_was_started_and_may_come_twice(start: Sta
     wait_until(lambda: not is_at_work(child))
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
+def test_where_nobody_tells_what_was_started_the_session_is_ended(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS."""
+    monkeypatch.setattr(processes, "descendants", lambda pid: [])
+    worker = start('sleep 1000 & echo "{\\"pid\\": $!}"; read forever')
+    child = worker.receive(LONG_SECONDS)["pid"]
+    assert worker.end()
+    wait_until(lambda: not is_at_work(child))
+
+
 def test_a_process_that_ignores_the_kill_is_left_behind(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be made to ignore SIGKILL here, so it is not sent."""
     worker = start("read forever")

@@ -37,6 +37,8 @@ def test_cleaned_bounds_texts_and_lists() -> None:
     assert cleaned(longest) == longest
     assert cleaned(longest + "x") == longest[:-3] + "..."
     assert cleaned(list(range(MAXIMUM_ITEMS + 1))) == list(range(MAXIMUM_ITEMS))
+    assert cleaned(" " * (4 * MAXIMUM_CHARACTERS - 1) + "x") == "x"
+    assert cleaned(" " * (4 * MAXIMUM_CHARACTERS) + "x") == ""
 
 
 @pytest.mark.parametrize(

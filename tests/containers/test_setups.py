@@ -342,3 +342,13 @@ def test_links_to_the_device_nodes_of_the_driver(
 )
 def test_only_failures_of_the_container_are_kept(text: str, kinds: list[str]) -> None:
     assert [symptom.kind for symptom in setups.recognised(text)] == kinds
+
+
+STAGES = "FROM a AS one\nRUN make\nFROM b AS two\nCOPY --from=one /x /x\nFROM two AS three\nRUN make\nFROM scratch\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "base"), [("one", "a"), ("two", "b"), ("three", "b"), ("2", "b"), (None, "scratch"), ("3", "scratch")]
+)
+def test_the_base_is_the_one_that_the_target_goes_back_to(target: str | None, base: str) -> None:
+    assert setups.base_image(STAGES, target, {}) == base

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import DeviceFile, Driver, DriverVersion
+from gpudoctor.probes import driver_files
 from gpudoctor.probes.driver_files import parse_driver_files
 from gpudoctor.probes.host import ProbeContext
 from tests.probes.asked import asked
@@ -245,3 +246,25 @@ def test_other_systems(platform: str, listed: bool, installed: bool | None) -> N
 
 def test_nothing_answered() -> None:
     assert parse_driver_files({}) == Driver()
+
+
+@pytest.mark.parametrize(
+    ("folders", "loaded", "files", "built"),
+    [
+        (["/lib/modules/6.8"], "nouveau", ["/lib/modules/6.8/nvidia.ko"], True),
+        (["/lib/modules/6.8"], "nouveau", ["/lib/modules/6.80/nvidia.ko"], False),
+        (["/lib/modules/6.8"], "nouveau", [], False),
+        (["/lib/modules/6.8"], "nvidia", [], None),
+        (["/lib/modules/6.5"], "nouveau", [], None),
+        (["/lib/modules/6.5"], "nvidia", [], None),
+    ],
+)
+def test_whether_a_module_is_built_for_the_kernel(
+    folders: list[str], loaded: str, files: list[str], built: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {
+        "values": {"uname": {"value": {"release": "6.8"}}},
+        "listings": {"/lib/modules/*": {"paths": folders}},
+    }
+    monkeypatch.setattr(driver_files, "_is_loaded", lambda facts, name: name == loaded)
+    assert driver_files._built_for_kernel(facts, tuple(files)) is built

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -362,3 +363,44 @@ def test_a_connection_that_ends_where_certificates_are_asked_for(files: list[str
     assert told == (
         f"tcp://box:2376 {what}: {tmp_path} needs a cert.pem and key.pem of the CA that dockerd was started with"
     )
+
+
+@pytest.mark.parametrize(
+    ("origin", "advice"),
+    [
+        ("DOCKER_HOST", "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH"),
+        (
+            "context box",
+            'docker context update --docker "host=tcp://box:2376,ca=ca.pem,cert=cert.pem,key=key.pem" CONTEXT',
+        ),
+    ],
+)
+def test_how_tls_is_set_up_for_an_engine_that_requires_it(origin: str, advice: str) -> None:
+    answer: Any = SimpleNamespace(
+        headers={}, status_code=400, iter_content=lambda size: iter([b"HTTP request to an HTTPS server"])
+    )
+    with pytest.raises(ValueError, match="needs TLS") as caught:
+        engine._version_told(answer, replace(THERE, origin=origin))
+    assert str(caught.value) == f"tcp://box:2376 needs TLS: {advice}"
+
+
+@pytest.mark.parametrize(
+    ("files", "is_verified", "has_own", "has_ca"),
+    [
+        (["ca.pem"], True, False, True),
+        (["ca.pem", "cert.pem"], True, False, True),
+        (["ca.pem", "key.pem"], True, False, True),
+        (["ca.pem", "cert.pem", "key.pem"], True, True, True),
+        (["cert.pem", "key.pem"], False, True, False),
+        ([], False, False, False),
+    ],
+)
+def test_what_is_there_of_certificates_is_used(
+    files: list[str], is_verified: bool, has_own: bool, has_ca: bool, tmp_path: Path
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    tls = engine._tls(replace(THERE, certificates=str(tmp_path), is_verified=is_verified))
+    assert tls is not None
+    assert tls.cert == ((f"{tmp_path}/cert.pem", f"{tmp_path}/key.pem") if has_own else None)
+    assert (tls.ca_cert, tls.verify) == (f"{tmp_path}/ca.pem" if has_ca else None, is_verified)
