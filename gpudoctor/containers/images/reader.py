@@ -162,7 +162,8 @@ class ContainerFiles:
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return None
         if not answer.ok or _STAT not in answer.headers:
-            return self._archive(path)[1]  # its answer says what is wrong
+            _, about = self._archive(path)  # its answer says what is wrong
+            return about
         about: Mapping[str, Any] = json.loads(base64.b64decode(answer.headers[_STAT]))
         return about
 

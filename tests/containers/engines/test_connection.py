@@ -404,3 +404,20 @@ def test_what_is_there_of_certificates_is_used(
     assert tls is not None
     assert tls.cert == ((f"{tmp_path}/cert.pem", f"{tmp_path}/key.pem") if has_own else None)
     assert (tls.ca_cert, tls.verify) == (f"{tmp_path}/ca.pem" if has_ca else None, is_verified)
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds"),
+    [
+        ("1970-01-01T00:00:02Z", 2.0),
+        ("1970-01-01T00:00:01.25Z", 1.25),
+        ("1970-01-01T01:00:01.5+01:00", 1.5),
+        ("1969-12-31T23:00:03-01:00", 3.0),
+        ("0001-01-01T00:00:00Z", 0.0),
+        ("1969-12-31T23:59:59.5Z", 0.0),
+        ("1970-01-01 00:00:02", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_seconds_of_a_time(time: str, seconds: float) -> None:
+    assert engine.seconds_of(time) == seconds
