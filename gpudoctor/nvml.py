@@ -85,7 +85,7 @@ class Gate:
         failure: Answer = _failed(FUNCTION_NOT_FOUND, "Function Not Found")
         for function in functions.split():
             if hasattr(self.library, function):
-                count = ctypes.c_uint(0)
+                count = ctypes.c_uint()
                 getattr(self.library, function)(*arguments, ctypes.byref(count), None)
                 if count.value > MOST_ENTRIES:
                     return _failed(None, f"{function} counts {count.value} entries")

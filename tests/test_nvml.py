@@ -157,3 +157,19 @@ def test_each_reason_for_a_lower_clock_has_the_bit_of_nvml(bit: int, name: str) 
     words = name.title().replace("_", "")
     assert getattr(pynvml, f"nvmlClocksThrottleReason{words}") == bit
     assert sum(module.EVENT_REASONS) == pynvml.nvmlClocksThrottleReasonAll
+
+
+@pytest.mark.parametrize(
+    ("stats", "own"),
+    [
+        ({7: "7 (a) S 5"}, True),
+        ({7: "7 (a b) c) S 6 1 2", 6: "6 (x) S 5 1"}, True),
+        ({7: "7 (a) S 6", 6: "6 (x) S 1"}, False),
+        ({7: "7 (a) S"}, False),
+        ({7: "7 (a) S five"}, False),
+        ({}, False),
+    ],
+)
+def test_who_started_a_process(stats: dict[int, str], own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "read_start", lambda path: stats.get(int(path.split("/")[2]), ""))
+    assert is_own(7, {5}) is own

@@ -126,3 +126,8 @@ def test_who_is_told_by_a_pasted_text_is_masked_in_its_paths(text: str, masked: 
 @pytest.mark.parametrize(("host", "shown"), [("lab", "host"), ("la", "la")])
 def test_a_host_of_a_short_name_is_not_looked_for(host: str, shown: str) -> None:
     assert mask(f"on {host}: NVRM", ProbeContext(environ={}, directory=Path(), host_name=host)) == f"on {shown}: NVRM"
+
+
+@pytest.mark.parametrize(("home", "masked"), [("/x", "~/a"), ("/", "/x/a"), ("", "/x/a")])
+def test_the_shortest_home_directory(home: str, masked: str) -> None:
+    assert mask("/x/a", ProbeContext(environ={}, directory=Path(), home=home)) == masked

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.containers import running
 from gpudoctor.containers.builds.plan import read_plan
 from gpudoctor.containers.images import facts, other_images
 from gpudoctor.containers.packages import shadowing
@@ -420,3 +421,19 @@ def test_a_mount_is_the_context_if_half_of_the_files_are(root: Path, linked: int
 @pytest.mark.parametrize(("path", "keeps"), [("sleep", False), ("python", True)])
 def test_a_container_that_waits_has_read_no_source(root: Path, path: str, keeps: bool) -> None:
     assert with_container(root, Path=path, Args=["infinity"]).keeps_code is keeps
+
+
+@pytest.mark.parametrize(
+    ("state", "pid"), [({"Running": True, "Pid": 77}, 77), ({"Running": False, "Pid": 0}, 0), ({"Running": False}, 0)]
+)
+def test_the_process_whose_mounts_are_looked_at(
+    root: Path, state: dict[str, Any], pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(running, "_is_deleted", lambda pid, destination: seen.append(pid))
+    engine = FakeEngine()
+    identity = engine.add_image("app:1", tree=FILES, history=[COPY])
+    mounts = [mount("/app/a.py", root / "code/a.py")]
+    engine.add_container("web", identity, State={"StartedAt": "", **state}, Mounts=mounts)
+    look(engine, root, container="web")
+    assert seen == [pid]

@@ -128,7 +128,7 @@ class BuildContext:
         return ContextFile(
             path=path,
             size_bytes=found.st_size,
-            is_executable=bool(found.st_mode & 0o100),
+            is_executable=bool(found.st_mode & stat.S_IXUSR),
             link_target=os.readlink(self.root / path) if stat.S_ISLNK(found.st_mode) else "",
             changed_at=max(found.st_ctime, found.st_mtime),
             modified_at=found.st_mtime,

@@ -193,7 +193,7 @@ class _Selector:
     def _put(self, file: ContextFile, image_path: str, *, inside_if_folder: bool = False) -> None:
         mode = self._copy.chmod
         if re.fullmatch(r"0?[0-7]{3,4}", mode) and not file.link_target:
-            file = replace(file, is_executable=bool(int(mode, 8) & 0o100))
+            file = replace(file, is_executable=bool(int(mode, 8) & stat.S_IXUSR))
         self._placed[image_path] = CopiedFile(file=file, image_path=image_path, inside_if_folder=inside_if_folder)
 
 
@@ -232,6 +232,6 @@ def _members(archive: tarfile.TarFile, file: ContextFile) -> Iterator[tuple[str,
         if member.issym():
             yield name, replace(file, link_target=member.linkname)
         elif member.isfile():
-            executable = bool(member.mode & 0o100)
+            executable = bool(member.mode & stat.S_IXUSR)
             digest = digest_of(archive.extractfile(member))
             yield name, replace(file, size_bytes=member.size, is_executable=executable, digest=digest)

@@ -6,6 +6,7 @@ Single layers come out of the stream of `docker save`: slow, read only where the
 import json
 import math
 import posixpath
+import stat
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader
@@ -92,7 +93,7 @@ def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo, parent: str, siz
     return ImageFile(
         kind="file",
         size_bytes=member.size,
-        is_executable=bool(member.mode & 0o100),
+        is_executable=bool(member.mode & stat.S_IXUSR),
         digest=digest_of(archive.extractfile(member)) if member.isfile() and member.size == size else "",
         changed_at=member.mtime,
         same_as=(path_of(parent, member.linkname) or "") if member.islnk() else "",

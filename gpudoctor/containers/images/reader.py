@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import posixpath
+import stat
 import tarfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -141,7 +142,7 @@ class ContainerFiles:
         if about["mode"] & _GO_DIRECTORY:
             return ImageFile(kind="folder")
         if about["size"] != size and not about["mode"] & _GO_NOT_REGULAR:
-            is_executable = bool(about["mode"] & 0o100)
+            is_executable = bool(about["mode"] & stat.S_IXUSR)
             changed_at = seconds_of(about["mtime"])
             return ImageFile(kind="file", size_bytes=about["size"], is_executable=is_executable, changed_at=changed_at)
         chunks, _ = self._archive(path)
@@ -162,8 +163,8 @@ class ContainerFiles:
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return None
         if not answer.ok or _STAT not in answer.headers:
-            _, about = self._archive(path)  # its answer says what is wrong
-            return about
+            _, told = self._archive(path)  # its answer says what is wrong
+            return told
         about: Mapping[str, Any] = json.loads(base64.b64decode(answer.headers[_STAT]))
         return about
 

@@ -311,3 +311,10 @@ def test_what_is_shown_of_an_answer(answer: dict[str, Any], lines: list[str]) ->
     shown: list[str] = []
     engine_build._take(answer, Progress(shown.append, lambda _: None, timeout_seconds=10))
     assert shown == lines
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(0, 3), (1, 4), (512, 4), (513, 5)])
+def test_an_archive_is_as_long_as_its_blocks(size: int, blocks: int, tmp_path: Path) -> None:
+    """A header, the content up to the next block, and two blocks of zeros."""
+    (tmp_path / "Dockerfile").write_bytes(b"x" * size)
+    assert sum(map(len, context_stream(BuildContext(tmp_path), "Dockerfile"))) == blocks * tarfile.BLOCKSIZE
