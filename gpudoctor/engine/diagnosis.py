@@ -60,8 +60,8 @@ def _explains(cause: Finding, finding: Finding, checks: Mapping[str, Check]) -> 
 
 
 def _containers_of(finding: Finding) -> set[str]:
-    """Return the containers that the finding is about: "containers.setups[0]"."""
-    return {fact[: fact.index("]") + 1] for fact in finding.facts if fact.startswith("containers.setups[")}
+    """Return the containers that the finding is about: "containers.setups[0"."""
+    return {fact.partition("]")[0] for fact in finding.facts if fact.startswith("containers.setups[")}
 
 
 def _leads_to(start: int, end: int, causes: Sequence[int | None]) -> bool:

@@ -261,3 +261,9 @@ def test_a_misspelt_name_in_the_configuration_is_an_error_for_a_report_too(tmp_p
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert (done.returncode, "did you mean torch-cpu-build?" in done.stderr) == (2, True)
+
+
+def test_entry_points_of_our_group_and_no_comment() -> None:
+    text = "[console_scripts]\nrun = a.b\n\n[gpudoctor.checks]\n# old = a.old\n; older = a.older\nno equals sign\n"
+    text += "own = site.checks\n other=site.other = x\n[other]\nlast = c\n"
+    assert list(plugins._of_group(text)) == [("own", "site.checks"), ("other", "site.other = x")]

@@ -122,3 +122,30 @@ def test_capabilities_of_the_driver_are_granted_in_both_ways(container: Containe
     assert commands[0].startswith(first)
     assert any("NVIDIA_DRIVER_CAPABILITIES=compute,utility" in command for command in commands)
     assert len(made(fix, container=container)) == 2
+
+
+RUN = ("--name", "web", "-v", "/data:/data", "app:1")
+UNNAMED = RUN[2:]
+START = Fix("start-container-with-gpu")
+TWO = Fix("start-container-with-gpu", options="--gpus 2")
+SAID = Fix("start-container-with-gpu", summary="Do it")
+
+
+@pytest.mark.parametrize(
+    ("engine", "arguments", "fix", "commands"),
+    [
+        ("docker", None, START, (TRY,)),
+        ("docker", RUN, START, ("docker rm -f web", f"docker run --gpus all {' '.join(RUN)}")),
+        ("docker", UNNAMED, START, (f"docker run --gpus all {' '.join(UNNAMED)}",)),
+        ("docker", RUN, SAID, (TRY,)),
+        ("docker", (*RUN, "sh -c 'x'"), START, (TRY,)),
+        ("docker", None, TWO, ("docker run --rm --gpus 2 ubuntu nvidia-smi",)),
+        ("podman", UNNAMED, START, (f"podman run --device nvidia.com/gpu=all {' '.join(UNNAMED)}",)),
+        ("podman", None, TWO, ("podman run --rm --gpus 2 ubuntu nvidia-smi",)),
+    ],
+)
+def test_a_container_is_started_by_its_own_command_line(
+    engine: str, arguments: tuple[str, ...] | None, fix: Fix, commands: tuple[str, ...]
+) -> None:
+    container = Container(engine=engine, arguments=arguments)
+    assert made_one(fix, system=System(container=engine), container=container).commands == commands

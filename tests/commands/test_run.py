@@ -1,0 +1,52 @@
+"""How the report of `gpudoctor run` is written: for the screen, and for a file."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from gpudoctor.commands import run
+from gpudoctor.watching.samples import Watch
+from gpudoctor.watching.verdict import Reason, WatchedRun
+
+WATCHED = WatchedRun(
+    command=("python", "train.py"),
+    exit_status=0,
+    elapsed_seconds=41.0,
+    every_seconds=1.0,
+    watch=Watch(problem="no driver"),
+    reasons=(Reason(kind="unwatched", sentence="nothing was seen of “it”"),),
+)
+
+
+class Screen(io.TextIOWrapper):
+    """Standard error, in an encoding of its own."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(io.BytesIO(), encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "output", "shown"),
+    [
+        ("utf-8", None, "\x1b[34munwatched\x1b[0m  nothing was seen of “it”"),
+        ("ascii", None, "\x1b[34munwatched\x1b[0m  nothing was seen of \\u201cit\\u201d"),
+        ("ascii", "report.txt", "unwatched  nothing was seen of “it”"),
+    ],
+)
+def test_a_file_has_no_colour_and_every_character(
+    encoding: str, output: str | None, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stderr", Screen(encoding))
+    assert run._render(WATCHED, "table", output).splitlines()[1] == shown
+
+
+def test_json_is_the_same_for_both() -> None:
+    both = [run._render(WATCHED, "json", output) for output in (None, "report.json")]
+    assert both[0] == both[1]
+    assert json.loads(both[0])["schema"] == "gpudoctor/run/1"
