@@ -367,3 +367,18 @@ def test_a_batch_that_failed_bounds_the_safe_one_without_a_slope() -> None:
     )
     failed = Measurement(precision="fp32", batch_size=4, status=OUT_OF_MEMORY)
     assert result_of("fp32", (ran, failed), Limits(memory_bytes=1000 * MIB)).max_batch_size == 2
+
+
+def test_the_exhaustive_search_takes_the_largest_batch_if_that_is_a_power_of_two() -> None:
+    """What the allocator holds leaves room for one sample more at most, but the estimate is of what is allocated."""
+    ran = Measurement(
+        precision="fp32",
+        batch_size=2,
+        step_seconds=(1.0, 1.0),
+        samples_per_step=2,
+        peak_memory_bytes=10,
+        reserved_memory_bytes=90,
+        resident_memory_bytes=0,
+    )
+    for largest, wanted in ((4, 4), (3, 3), (2, None), (None, 4)):
+        assert search_module._every_power(Known((ran,), Limits(memory_bytes=100, largest_batch=largest))) == wanted

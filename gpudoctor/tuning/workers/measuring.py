@@ -86,7 +86,7 @@ class Bench:
         Modes that its steps have changed are put back; those that its `__init__` sets hold in every trial.
         """
         chosen = settings or Settings()
-        wanted = (precision, chosen.channels_last, chosen.compile, batch_size if chosen.compile else None)
+        wanted = (precision, chosen.channels_last, batch_size if chosen.compile else None)
         if self._built_for != wanted:
             self.forget()
         set_modes(self._plain)

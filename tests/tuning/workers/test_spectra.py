@@ -71,6 +71,12 @@ def test_on_a_gpu_it_is_made_the_current_one(device: str, used: int, monkeypatch
     assert spectra._array_module("cpu") is np
 
 
+def test_every_kind_of_signal_comes() -> None:
+    bank = spectra.signal_bank()
+    nearest = {int(abs(bank.conj() @ signal).argmax()) for signal in workload().make_batch(300)}
+    assert nearest == set(range(16))
+
+
 def test_batches_repeat_with_a_new_workload_and_differ_within_one() -> None:
     one, other = workload(), workload()
     first = one.make_batch(3)
