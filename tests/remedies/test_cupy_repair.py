@@ -124,3 +124,11 @@ def test_spacy_gets_a_cupy_and_a_look_at_it() -> None:
 def test_three_versions_are_compared() -> None:
     commands = made_one(Fix("compare-cuda-versions"), python=PYTHON).commands
     assert [command.split()[-1] for command in commands[:2]] == ["list", "--version"]
+
+
+def test_a_toolkit_is_compared_with_the_gpu() -> None:
+    gpu = KnownGpu(name="NVIDIA GeForce RTX 5090", capability=ComputeCapability(12, 0), fact="devices[0].name")
+    assert made_one(Fix("toolkit-for-gpu", gpu=gpu)).commands == (
+        "nvidia-smi --query-gpu=name,compute_cap --format=csv",
+        "nvcc --list-gpu-arch",
+    )

@@ -9,6 +9,7 @@ from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Attempts, Container, Fix, Place, Python, Remedy, System
 from gpudoctor.readers.report import read_texts
+from gpudoctor.remedies import fitting
 from gpudoctor.remedies.fitting import fitted, untried_first
 from gpudoctor.remedies.fixes import _advice
 from gpudoctor.symptoms.tables import failure_messages
@@ -173,3 +174,20 @@ def test_what_needs_what_is_not_there_comes_last() -> None:
     assert untried_first((reboot, pip), Attempts(commands=("^needs reboot$",))) == (pip, reboot)
     assert untried_first((text, pip), Attempts(commands=("Update the NVIDIA driver",))) == (pip, text)
     assert untried_first((text, pip), Attempts(commands=("needs root",))) == (text, pip)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        (("sudo apt-get install -y a", "sudo reboot", "nvidia-smi"), ("nvidia-smi",), True),
+        (("sudo apt-get install -y a", "sudo reboot", "nvidia-smi"), ("sudo reboot", "nvidia-smi"), True),
+        (("apt-get install -y a", "reboot", "nvidia-smi"), ("reboot", "nvidia-smi"), True),
+        (("sudo reboot", "nvidia-smi"), ("sudo reboot", "nvidia-smi"), False),
+        (("pip install a", "apt-get install -y b", "nvidia-smi"), ("pip install a", "nvidia-smi"), False),
+        (("sudo modprobe a",), (), True),
+    ],
+)
+def test_what_only_looks_or_restarts_is_what_is_left_of_a_remedy_for_another_system(
+    before: tuple[str, ...], after: tuple[str, ...], lost: bool
+) -> None:
+    assert fitting._is_lost(Remedy(summary="", commands=before), Remedy(summary="", commands=after)) is lost

@@ -37,3 +37,13 @@ def test_power_shell() -> None:
         "$env:CUDA_VISIBLE_DEVICES = '1'",
         "$env:CUDA_VISIBLE_DEVICES",
     )
+
+
+@pytest.mark.parametrize(
+    ("fix", "own"),
+    [("unset-variable", "Remove A from the environment"), ("set-variable", "Set A to 1")],
+)
+def test_a_reason_takes_the_place_of_the_plain_summary(fix: str, own: str) -> None:
+    value = {"value": "1"} if fix == "set-variable" else {}
+    assert made_one(Fix(fix, name="A", **value)).summary == own
+    assert made_one(Fix(fix, name="A", summary="why", **value)).summary == "why"

@@ -90,3 +90,10 @@ def test_points_exactly_on_a_line_are_on_it_however_small_their_error() -> None:
 
     assert throughput._longest_line(points(1.0, 1.0, 1.0, 1.0)) == (1, throughput.Line(start=1.0, slope=0.0))
     assert throughput._longest_line(points(2.0, 1.0, 1.0, 1.0)) == (2, throughput.Line(start=1.0, slope=0.0))
+
+
+def test_between_two_points_the_time_is_on_their_line_and_below_the_first_it_goes_on() -> None:
+    """The last three are far off one line."""
+    times = StepTimes([point(4, 1.0), point(8, 3.0), point(16, 4.0), point(32, 12.0)])
+    sizes = (2, 4, 6, 8, 12, 16, 24, 32, 48)
+    assert [times.seconds(size) for size in sizes] == [0.0, 1.0, 2.0, 3.0, 3.5, 4.0, 8.0, 12.0, 20.0]

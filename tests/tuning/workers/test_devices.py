@@ -402,3 +402,24 @@ def test_the_peak_of_a_kernel_that_refuses(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(devices, "open", refuse, raising=False)
     assert devices._reset_peak() is False
+
+
+@pytest.mark.parametrize(
+    ("meminfo", "limits", "known"),
+    [
+        pytest.param("MemTotal: 8 kB\nMemAvailable: 5 kB\n", [], (8192, 5120), id="the machine"),
+        pytest.param("MemTotal: 8 kB\nMemAvailable: 5 kB\n", [(6144, 2048)], (6144, 4096), id="a lower limit"),
+        pytest.param("MemTotal: 8 kB\nMemAvailable: 1 kB\n", [(6144, 2048)], (6144, 1024), id="less is free"),
+        pytest.param("MemTotal: 8 kB\nMemAvailable: 5 kB\n", [(9000, 0)], (8192, 5120), id="a higher limit"),
+        pytest.param("MemTotal: 8 kB\nMemAvailable: 5 kB\n", [(100, 300)], (100, 0), id="more is used than allowed"),
+        pytest.param("MemTotal: 8 kB\n", [(100, 300)], (100, 0), id="the same where it is not known what is free"),
+        pytest.param("MemTotal: 8 kB\n", [(100, 30), (90, 10)], (90, 70), id="the lowest of several"),
+    ],
+)
+def test_the_memory_that_a_process_may_have(
+    meminfo: str, limits: list[tuple[int, int]], known: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "read_start", {"/proc/meminfo": meminfo}.get)
+    monkeypatch.setattr(devices, "_group_limits", lambda: limits[:1])
+    monkeypatch.setattr(devices, "_process_limits", lambda: limits[1:])
+    assert host_memory() == known
