@@ -848,3 +848,20 @@ def test_processes(compute: Any, graphics: Any, answer: Any, monkeypatch: pytest
 def test_the_highest_bit_of_a_mask(mask: int, reasons: tuple[str, ...] | None) -> None:
     answers = {"event_reasons": {"value": mask}}
     assert only_device({"devices": [{"index": 0, "answers": answers}]}).throttle_reasons == reasons
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "text"),
+    [
+        ({"init": {"value": None}}, 0, ""),
+        ({"init": {"error": 9, "text": "Driver Not Loaded"}}, 9, "Driver Not Loaded"),
+        ({"library_error": "no such file", "init": {"value": None}}, 12, "no such file"),
+        ({"commands": {"nvidia-smi": {"status": 9, "stdout": "it failed"}}}, None, "it failed"),
+        ({"commands": {"nvidia-smi": {"status": 0, "stdout": "fine"}}}, None, None),
+        ({}, None, None),
+    ],
+)
+def test_how_nvml_started(facts: dict[str, Any], code: int | None, text: str | None) -> None:
+    driver = parse_nvml_driver({"signs": ["/dev/nvidia0"], **facts})
+    assert driver is not None
+    assert (driver.nvml_code, driver.nvml_error) == (code, text)

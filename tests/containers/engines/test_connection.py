@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import APIError, DockerException
 from requests import RequestException, Timeout
 
 from gpudoctor.containers.engines import connection as engine
@@ -421,3 +422,39 @@ def test_what_is_there_of_certificates_is_used(
 )
 def test_the_seconds_of_a_time(time: str, seconds: float) -> None:
     assert engine.seconds_of(time) == seconds
+
+
+REFUSED = "the engine refuses, or its answer cannot be read: "
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Timeout("slow"), "the engine does not answer in time: if this machine is busy, raise --timeout"),
+        (APIError("plain"), f"{REFUSED}plain"),
+        (APIError("plain", explanation="why\x1b[31m"), f"{REFUSED}why [31m"),
+        (DockerException("odd"), f"{REFUSED}DockerException: odd"),
+        (RequestException("odd"), f"{REFUSED}RequestException: odd"),
+    ],
+)
+def test_what_an_engine_refuses_later(error: Exception, told: str) -> None:
+    assert engine.refusal(error) == told
+
+
+NO_TLS = "tcp://box:2376 does not use TLS: unset DOCKER_TLS_VERIFY, or start dockerd with --tlsverify"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("WRONG_VERSION_NUMBER", NO_TLS),
+        ("record layer failure", NO_TLS),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "asks for a client certificate"),
+        ("unexpected EOF", "asks for a client certificate"),
+        ("NO_CIPHERS", "TLS with tcp://box:2376 fails (no ciphers): check ca.pem, cert.pem and key.pem in /none"),
+    ],
+)
+def test_why_tls_fails(text: str, told: str) -> None:
+    error = ssl.SSLError(1, text)
+    error.reason = text if "_" in text else ""
+    assert told in engine._explain_tls(error, replace(THERE, certificates="/none"))
