@@ -154,8 +154,8 @@ def _batch_axis(grid: _Grid, shown: Picture, pen: Pen) -> Iterator[str]:
         column = round(grid.place(shown.batches.position(size), 0.0)[1])
         line[column] = pen.base_tick
         text = f"{size:,}"
-        start = column - len(text) // 2
-        labels[max(start, 0) : start + len(text)] = text
+        start = max(column - len(text) // 2, 0)
+        labels[start : start + len(text)] = text
     yield f"{'':>{_LABEL}}{pen.corner}{''.join(line)}"
     yield f"{'batch':>{_LABEL}} {''.join(labels)}".rstrip()
 

@@ -92,7 +92,7 @@ class BatchAxis:
     def ticks(self, most: int) -> list[int]:
         """Return at most so many powers of two, evenly spaced."""
         exponents = range(max(math.ceil(self.low), 0), math.floor(self.high) + 1)
-        step = math.ceil(len(exponents) / max(most, 1)) or 1
+        step = math.ceil(len(exponents) / most)
         return [2**exponent for exponent in exponents[::step]]
 
 

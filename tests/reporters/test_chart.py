@@ -143,3 +143,17 @@ def test_batch_sizes_lie_on_an_axis_of_base_two() -> None:
     assert len(steps) == 1
     assert axis.ticks(20) == [4, 8, 16, 32, 64, 128, 256]
     assert axis.ticks(4) == [4, 16, 64, 256]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("exponents", [(0, 1, 2), (2, 6, 9), (14, 18, 22)])
+def test_each_label_of_the_axis_is_at_its_tick(exponents: tuple[int, ...], width: int) -> None:
+    points = tuple(tunings.measured("fp32", 2**n, 8.4, 1.3) for n in exponents)
+    drawn = lines(replace(tunings.INTERRUPTED, measurements=points), width=width)
+    ticks, labels = next(pair for pair in pairwise(drawn) if "\u2534" in pair[0])
+    columns = [column for column, character in enumerate(ticks) if character == "\u2534"]
+    spans = [match.span() for match in re.finditer(r"\d[\d,]*", labels)]
+    assert len(spans) == len(columns)
+    for column, (start, end) in zip(columns, spans, strict=True):
+        assert start <= column < end
+        assert abs(start + end - 1 - 2 * column) <= 1 or start == 9, "in the middle, but for what would begin too early"
