@@ -1,5 +1,7 @@
 """CUDA's initialisation fails without saying why."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.model import DeviceFile, Driver, Outcome, Severity, Symptom, System, TorchRuntime
@@ -21,9 +23,6 @@ TEXT = "CUDA unknown error - this may be due to an incorrectly set up environmen
             "/dev/nvidia-uvm cannot be opened",
             id="node refused",
         ),
-        pytest.param(
-            Driver(cuda_init_code=999, uvm_loaded=True, device_files=(CTL, UVM)), "999, unknown", id="all there"
-        ),
     ],
 )
 def test_the_reason_is_named(driver: Driver, reason: str) -> None:
@@ -31,6 +30,26 @@ def test_the_reason_is_named(driver: Driver, reason: str) -> None:
     assert finding.severity is Severity.ERROR
     assert reason in finding.summary
     assert "sudo modprobe nvidia_uvm" in finding.remedies[0].commands
+
+
+@pytest.mark.parametrize(
+    ("driver", "facts"),
+    [
+        pytest.param(Driver(uvm_loaded=False), ("driver.uvm_loaded",), id="module"),
+        pytest.param(Driver(device_files=(CTL,)), ("driver.device_files",), id="no node"),
+        pytest.param(
+            Driver(device_files=(CTL, replace(UVM, accessible=False))), ("driver.device_files[1].error",), id="refused"
+        ),
+        pytest.param(Driver(uvm_loaded=True, device_files=(CTL, UVM)), (), id="all there"),
+        pytest.param(Driver(device_files=()), (), id="no nodes at all"),
+        pytest.param(Driver(), (), id="unknown"),
+    ],
+)
+def test_the_facts_of_the_reason(driver: Driver, facts: tuple[str, ...]) -> None:
+    driver = replace(driver, cuda_init_code=999)
+    finding = run_check("cuda-init-unknown-error-999", driver=driver, system=LINUX).findings[0]
+    assert finding.facts == ("driver.cuda_init_code", *facts)
+    assert finding.summary.endswith("error 999, unknown") is (not facts)
 
 
 def test_a_loaded_module_is_unloaded_first() -> None:

@@ -196,3 +196,21 @@ def test_numbers_of_mig_devices_are_for_another_check() -> None:
     mig = (Device(nvml_index=0, name="NVIDIA A100", mig_enabled=True),)
     result = run_check("cuda-visible-devices-hides-gpu", symptoms=(INVALID,), devices=mig)
     assert result.outcome is Outcome.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("sections", "facts"),
+    [
+        pytest.param({}, ("symptoms[0].text",), id="nothing is chosen"),
+        pytest.param(
+            {"environment": Environment(variables={"CUDA_VISIBLE_DEVICES": "0"})},
+            ("symptoms[0].text", "environment.CUDA_VISIBLE_DEVICES"),
+            id="one is chosen",
+        ),
+    ],
+)
+def test_a_number_that_no_visible_device_has(sections: dict[str, Any], facts: tuple[str, ...]) -> None:
+    symptoms = (Symptom(kind="cuda-invalid-device-ordinal", text="invalid device ordinal", code="cuda-101"),)
+    finding = run_check("cuda-visible-devices-hides-gpu", devices=FOUR, symptoms=symptoms, **sections).findings[0]
+    assert (finding.subject, finding.facts) == ("device number", facts)
+    assert "4 GPUs, 0 to 3" in finding.summary

@@ -174,3 +174,10 @@ def test_what_was_inferred_is_named_in_the_reports() -> None:
         ("torch", ()),  # all of it
         ("driver", ("installed",)),
     ]
+
+
+@pytest.mark.parametrize(("bound", "named"), [("", True), ("nvidia", True), ("nouveau", False), ("vfio-pci", False)])
+def test_the_driver_that_a_named_gpu_is_bound_to(bound: str, named: bool) -> None:
+    gpus = (replace(RTX_3090, bound_driver=bound), RTX_3090)
+    devices = concluded({"system": System(pci_gpus=gpus)})[0]["devices"] or ()
+    assert [device.nvml_index for device in devices] == ([0, 1] if named else [])

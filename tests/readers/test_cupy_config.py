@@ -238,3 +238,16 @@ def test_the_cuda_version_of_a_number(number: str, cuda: CudaVersion | None) -> 
     text = NEW.replace("CUDA Driver Version          : 12050", f"CUDA Driver Version          : {number}")
     driver = read(clean_text(text, "r")).get("driver")
     assert (driver.cuda_version if driver is not None else None) == cuda
+
+
+@pytest.mark.parametrize(
+    ("key", "is_of_cuda"),
+    [
+        *((key, False) for key in ("cuDNN Version", "NCCL Runtime Version", "cuTENSOR Version")),
+        ("CUDA Runtime Version", True),
+        ("cuBLAS Version", True),
+    ],
+)
+def test_whose_error_it_is(key: str, is_of_cuda: bool) -> None:
+    text = f"CuPy Version : 12.3.0\nCUDA Build Version : 12020\n{key} : CUDARuntimeError('cudaErrorNoDevice: x')\n"
+    assert bool(read(clean_text(text, "r"))["cupy_runtime"].device_error) is is_of_cuda

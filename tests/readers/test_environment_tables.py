@@ -224,3 +224,9 @@ def test_other_texts_hold_none() -> None:
 )
 def test_two_fields_that_others_do_not_have_make_a_table(text: str, read_as_table: bool) -> None:
     assert ("system" in facts_of(text)) is read_as_table
+
+
+def test_the_python_of_a_banner() -> None:
+    with_python, without = "Ultralytics 8.2.0 Python-3.12.3 torch-2.3.0 CPU", "Ultralytics 8.2.0 torch-2.3.0 CPU"
+    assert str(facts_of(f"{with_python}\nModel\n")["python"].version) == "3.12.3"
+    assert "python" not in facts_of(f"{without}\nModel\n")
