@@ -108,3 +108,9 @@ def test_failures_of_a_report_are_kept() -> None:
     failure = Symptom(kind="torch-out-of-memory", text="CUDA out of memory", fact="symptoms[0].text")
     context = Symptom(kind="nvidia-gpu-named", text="RTX 3060", fact="symptoms[1].text")
     assert proof(report_of(failure, context)).failures == (failure,)
+
+
+def test_a_gpu_of_which_nothing_was_computed_is_counted() -> None:
+    devices = (*(HEALTHY.devices or ()), Device(nvml_index=1, name="NVIDIA L4"))
+    (sentence,) = proof(replace(computed(*PRODUCTS), devices=devices)).sentences
+    assert "on 1 of 2 GPUs (NVIDIA GeForce RTX 4090;" in sentence

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import DeviceFile, Driver, DriverVersion, PciGpu, System
+from gpudoctor.model import Device, DeviceFile, Driver, DriverVersion, PciGpu, System
 
 NVIDIA = PciGpu(address="0000:01:00.0", vendor="nvidia", device_id="2684", name="NVIDIA GeForce RTX 4090")
 AMD = PciGpu(address="0000:02:00.0", vendor="amd", device_id="744C")
@@ -83,3 +83,14 @@ def test_a_fabric_manager_of_another_version(facts: dict[str, Any], differs: boo
 @pytest.mark.parametrize(("error", "by_cgroup"), [("Operation not permitted", True), ("Permission denied", False)])
 def test_a_node_that_a_cgroup_refuses(error: str, by_cgroup: bool) -> None:
     assert DeviceFile(path="/dev/nvidia0", error=error).refused_by_cgroup is by_cgroup
+
+
+@pytest.mark.parametrize(
+    ("operating", "slowdown", "limit"),
+    [(None, None, None), (87, None, 87), (None, 95, 95), (87, 95, 87), (97, 95, 95), (0, 95, 95)],
+)
+def test_the_temperature_from_which_on_clocks_are_lowered(
+    operating: int | None, slowdown: int | None, limit: int | None
+) -> None:
+    device = Device(nvml_index=0, temperature_operating_celsius=operating, temperature_slowdown_celsius=slowdown)
+    assert device.temperature_limit_celsius == limit

@@ -55,3 +55,15 @@ def test_package() -> None:
 def test_facts_of_another_kind_are_refused(broken: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="python_environment|EnvironmentFacts|InterpreterFacts"):
         parse_environment_facts(broken)
+
+
+def test_the_records_of_conda() -> None:
+    found = parse_environment_facts({**facts(), "conda": ["pytorch-2.5.1-cuda126_py312h_0", "no record"]})
+    assert [(record.name, record.version) for record in found.conda_records] == [("pytorch", "2.5.1")]
+    assert parse_environment_facts(facts()).conda_records == ()
+
+
+def test_distributions_by_their_whole_names() -> None:
+    found = parse_environment_facts(facts(*({"name": name, "version": "1.0"} for name in ("cupy", "cupy-cuda12x"))))
+    assert [item.name for item in found.distributions_named("cupy")] == ["cupy"]
+    assert [item.name for item in found.distributions_named("cupy.*")] == ["cupy", "cupy-cuda12x"]
