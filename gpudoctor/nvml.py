@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
         return {item[0]: _plain(getattr(value, item[0])) for item in value._fields_}
     if isinstance(value, (list, tuple, ctypes.Array)):
         return [_plain(item) for item in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (int, float, str)):
         return value
     return {name: _plain(item) for name, item in vars(value).items()}  # nvmlFriendlyObject
 

@@ -140,7 +140,9 @@ def test_what_a_step_writes() -> None:
     assert list(lines_of(field(3, log))) == ["compiling\n"]
 
 
-@pytest.mark.parametrize("message", [b"\x0a\x7f", b"\xff" * 11, b"\x0b", b"\x0a", bytes([9 << 3, *[0xFF] * 10, 0x01])])
+@pytest.mark.parametrize(
+    "message", [b"\x0a\x7f", b"\xff" * 11, b"\x0b", b"\x0b\0", b"\x0a", bytes([9 << 3, *[0xFF] * 10, 0x01])]
+)
 def test_what_is_no_message_is_refused(message: bytes) -> None:
     with pytest.raises(ValueError, match="no message of BuildKit"):
         list(lines_of(message))
