@@ -203,3 +203,30 @@ def test_every_figure_of_a_tuning() -> None:
     assert figures.memory_limit_bytes(replace(told, device=replace(told.device, memory_usable_bytes=None))) == 2000
     none = replace(FAST, step_seconds=(0.0, 0.0, 0.0, 1.0))
     assert (figures.throughput_quartiles(none), figures.spread_seconds(none)) == (None, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("advised", "runners_up", "batch_size"),
+    [
+        pytest.param(("bf16", 4), (), 4, id="the recommendation"),
+        pytest.param(("fp16", 8), (("bf16", 4),), 4, id="a runner-up; another precision names other sizes"),
+        pytest.param(("bf16", 16), (), 8, id="a size that did not run, so the fastest"),
+        pytest.param(("bf16", 16), (("bf16", 4),), 4, id="a size that did not run, so the next that is named"),
+        pytest.param(("fp16", 4), (("fp32", 4),), 8, id="nobody names it"),
+    ],
+)
+def test_what_represents_a_precision(
+    advised: tuple[str, int], runners_up: tuple[tuple[str, int], ...], batch_size: int
+) -> None:
+    others = tuple(replace(BASELINE, precision=name, batch_size=size) for name, size in runners_up)
+    advice = replace(ADVICE, precision=advised[0], batch_size=advised[1], runners_up=others)
+    tuning = Tuning(
+        device=TunedDevice(kind="cpu"),
+        workload=TunedWorkload(name="mlp"),
+        elapsed_seconds=1.0,
+        measurements=(SLOW, FAST),
+        recommendation=advice,
+    )
+    found = figures.best(tuning, "bf16")
+    assert found is not None
+    assert found.batch_size == batch_size

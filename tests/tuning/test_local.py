@@ -230,6 +230,41 @@ def test_no_answer_is_waited_for_longer_than_the_budget_lasts(left: float, secon
     assert asked == [seconds]
 
 
+@pytest.mark.parametrize(
+    ("statuses", "workers", "tried"),
+    [
+        pytest.param([OUT_OF_MEMORY, OK], ("fp32",), 2, id="another worker may hold what it lacks"),
+        pytest.param([OUT_OF_MEMORY, OUT_OF_MEMORY], ("fp32",), 2, id="it does not"),
+        pytest.param([OUT_OF_MEMORY], (), 1, id="there is none"),
+        pytest.param([OK], ("fp32",), 1, id="there was memory"),
+        pytest.param([UNSUPPORTED], ("fp32",), 1, id="it failed for another reason"),
+    ],
+)
+def test_a_trial_without_memory_is_tried_again_alone(statuses: list[str], workers: tuple[str, ...], tried: int) -> None:
+    done: list[str] = []
+    executor = with_workers("cpu", *(Kept(done, name) for name in workers))
+    answers = iter(Measurement(precision="bf16", batch_size=2, status=status) for status in statuses)
+    executor._measure = lambda *_: next(answers)
+    assert executor.measure(Trial(precision="bf16", batch_size=2), EFFORT).status == statuses[-1]
+    assert list(answers) == []
+    assert len(statuses) == tried
+    assert done == (["end fp32"] if tried > 1 else [])
+
+
+@pytest.mark.parametrize(("left", "detail"), [(0.0, BUDGET_ENDED), (-1.0, BUDGET_ENDED), (1.0, "no answer in 7 s")])
+def test_silence_at_the_end_of_the_budget_is_the_budgets(left: float, detail: str) -> None:
+    executor = with_workers("cpu")
+    executor.now = lambda: 1000.0
+    executor._end_of_budget = 1000.0 + left
+
+    def silent(*_: object) -> Any:
+        raise WorkerSilent(7.0)
+
+    executor._ask_of = silent
+    found = executor.measure(Trial(precision="bf16", batch_size=2), EFFORT)
+    assert (found.status, found.detail.partition(",")[0]) == (UNSUPPORTED, detail.partition(",")[0])
+
+
 @pytest.mark.parametrize(("settings", "seconds"), [(Settings(), 20.5), (Settings(compile=True), 620.5)])
 def test_compiling_may_take_ten_minutes_more(settings: Settings, seconds: float) -> None:
     executor = with_workers("cpu")

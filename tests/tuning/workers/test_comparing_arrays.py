@@ -117,3 +117,11 @@ def test_memory_of_cupy_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type,unused-ignore]
     comparing_arrays.free_memory()
     assert freed == ["device", "pinned"]
+
+
+@pytest.mark.parametrize("missing", ["dtype", "shape", "astype"])
+def test_what_only_resembles_an_array_is_left_alone(missing: str) -> None:
+    parts: dict[str, Any] = {"dtype": np.dtype("float32"), "shape": (3,), "astype": lambda kind: kind}
+    alike = SimpleNamespace(**{name: part for name, part in parts.items() if name != missing})
+    assert copied(alike, promoted=True) is alike
+    assert comparing_arrays._arrays([alike, np.ones(1)]) == [np.ones(1)]
