@@ -12,10 +12,22 @@ _LONGEST_CLAUSE = 100  # characters of it that are read
 _MOST_LEFT = 24  # statements that are looked at; a person makes a few
 
 _TOLD = {name: "|".join(expressions) for name, expressions in name_table("told").items()}
-_TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _PLACE, _NEXT = (
+_TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _PLACE, _RESTARTED, _NEXT = (
     regex(f"(?im){_TOLD[name]}")
     for name in (
-        *("title", "denied", "restricted", "trouble", "explained", "elsewhere", "advice", "own", "place", "next"),
+        *(
+            "title",
+            "denied",
+            "restricted",
+            "trouble",
+            "explained",
+            "elsewhere",
+            "advice",
+            "own",
+            "place",
+            "restarted",
+            "next",
+        ),
     )
 )
 _SOLVED = regex(f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}")
@@ -64,8 +76,9 @@ def _left(whole: str, solution: re.Pattern[str]) -> Iterator[str]:
         sentence = _SENTENCE.split(whole[found.end() : found.end() + MOST_WORDS])[0]
         if _DENIED.search(clause) or _RESTRICTED.search(sentence) or sentence.endswith(("?", "\uff1f")):
             continue
-        if not found["past"] and _PLACE.search(f"{clause} {sentence}"):
-            continue  # it works there, and not here
+        told = f"{clause} {found[0]} {sentence}"
+        if not found["past"] and (_PLACE.search(told) or _RESTARTED.search(told)):
+            continue  # it works there and not here, or until the next time
         yield whole[found.start() :]
         if found["past"] and not _NEXT.search(sentence):
             yield _without(whole[found.start() :], _EXPLAINED.search)

@@ -363,3 +363,41 @@ def test_an_index_that_does_not_exist() -> None:
     )
     assert found is not None
     assert "whl/cu130 torch==2.10.0+cu130" in found.remedies[0].commands[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("ollama utilise le CPU au lieu de ma RTX 3060", "runs-on-cpu"),
+        ("Whisper rechnet nur auf der CPU, obwohl ich eine RTX 3070 habe", "runs-on-cpu"),
+        ("LM Studio no usa mi RTX 2060", "runs-on-cpu"),
+        ("o programa não usa a minha GPU (RTX 3060)", "runs-on-cpu"),
+        ("comfyui non usa la mia scheda video RTX 3060", "runs-on-cpu"),
+        ("программа не использует видеокарту RTX 3060", "runs-on-cpu"),
+        ("whisperがGPUを使わずCPUで動いています", "runs-on-cpu"),
+        ("올라마가 GPU를 안 쓰고 CPU만 씁니다", "runs-on-cpu"),
+        ("Windows, pip install torch, y CUDA no está disponible con mi GTX 1660", "windows-pypi-cpu-wheel"),
+        ("J'ai seulement une carte Intel UHD. Found no NVIDIA driver on your system", "no-nvidia-gpu"),
+        ("MIG ist auf der A100 an, torch sieht nur eine Instanz", "mig-misconfigured"),
+        ("Training mit zwei RTX 4090 hängt, mit einer läuft es", "nccl-p2p-problem"),
+        ("Nach dem Standby: CUDA unknown error. Nach einem Neustart geht es wieder", WAKES),
+        ("CUDA unknown error every morning, it works again after a reboot", WAKES),
+    ],
+)
+def test_a_cause_in_other_languages(text: str, check: str) -> None:
+    found = first(text)
+    assert found is not None
+    assert found.check_id == check
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ich möchte nur auf der CPU rechnen, geht das?",
+        "Est-ce que ça tourne aussi uniquement sur le processeur ?",
+        "CUDA unknown error. Solved: a newer driver, it works now after a reboot",
+        "Je n'utilise pas encore la version 2",
+    ],
+)
+def test_near_a_cause_in_other_languages(text: str) -> None:
+    assert first(text) is None
