@@ -30,12 +30,16 @@ def gpu_memory_held_by_others(origin: Origin, devices: tuple[Device, ...]) -> It
 def _held_share(device: Device) -> float:
     if not device.memory_total_bytes:
         return 0.0
-    by_processes = sum(process.used_bytes or 0 for process in device.processes or ())
+    by_processes = sum(map(_size, device.processes or ()))
     return max(filter(None, (device.memory_used_bytes, by_processes)), default=0.0) / device.memory_total_bytes
 
 
+def _size(process: DeviceProcess) -> int:
+    return process.used_bytes or 0
+
+
 def _finding(path: str, device: Device, free: list[Device], severity: Severity) -> Finding:
-    processes = sorted(device.processes or (), key=lambda process: -(process.used_bytes or 0))
+    processes = sorted(device.processes or (), key=_size, reverse=True)
     total = device.memory_total_bytes or 0
     used = round(_held_share(device) * total)
     shown = ", ".join(_describe(process) for process in processes[:SHOWN])

@@ -119,3 +119,18 @@ def test_each_package_that_does_nothing_without_a_gpu(name: str, asked: bool) ->
 def test_a_program_of_a_report_that_misses_the_gpu(kind: str, asked: bool) -> None:
     symptoms = (Symptom(kind=kind, text="x"),)
     assert (bool(need_of(symptoms=symptoms, **REPORT).asked), bool(need_of(symptoms=symptoms).asked)) == (asked, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "denied"),
+    [
+        ("nvrm-legacy-gpu", False),
+        ("nvrm-probe-not-called", False),
+        ("nvrm-open-module-unsupported", False),
+        ("nvrm-gpu-not-in-release", False),
+        ("asks-words", True),
+    ],
+)
+def test_a_kernel_module_that_found_a_gpu_and_did_not_take_it(kind: str, denied: bool) -> None:
+    symptoms = (Symptom(kind="nvrm-no-gpu", text="x"), Symptom(kind=kind, text="x"))
+    assert (need_of(symptoms=symptoms, **REPORT).denied is not None) is denied

@@ -276,3 +276,17 @@ def test_what_a_stranger_wrote_stays_on_one_line() -> None:
     assert found.environment["NVIDIA_VISIBLE_DEVICES"].isprintable()
     assert found.runtime is not None
     assert found.runtime.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        *((name, True) for name in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_REQUIRE_CUDA")),
+        *((name, True) for name in ("NVIDIA_DISABLE_REQUIRE", "CUDA_VERSION", "CUDA_VISIBLE_DEVICES")),
+        ("NVIDIA_API_KEY", False),
+    ],
+)
+def test_each_variable_of_a_container(name: str, kept: bool) -> None:
+    content = {**inspected(), "Config": {"Image": "trainer:1", "Env": [f"{name}=1"]}}
+    found = parse_container(content, {"Id": "sha256:0", "Config": {"Env": []}}, "docker")
+    assert dict(found.environment) == ({name: "1"} if kept else {})
