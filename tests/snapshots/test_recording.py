@@ -81,6 +81,14 @@ def test_no_file_leaves_the_folder(recorded: Path) -> None:
     }
 
 
+def test_a_recording_is_written_to_be_read_and_compared(recorded: Path) -> None:
+    text = (recorded / "recording.json").read_text()
+    assert text.splitlines()[:2] == ["{", ' "answers": {']
+    assert [line for line in text.splitlines() if line.startswith(' "')] == sorted(
+        line for line in text.splitlines() if line.startswith(' "')
+    )
+
+
 def test_identities_are_replaced_the_same_everywhere(recorded: Path) -> None:
     texts = "".join(path.read_text() for path in recorded.rglob("*") if path.is_file())
     assert "8f1d6c1e" not in texts
