@@ -52,10 +52,11 @@ def wsl_driver_problem(
         if driver.libcuda_path is None and driver.nvml_code is None:
             raise Skip("driver.libcuda_path is unknown")
         return
+    is_remark = problem.fix.name == "link-libcuda-of-windows"  # of ldconfig: nothing has failed
     # Of a report the usual causes follow, one after the other.
-    others = (UPDATE, REMOVE) if origin.is_report and symptoms else ()
+    others = (UPDATE, REMOVE) if origin.is_report and symptoms and not is_remark else ()
     yield Finding.of(
-        Severity.INFO if consumers.ask_for_cuda is False and not wsl.failure else Severity.ERROR,
+        Severity.ERROR if wsl.failure or (consumers.ask_for_cuda is not False and not is_remark) else Severity.INFO,
         "WSL",
         problem.summary,
         problem.facts,

@@ -310,6 +310,29 @@ RAY = "cuda-visible-devices-hides-gpu"
         ("export CUDA_LAUNCH_BLOCKING=1 is in my bashrc, training takes twice as long", "debug-environment-left-on"),
         ("The pod sees no GPU. k8s, its yaml has no resources section", "container-without-gpu"),
         ("V100 and A100 give different matmul results, both float32", TF32),
+        ("the card does nothing after the laptop woke up, booting it again helps", WAKES),
+        ("ComfyUI portable: pip install torch says already satisfied, CUDA is not found", "wrong-python-environment"),
+        ("整合包自带python,我用 pip install torch 装了,CUDA还是用不上", "wrong-python-environment"),
+        ("NCCL_P2P_DISABLE=1 helps with four GPUs, without it nothing moves", NCCL),
+        ("With fp16 the logits come out as NaN", "fp16-nan"),
+        ("MisconfigurationException: MPSAccelerator can not run on your system", "mps-issues"),
+        ("torch 2.4.1+rocm6.1 was fine. Now it's 2.4.1+cu121 and False", "cuda-build-on-amd"),
+        ("conda install pytorch cudatoolkit=11.3: what it plans contains cpuonly", "conda-cpuonly-solved"),
+        ("GH200 (aarch64): pip install torch, and no cuda. nvidia-smi is fine", "windows-pypi-cpu-wheel"),
+        (
+            "WARNING: Detected NVIDIA L40S GPU, which is not yet supported in this version of the container",
+            "torch-no-kernel-for-device",
+        ),
+        ("jellyfin in docker: Cannot load libcuda.so.1", "container-without-gpu"),
+        ("In the terminal import torch is ok, in PyCharm it is not ok", "wrong-python-environment"),
+        ("dlib burns all cores and the GPU just sits there", "runs-on-cpu"),
+        ("NVRM: Cannot initialize GSP firmware RM, nvidia-open", "open-kernel-module-unsupported-gpu"),
+        ("Anything that uses CUDA ends with error 802 on the H100 instances", "fabric-manager-not-running"),
+        ("MIG mode is Enabled, and the device plugin pods are not ready", "mig-misconfigured"),
+        ("Training is slower and slower, from 900 examples/sec down to 100", "gpu-throttled"),
+        ("On battery the nvidia GPU stutters, with the charger it is smooth", "gpu-throttled"),
+        ("float32 on the 3090 is no better than float16, the same code on the cpu is exact", TF32),
+        ("sudo python3 setup.py install: no module named torch. But I have torch!", "wrong-python-environment"),
     ],
 )
 def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
@@ -325,6 +348,12 @@ def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
         "@ray.remote(num_gpus=1) actors: how do I see which GPU one got?",
         "the sizes do not match in float32 on my RTX 3090",
         "HW power brake not active, clocks are stable on the 4090",
+        "WSL2: ldconfig says /usr/lib/wsl/lib/libcuda.so.1 is not a symbolic link, all else works",
+        "经验帖: Driver/library version mismatch 怎么处理, 仅作记录, 目前机器都正常",
+        "How long does the battery of a laptop with a 4060 last?",
+        "The app gets slower and slower as the memory leak grows",
+        "The portable version works, pip install torch made no difference in speed",
+        "Do I still need NCCL_P2P_DISABLE=1 with the new driver?",
         "Our pods have no limits of memory. Is that bad for GPU jobs?",
         "I start with --no-half on my RTX 3060. Can I see the images while they are made?",
         "torch+rocm for AMD and torch+cu121 for NVIDIA: how do I put both into one requirements file?",
@@ -401,3 +430,14 @@ def test_a_cause_in_other_languages(text: str, check: str) -> None:
 )
 def test_near_a_cause_in_other_languages(text: str) -> None:
     assert first(text) is None
+
+
+def test_a_build_that_has_kernels_is_not_for_the_cpu() -> None:
+    """pip's wheel for Windows has no CUDA, but what reports a missing kernel has."""
+    wheel = "Downloading torch-2.6.0-cp310-cp310-win_amd64.whl (204.2 MB)\nRTX 5090\n"
+    error = "CUDA error: no kernel image is available for execution on the device"
+    found = [first(text) for text in (wheel, wheel + error)]
+    assert [finding and finding.check_id for finding in found] == [
+        "windows-pypi-cpu-wheel",
+        "torch-no-kernel-for-device",
+    ]
