@@ -134,14 +134,13 @@ def _container(start: Start) -> Container:
     unsure = gpus and start.engine == "podman"
     asked = (gpus and not unsure) or runtime == "nvidia" or any("nvidia" in device for device in devices)
     amd = any("/dev/kfd" in device for device in devices)
-    placeholder = start.image.startswith(("<", "$", "{", "["))
     return Container(
         engine=start.engine,
         docker_installed=True if start.engine == "docker" else None,
         podman_installed=True if start.engine == "podman" else None,
         image=start.image if is_image(start.image) else None,
         image_cuda_version=cuda_of_image(start.image),
-        gpus_requested=True if asked else False if (start.image or placeholder) and not (amd or unsure) else None,
+        gpus_requested=True if asked else False if start.image and not (amd or unsure) else None,
         shm_size_bytes=bytes_of(next(iter(options.get("--shm-size", ())), "")),
         arguments=start.arguments or None,
     )

@@ -54,6 +54,11 @@ def test_severity(sections: dict[str, Any], severity: Severity) -> None:
     assert finding.summary == "cupy-cuda11x 13.6.0 and cupy-cuda12x 13.6.0 are installed at once"
 
 
+def test_one_that_is_listed_twice_is_one() -> None:
+    twice = cupy("cupy-cuda12x", "cupy-cuda12x")
+    assert run_check("cupy-multiple-packages", cupy=twice, devices=(L4,)).outcome is Outcome.PASSED
+
+
 @pytest.mark.parametrize(
     ("installer", "commands"),
     [

@@ -113,7 +113,8 @@ def test_versions_that_differ_beside_pytorch(available: bool, outcome: Outcome) 
     assert result.outcome is outcome
 
 
-def test_an_nvml_that_answers_passes() -> None:
-    driver = replace(MIXED, nvml_code=0, nvml_error="")
+@pytest.mark.parametrize("answers", [{"nvml_code": 0}, {"nvml_code": None, "cuda_init_code": 0}])
+def test_a_driver_that_answers_passes(answers: dict[str, int | None]) -> None:
+    driver = replace(MIXED, nvml_error="", **answers)  # type: ignore[arg-type]
     result = run_check("driver-library-mismatch", driver=driver, torch_runtime=TorchRuntime(available=False))
     assert result.outcome is Outcome.PASSED

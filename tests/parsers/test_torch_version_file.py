@@ -47,6 +47,13 @@ def test_an_expression_is_unknown_and_none_is_none() -> None:
     assert parse_torch_version_file(text).build is None
 
 
+@pytest.mark.parametrize("literal", ["True", "False"])
+def test_yes_and_no_are_no_versions(literal: str) -> None:
+    """They are unknown, which "None" is not."""
+    text = f"__version__ = '2.9.0'\ncuda = {literal}\n"
+    assert parse_torch_version_file(text) == TorchVersionFile(version="2.9.0", cuda=None, hip="", xpu="")
+
+
 def test_nothing_is_executed(tmp_path: Path) -> None:
     proof = tmp_path / "executed"
     text = f"__version__ = '2.9.0'\nopen({str(proof)!r}, 'w')\ncuda = open({str(proof)!r}, 'w').name\n" + "(" * 5000

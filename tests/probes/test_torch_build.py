@@ -315,6 +315,13 @@ def test_windows_missing_library(site: SitePackages, monkeypatch: pytest.MonkeyP
     assert torch.missing_libraries == ("torch_cuda.dll", "c10_cuda.dll")
 
 
+@pytest.mark.parametrize("name", ["torch_python.dll", "torch_cpu.dll", "c10.dll", "torch_cuda.dll", "c10_cuda.dll"])
+def test_each_library_of_a_wheel_for_windows(site: SitePackages, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    files = {**WINDOWS, "torch_python.dll": dll(b"")}
+    del files[name]
+    assert parse_torch(windows(site, monkeypatch, files)).missing_libraries == (name,)
+
+
 @pytest.mark.parametrize(("machine", "build"), [("arm64", "mps"), ("x86_64", "cpu")])
 def test_macos(site: SitePackages, monkeypatch: pytest.MonkeyPatch, machine: str, build: str) -> None:
     site.distribution("torch", "2.9.1")

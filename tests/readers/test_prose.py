@@ -240,3 +240,16 @@ def test_a_mac_by_its_chip() -> None:
 def test_a_product_in_chinese() -> None:
     gpus = facts("产品:Tesla T4")["system"].pci_gpus
     assert [gpu.name for gpu in gpus] == ["Tesla T4"]
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ("torch 2.5 and torch 2.5.1", "2.5.1"),
+        ("torch 2.5, torch 2.5.1 and torch 2.5.0", None),
+        ("torch 2.4 and torch 2.5.1", None),
+    ],
+)
+def test_of_versions_that_agree_the_longest_counts(told: str, version: str | None) -> None:
+    torch = facts(told).get("torch")
+    assert (torch and torch.version and str(torch.version)) == version

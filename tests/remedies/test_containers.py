@@ -87,7 +87,9 @@ def test_other_engines_of_docker() -> None:
     ],
 )
 def test_starting_again_with_the_gpu(engine: str, commands: tuple[str, ...]) -> None:
-    assert made_one(Fix("start-container-with-gpu"), system=System(container=engine)).commands == commands
+    remedy = made_one(Fix("start-container-with-gpu"), system=System(container=engine))
+    assert remedy.commands == commands
+    assert ("before Podman 5" in remedy.summary) == (engine == "podman")
 
 
 def test_own_options_are_kept() -> None:

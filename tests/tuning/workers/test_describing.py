@@ -52,6 +52,7 @@ def test_where_there_is_no_gpu_at_all_a_check_tells_why() -> None:
         pytest.param((8, 0), None, ("fp32", "tf32", "bf16", "fp16"), id="A100, torch that tells nothing"),
         pytest.param((7, 5), False, ("fp32", "fp16"), id="T4"),
         pytest.param((7, 5), None, ("fp32", "fp16"), id="T4, torch that counts emulation"),
+        pytest.param((5, 3), False, ("fp32", "fp16"), id="Jetson TX1"),
         pytest.param((5, 2), False, ("fp32",), id="Maxwell"),
         pytest.param(None, True, ("fp32", "bf16", "fp16"), id="AMD"),
     ],
