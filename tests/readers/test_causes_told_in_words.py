@@ -325,6 +325,27 @@ RAY = "cuda-visible-devices-hides-gpu"
         ),
         ("jellyfin in docker: Cannot load libcuda.so.1", "container-without-gpu"),
         ("In the terminal import torch is ok, in PyCharm it is not ok", "wrong-python-environment"),
+        ("WSL, /usr/lib/wsl/lib: LoadLibrary('libcuda.so') ends with OSError", "libcuda-not-on-linker-path"),
+        (
+            "WSL 2: export LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu, and nvidia-smi cannot find the GPU any more",
+            "wsl-driver-problem",
+        ),
+        (
+            "flash_attn-2.7.4+cu12torch2.5cxx11abiTRUE-cp312-cp312-linux_x86_64.whl, then an undefined symbol",
+            "extension-abi-mismatch",
+        ),
+        ("https://download.pytorch.org/whl/cu118 has no version torch==2.9.0", "wheel-index-wrong"),
+        ("win10,用 pip 安装的 torch,is_available() 是 False", "windows-pypi-cpu-wheel"),
+        ("conda create with torchvision gives pytorch build cpu_mkl_x", "conda-cpuonly-solved"),
+        ("pip list has tensorflow-gpu and tensorflow, nothing is on the GPU any more", "tensorflow-no-gpu-build"),
+        ("Found no NVIDIA driver on your system. Graphics card: AMD Vega", "cuda-build-on-amd"),
+        ("MPS isn't available on my M2 Pro >>> platform.processor() 'i386'", "mps-issues"),
+        ("docker: nvidia-smi not found. On the host nvidia-smi shows my RTX 3060", "container-without-gpu"),
+        ("NVENC fails in the container, libnvidia-encode.so is missing there", "driver-capabilities-missing"),
+        ("docker could not select a device driver with capabilities gpu", "nvidia-container-toolkit-missing"),
+        ("all_reduce_perf on two cards prints the header and never a number", NCCL),
+        ("111 degrees, then the clock drops", "gpu-throttled"),
+        ("gpustat can't list processes, pynvml is site-packages/pynvml/__init__.py", "pynvml-deprecated"),
         ("dlib burns all cores and the GPU just sits there", "runs-on-cpu"),
         ("NVRM: Cannot initialize GSP firmware RM, nvidia-open", "open-kernel-module-unsupported-gpu"),
         ("Anything that uses CUDA ends with error 802 on the H100 instances", "fabric-manager-not-running"),
@@ -430,6 +451,11 @@ def test_a_cause_in_other_languages(text: str, check: str) -> None:
 )
 def test_near_a_cause_in_other_languages(text: str) -> None:
     assert first(text) is None
+
+
+def test_true_there_and_false_here_is_no_proof() -> None:
+    text = "1) torch.cuda.is_available() -> True\n2) CUDA 12.2 -> {}"
+    assert [diagnosed(text.format(answer)).verdict for answer in ("False", "True")] == ["unknown", "healthy"]
 
 
 def test_a_build_that_has_kernels_is_not_for_the_cpu() -> None:
