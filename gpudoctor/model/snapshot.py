@@ -41,7 +41,7 @@ class ProbeReport:
     probe: Annotated[str, Fact('name of the question asked: "nvml"')] = ""
     source: Annotated[str, Fact('where its facts come from: "NVML", "import torch"')] = ""
     detail: Annotated[str, Fact("why it failed, with the last lines of its standard error")] = ""
-    seconds: float = 0.0
+    seconds: Annotated[float, Fact("how long it took until its answer or its end; 0 if nothing measured it")] = 0.0
     facts: Annotated[
         tuple[str, ...], Fact('which facts of the section it gave, where only some are its own: "cuda_version"')
     ] = ()

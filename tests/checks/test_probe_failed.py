@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.model import Driver, Outcome, PackageVersion, ProbeReport, Python, Severity
@@ -71,3 +73,10 @@ def test_without_probes_there_is_nothing_to_check() -> None:
 def test_an_error_of_nvml_is_for_the_checks_of_the_driver(driver: Driver | None, found: int) -> None:
     reports = (report("nvml", "failed", "NVML: an error", section="devices"),)
     assert len(run_check("probe-failed", reports=reports, driver=driver).findings) == found
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(30.0, ["state", "detail", "seconds"]), (0.0, ["state", "detail"])])
+def test_how_long_it_took_is_evidence_if_it_was_measured(seconds: float, shown: list[str]) -> None:
+    crash = replace(report("nvml", "failed", "killed by SIGSEGV"), seconds=seconds)
+    (finding,) = run_check("probe-failed", reports=(crash,)).findings
+    assert [item.fact for item in finding.evidence] == [f"reports[0].{name}" for name in shown]
