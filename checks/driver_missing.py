@@ -34,9 +34,8 @@ def driver_missing(
     other checks cover it.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
-    told_of_container = of_kind(symptoms, "container-nvidia-smi-told", "guess-container-libcuda")
-    skip_unless(not place.in_container and not told_of_container, "the driver of a container is its host's")
-    skip_unless(not of_kind(symptoms, "no-gpu-in-slurm-login", "guess-no-nvidia-gpu"), "there is no NVIDIA GPU")
+    skip_unless(not place.in_container, "the driver of a container is its host's")
+    skip_unless(not of_kind(symptoms, "@no-driver-expected"), "no driver belongs here")
     skip_unless(not place.in_wsl, "WSL uses the Windows driver")
     skip_unless(not place.is_mac, "macOS has no NVIDIA GPUs")
     skip_unless(not system.amd_gfx_targets, "the GPU is an AMD GPU")

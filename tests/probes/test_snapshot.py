@@ -77,7 +77,7 @@ def test_how_an_answer_is_read(answer: Answer | None, system: System | None, wen
     ("facts", "went"),
     [
         pytest.param({}, {"state": "absent", "detail": "there is nothing to look at"}, id="nothing there"),
-        pytest.param({"unavailable": "no rights"}, {"state": "failed", "detail": "no rights"}, id="it cannot be told"),
+        pytest.param({"unavailable": "no rights"}, {"state": "failed", "detail": "no rights"}, id="nobody may read it"),
         pytest.param({"images": []}, {"state": "ok"}, id="none"),
         pytest.param(None, {"state": "absent", "detail": "there is nothing to look at"}, id="nothing to ask"),
     ],

@@ -47,6 +47,7 @@ EXAMPLES = {
     "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
     "fp16-nan-told": "with fp16 the loss is NaN",
     "gpu-used-by-llama-bench": "| CUDA       |  99 |         pp512 |      5021.55 ± 10.40 |",
+    "uv-no-version": "there are no versions of torchvision{sys_platform == 'linux'}==0.30.0",
     "layers-on-gpu": "load_tensors: offloaded 33/33 layers to GPU",
     "cuda-lost-after-suspend": "CUDA always fails after I suspend the laptop",
     "guess-driver-after-windows-update": "the GPU is missing after the windows update",
