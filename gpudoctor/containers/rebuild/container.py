@@ -10,7 +10,7 @@ from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.engines.objects import inspect_image
 from gpudoctor.containers.project_images import is_changed
 from gpudoctor.containers.rebuild.builders import Attempt
-from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
+from gpudoctor.containers.rebuild.steps import BuildFailed, Progress, Step
 from gpudoctor.containers.rebuild.transaction import Journal, name_image
 from gpudoctor.containers.requested import Subject, look_at_subject
 from gpudoctor.errors import UsageError
@@ -26,6 +26,7 @@ _POLL_SECONDS = 0.1
 _STOP_SECONDS = 10  # the engine's own default
 _LOG_LINES = 10
 _SHARED_NETWORKS = ("default", "bridge", "host", "none")  # they take no settings of a container
+_LOST_LAYER = "unable to find image"  # the classic builder of Docker 20.10
 _BY_PODMAN = ("container=podman", "TERM=xterm")  # variables that it shows as if the user had set them
 
 
@@ -199,10 +200,20 @@ def build_under(tag: str, api: APIClient, subject: Subject, attempts: Iterator[A
         if attempt.why:
             progress.say(attempt.why)
         for step in attempt.steps:
-            step.run(progress)
+            _carry_out(step, progress)
         if not _is_stale(api, subject, tag):
             return
     raise BuildFailed(f"{subject.image} is still stale after every kind of build", progress.last_lines)
+
+
+def _carry_out(step: Step, progress: Progress) -> None:
+    """Carry out the step; once more if another program removed a layer that the builder had found in its cache."""
+    try:
+        step.run(progress)
+    except BuildFailed as failed:
+        if not any(_LOST_LAYER in text for text in (str(failed), *failed.lines[-1:])):
+            raise
+        step.run(progress)
 
 
 def _is_stale(api: APIClient, subject: Subject, tag: str) -> bool:

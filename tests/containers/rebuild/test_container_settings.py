@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -259,3 +260,30 @@ def test_it_is_built_until_it_is_not_stale(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(BuildFailed, match="app is still stale after every kind of build"):
         container.build_under("t:1", api, subject, iter(attempts), progress)
     assert len(done) == 7
+
+
+@pytest.mark.parametrize(
+    ("failures", "runs"),
+    [
+        pytest.param([], 1, id="none"),
+        pytest.param([BuildFailed("exit status 1", ("Step 2", 'unable to find image "sha256:1"'))], 2, id="lost layer"),
+        pytest.param([BuildFailed('unable to find image "sha256:1"')], 2, id="told by the engine's API"),
+        pytest.param([BuildFailed("exit status 1", ('unable to find image "a"', "no file"))], 1, id="an older line"),
+        pytest.param([BuildFailed('unable to find image "a"'), BuildFailed("twice")], 2, id="lost twice"),
+    ],
+)
+def test_a_step_is_repeated_if_the_builder_lost_a_layer_of_its_cache(failures: list[BuildFailed], runs: int) -> None:
+    outcomes: list[BuildFailed | None] = [*failures, None]
+    done: list[BuildFailed | None] = []
+
+    def run(progress: Progress) -> None:
+        done.append(outcomes[len(done)])
+        if (failure := done[-1]) is not None:
+            raise failure
+
+    step: Any = SimpleNamespace(run=run)
+    progress = Progress(print, print, timeout_seconds=1)
+    ends_well = runs > len(failures)
+    with contextlib.nullcontext() if ends_well else pytest.raises(BuildFailed):
+        container._carry_out(step, progress)
+    assert len(done) == runs
